@@ -6,8 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/shape.hpp>
@@ -68,6 +71,40 @@ class GradientAccumulation {
     return total;
   }
 
+  /// The same in a step that is compiled, of an array for each parameter of `layout`. The first call, the last one and those
+  /// between them have programs of their own.
+  template <InTrace Trace, class Array>
+  [[nodiscard]] std::optional<std::vector<Array>> add(const Trace& trace, const auto& layout,
+                                                      std::vector<Array> gradients, std::int64_t steps) const {
+    if (steps == 1) return gradients;
+    const auto* const so_far = trace.template left<CallsInStep>(this);
+    const std::int64_t before = so_far == nullptr ? 0 : so_far->count;
+    trace.leave(this, CallsInStep{before + 1});
+    const std::int64_t call = trace.choice([this, before, steps, strategy = &trace.strategy()] {
+      const std::int64_t calls = (calls_.component(strategy->scope(), 0)[0] + before) % steps;
+      return calls == 0 ? first : calls + 1 < steps ? between : last;
+    });
+    trace.afterwards([this, steps, strategy = &trace.strategy()] {
+      const auto context = strategy->scope();
+      for (std::size_t local = 0; local < strategy->num_local_replicas(); ++local) {
+        std::int64_t& calls = calls_.component(context, local)[0];
+        calls = (calls + 1) % steps;
+      }
+    });
+    if (call != first) {
+      const auto totals = trace.read_parts(total_, layout);
+      for (std::size_t which = 0; which < totals.size(); ++which) gradients[which] += Array{totals[which]};
+    }
+    if (call == last) {
+      for (Array& gradient : gradients) gradient /= Array{static_cast<T>(steps)};
+      return gradients;
+    }
+    std::vector<std::remove_cvref_t<decltype(gradients[0].value())>> values;
+    for (const Array& gradient : gradients) values.push_back(gradient.value());
+    trace.write_parts(total_, layout, values);
+    return std::nullopt;
+  }
+
   /// The calls since the last mean, and the sum of the replicas' totals, which is what the update will see, in the parts
   /// that belong to the parameters of the layout, if there is one. See Trackable.
   void track(auto& visit) {
@@ -76,6 +113,13 @@ class GradientAccumulation {
   }
 
  private:
+  /// Which of the calls one is that make up an update.
+  static constexpr std::int64_t first = 0, between = 1, last = 2;
+  /// How often a step that is compiled adds gradients.
+  struct CallsInStep {
+    std::int64_t count = 0;
+  };
+
   std::span<const Parameter> layout_;
   Buffer<T> total_;
   // Since the last mean.

@@ -248,14 +248,16 @@ class Optimizer {
   template <bool aggregate>
   void apply_traced(const InTrace auto& trace) {
     require_network();
-    const auto* const so_far = trace.template left<StepsInCall>(this);
-    const std::int64_t before = so_far == nullptr ? 0 : so_far->count;
-    trace.leave(this, StepsInCall{before + 1});
+    auto gradients = options_.accumulated(trace, function_, network_->layout(), network_->traced_gradients(trace));
     trace.beforehand([this] {
       require_network();
       slots_.require_kind_in_program(strategy_->scope(), aggregate);
     });
-    traced_apply<aggregate>(OptimizerInTrace{}, trace, *this, *network_,
+    if (!gradients) return;
+    const auto* const so_far = trace.template left<StepsInCall>(this);
+    const std::int64_t before = so_far == nullptr ? 0 : so_far->count;
+    trace.leave(this, StepsInCall{before + 1});
+    traced_apply<aggregate>(OptimizerInTrace{}, trace, *this, *network_, std::move(*gradients),
                             [this, before] { return iterations(strategy_->scope()) + before + 1; });
     trace.afterwards([this] { set_iterations(strategy_->scope(), iterations(strategy_->scope()) + 1); });
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
@@ -70,6 +71,17 @@ class OptionState {
     if constexpr (has_option<O, AccumulateGradients>)
       return accumulation_->add(replica, gradient, function.template get<AccumulateGradients>().steps);
     return gradient;
+  }
+
+  /// The same in a step that is compiled, of an array for each parameter of `layout`.
+  template <class Array>
+  [[nodiscard]] std::optional<std::vector<Array>> accumulated(const InTrace auto& trace, const O& function,
+                                                              const auto& layout, std::vector<Array> gradients) const {
+    if constexpr (has_option<O, AccumulateGradients>)
+      return accumulation_->add(trace, layout, std::move(gradients),
+                                function.template get<AccumulateGradients>().steps);
+    else
+      return gradients;
   }
 
   /// The gradient with the scales of its parameters where norms are clipped: the sums of the replicas' gradients, of

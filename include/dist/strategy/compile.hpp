@@ -15,7 +15,7 @@ struct CompileOptions {
   /// The folder in which compiled programs are kept for other runs; empty: what DIST_COMPILE_CACHE names, or none.
   std::string cache = {};
   /// A step has a program for each form of its arguments: the types and shapes of tensors, and the greatest number of rows
-  /// so far. A dataset gives one; more than this are refused.
+  /// so far; with nn::AccumulateGradients, three of them. A dataset gives one form; more programs than this are refused.
   std::size_t most_programs = 8;
 };
 

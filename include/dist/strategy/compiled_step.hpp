@@ -257,6 +257,7 @@ class CompiledStep {
     std::vector<std::vector<Resident*>> variables;  // of each replica
     std::vector<Written> written;                   // whose new elements are the first results
     std::vector<detail::HostNumbers> numbers;
+    std::vector<detail::HostChoice> choices;
     std::vector<std::function<void()>> beforehand;
     std::vector<std::function<void()>> afterwards;
     bool asks_rows;                           // whether row_numbers are an argument
@@ -358,10 +359,16 @@ class CompiledStep {
   [[nodiscard]] Program& program_for(Form& form, const Args&... args) {
     const bool is_empty =
         form.most_rows() == 0 && std::find(form.have_rows.begin(), form.have_rows.end(), true) != form.have_rows.end();
-    for (Program& program : programs_)
-      if (program.form.types == form.types && (is_empty || program.form.shapes == form.shapes) &&
-          form.most_rows() <= program.rows)
+    bool is_another_form = !programs_.empty();
+    for (Program& program : programs_) {
+      if (program.form.types != form.types || (!is_empty && program.form.shapes != form.shapes) ||
+          form.most_rows() > program.rows)
+        continue;
+      is_another_form = false;
+      if (std::all_of(program.choices.begin(), program.choices.end(),
+                      [](const detail::HostChoice& choice) { return choice.now() == choice.taken; }))
         return program;
+    }
     if (is_empty)
       throw InvalidArgument("A step cannot be compiled for a batch without rows",
                             "the shapes of its tensors and their greatest number of rows are not known yet",
@@ -371,7 +378,7 @@ class CompiledStep {
           text("A compiled step would need more than ", most_programs_, " programs"),
           text("the last one is for ", described(programs_.back().form), ", and this call has ", described(form)),
           "Give batches of one shape, the largest first, or more CompileOptions::most_programs");
-    if (!programs_.empty() && !detail::compiled_again.was_given())
+    if (is_another_form && !detail::compiled_again.was_given())
       detail::compiled_again.give(text("A step is compiled once more, for ", described(form), " instead of ",
                                        described(programs_.front().form),
                                        ". Batches of one shape, the largest first, need one program. "
@@ -429,6 +436,7 @@ class CompiledStep {
         std::vector<std::vector<Resident*>>(replicas()),
         std::move(written),
         std::move(step.numbers),
+        std::move(step.choices),
         std::move(step.beforehand),
         std::move(step.afterwards),
         step.row_numbers.has_value()};

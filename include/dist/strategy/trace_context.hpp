@@ -47,12 +47,19 @@ struct HostNumbers {
   std::function<Tensor<float>()> make;
 };
 
+/// Which way a step goes that the host chooses for each call: a program is for one of them.
+struct HostChoice {
+  std::function<std::int64_t()> now;
+  std::int64_t taken;
+};
+
 /// What a step that is traced uses besides the arguments of its calls.
 struct StepTrace {
   /// How many rows of a replica's batch count, and how many the replicas before it have; nothing where the step does not ask.
   std::optional<hlo::Value> row_numbers = std::nullopt;
   std::deque<TracedVariable> variables;
   std::vector<HostNumbers> numbers;
+  std::vector<HostChoice> choices;
   /// What is done on the host before a call is made, and when it has been made.
   std::vector<std::function<void()>> beforehand;
   std::vector<std::function<void()>> afterwards;
@@ -201,6 +208,13 @@ class TraceContext {
     const Numbers numbers{hlo::Trace::current().argument({hlo::element_kind<float>, Numbers::shape()})};
     step_->numbers.push_back({numbers.value(), std::move(make)});
     return numbers;
+  }
+  /// Which of several ways the step goes in this program. `now()` says it before each call, and each way has a program of its
+  /// own, which is compiled when the step first goes it.
+  [[nodiscard]] std::int64_t choice(std::function<std::int64_t()> now) const {
+    const std::int64_t taken = now();
+    step_->choices.push_back({std::move(now), taken});
+    return taken;
   }
   /// Has `call` called on the host before each call of the program, and before its numbers are made.
   void beforehand(std::function<void()> call) const { step_->beforehand.push_back(std::move(call)); }

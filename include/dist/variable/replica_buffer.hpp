@@ -34,6 +34,8 @@ class ReplicaBuffer {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
 
+  /// Where the replicas' parts start in the regions of the arena.
+  [[nodiscard]] std::size_t offset() const noexcept { return slice_.offset(); }
   /// The arena that owns the buffer; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
 

@@ -161,3 +161,23 @@ TEST_CASE("training goes on, compiled, from what was saved of steps that were ru
   Training<nn::Adam, OnHost, nn::Reference> run_next{function};
   goes_on(compiled_first, run_next);
 }
+
+TEST_CASE(
+    "a compiled step adds up the gradients of several calls, also where some of them are run, and keeps their number") {
+  REQUIRE(has_two);
+  const nn::With function{nn::Adam{.learning_rate = 0.125F}, nn::AccumulateGradients{3}};
+  Training run{function}, mixed{function};
+  auto compiled = mixed.strategy.compile(mixed.step());
+  const auto call = [&](bool is_compiled) {
+    run.strategy.run(run.step(), batches);
+    if (is_compiled)
+      compiled(batches);
+    else
+      mixed.strategy.run(mixed.step(), batches);
+    mixed.check_same(run);
+  };
+  for (const bool is_compiled : {true, true, true, false, true, true, true, false, false, false, true, true})
+    call(is_compiled);
+  CHECK(mixed.optimizer.iterations(mixed.strategy.scope()) == 4);
+  CHECK(compiled.programs() == 3);
+}

@@ -17,17 +17,16 @@
 
 namespace dist::nn {
 
-/// What nn::Optimizer::apply_gradients is in a step that is traced: sums the gradients over the replicas, where `aggregate`
-/// says so, and updates parameters and slots, of which every replica has all. `iteration()` is the number of the step, from 1,
+/// What nn::Optimizer::apply_gradients does in a step that is traced: sums the gradients, of each parameter, over the replicas,
+/// where `aggregate` says so, and updates parameters and slots, of which every replica has all. `iteration()` is the number of the step, from 1,
 /// before each call of the program.
-template <bool aggregate, class Optimizer, class Network, class Iteration>
+template <bool aggregate, class Optimizer, class Network, class Gradients, class Iteration>
 void traced_apply(OptimizerInTrace, const InTrace auto& trace, Optimizer& optimizer, Network& network,
-                  Iteration iteration) {
+                  Gradients gradients, Iteration iteration) {
   constexpr bool is_float = std::is_same_v<typename Optimizer::Element, float>;
   static_assert(is_float, "in a compiled step optimizers update parameters of type float: give nn::Network this type");
   if constexpr (is_float) {
     const auto& layout = network.layout();
-    auto gradients = network.traced_gradients(trace);
     const auto weights = network.traced_parameters(trace);
     std::vector<TracedParameter> parameters;
     for (std::size_t which = 0; which < weights.size(); ++which) {

@@ -164,14 +164,11 @@ template <OptimizerFunction O>
 }
 
 /// The step of an optimizer in a program that is traced: changes the weights and slots of all parameters. The arithmetic is
-/// that of the optimizer's functor, called once for all elements of a parameter. Throws InvalidArgument unless each has as many
+/// that of the optimizer's functor, called once for all elements of a parameter. Gradients are those of an update, also with
+/// nn::AccumulateGradients. Throws InvalidArgument unless each has as many
 /// slots as the optimizer has with its options.
 template <OptimizerFunction O>
 void traced_update(const O& optimizer, StepNumbers numbers, std::span<TracedParameter> parameters) {
-  static_assert(
-      !has_option<O, AccumulateGradients>,
-      "nn::AccumulateGradients keeps gradients from one call to the next, which a step that is traced does not: "
-      "give it larger batches, or run the step instead of compiling it");
   using Array = hlo::Dynamic<float>;
   optimizer.template with_update<Array>(1, [&](const auto functor) {
     using Update = std::remove_const_t<decltype(functor)>;
