@@ -1,4 +1,4 @@
-// expect: a compiled step returns traced arrays, tuples, pairs and arrays of these, or nothing
+// expect: a compiled step returns traced arrays, with hlo::batch as the first extent only, tuples, pairs and arrays of these, or nothing
 #include <dist/tpu.hpp>
 
 int main() {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iomanip>  // has std::quoted
@@ -14,6 +15,14 @@ using dist::text;
 TEST_CASE("text joins strings, characters and numbers") {
   CHECK(text("replica ", 3, " of ", std::size_t{4}) == "replica 3 of 4");
   CHECK(text('a', std::string("bc"), std::string_view("de"), "fg") == "abcdefg");
+}
+
+TEST_CASE("a list is joined with something between its elements, also where some are empty") {
+  CHECK(dist::joined(std::array<int, 3>{2, 2, 1}, "x") == "2x2x1");
+  CHECK(dist::joined(std::array<std::string_view, 3>{"", "a", ""}) == ", a, ");
+  CHECK(dist::joined(std::array<int, 1>{7}) == "7");
+  CHECK(dist::joined(std::array<int, 0>{}).empty());
+  CHECK(dist::joined(std::array<int, 2>{3, 4}, "; ", [](int number) { return text('%', number); }) == "%3; %4");
 }
 
 TEST_CASE("text of nothing is empty") {

@@ -25,3 +25,22 @@ TEST_CASE("an array whose shape the program knows becomes a traced one of that s
   const hlo::PerReplica<Rows> x{client, 1, {{2, 3}, {1, 2, 3, 4, 5, 6}}};
   CHECK(program(x).on(0) == dist::Tensor<float>{{2, 3}, {2, 4, 6, 8, 10, 12}});
 }
+
+TEST_CASE("arrays whose shapes are known when they are traced compute with each other, and with numbers") {
+  using X = hlo::Traced<float, 2, 2>;
+  const auto compute = [](X x) {
+    const hlo::Dynamic<float> a = x;
+    const hlo::Dynamic<float> larger = max(a * 2.0F - a, 0.5F);
+    const auto chosen = select((a > 1.0F) & (a != 4.0F), a, hlo::Dynamic<float>{0});
+    return std::tuple{larger.as<2, 2>(), chosen.as<2, 2>(), a.as<double>().sum().as<>()};
+  };
+  const auto [larger, chosen, total] = testing::run<X>(1, compute, dist::Tensor<float>{{2, 2}, {-1, 2, 3, 4}});
+  CHECK(larger == dist::Tensor<float>{{2, 2}, {0.5F, 2, 3, 4}});
+  CHECK(chosen == dist::Tensor<float>{{2, 2}, {0, 2, 3, 0}});
+  CHECK(total[0] == 8);
+  CHECK(support::what_throws<dist::ShapeMismatch>([&] {
+          static_cast<void>(hlo::trace<X, hlo::Traced<float, 3>>(1, [](X x, hlo::Traced<float, 3> y) {
+            return (hlo::Dynamic<float>{x} + hlo::Dynamic<float>{y}).as<2, 2>();
+          }));
+        }).find("Arrays of a program do not fit together (one is [2, 2], the other [3])") == 0);
+}

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include <dist/dist.hpp>
@@ -12,13 +11,12 @@
 #include <dist/tpu.hpp>
 
 #include <conformance/cnn_training.hpp>
+#include <support/four_xla_cpus.hpp>
 
 namespace cnn = conformance::cnn;
 namespace nn = dist::nn;
 
 namespace {
-
-const bool has_two = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{2}}}}), true);
 
 /// The first steps of the guide's training, whose steps are compiled.
 template <class O>
@@ -57,7 +55,6 @@ void check(const O& function, std::size_t steps, double tolerance = 1e-5) {
 }  // namespace
 
 TEST_CASE("the guide's network trains on the guide's images in compiled steps as on the host") {
-  REQUIRE(has_two);
   check(nn::SGD{.learning_rate = 0.01F}, 20);
   check(nn::Adam{}, 20);
   check(nn::RMSprop{}, 5, 1e-3);

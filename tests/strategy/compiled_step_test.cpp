@@ -5,13 +5,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
+#include <support/four_xla_cpus.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 namespace hlo = dist::hlo;
@@ -22,8 +26,6 @@ using Floats = Tensor<float>;
 using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
 
 namespace {
-
-const bool has_four = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
 
 /// Batches of so many rows of two numbers, 1, 2, 3, ..., counted through all replicas.
 template <std::size_t Replicas>
@@ -39,7 +41,6 @@ PerReplica<Floats> batches(const std::array<std::size_t, Replicas>& rows) {
 }  // namespace
 
 TEST_CASE("a step computes with batches and variables, call after call") {
-  REQUIRE(has_four);
   Strategy strategy{2};
   auto total = strategy.variable<float, dist::OnRead, dist::Sum>(Shape{}, 0.0F);
   auto weights = strategy.variable<float, dist::OnWrite, dist::Mean>(Shape{2}, 1.0F);
@@ -115,6 +116,37 @@ TEST_CASE("arguments may be structures, numbers, and tensors that all replicas s
   CHECK(numbers[1][1] == 8);
 }
 
+TEST_CASE(
+    "tensors beside those of a PerReplica are the same for all, and what lies in structures is read where it lies") {
+  Strategy strategy{2};
+  auto step = strategy.compile([](auto&, const auto& pair, const auto& array) {
+    const auto x = pair.first.template as<hlo::batch, 2>();
+    const auto factors = hlo::broadcast<hlo::Traced<float, hlo::batch, 2>, 1>(pair.second.template as<2>());
+    return x * factors + array[0].template as<hlo::batch, 2>();
+  });
+  const auto x = batches<2>({2, 1});  // [1 2; 3 4] and [5 6]
+  const auto sums = step(std::pair{x, Floats{{2}, {10, 100}}}, std::array{x});
+  CHECK(sums[0] == Floats{{2, 2}, {11, 202, 33, 404}});
+  CHECK(sums[1] == Floats{{1, 2}, {55, 606}});
+}
+
+TEST_CASE("a program that is kept in a folder serves another step") {
+  const support::TemporaryFolder folder;
+  const auto call = [&] {
+    Strategy strategy{2};
+    auto step = strategy.compile(
+        [](auto&, const auto& batch) { return hlo::reduce(dist::sum, batch.template as<hlo::batch, 2>()); },
+        {.cache = folder.path()});
+    CHECK(strategy.reduce(dist::sum, step(batches<2>({2, 2}))) == 36);
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator{folder.path()}) files.push_back(entry.path());
+    return files;
+  };
+  const auto files = call();
+  CHECK(files.size() == 1);
+  CHECK(call() == files);
+}
+
 TEST_CASE("under one replica that wraps no values, a step takes and returns them as they are") {
   dist::OneDevice<dist::Xla> strategy;
   auto count = strategy.variable<std::int64_t>(Shape{}, 5);
@@ -131,15 +163,17 @@ TEST_CASE("what a step cannot be called with is refused") {
   Strategy strategy{2};
   auto step = strategy.compile(
       [](auto&, const auto& batch) { return hlo::reduce(dist::sum, batch.template as<hlo::batch, 2>()); },
-      {.most_programs = 2});
+      {.most_forms = 2});
   const auto refused = [&]<class Refusal>(std::type_identity<Refusal>, const auto& batch) {
     return support::what_throws<Refusal>([&] { static_cast<void>(step(batch)); });
   };
   const std::type_identity<dist::InvalidArgument> invalid{};
   const std::type_identity<dist::ShapeMismatch> mismatch{};
   CHECK(refused(invalid, batches<2>({0, 0})).find("A step cannot be compiled for a batch without rows") == 0);
-  CHECK(refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 2}}, Floats{Shape{1, 3}}))
-            .find("The batches of the replicas have different shapes (rows of shape [2] and, on replica 1, [3])") == 0);
+  CHECK(
+      refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 2}}, Floats{Shape{1, 3}}))
+          .find("The replicas of a compiled step are given different shapes ([2] and, on replica 1, [3], of a row)") ==
+      0);
   CHECK(refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 3}}, Floats{Shape{1, 3}}))
             .find("An array of a program has another shape") == 0);
   CHECK(refused(std::type_identity<dist::WrongStrategy>{}, batches<3>({1, 1, 1})).find("3 values for 2 replicas") !=
@@ -147,9 +181,11 @@ TEST_CASE("what a step cannot be called with is refused") {
   CHECK(step.programs() == 0);
   static_cast<void>(step(batches<2>({1, 1})));
   static_cast<void>(step(batches<2>({2, 2})));
-  CHECK(refused(invalid, batches<2>({3, 3}))
-            .find("A compiled step would need more than 2 programs (the last one is for [2, 2], and this call has [3, "
-                  "2])") == 0);
+  CHECK(
+      refused(invalid, batches<2>({3, 3}))
+          .find(
+              "A compiled step was called with more than 2 forms of arguments (the last one had [2, 2], and this call "
+              "has [3, 2])") == 0);
   CHECK(strategy.reduce(dist::sum, step(batches<2>({0, 0}))) == 0);
 
   Strategy other{2};
@@ -158,4 +194,10 @@ TEST_CASE("what a step cannot be called with is refused") {
   CHECK(support::what_throws<dist::WrongStrategy>([&] { mixed(); }).find("a strategy that did not make it") !=
         std::string::npos);
   CHECK_THROWS_AS(strategy.run([&](auto&) { static_cast<void>(step(batches<2>({1, 1}))); }), dist::ReplicaError);
+
+  auto replaced = strategy.variable<float>(Shape{}, 0.0F, "first");
+  auto counts = strategy.compile([&](auto& replica) { replaced.assign_add(replica, 1.0F); });
+  counts();
+  replaced = strategy.variable<float>(Shape{}, 0.0F, "second");
+  CHECK(support::what_throws<dist::InvalidArgument>([&] { counts(); }).find("Variable 'first' has ended") == 0);
 }

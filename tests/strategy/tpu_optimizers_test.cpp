@@ -4,21 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
-
 #include <conformance/make_strategy.hpp>
 #include <conformance/optimizer.hpp>
+#include <support/four_xla_cpus.hpp>
 
 using conformance::Make;
 using Tpu = dist::Tpu<>;
 
-namespace {
-const bool has_four = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
-}
-
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>);
 
-TEST_CASE("the suites have as many devices as replicas") {
-  CHECK(has_four);
-  CHECK(dist::Xla::count() == 4);
-}
+TEST_CASE("the suites have as many devices as replicas") { CHECK(dist::Xla::count() == 4); }

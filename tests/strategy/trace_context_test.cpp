@@ -14,6 +14,7 @@
 #include <conformance/variable_matrix.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/strategy/tpu.hpp>
+#include <support/four_xla_cpus.hpp>
 #include <support/what_throws.hpp>
 
 namespace hlo = dist::hlo;
@@ -26,8 +27,6 @@ template <std::size_t... Extents>
 using Traced = hlo::Traced<float, Extents...>;
 
 namespace {
-
-const bool has_four = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
 
 /// This replica's number, from 0.
 template <class Replica>
@@ -196,7 +195,6 @@ void check_collectives() {
 }  // namespace
 
 TEST_CASE("reads and writes of variables in a compiled step follow the table (spec G.2, G40, G41, G42)") {
-  REQUIRE(has_four);
   for (const std::size_t replicas : {1U, 2U, 4U}) {
     CAPTURE(replicas);
     Strategy strategy{replicas};

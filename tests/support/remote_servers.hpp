@@ -17,8 +17,8 @@
 
 namespace support {
 
-/// A `Served{endpoint, choice}` is a server; what the choice means is for the test to say. The last case of a program is `serve_or_end`: there the other ranks do what rank 0
-/// asks for, until it has done everything.
+/// A `Served{endpoint, choice}` is a server; what the choice means is for the test to say. The last case of a program is
+/// `serve_or_end`: there the other ranks do what rank 0 asks for, until it has done everything.
 template <class Served>
 class RemoteServers {
  public:

@@ -25,10 +25,6 @@ DIST_INLINE void refuse_elements(std::size_t elements, const Shape& shape) {
 
 }  // namespace detail
 
-DIST_INLINE std::string to_string(const Shape& shape) {
-  std::string joined = "[";
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) joined += text(axis == 0 ? "" : ", ", shape[axis]);
-  return joined + "]";
-}
+DIST_INLINE std::string to_string(const Shape& shape) { return text("[", joined(shape.extents()), "]"); }
 
 }  // namespace dist

@@ -62,6 +62,23 @@ template <class... Parts>
   return joined;
 }
 
+/// What `say` makes of each element of a range, with `between` from one to the next.
+template <class Range, class Say>
+[[nodiscard]] std::string joined(const Range& range, std::string_view between, const Say& say) {
+  std::string all;
+  std::string_view before;
+  for (const auto& element : range) {
+    all += text(before, say(element));
+    before = between;
+  }
+  return all;
+}
+/// The elements of a range as text() writes them: `joined(extents, "x")` is "2x2x1".
+template <class Range>
+[[nodiscard]] std::string joined(const Range& range, std::string_view between = ", ") {
+  return joined(range, between, [](const auto& element) { return text(element); });
+}
+
 /// Prints what has a `to_string` of ours: shapes, tensors, indexed slices, per-replica values.
 template <class T>
   requires(std::is_class_v<T>&& detail::HasText<T>)

@@ -31,13 +31,10 @@ template <class T>
     extents[i] = from.shape()[axes[i]];
     steps[i] = strides[axes[i]];
   }
-  if (!is_order) {
-    std::string given;
-    for (const std::size_t axis : axes) given += text(given.empty() ? "" : ", ", axis);
+  if (!is_order)
     throw InvalidArgument("A tensor cannot be transposed like that",
-                          text("its shape is ", to_string(from.shape()), ", the order of axes {", given, "}"),
+                          text("its shape is ", to_string(from.shape()), ", the order of axes {", joined(axes), "}"),
                           "Name each axis once, counted from 0, such as {1, 0} for a matrix");
-  }
   Tensor<std::remove_const_t<T>> to{Shape{std::span<const std::size_t>{extents.data(), rank}}};
   std::array<std::size_t, Shape::max_rank> place{};
   std::size_t at = 0;

@@ -14,9 +14,7 @@ namespace detail {
 /// The group of all replicas, as an attribute: "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>".
 [[nodiscard]] DIST_INLINE std::string all_replicas() {
   const std::size_t replicas = Trace::current().replicas();
-  std::string numbers;
-  for (std::size_t replica = 0; replica < replicas; ++replica) numbers += text(replica == 0 ? "" : ", ", replica);
-  return text("replica_groups = dense<[[", numbers, "]]> : tensor<1x", replicas, "xi64>");
+  return text("replica_groups = dense<[[", dist::joined(axes_in_order(replicas)), "]]> : tensor<1x", replicas, "xi64>");
 }
 
 /// A collective that reduces. The gradient of a sum is known.

@@ -36,12 +36,7 @@ template <class... Along, class T, std::size_t... Images, std::size_t... Kernels
   static_assert(
       X::extents[last] % K::extents[last - 1] == 0 && K::extents[last] % (X::extents[last] / K::extents[last - 1]) == 0,
       "hlo::convolution needs groups of equally many channels and kernels");
-  constexpr auto extents = [] {
-    auto all = detail::with(X::extents, last, K::extents[last]);
-    std::size_t axis = 0;
-    ((++axis, all[axis] = Along::outputs(all[axis])), ...);
-    return all;
-  }();
+  constexpr auto extents = detail::with_windows<Along...>(detail::with(X::extents, last, K::extents[last]));
   return detail::TracedWith<T, extents>{untyped::convolution(images.value(), kernels.value(), {Along::axis()...})};
 }
 

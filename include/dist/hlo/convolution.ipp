@@ -20,7 +20,7 @@ namespace detail {
 [[nodiscard]] DIST_INLINE Value exchanged(Value x, std::size_t axis, std::size_t groups) {
   const Shape shape = type_of(x).shape;
   const std::size_t last = shape.rank() - 1;
-  Axes extents(shape.extents().begin(), shape.extents().end());
+  Axes extents = extents_of(shape);
   const std::size_t of_group = extents[last] / groups;
   Axes divided = extents;
   divided[last] = groups;
@@ -60,11 +60,10 @@ DIST_INLINE Value convolution(Value images, Value kernels, const WindowAxes& win
   const std::size_t last = windows.size() + 1;
   const std::size_t groups = from.shape[last] / kernel[last - 1];
   Axes extents{from.shape[0]};
-  std::string axes, unreversed;
+  std::string axes;
   for (std::size_t i = 0; i < windows.size(); ++i) {
     extents.push_back(windows[i].outputs(from.shape[i + 1]));
     axes += text(i, ", ");
-    unreversed += text(i == 0 ? "" : ", ", "false");
   }
   extents.push_back(kernel[last]);
   return Trace::current().add(
@@ -72,7 +71,8 @@ DIST_INLINE Value convolution(Value images, Value kernels, const WindowAxes& win
        {images, kernels},
        text(list("window_strides", windows, &WindowAxis::stride), ", ", padding(windows), ", ",
             list("lhs_dilation", windows, &WindowAxis::dilation), ", ",
-            list("rhs_dilation", windows, &WindowAxis::window_dilation), ", window_reversal = array<i1: ", unreversed,
+            list("rhs_dilation", windows, &WindowAxis::window_dilation),
+            ", window_reversal = array<i1: ", dist::joined(windows, ", ", [](const WindowAxis&) { return "false"; }),
             ">, dimension_numbers = #stablehlo.conv<[b, ", axes, "f]x[", axes, "i, o]->[b, ", axes, "f]>, ",
             number("feature_group_count", groups), ", ", number("batch_group_count", 1)),
        {[=](Value, Value g) { return detail::image_gradient(images, kernels, g, windows, groups); },

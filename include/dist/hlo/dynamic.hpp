@@ -50,6 +50,12 @@ class Dynamic {
     return Dynamic<Other>{untyped::convert(value_, element_kind<Other>)};
   }
 
+  /// The sum of all elements, one number.
+  [[nodiscard]] Dynamic sum() const {
+    return Dynamic{
+        untyped::reduce("add", value_, literal(T{}), untyped::axes_in_order(untyped::type_of(value_).shape.rank()))};
+  }
+
   // All that take two arrays throw ShapeMismatch where these have different shapes and none is one number.
   [[nodiscard]] friend Dynamic operator+(Dynamic a, Dynamic b) { return combined(untyped::add, a, b); }
   [[nodiscard]] friend Dynamic operator-(Dynamic a, Dynamic b) { return combined(untyped::subtract, a, b); }

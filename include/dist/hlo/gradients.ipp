@@ -35,7 +35,7 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
       for (const Value result : operation.results) dependent.insert(result.number);
   }
 
-  std::map<std::size_t, Value> gradient_of{{of.number, constant(type_of(of), 1.0)}};
+  std::map<std::size_t, Value> gradient_of{{of.number, constant_like(of, 1)}};
   for (std::size_t number = count; number-- > 0;) {
     const Operation& operation = trace.operation(number);
     for (const Value result : operation.results) {
@@ -62,7 +62,7 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
   std::vector<Value> gradients;
   for (const Value value : by) {
     const auto known = gradient_of.find(value.number);
-    gradients.push_back(known == gradient_of.end() ? constant(type_of(value), 0.0) : known->second);
+    gradients.push_back(known == gradient_of.end() ? constant_like(value, 0) : known->second);
   }
   return gradients;
 }

@@ -11,22 +11,18 @@ namespace dist::hlo::untyped {
 
 namespace detail {
 
-[[nodiscard]] DIST_INLINE Value zeros_of(Value x) { return constant(type_of(x), 0.0); }
-
 [[nodiscard]] DIST_INLINE Shape row_shape(Value table) { return type_of(table).shape.row(); }
 
 /// "1, 2": the axes of a row behind those of the numbers of rows.
 [[nodiscard]] DIST_INLINE std::string axes_of_row(Value rows, Value table) {
   const std::size_t first = type_of(rows).shape.rank();
-  std::string axes;
-  for (std::size_t axis = 0; axis < row_shape(table).rank(); ++axis) axes += text(axis == 0 ? "" : ", ", first + axis);
-  return axes;
+  return dist::joined(axes_in_order(row_shape(table).rank()), ", ", [&](std::size_t axis) { return first + axis; });
 }
 
 }  // namespace detail
 
 DIST_INLINE std::vector<Value> first_along(std::size_t rank, std::size_t axis, Value first) {
-  std::vector<Value> all(rank, detail::zeros_of(first));
+  std::vector<Value> all(rank, constant_like(first, 0));
   all[axis] = first;
   return all;
 }
@@ -35,7 +31,7 @@ DIST_INLINE Value dynamic_slice(Value x, const std::vector<Value>& first, const 
   std::vector<Value> operands{x};
   operands.insert(operands.end(), first.begin(), first.end());
   std::vector<Pullback> pullbacks(operands.size());
-  pullbacks[0] = [x, first](Value, Value g) { return dynamic_update_slice(detail::zeros_of(x), g, first); };
+  pullbacks[0] = [x, first](Value, Value g) { return dynamic_update_slice(constant_like(x, 0), g, first); };
   return Trace::current().add(
       {"dynamic_slice", std::move(operands), list("slice_sizes", shape.extents()), std::move(pullbacks)},
       {type_of(x).element, shape});
@@ -45,7 +41,7 @@ DIST_INLINE Value dynamic_update_slice(Value x, Value part, const std::vector<Va
   std::vector<Value> operands{x, part};
   operands.insert(operands.end(), first.begin(), first.end());
   std::vector<Pullback> pullbacks(operands.size());
-  pullbacks[0] = [part, first](Value, Value g) { return dynamic_update_slice(g, detail::zeros_of(part), first); };
+  pullbacks[0] = [part, first](Value, Value g) { return dynamic_update_slice(g, constant_like(part, 0), first); };
   pullbacks[1] = [part, first](Value, Value g) { return dynamic_slice(g, first, type_of(part).shape); };
   return Trace::current().add({"dynamic_update_slice", std::move(operands), "", std::move(pullbacks)},
                               Type{type_of(x)});
@@ -53,7 +49,7 @@ DIST_INLINE Value dynamic_update_slice(Value x, Value part, const std::vector<Va
 
 DIST_INLINE Value take(Value table, Value rows) {
   const Shape row = detail::row_shape(table), of_rows = type_of(rows).shape;
-  Axes sizes{1}, extents(of_rows.extents().begin(), of_rows.extents().end());
+  Axes sizes{1}, extents = extents_of(of_rows);
   sizes.insert(sizes.end(), row.extents().begin(), row.extents().end());
   extents.insert(extents.end(), row.extents().begin(), row.extents().end());
   return Trace::current().add(
@@ -62,7 +58,7 @@ DIST_INLINE Value take(Value table, Value rows) {
        text("dimension_numbers = #stablehlo.gather<offset_dims = [", detail::axes_of_row(rows, table),
             "], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = ", of_rows.rank(), ">, ",
             list("slice_sizes", sizes)),
-       {[table, rows](Value, Value g) { return scatter_add(detail::zeros_of(table), rows, g); }, nullptr}},
+       {[table, rows](Value, Value g) { return scatter_add(constant_like(table, 0), rows, g); }, nullptr}},
       {type_of(table).element, Shape{extents}});
 }
 

@@ -103,18 +103,14 @@ DIST_INLINE std::string Trace::name(Value value) const {
 namespace detail {
 
 /// "%1, %2".
-[[nodiscard]] DIST_INLINE std::string names_of(const std::vector<Value>& values) {
-  std::string names;
-  for (const Value value : values) names += text(names.empty() ? "%" : ", %", value.number);
-  return names;
+[[nodiscard]] DIST_INLINE std::string names_of(std::span<const Value> values) {
+  return dist::joined(values, ", ", [](Value value) { return text("%", value.number); });
 }
 
 /// The types of values, "(tensor<f32>, tensor<2xi32>)".
 template <class TypeOf>
 [[nodiscard]] std::string types_of(std::span<const Value> values, const TypeOf& type_of) {
-  std::string types;
-  for (const Value value : values) types += text(types.empty() ? "" : ", ", type_of(value));
-  return text("(", types, ")");
+  return text("(", dist::joined(values, ", ", type_of), ")");
 }
 
 }  // namespace detail
@@ -122,12 +118,8 @@ template <class TypeOf>
 DIST_INLINE void Trace::write(std::string& out, const Region& region) const {
   const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
   out += "{";
-  if (!region.arguments.empty()) {
-    std::string list;
-    for (const Value argument : region.arguments)
-      list += text(list.empty() ? "%" : ", %", argument.number, ": ", type_of(argument));
-    out += text("^bb0(", list, "):");
-  }
+  const auto typed = [&](Value argument) { return text("%", argument.number, ": ", type_of(argument)); };
+  if (!region.arguments.empty()) out += text("^bb0(", dist::joined(region.arguments, ", ", typed), "):");
   out += "\n";
   write(out, region.operations);
   out += text("\"stablehlo.return\"(", detail::names_of(region.results),
@@ -162,19 +154,18 @@ DIST_INLINE std::string Trace::module(std::span<const Value> arguments, std::spa
       throw InvalidArgument("A program has no module", text("its argument ", name(argument), " is not listed"),
                             "List each argument that was made while it was traced");
   const auto type_of = [&](Value value) { return to_string(type(value)); };
-  std::string parameters, returned;
+  std::string parameters;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     parameters += text(i == 0 ? "" : ", ", name(arguments[i]), ": ", type_of(arguments[i]));
     for (const Donation donation : donations)
       if (donation.argument == i) parameters += text(" {tf.aliasing_output = ", donation.result, " : i32}");
   }
-  for (const Value result : results) returned += text(returned.empty() ? "" : ", ", name(result));
   const std::string types = detail::types_of(results, type_of);
   std::string out =
       text("module @program attributes {mhlo.num_replicas = ", replicas_,
            " : i32, mhlo.num_partitions = 1 : i32} {\nfunc.func @main(", parameters, ") -> ", types, " {\n");
   write(out, open_.front().operations);
-  out += text("\"func.return\"(", returned, ") : ", types, " -> ()\n}\n}\n");
+  out += text("\"func.return\"(", detail::names_of(results), ") : ", types, " -> ()\n}\n}\n");
   return out;
 }
 

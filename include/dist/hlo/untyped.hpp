@@ -21,6 +21,7 @@ using Axes = std::vector<std::size_t>;
 /// 0, 1, and so on.
 [[nodiscard]] Axes axes_in_order(std::size_t rank);
 [[nodiscard]] Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent);
+[[nodiscard]] Axes extents_of(const Shape& shape);
 
 /// "name = array<i64: 0, 2>" and "name = 1 : i64", as attributes of operations.
 [[nodiscard]] std::string list(std::string_view name, std::span<const std::size_t> numbers);
@@ -29,6 +30,8 @@ using Axes = std::vector<std::size_t>;
 /// Every element is `number`, written as `literal` writes it.
 [[nodiscard]] Value constant(const Type& type, const std::string& literal);
 [[nodiscard]] Value constant(const Type& type, double number);
+/// `number` in the type of `x`.
+[[nodiscard]] Value constant_like(Value x, double number);
 
 [[nodiscard]] Value add(Value a, Value b);
 [[nodiscard]] Value subtract(Value a, Value b);

@@ -27,8 +27,6 @@ inline constexpr std::nullptr_t none = nullptr;
   return record(name, std::move(operands), "", type, std::move(pullbacks));
 }
 
-/// `number` in the type of `x`.
-[[nodiscard]] DIST_INLINE Value constant_like(Value x, double number) { return constant(type_of(x), number); }
 [[nodiscard]] DIST_INLINE Value scaled(Value x, double factor) { return multiply(x, constant_like(x, factor)); }
 
 /// The axes that are in neither list, in order.
@@ -51,9 +49,6 @@ inline constexpr std::nullptr_t none = nullptr;
   return inverse;
 }
 
-[[nodiscard]] DIST_INLINE Axes extents_of(const Shape& shape) {
-  return {shape.extents().begin(), shape.extents().end()};
-}
 [[nodiscard]] DIST_INLINE Axes extents_at(const Shape& shape, const Axes& axes) {
   Axes extents;
   for (const std::size_t axis : axes) extents.push_back(shape[axis]);
@@ -85,15 +80,14 @@ DIST_INLINE Axes axes_in_order(std::size_t rank) {
   return axes;
 }
 DIST_INLINE Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent) {
-  Axes extents = detail::extents_of(shape);
+  Axes extents = extents_of(shape);
   extents[axis] = extent;
   return Shape{extents};
 }
+DIST_INLINE Axes extents_of(const Shape& shape) { return {shape.extents().begin(), shape.extents().end()}; }
 
 DIST_INLINE std::string list(std::string_view name, std::span<const std::size_t> numbers) {
-  std::string joined;
-  for (const std::size_t number : numbers) joined += text(joined.empty() ? ": " : ", ", number);
-  return text(name, " = array<i64", joined, ">");
+  return text(name, " = array<i64", numbers.empty() ? "" : ": ", dist::joined(numbers), ">");
 }
 DIST_INLINE std::string number(std::string_view name, std::size_t number) {
   return text(name, " = ", number, " : i64");
@@ -103,6 +97,7 @@ DIST_INLINE Value constant(const Type& type, const std::string& literal) {
   return detail::record("constant", {}, text("value = dense<", literal, "> : ", type), type, {});
 }
 DIST_INLINE Value constant(const Type& type, double number) { return constant(type, literal(number, type.element)); }
+DIST_INLINE Value constant_like(Value x, double number) { return constant(type_of(x), number); }
 
 DIST_INLINE Value add(Value a, Value b) { return detail::elementwise("add", {a, b}, {detail::passed, detail::passed}); }
 DIST_INLINE Value subtract(Value a, Value b) {
@@ -126,12 +121,12 @@ DIST_INLINE Value remainder(Value a, Value b) {
 }
 DIST_INLINE Value power(Value a, Value b) {
   const auto of_base = [a, b](Value, Value g) {
-    const Value zero = detail::constant_like(b, 0);
-    const Value slope = multiply(b, power(a, subtract(b, detail::constant_like(b, 1))));
+    const Value zero = constant_like(b, 0);
+    const Value slope = multiply(b, power(a, subtract(b, constant_like(b, 1))));
     return multiply(g, select(compare("EQ", b, zero), zero, slope));  // not 0 times infinity
   };
   const auto of_exponent = [a](Value y, Value g) {
-    return multiply(g, multiply(y, detail::where(compare("GT", a, detail::constant_like(a, 0)), log(a))));
+    return multiply(g, multiply(y, detail::where(compare("GT", a, constant_like(a, 0)), log(a))));
   };
   return detail::elementwise("power", {a, b}, {of_base, of_exponent});
 }
@@ -167,14 +162,14 @@ DIST_INLINE Value exp(Value x) {
 }
 DIST_INLINE Value expm1(Value x) {
   return detail::elementwise("exponential_minus_one", {x},
-                             {[](Value y, Value g) { return multiply(g, add(y, detail::constant_like(y, 1))); }});
+                             {[](Value y, Value g) { return multiply(g, add(y, constant_like(y, 1))); }});
 }
 DIST_INLINE Value log(Value x) {
   return detail::elementwise("log", {x}, {[x](Value, Value g) { return divide(g, x); }});
 }
 DIST_INLINE Value log1p(Value x) {
   return detail::elementwise("log_plus_one", {x},
-                             {[x](Value, Value g) { return divide(g, add(x, detail::constant_like(x, 1))); }});
+                             {[x](Value, Value g) { return divide(g, add(x, constant_like(x, 1))); }});
 }
 DIST_INLINE Value sqrt(Value x) {
   return detail::elementwise("sqrt", {x}, {[](Value y, Value g) { return divide(detail::scaled(g, 0.5), y); }});
@@ -190,14 +185,12 @@ DIST_INLINE Value cos(Value x) {
   return detail::elementwise("cosine", {x}, {[x](Value, Value g) { return negate(multiply(g, sin(x))); }});
 }
 DIST_INLINE Value tanh(Value x) {
-  return detail::elementwise("tanh", {x}, {[](Value y, Value g) {
-                               return multiply(g, subtract(detail::constant_like(y, 1), multiply(y, y)));
-                             }});
+  return detail::elementwise(
+      "tanh", {x}, {[](Value y, Value g) { return multiply(g, subtract(constant_like(y, 1), multiply(y, y))); }});
 }
 DIST_INLINE Value logistic(Value x) {
-  return detail::elementwise("logistic", {x}, {[](Value y, Value g) {
-                               return multiply(g, multiply(y, subtract(detail::constant_like(y, 1), y)));
-                             }});
+  return detail::elementwise(
+      "logistic", {x}, {[](Value y, Value g) { return multiply(g, multiply(y, subtract(constant_like(y, 1), y))); }});
 }
 DIST_INLINE Value erf(Value x) {
   // Its slope is 2 / sqrt(pi) exp(-x^2).
@@ -215,7 +208,7 @@ DIST_INLINE Value compare(std::string_view direction, Value a, Value b) {
 DIST_INLINE Value select(Value condition, Value a, Value b) {
   return detail::record("select", {condition, a, b}, "", type_of(a),
                         {detail::none, [condition](Value, Value g) { return detail::where(condition, g); },
-                         [condition](Value, Value g) { return select(condition, detail::constant_like(g, 0), g); }});
+                         [condition](Value, Value g) { return select(condition, constant_like(g, 0), g); }});
 }
 DIST_INLINE Value convert(Value x, ElementKind kind) {
   const Type from = type_of(x);
@@ -237,7 +230,7 @@ DIST_INLINE Value rounded(Value x, ElementKind half) {
   if (!is_f16) return normal;
   // It has no denormal numbers. Those of f16 are the multiples of 2^-24 below 2^-14.
   const Value multiple = detail::elementwise("round_nearest_even", {detail::scaled(x, 0x1p24)}, {detail::none});
-  const Value is_denormal = compare("LT", abs(x), detail::constant_like(x, 0x1p-14));
+  const Value is_denormal = compare("LT", abs(x), constant_like(x, 0x1p-14));
   return detail::record("select", {is_denormal, detail::scaled(multiple, 0x1p-24), normal}, "", type,
                         {detail::none, detail::none, detail::passed});
 }
@@ -301,9 +294,7 @@ DIST_INLINE Value contract(Value a, Value b, const Contraction& axes) {
     return transpose(product, detail::inverse(detail::joined(detail::joined(axes.batch_of_b, free_of_b), summed)));
   };
   const auto written = [](std::string_view name, const Axes& numbers) {
-    std::string listed;
-    for (const std::size_t axis : numbers) listed += text(listed.empty() ? "" : ", ", axis);
-    return text(name, " = [", listed, "]");
+    return text(name, " = [", dist::joined(numbers), "]");
   };
   return detail::record(
       "dot_general", {a, b},
@@ -330,7 +321,7 @@ DIST_INLINE Value reduce(std::string_view reduction, Value x, const std::string&
   } else if (reduction == "multiply") {
     // The product of the others, also where one element is 0; where more are, there is none.
     pullback = [=](Value, Value g) {
-      const Value zero = detail::constant_like(x, 0), unit = detail::constant_like(x, 1);
+      const Value zero = constant_like(x, 0), unit = constant_like(x, 1);
       const Value is_zero = compare("EQ", x, zero);
       const Value zeros = repeated(reduce("add", select(is_zero, unit, zero), literal(0, from.element), axes));
       const Value product = repeated(reduce("multiply", select(is_zero, unit, x), start, axes));
@@ -340,7 +331,7 @@ DIST_INLINE Value reduce(std::string_view reduction, Value x, const std::string&
     };
   } else {
     pullback = [=](Value y, Value g) {
-      const Value unit = detail::constant_like(x, 1);
+      const Value unit = constant_like(x, 1);
       const Value has_it = detail::where(compare("EQ", x, repeated(y)), unit);
       const Value count = reduce("add", has_it, literal(0, from.element), axes);
       return multiply(has_it, repeated(divide(g, count)));
@@ -372,7 +363,7 @@ DIST_INLINE Value slice(Value x, const Axes& first, const Axes& limit, const Axe
       }});
 }
 DIST_INLINE Value slice_along(Value x, std::size_t axis, std::size_t first, std::size_t limit) {
-  Axes limits = detail::extents_of(type_of(x).shape);
+  Axes limits = extents_of(type_of(x).shape);
   Axes starts(limits.size(), 0), strides(limits.size(), 1);
   starts[axis] = first;
   limits[axis] = limit;

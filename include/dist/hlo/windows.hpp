@@ -14,6 +14,15 @@ namespace dist::hlo {
 
 namespace untyped {
 
+namespace detail {
+
+/// So many elements, each at this distance from the next.
+[[nodiscard]] constexpr std::ptrdiff_t spread(std::size_t elements, std::size_t dilation) noexcept {
+  return elements == 0 ? 0 : static_cast<std::ptrdiff_t>((elements - 1) * dilation + 1);
+}
+
+}  // namespace detail
+
 /// Windows of equal size along one axis of an array, one after another.
 struct WindowAxis {
   std::size_t size = 1;
@@ -27,7 +36,11 @@ struct WindowAxis {
   std::size_t window_dilation = 1;
 
   /// How many windows an array of this extent has.
-  [[nodiscard]] std::size_t outputs(std::size_t extent) const noexcept;
+  [[nodiscard]] constexpr std::size_t outputs(std::size_t extent) const noexcept {
+    const std::ptrdiff_t steps =
+        before + detail::spread(extent, dilation) + behind - detail::spread(size, window_dilation);
+    return steps < 0 ? 0 : static_cast<std::size_t>(steps) / stride + 1;
+  }
   /// The windows that go back: with their elements in reverse order, from as many elements as an array of this extent has
   /// windows, to the array.
   [[nodiscard]] WindowAxis back(std::size_t extent) const noexcept;
@@ -58,17 +71,27 @@ struct Windows {
   static_assert(Size > 0 && Stride > 0, "hlo::Windows have a size and a stride of at least 1");
   static constexpr std::size_t size = Size;
 
-  /// How many windows an array of this extent has.
-  [[nodiscard]] static constexpr std::size_t outputs(std::size_t extent) {
-    return Before + extent + Behind < Size ? 0 : (Before + extent + Behind - Size) / Stride + 1;
-  }
-  [[nodiscard]] static untyped::WindowAxis axis() {
+  [[nodiscard]] static constexpr untyped::WindowAxis axis() {
     return {.size = Size,
             .stride = Stride,
             .before = static_cast<std::ptrdiff_t>(Before),
             .behind = static_cast<std::ptrdiff_t>(Behind)};
   }
+  /// How many windows an array of this extent has.
+  [[nodiscard]] static constexpr std::size_t outputs(std::size_t extent) { return axis().outputs(extent); }
 };
+
+namespace detail {
+
+/// Extents whose axes behind the first are replaced by how many windows slide along them.
+template <class... Along, std::size_t Rank>
+[[nodiscard]] constexpr Extents<Rank> with_windows(Extents<Rank> extents) {
+  std::size_t axis = 0;
+  ((++axis, extents[axis] = Along::outputs(extents[axis])), ...);
+  return extents;
+}
+
+}  // namespace detail
 
 /// Reduces windows of `x` by dist::sum or dist::max, as pooling does: they slide along the axes between the first and the
 /// last, with Windows for each. Padding counts for nothing. The gradient of a maximum goes to the first element of its window
@@ -81,12 +104,7 @@ template <class... Along, class Op, class T, std::size_t... Extents>
   static_assert(std::same_as<Op, Sum> || std::same_as<Op, Max>, "hlo::reduce_windows takes dist::sum or dist::max");
   static_assert(sizeof...(Along) + 2 == X::rank,
                 "hlo::reduce_windows needs hlo::Windows for each axis between the first and the last");
-  constexpr auto extents = [] {
-    auto all = X::extents;
-    std::size_t axis = 0;
-    ((++axis, all[axis] = Along::outputs(all[axis])), ...);
-    return all;
-  }();
+  constexpr auto extents = detail::with_windows<Along...>(X::extents);
   return detail::TracedWith<T, extents>{
       untyped::reduce_windows(detail::reduction_name<Op>, x.value(), literal(Op::template identity<T>),
                               {untyped::WindowAxis{}, Along::axis()..., untyped::WindowAxis{}})};

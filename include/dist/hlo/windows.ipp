@@ -8,21 +8,6 @@
 
 namespace dist::hlo::untyped {
 
-namespace detail {
-
-/// So many elements, each at this distance from the next.
-[[nodiscard]] DIST_INLINE std::ptrdiff_t spread(std::size_t elements, std::size_t dilation) noexcept {
-  return elements == 0 ? 0 : static_cast<std::ptrdiff_t>((elements - 1) * dilation + 1);
-}
-
-}  // namespace detail
-
-DIST_INLINE std::size_t WindowAxis::outputs(std::size_t extent) const noexcept {
-  const std::ptrdiff_t steps =
-      before + detail::spread(extent, dilation) + behind - detail::spread(size, window_dilation);
-  return steps < 0 ? 0 : static_cast<std::size_t>(steps) / stride + 1;
-}
-
 DIST_INLINE WindowAxis WindowAxis::back(std::size_t extent) const noexcept {
   return {.size = size,
           .stride = dilation,
@@ -44,10 +29,8 @@ DIST_INLINE WindowAxis WindowAxis::of_kernels(std::size_t extent) const noexcept
 }
 
 DIST_INLINE std::string padding(const WindowAxes& windows) {
-  std::string pairs;
-  for (const WindowAxis& axis : windows)
-    pairs += text(pairs.empty() ? "[" : ", [", axis.before, ", ", axis.behind, "]");
-  return text("padding = dense<[", pairs, "]> : tensor<", windows.size(), "x2xi64>");
+  const auto pair = [](const WindowAxis& axis) { return text("[", axis.before, ", ", axis.behind, "]"); };
+  return text("padding = dense<[", dist::joined(windows, ", ", pair), "]> : tensor<", windows.size(), "x2xi64>");
 }
 DIST_INLINE std::string list(std::string_view name, const WindowAxes& windows, std::size_t WindowAxis::*number) {
   Axes numbers;

@@ -77,9 +77,7 @@ class GradientAccumulation {
   [[nodiscard]] std::optional<std::vector<Array>> add(const Trace& trace, const auto& layout,
                                                       std::vector<Array> gradients, std::int64_t steps) const {
     if (steps == 1) return gradients;
-    const auto* const so_far = trace.template left<CallsInStep>(this);
-    const std::int64_t before = so_far == nullptr ? 0 : so_far->count;
-    trace.leave(this, CallsInStep{before + 1});
+    const std::int64_t before = trace.count_call(this);
     const std::int64_t call = trace.choice([this, before, steps, strategy = &trace.strategy()] {
       const std::int64_t calls = (calls_.component(strategy->scope(), 0)[0] + before) % steps;
       return calls == 0 ? first : calls + 1 < steps ? between : last;
@@ -115,10 +113,6 @@ class GradientAccumulation {
  private:
   /// Which of the calls one is that make up an update.
   static constexpr std::int64_t first = 0, between = 1, last = 2;
-  /// How often a step that is compiled adds gradients.
-  struct CallsInStep {
-    std::int64_t count = 0;
-  };
 
   std::span<const Parameter> layout_;
   Buffer<T> total_;

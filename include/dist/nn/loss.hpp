@@ -227,12 +227,13 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
 
 }  // namespace detail
 
-/// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
-/// rows: an nn::Loss, or an nn::DeferredLoss where the outputs lie in memory of a device. Writes the gradient of `value()`
-/// with respect to the outputs to `outputs.gradient`, so that gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
-/// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch, and
-/// InvalidArgument when this replica has more rows than the global batch. Where targets in memory of a device are none that
-/// the loss takes, their rows' gradients are NaN, and a number of the loss that is asked for throws InvalidArgument.
+/// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given rows: an nn::Loss, or
+/// an nn::DeferredLoss where the outputs lie in memory of a device. Writes the gradient of `value()` with respect to the
+/// outputs to `outputs.gradient`, so that gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a
+/// tensor with one number per row, weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws
+/// ShapeMismatch, and InvalidArgument when this replica has more rows than the global batch. Where targets in memory of a
+/// device are none that the loss takes, their rows' gradients are NaN, and a number of the loss that is asked for throws
+/// InvalidArgument.
 template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto& replica, const Outputs& outputs,
                                 const Targets& targets, GlobalBatchSize global_batch,

@@ -156,6 +156,18 @@ class Network {
   /// Expires with the network, for those that refer to it.
   [[nodiscard]] std::weak_ptr<const void> lifetime() const noexcept { return lifetime_; }
 
+  /// Throws ShapeMismatch unless the rows of a batch of this shape are the network's inputs; axes of extent 1 at the end may be
+  /// there or not.
+  static void require_rows_of_input_shape(const Shape& batch) {
+    if (batch == Shape{0}) return;  // no rows, of a dataset that never had one to tell its extents
+    const Shape expected = Net::InputShape::shape();
+    if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
+      throw ShapeMismatch(
+          "A batch does not fit the network's input",
+          text("the batch has shape ", to_string(batch), ", the network takes rows of shape ", to_string(expected)),
+          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
+  }
+
   /// Name, shape and offset of every parameter in both variables.
   [[nodiscard]] static constexpr std::span<const Parameter> layout() noexcept { return Net::parameters; }
 
@@ -478,15 +490,6 @@ class Network {
     });
   }
 
-  static void require_rows_of_input_shape(const Shape& batch) {
-    if (batch == Shape{0}) return;  // no rows, of a dataset that never had one to tell its extents
-    const Shape expected = Net::InputShape::shape();
-    if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
-      throw ShapeMismatch(
-          "A batch does not fit the network's input",
-          text("the batch has shape ", to_string(batch), ", the network takes rows of shape ", to_string(expected)),
-          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
-  }
   [[nodiscard]] static Shape without_trailing_ones(const Shape& shape) {
     std::size_t rank = shape.rank();
     while (rank > 0 && shape[rank - 1] == 1) --rank;

@@ -240,11 +240,6 @@ class Optimizer {
     iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
   }
 
-  /// The steps that a program makes in one call.
-  struct StepsInCall {
-    std::int64_t count = 0;
-  };
-
   template <bool aggregate>
   void apply_traced(const InTrace auto& trace) {
     require_network();
@@ -254,9 +249,7 @@ class Optimizer {
       slots_.require_kind_in_program(strategy_->scope(), aggregate);
     });
     if (!gradients) return;
-    const auto* const so_far = trace.template left<StepsInCall>(this);
-    const std::int64_t before = so_far == nullptr ? 0 : so_far->count;
-    trace.leave(this, StepsInCall{before + 1});
+    const std::int64_t before = trace.count_call(this);  // which are steps of the same call of the program
     traced_apply<aggregate>(OptimizerInTrace{}, trace, *this, *network_, std::move(*gradients),
                             [this, before] { return iterations(strategy_->scope()) + before + 1; });
     trace.afterwards([this] { set_iterations(strategy_->scope(), iterations(strategy_->scope()) + 1); });

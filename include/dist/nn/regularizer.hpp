@@ -187,7 +187,8 @@ auto regularization_loss(const InReplica auto& replica, Network& network, const 
 /// that compile steps.
 struct RegularizerInTrace {};
 
-/// The same in a step that is traced, as traced numbers. The network has `add_gradients(replica, array)` there.
+/// The same in a step that is traced, as traced numbers. The network has `traced_parameters(replica)`, and
+/// `add_gradient(replica, number, array)` for the parameter of that number in its layout.
 template <class R, class Network, class Which = KernelsOnly>
 [[nodiscard]] auto total_regularization(const InTrace auto& replica, Network& network, const R& regularizer,
                                         const Which& which = {}) {

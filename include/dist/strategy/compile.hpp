@@ -14,9 +14,10 @@ namespace dist {
 struct CompileOptions {
   /// The folder in which compiled programs are kept for other runs; empty: what DIST_COMPILE_CACHE names, or none.
   std::string cache = {};
-  /// A step has a program for each form of its arguments: the types and shapes of tensors, and the greatest number of rows
-  /// so far; with nn::AccumulateGradients, three of them. A dataset gives one form; more programs than this are refused.
-  std::size_t most_programs = 8;
+  /// A step has a program for each form of its arguments: the types and shapes of tensors, and the greatest number of rows so
+  /// far; where the host chooses ways of the step, as for nn::AccumulateGradients, one for each way. A dataset gives one form;
+  /// more than this are refused.
+  std::size_t most_forms = 8;
 };
 
 /// Devices for which a step is compiled as a whole, instead of doing what it calls.

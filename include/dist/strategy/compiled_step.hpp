@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -21,151 +20,23 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/source_line.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/warning.hpp>
-#include <dist/data/example.hpp>
 #include <dist/device/pjrt/xla.hpp>
 #include <dist/hlo/compile_cache.hpp>
-#include <dist/hlo/dynamic.hpp>
-#include <dist/hlo/pending_number.hpp>
 #include <dist/strategy/compile.hpp>
+#include <dist/strategy/step_arguments.hpp>
+#include <dist/strategy/step_results.hpp>
 #include <dist/strategy/trace_context.hpp>
 
 namespace dist {
 
 namespace detail {
-
-/// What a step sees of an argument of its calls: traced arrays in the place of numbers and tensors.
-template <class Given>
-struct TracedForm {};
-template <Reducible T>
-struct TracedForm<T> {
-  using Type = hlo::Traced<T>;
-};
-template <class T>
-struct TracedForm<Tensor<T>> {
-  using Type = hlo::Dynamic<T>;
-};
-template <class T>
-struct TracedForm<TensorView<T>> {
-  using Type = hlo::Dynamic<std::remove_const_t<T>>;
-};
-template <class Given>
-concept HasTracedForm = requires {
-  typename TracedForm<Given>::Type;
-};
-
-/// Whether every member of an argument has a traced form.
-template <class Given>
-inline constexpr bool is_step_argument = HasTracedForm<Given>;
-template <class... Members>
-inline constexpr bool are_step_arguments = (is_step_argument<std::remove_cvref_t<Members>> && ...);
-template <class X, class Y>
-inline constexpr bool is_step_argument<data::Example<X, Y>> = are_step_arguments<X, Y>;
-template <class... Members>
-inline constexpr bool is_step_argument<std::tuple<Members...>> = are_step_arguments<Members...>;
-template <class First, class Second>
-inline constexpr bool is_step_argument<std::pair<First, Second>> = are_step_arguments<First, Second>;
-template <class Member, std::size_t N>
-inline constexpr bool is_step_argument<std::array<Member, N>> = is_step_argument<Member>;
-
-/// Calls `use(leaf)` for each number and tensor of an argument, in order.
-template <class Given, class Use>
-void for_each_leaf(const Given& given, Use&& use) {
-  if constexpr (Structure<Given> || is_specialization<Given, data::Example>)
-    for_each_member(given, [&](const auto& member) { for_each_leaf(member, use); });
-  else
-    use(given);
-}
-
-/// `given` with `map(leaf)` in the place of each number and tensor.
-template <class Given, class Map>
-[[nodiscard]] auto map_leaves(const Given& given, Map&& map) {
-  if constexpr (Structure<Given>) {
-    return map_structure(given, [&](const auto& member) { return map_leaves(member, map); });
-  } else if constexpr (is_specialization<Given, data::Example>) {
-    auto x = map_leaves(given.x, map);
-    return data::Example{std::move(x), map_leaves(given.y, map)};
-  } else {
-    return map(given);
-  }
-}
-
-/// The arguments of a program in the places of an argument's leaves, in order.
-class LeafArguments {
- public:
-  explicit LeafArguments(std::span<const hlo::Value> values) : next_(values.begin()) {}
-  template <class Leaf>
-  [[nodiscard]] auto operator()(const Leaf&) {
-    return typename TracedForm<Leaf>::Type{*next_++};
-  }
-
- private:
-  std::span<const hlo::Value>::iterator next_;
-};
-
-/// Whether a step may return it: traced arrays, or nothing.
-template <class Result>
-inline constexpr bool is_step_result = TracedValue<Result> || std::is_void_v<Result>;
-template <class... Members>
-inline constexpr bool is_step_result<std::tuple<Members...>> = (is_step_result<Members> && ...);
-template <class First, class Second>
-inline constexpr bool is_step_result<std::pair<First, Second>> = is_step_result<First>&& is_step_result<Second>;
-template <class Member, std::size_t N>
-inline constexpr bool is_step_result<std::array<Member, N>> = is_step_result<Member>;
-
-/// What a result of a step is on the host: `of(next, rows)` makes it of the buffers that `next()` gives in order, of a
-/// replica whose batch has so many rows.
-template <class Result>
-struct HostForm;
-template <class T>
-struct HostForm<hlo::Traced<T>> {
-  template <class Next>
-  [[nodiscard]] static hlo::PendingNumber<T> of(Next&& next, std::size_t) {
-    return hlo::PendingNumber<T>{next()};
-  }
-};
-template <class T, std::size_t First, std::size_t... Extents>
-struct HostForm<hlo::Traced<T, First, Extents...>> {
-  template <class Next>
-  [[nodiscard]] static Tensor<T> of(Next&& next, std::size_t rows) {
-    Tensor<T> values = next().template download<T>();
-    if (First == hlo::batch) values.resize(values.shape().row().stacked(rows));
-    return values;
-  }
-};
-template <class T>
-struct HostForm<hlo::Dynamic<T>> {
-  template <class Next>
-  [[nodiscard]] static Tensor<T> of(Next&& next, std::size_t) {
-    return next().template download<T>();
-  }
-};
-template <Structure Result>
-struct HostForm<Result> {
-  template <class Next>
-  [[nodiscard]] static auto of(Next&& next, std::size_t rows) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      if constexpr (is_array<Result>) {
-        using Host = decltype(HostForm<typename Result::value_type>::of(next, rows));
-        return std::array<Host, sizeof...(I)>{
-            (static_cast<void>(I), HostForm<typename Result::value_type>::of(next, rows))...};
-      } else {
-        using Host =
-            typename StructureLike<Result,
-                                   decltype(HostForm<std::tuple_element_t<I, Result>>::of(next, rows))...>::Type;
-        return Host{HostForm<std::tuple_element_t<I, Result>>::of(next, rows)...};
-      }
-    }
-    (std::make_index_sequence<std::tuple_size_v<Result>>{});
-  }
-};
 
 inline constinit Warning compiled_again{};
 
@@ -194,7 +65,10 @@ void require_first_devices(const S& strategy) {
 /// such as a number of the host, is a constant in it.
 ///
 /// Returns what `run` does, where the step returns traced arrays: a hlo::PendingNumber of a number, for which only those
-/// wait who ask, and a Tensor of an array.
+/// wait who ask, and a Tensor of an array. An array whose type has hlo::batch as its first extent has the rows of the replica's
+/// batch; a hlo::Dynamic has those of padding, too: return `x.as<hlo::batch, ...>()` of it.
+///
+/// A program is for the variables that the step used when it was traced, which live as long as they are called.
 template <class S, class Step>
 class CompiledStep {
   static_assert(
@@ -208,16 +82,17 @@ class CompiledStep {
   /// `line` is where the step is compiled, which XLA's errors name. Throws InvalidArgument where the strategy's devices are
   /// not the first ones of the client, one for each replica.
   CompiledStep(S& strategy, Step step, const CompileOptions& options = {}, SourceLine line = here())
-      : strategy_(&strategy), step_(std::move(step)), line_(line), most_programs_(options.most_programs) {
+      : strategy_(&strategy), step_(std::move(step)), line_(line), most_forms_(options.most_forms) {
     detail::require_first_devices(strategy);
     std::string folder = options.cache;
     if (const char* const named = std::getenv("DIST_COMPILE_CACHE"); folder.empty() && named != nullptr) folder = named;
     if (!folder.empty()) cache_.emplace(std::move(folder));
   }
 
-  /// Throws WrongStrategy in replica functions and for values of another strategy; ShapeMismatch where tensors of a batch
-  /// have different numbers of rows; InvalidArgument where the step would need one program too many; what tracing the step
-  /// throws, ProgramRefused, and PjrtError.
+  /// Throws WrongStrategy in replica functions, where the strategy has several replicas, and for values of another strategy;
+  /// ShapeMismatch where tensors of a batch have different numbers of rows, and where replicas have different shapes;
+  /// InvalidArgument for one form of arguments too many, and for a variable that has ended; what tracing the step throws,
+  /// ProgramRefused, and PjrtError.
   template <class... Args>
   auto operator()(const Args&... args) {
     constexpr bool takes = (detail::is_step_argument<OfReplica<Args>> && ...);
@@ -225,7 +100,10 @@ class CompiledStep {
                   "a compiled step takes numbers, tensors, and tuples, pairs, arrays and dist::data::Example of these");
     if constexpr (takes) {
       constexpr bool returns = detail::is_step_result<ResultOf<Args...>>;
-      static_assert(returns, "a compiled step returns traced arrays, tuples, pairs and arrays of these, or nothing");
+      static_assert(
+          returns,
+          "a compiled step returns traced arrays, with hlo::batch as the first extent only, tuples, pairs and "
+          "arrays of these, or nothing");
       if constexpr (returns) return call(args...);
     }
   }
@@ -237,25 +115,16 @@ class CompiledStep {
   using Context = TraceContext<S>;
   using Resident = pjrt::ManagedMemory::Resident;
 
-  /// What a program is for: the types of the arguments, and the shapes of their leaves; of those with the rows of a batch,
-  /// the shape of a row.
-  struct Form {
-    const void* types;
-    std::vector<Shape> shapes = {};
-    std::vector<bool> have_rows = {};
-    std::vector<std::size_t> rows = {};  // of the batch of each replica
-    [[nodiscard]] std::size_t most_rows() const { return *std::max_element(rows.begin(), rows.end()); }
-  };
   /// A part of a variable, by their numbers.
   struct Written {
     std::size_t variable, part;
   };
   struct Program {
-    Form form;
+    detail::StepForm form;
     std::size_t rows;
     pjrt::Executable executable;
-    std::vector<std::vector<Resident*>> variables;  // of each replica
-    std::vector<Written> written;                   // whose new elements are the first results
+    std::vector<std::vector<std::shared_ptr<Resident>>> variables;  // of each replica
+    std::vector<Written> written;                                   // whose new elements are the first results
     std::vector<detail::HostNumbers> numbers;
     std::vector<detail::HostChoice> choices;
     std::vector<std::function<void()>> beforehand;
@@ -264,9 +133,6 @@ class CompiledStep {
     std::vector<std::size_t> rows_told = {};  // of each replica, in row_numbers
     std::vector<pjrt::Buffer> row_numbers = {};
   };
-  template <class... Args>
-  static constexpr char types_of{};
-
   /// An argument, as one replica sees it.
   template <class Given>
   using OfReplica = std::remove_cvref_t<decltype(select_replica(0, std::declval<const Given&>()))>;
@@ -283,128 +149,64 @@ class CompiledStep {
                           "a call is one for all replicas, and replica functions run on each",
                           "Call it where strategy.run is called, or call the step itself");
     (require_value_per_replica(replicas(), args, "a compiled step was given"), ...);
-    Form form = form_of(args...);
+    const auto form = detail::StepForm::of<!S::wraps_values>(replicas(), args...);
     Program& program = program_for(form, args...);
     for (const auto& call : program.beforehand) call();
-    Transfers transfers{program, form.rows};
+    Transfers transfers{program, form.rows()};
     std::vector<std::vector<pjrt::Buffer>> results = program.executable.execute(transfers.lists(client(), args...));
     for (std::size_t replica = 0; replica < replicas(); ++replica)
       for (std::size_t i = 0; i < program.written.size(); ++i)
         program.variables[replica][program.written[i].variable]->replace(program.written[i].part,
                                                                          std::move(results[replica][i]));
-    for (const auto& call : program.afterwards) call();
     transfers.wait();  // the caller may change what it gave
-    return host_results<ResultOf<Args...>>(program, results, form.rows);
+    for (const auto& call : program.afterwards) call();
+    return host_results<ResultOf<Args...>>(program, results, form.rows());
   }
 
   [[nodiscard]] std::size_t replicas() const noexcept { return strategy_->num_local_replicas(); }
   [[nodiscard]] const pjrt::Client& client() const { return strategy_->template memory_on<Xla>()->client(); }
 
-  /// Whether tensors of such an argument have the rows of a batch.
-  template <class Given>
-  static constexpr bool is_batch = !S::wraps_values || detail::holds_per_replica<Given>;
-
-  template <class Leaf>
-  [[nodiscard]] static Shape shape_of(const Leaf& leaf) {
-    if constexpr (Reducible<Leaf>)
-      return {};
-    else
-      return leaf.shape();
-  }
-
   template <class... Args>
-  [[nodiscard]] Form form_of(const Args&... args) const {
-    Form form{.types = &types_of<Args...>};
-    form.rows.assign(replicas(), 0);
-    (add_to(form, args), ...);
-    return form;
-  }
-  template <class Given>
-  void add_to(Form& form, const Given& given) const {
-    const std::size_t first = form.shapes.size();
-    for (std::size_t replica = 0; replica < replicas(); ++replica) {
-      std::size_t number = first;
-      detail::for_each_leaf(select_replica(replica, given), [&](const auto& leaf) {
-        const Shape shape = shape_of(leaf);
-        const bool has_rows = is_batch<Given> && shape.rank() > 0;
-        if (replica == 0) {
-          form.shapes.push_back(has_rows ? shape.row() : shape);
-          form.have_rows.push_back(has_rows);
-        }
-        if (has_rows) add_rows(form, replica, number, first, shape);
-        ++number;
-      });
-    }
-  }
-  /// The first leaf of a batch says how many rows there are. A batch without rows may not know the shape of one.
-  static void add_rows(Form& form, std::size_t replica, std::size_t number, std::size_t first, const Shape& shape) {
-    std::size_t& rows = form.rows[replica];
-    if (number == first && rows == 0) rows = shape[0];
-    if (shape[0] != rows)
-      throw ShapeMismatch("The tensors of a batch have different numbers of rows",
-                          text("on replica ", replica, " one has ", rows, " and another one ", shape[0]),
-                          "Give tensors with as many rows each, and what is no batch without a PerReplica");
-    if (rows == 0) return;
-    const bool is_known = std::any_of(form.rows.begin(), form.rows.begin() + static_cast<std::ptrdiff_t>(replica),
-                                      [](std::size_t before) { return before > 0; });
-    if (!is_known) form.shapes[number] = shape.row();
-    if (form.shapes[number] != shape.row())
-      throw ShapeMismatch("The batches of the replicas have different shapes",
-                          text("rows of shape ", to_string(form.shapes[number]), " and, on replica ", replica, ", ",
-                               to_string(shape.row())),
-                          "Give every replica rows of one shape");
-  }
-
-  template <class... Args>
-  [[nodiscard]] Program& program_for(Form& form, const Args&... args) {
-    const bool is_empty =
-        form.most_rows() == 0 && std::find(form.have_rows.begin(), form.have_rows.end(), true) != form.have_rows.end();
-    bool is_another_form = !programs_.empty();
+  [[nodiscard]] Program& program_for(const detail::StepForm& form, const Args&... args) {
+    const Program* alike = nullptr;  // another way of the step, for arguments as these
     for (Program& program : programs_) {
-      if (program.form.types != form.types || (!is_empty && program.form.shapes != form.shapes) ||
-          form.most_rows() > program.rows)
-        continue;
-      is_another_form = false;
+      if (!form.fits(program.form, program.rows)) continue;
+      alike = &program;
       if (std::all_of(program.choices.begin(), program.choices.end(),
                       [](const detail::HostChoice& choice) { return choice.now() == choice.taken; }))
         return program;
     }
-    if (is_empty)
+    if (alike != nullptr) return programs_.emplace_back(compiled(alike->form, alike->rows, args...));
+    if (form.is_empty())
       throw InvalidArgument("A step cannot be compiled for a batch without rows",
                             "the shapes of its tensors and their greatest number of rows are not known yet",
                             "Call the step with a batch that has rows first");
-    if (programs_.size() == most_programs_)
+    if (forms_ == most_forms_)
       throw InvalidArgument(
-          text("A compiled step would need more than ", most_programs_, " programs"),
-          text("the last one is for ", described(programs_.back().form), ", and this call has ", described(form)),
-          "Give batches of one shape, the largest first, or more CompileOptions::most_programs");
-    if (is_another_form && !detail::compiled_again.was_given())
-      detail::compiled_again.give(text("A step is compiled once more, for ", described(form), " instead of ",
-                                       described(programs_.front().form),
+          text("A compiled step was called with more than ", most_forms_, " forms of arguments"),
+          text("the last one had ", programs_.back().form.description(), ", and this call has ", form.description()),
+          "Give batches of one shape, the largest first, or more CompileOptions::most_forms");
+    if (!programs_.empty() && !detail::compiled_again.was_given())
+      detail::compiled_again.give(text("A step is compiled once more, for ", form.description(), " instead of ",
+                                       programs_.front().form.description(),
                                        ". Batches of one shape, the largest first, need one program. "
                                        "DIST_WARNINGS=0 silences this."));
-    return programs_.emplace_back(compiled(form, args...));
-  }
-  [[nodiscard]] static std::string described(const Form& form) {
-    std::string shapes;
-    for (std::size_t leaf = 0; leaf < form.shapes.size(); ++leaf)
-      shapes += text(leaf == 0 ? "" : ", ",
-                     to_string(form.have_rows[leaf] ? form.shapes[leaf].stacked(form.most_rows()) : form.shapes[leaf]));
-    return shapes.empty() ? "no tensors" : shapes;
+    programs_.push_back(compiled(form, form.most_rows(), args...));
+    ++forms_;
+    return programs_.back();
   }
 
   template <class... Args>
-  [[nodiscard]] Program compiled(const Form& form, const Args&... args) {
-    const std::size_t rows = form.most_rows();
+  [[nodiscard]] Program compiled(const detail::StepForm& form, std::size_t rows, const Args&... args) {
     hlo::Trace trace{replicas(), rows == 0 ? std::nullopt : std::optional{rows}};
     const hlo::Scope scope{"step", line_};
     std::vector<hlo::Value> leaves;
-    [[maybe_unused]] const auto add_leaf = [&]<class Leaf>(const Leaf&) {
-      const Shape& shape = form.shapes[leaves.size()];
+    [[maybe_unused]] const auto add_leaf = [&]<class Leaf>(const Leaf&, auto) {
+      const detail::StepForm::Leaf& leaf = form.leaves()[leaves.size()];
       leaves.push_back(trace.argument(
-          {hlo::element_kind<ElementOf<Leaf>>, form.have_rows[leaves.size()] ? shape.stacked(rows) : shape}));
+          {hlo::element_kind<detail::ElementOfLeaf<Leaf>>, leaf.has_rows ? leaf.shape.stacked(rows) : leaf.shape}));
     };
-    (detail::for_each_leaf(select_replica(0, args), add_leaf), ...);
+    (detail::for_each_leaf<false>(0, args, add_leaf), ...);
     detail::StepTrace step;
     const std::vector<hlo::Value> returned = call_traced(step, leaves, args...);
 
@@ -433,7 +235,7 @@ class CompiledStep {
         form,
         rows,
         cache_ ? cache_->executable(client(), module, replicas()) : pjrt::Executable{client(), module, replicas()},
-        std::vector<std::vector<Resident*>>(replicas()),
+        std::vector<std::vector<std::shared_ptr<Resident>>>(replicas()),
         std::move(written),
         std::move(step.numbers),
         std::move(step.choices),
@@ -442,20 +244,9 @@ class CompiledStep {
         step.row_numbers.has_value()};
     for (std::size_t replica = 0; replica < replicas(); ++replica)
       for (const detail::TracedVariable& variable : step.variables)
-        program.variables[replica].push_back(&variable.resident(replica));
+        program.variables[replica].push_back(variable.resident(replica));
     return program;
   }
-  template <class Leaf>
-  struct ElementOfLeaf {
-    using Type = std::remove_const_t<typename Leaf::Element>;
-  };
-  template <Reducible Leaf>
-  struct ElementOfLeaf<Leaf> {
-    using Type = Leaf;
-  };
-  template <class Leaf>
-  using ElementOf = typename ElementOfLeaf<Leaf>::Type;
-
   /// What the step returns, as values in order.
   template <class... Args>
   [[nodiscard]] std::vector<hlo::Value> call_traced(detail::StepTrace& step, std::span<const hlo::Value> leaves,
@@ -469,8 +260,8 @@ class CompiledStep {
           if constexpr (std::is_void_v<ResultOf<Args...>>)
             step_(context, each...);
           else
-            detail::for_each_leaf(step_(context, each...),
-                                  [&](const auto& array) { returned.push_back(array.value()); });
+            detail::for_each_array(step_(context, each...),
+                                   [&](const auto& array) { returned.push_back(array.value()); });
         },
         traced);
     return returned;
@@ -480,6 +271,14 @@ class CompiledStep {
   class Transfers {
    public:
     Transfers(Program& program, const std::vector<std::size_t>& rows) : program_(program), rows_(rows) {}
+    Transfers(const Transfers&) = delete;
+    Transfers& operator=(const Transfers&) = delete;
+    ~Transfers() {
+      for (const pjrt::Event& event : events_) try {
+          event.wait();           // as the plugin reads what the caller gave
+        } catch (const Error&) {  // where another one is on its way already
+        }
+    }
 
     template <class... Args>
     [[nodiscard]] std::vector<std::vector<const pjrt::Buffer*>> lists(const pjrt::Client& client, const Args&... args) {
@@ -489,30 +288,31 @@ class CompiledStep {
       for (const detail::HostNumbers& of_host : program_.numbers) numbers.push_back(of_host.make());
       for (std::size_t replica = 0; replica < rows_.size(); ++replica) {
         auto& list = lists[replica];
-        for (Resident* const variable : program_.variables[replica]) variable->on_device(list);
+        for (const auto& variable : program_.variables[replica]) variable->on_device(list);
         [[maybe_unused]] std::size_t leaf = 0;
-        (add(client, replica, leaf, list, select_replica(replica, args)), ...);
+        (add(client, replica, leaf, list, args), ...);
         if (program_.asks_rows) list.push_back(&program_.row_numbers[replica]);
         for (const Tensor<float>& each : numbers)
           list.push_back(&buffers_.emplace_back(pjrt::upload(client, replica, each)));
       }
       return lists;
     }
-    void wait() const {
-      for (const pjrt::Event& event : events_) event.wait();
+    void wait() {
+      for (; !events_.empty(); events_.pop_back()) events_.back().wait();
     }
 
    private:
     template <class Given>
     void add(const pjrt::Client& client, std::size_t replica, std::size_t& leaf, std::vector<const pjrt::Buffer*>& list,
              const Given& given) {
-      detail::for_each_leaf(given, [&]<class Leaf>(const Leaf& each) {
-        using T = ElementOf<Leaf>;
-        const bool is_short = program_.form.have_rows[leaf] && rows_[replica] < program_.rows;
+      detail::for_each_leaf<false>(replica, given, [&]<class Leaf>(const Leaf& each, auto) {
+        using T = detail::ElementOfLeaf<Leaf>;
+        const detail::StepForm::Leaf& form = program_.form.leaves()[leaf];
+        const bool is_short = form.has_rows && rows_[replica] < program_.rows;
         if constexpr (Reducible<Leaf>) {
           buffers_.push_back(pjrt::upload(client, replica, TensorView<const T>{&each, Shape{}}));
         } else if (is_short) {
-          Tensor<T> padded{program_.form.shapes[leaf].stacked(program_.rows)};
+          Tensor<T> padded{form.shape.stacked(program_.rows)};
           std::fill_n(std::copy_n(each.data(), each.size(), padded.data()), padded.size() - each.size(), T{});
           buffers_.push_back(pjrt::upload(client, replica, padded));
         } else {
@@ -525,13 +325,14 @@ class CompiledStep {
       });
     }
     void tell_rows(const pjrt::Client& client) {
-      program_.row_numbers.clear();
+      std::vector<pjrt::Buffer> row_numbers;
       std::int32_t before = 0;
       for (std::size_t replica = 0; replica < rows_.size(); ++replica) {
         const auto rows = static_cast<std::int32_t>(rows_[replica]);
-        program_.row_numbers.push_back(pjrt::upload(client, replica, Tensor<std::int32_t>{Shape{2}, {rows, before}}));
+        row_numbers.push_back(pjrt::upload(client, replica, Tensor<std::int32_t>{Shape{2}, {rows, before}}));
         before += rows;
       }
+      program_.row_numbers = std::move(row_numbers);
       program_.rows_told = rows_;
     }
 
@@ -560,7 +361,8 @@ class CompiledStep {
   S* strategy_;
   Step step_;
   SourceLine line_;
-  std::size_t most_programs_;
+  std::size_t most_forms_;
+  std::size_t forms_ = 0;
   std::optional<hlo::CompileCache> cache_;
   std::deque<Program> programs_;
 };

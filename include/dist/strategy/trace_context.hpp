@@ -65,6 +65,7 @@ struct StepTrace {
   std::vector<std::function<void()>> afterwards;
   /// What calls of a library class leave for later ones in the same step, by the object and the type of what is left.
   std::map<std::pair<const void*, std::type_index>, std::any> left;
+  std::map<const void*, std::int64_t> calls;
 };
 
 template <class X>
@@ -202,12 +203,10 @@ class TraceContext {
   }
 
   /// Numbers in this shape that `make` gives on the host for each call of the program, before it runs.
-  template <std::size_t... Extents>
-  [[nodiscard]] hlo::Traced<float, Extents...> host_numbers(std::function<Tensor<float>()> make) const {
-    using Numbers = hlo::Traced<float, Extents...>;
-    const Numbers numbers{hlo::Trace::current().argument({hlo::element_kind<float>, Numbers::shape()})};
-    step_->numbers.push_back({numbers.value(), std::move(make)});
-    return numbers;
+  [[nodiscard]] hlo::Dynamic<float> host_numbers(const Shape& shape, std::function<Tensor<float>()> make) const {
+    const hlo::Value numbers = hlo::Trace::current().argument({hlo::element_kind<float>, shape});
+    step_->numbers.push_back({numbers, std::move(make)});
+    return hlo::Dynamic<float>{numbers};
   }
   /// Which of several ways the step goes in this program. `now()` says it before each call, and each way has a program of its
   /// own, which is compiled when the step first goes it.
@@ -226,6 +225,8 @@ class TraceContext {
   void leave(const void* owner, Thing thing) const {
     step_->left.insert_or_assign({owner, std::type_index{typeid(Thing)}}, std::any{std::move(thing)});
   }
+  /// How often `owner` has asked this in this step before.
+  [[nodiscard]] std::int64_t count_call(const void* owner) const { return step_->calls[owner]++; }
   /// What `owner` left, or a null pointer.
   template <class Thing>
   [[nodiscard]] const Thing* left(const void* owner) const {

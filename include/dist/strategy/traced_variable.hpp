@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/pjrt/managed_memory.hpp>
 #include <dist/hlo/trace.hpp>
@@ -36,6 +38,7 @@ class TracedVariable {
       : memory_(variable.memory().get()),
         offset_(variable.offset()),
         type_{hlo::element_kind<typename Variable::Element>, variable.shape()},
+        name_(variable.name()),
         resident_(resident_of<typename Variable::Element>) {
     for (const VariablePart& part : parts) {
       const hlo::Value before = hlo::Trace::current().argument({type_.element, part.shape});
@@ -49,7 +52,7 @@ class TracedVariable {
   }
   [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
   /// Where a replica has it, for programs.
-  [[nodiscard]] Resident& resident(std::size_t replica) const { return resident_(*memory_, replica, offset_, parts_); }
+  [[nodiscard]] std::shared_ptr<Resident> resident(std::size_t replica) const { return resident_(*this, replica); }
 
   /// Its elements, as the step has left them so far. Those between the parts are 0.
   [[nodiscard]] hlo::Value read() const;
@@ -61,11 +64,10 @@ class TracedVariable {
 
  private:
   template <class T>
-  static Resident& resident_of(pjrt::ManagedMemory& memory, std::size_t replica, std::size_t offset,
-                               std::span<const Part> parts) {
+  static std::shared_ptr<Resident> resident_of(const TracedVariable& variable, std::size_t replica) {
     std::vector<pjrt::ManagedMemory::Part> places;
-    for (const Part& part : parts) places.push_back({part.place.offset * sizeof(T), part.place.shape});
-    return memory.resident<T>(replica, offset, places);
+    for (const Part& part : variable.parts_) places.push_back({part.place.offset * sizeof(T), part.place.shape});
+    return variable.memory_->resident<T>(replica, variable.offset_, places, variable.name_);
   }
   static void set(Part& part, hlo::Value value) {
     part.after = value;
@@ -85,8 +87,9 @@ class TracedVariable {
   pjrt::ManagedMemory* memory_;
   std::size_t offset_;  // of its slice of the memory
   hlo::Type type_;
+  std::string name_;
   std::vector<Part> parts_;
-  Resident& (*resident_)(pjrt::ManagedMemory&, std::size_t replica, std::size_t offset, std::span<const Part>);
+  std::shared_ptr<Resident> (*resident_)(const TracedVariable&, std::size_t replica);
 };
 
 }  // namespace dist::detail

@@ -176,7 +176,7 @@ namespace detail {
     std::vector<std::string> settings;
     for (const auto& [name, value] : hyperparameters) settings.push_back(text(name, "=", detail::setting_text(value)));
     std::sort(settings.begin(), settings.end());
-    for (const std::string& setting : settings) group += text(group.empty() ? "" : ", ", setting);
+    group = joined(settings);
   }
   return detail::hyperparameter_value(3, protobuf([&](Protobuf& session) {
                                         for (const Hyperparameter& each : hyperparameters)

@@ -2,7 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -48,22 +48,22 @@ class ClassWeights {
       refuse_targets();
     }
   }
-  /// The same in a step that is traced, of the weights that are set before each call of the program: those of the rows, for
-  /// Targets that are classes.
+  /// The same in a step that is traced. Without weights of classes, and with another number of them, the step goes another way.
   void weigh(const InTrace auto& replica, const auto& outputs, const auto& targets, const auto& step,
              const auto&... given) const {
     using Target = typename std::remove_cvref_t<decltype(targets)>::Element;
-    if constexpr (std::integral<Target>) {
-      const auto table = [this](std::size_t classes) { return of_first(classes); };
-      step(traced_class_weights(FitInTrace{}, replica, outputs, targets, table, given...));
-    } else {
-      replica.beforehand([this] {
-        if (!of_classes_.empty()) refuse_targets();
-      });
+    const auto number = [this] { return static_cast<std::int64_t>(of_classes_.size()); };
+    const auto classes = static_cast<std::size_t>(replica.choice(number));
+    if (classes == 0) {
       if constexpr (sizeof...(given) == 0)
         step(Unweighted{});
       else
         step(given...);
+    } else if constexpr (std::integral<Target>) {
+      const auto table = [this] { return Tensor<float>{Shape{of_classes_.size()}, of_classes_}; };
+      step(traced_class_weights(FitInTrace{}, replica, outputs, targets, classes, table, given...));
+    } else {
+      refuse_targets();
     }
   }
 
@@ -71,15 +71,6 @@ class ClassWeights {
   [[noreturn]] static void refuse_targets() {
     throw InvalidArgument("fit was given class_weight for targets that are no classes",
                           "they are not integers in memory of the host", "Give each example a sample weight instead");
-  }
-  /// Of so many classes: all 1 where no weights are set, and NaN for a class that has none.
-  [[nodiscard]] Tensor<float> of_first(std::size_t classes) const {
-    Tensor<float> weights{Shape{classes}};
-    for (std::size_t label = 0; label < classes; ++label)
-      weights[label] = of_classes_.empty()          ? 1
-                       : label < of_classes_.size() ? of_classes_[label]
-                                                    : std::numeric_limits<float>::quiet_NaN();
-    return weights;
   }
   [[nodiscard]] float weight_of(auto label) const {
     if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, of_classes_.size()))

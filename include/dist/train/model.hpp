@@ -39,6 +39,7 @@
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>
+#include <dist/train/has_model_files.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model_steps.hpp>
@@ -46,44 +47,7 @@
 #include <dist/train/progress_bar.hpp>
 #include <dist/train/progress_callback.hpp>
 
-namespace dist {
-struct LoadWeightsOptions;  // of dist/checkpoint/load_weights.hpp
-}
-
 namespace dist::nn {
-
-namespace detail {
-
-/// The files of a model. What it does stands in model_files.hpp, as it needs packages; without it, a sentence.
-template <class Model>
-struct ModelFiles {
-  static_assert(dist::detail::never<Model>,
-                "save, load, save_weights and load_weights of a model are there where dist/train/model_files.hpp is "
-                "included: add #include <dist/train/model_files.hpp>");
-  static void save(auto&&...) {}
-  static void load(auto&&...) {}
-  static void save_weights(auto&&...) {}
-  static std::vector<std::string> load_weights(auto&&...) { return {}; }
-};
-
-/// Files of the model `M`, as model_files.hpp says, which a program includes that calls one of these. All are collective calls
-/// of the processes.
-template <class M>
-class HasModelFiles {
- public:
-  void save(const std::string& path) { ModelFiles<M>::save(model(), path); }
-  void load(const std::string& path) { ModelFiles<M>::load(model(), path); }
-  void save_weights(const std::string& path) { ModelFiles<M>::save_weights(model(), path); }
-  std::vector<std::string> load_weights(const std::string& path) { return ModelFiles<M>::load_weights(model(), path); }
-  std::vector<std::string> load_weights(const std::string& path, const LoadWeightsOptions& options) {
-    return ModelFiles<M>::load_weights(model(), path, options);
-  }
-
- private:
-  [[nodiscard]] M& model() noexcept { return static_cast<M&>(*this); }
-};
-
-}  // namespace detail
 
 /// A network with what it takes to train it on a strategy (spec Q):
 ///
@@ -106,9 +70,9 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   Model(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
       : strategy_(strategy),
         steps_(strategy, network, std::move(optimizer), std::move(loss), std::move(metrics)...),
-        train_(dist::compile(strategy, TrainStep{&steps_})),
-        test_(dist::compile(strategy, TestStep{&steps_})),
-        infer_(dist::compile(strategy, InferStep{&steps_})) {}
+        train_(steps_.train_step()),
+        test_(steps_.test_step()),
+        infer_(steps_.infer_step()) {}
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
@@ -470,16 +434,21 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     std::size_t step = 0;
     for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
       watching.template call<hooks::on_predict_batch_begin>(step);
-      if (step % input.num_input_pipelines() == input.input_pipeline_id())
-        strategy_.run([&](auto& replica, const auto& outputs) { predictions.put(replica, values_of(outputs)); },
-                      infer_(batch));
-      else
+      const auto put = [&](auto& replica, const auto& outputs) { predictions.put(replica, values_of(outputs)); };
+      const bool is_mine = step % input.num_input_pipelines() == input.input_pipeline_id();
+      if constexpr (CompilesSteps<typename S::Device>) {
+        strategy_.run(put, infer_(batch));  // one process: all steps are its own
+      } else {
         strategy_.run(
             [&](auto& replica, const auto& part) {
               const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
-              predictions.leave_out(replica, values_of(x).rows());
+              if (is_mine)
+                put(replica, steps_.infer(replica, x));
+              else
+                predictions.leave_out(replica, values_of(x).rows());
             },
             batch);
+      }
       predictions.end_step();
       watching.template call<hooks::on_predict_batch_end>(step);
     }
@@ -562,33 +531,17 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     return cardinality.count();
   }
 
-  /// What replicas do with their parts of a batch; compiled where the strategy's devices compile steps.
-  using Steps = detail::ModelSteps<S, Network, O, L, Ms...>;
-  struct TrainStep {
-    Steps* steps;
-    void operator()(auto& replica, const auto& part) const { steps->train(replica, part); }
-  };
-  struct TestStep {
-    Steps* steps;
-    void operator()(auto& replica, const auto& part) const { steps->test(replica, part); }
-  };
-  struct InferStep {
-    Steps* steps;
-    auto operator()(auto& replica, const auto& part) const {
-      return steps->infer(replica, std::get<0>(detail::parts_of_batch<1>(part)));
-    }
-  };
-
   struct Shared {
     std::string name;
     std::weak_ptr<void> object;
   };
 
   S& strategy_;
+  using Steps = detail::ModelSteps<S, Network, O, L, Ms...>;
   Steps steps_;
-  decltype(dist::compile(std::declval<S&>(), std::declval<TrainStep>())) train_;
-  decltype(dist::compile(std::declval<S&>(), std::declval<TestStep>())) test_;
-  decltype(dist::compile(std::declval<S&>(), std::declval<InferStep>())) infer_;
+  decltype(std::declval<Steps&>().train_step()) train_;
+  decltype(std::declval<Steps&>().test_step()) test_;
+  decltype(std::declval<Steps&>().infer_step()) infer_;
   std::vector<Shared> shared_;
   std::size_t epochs_trained_ = 0;
   bool stops_ = false;       // training, after this epoch

@@ -17,6 +17,7 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/load_weights.hpp>
 #include <dist/checkpoint/save_weights.hpp>
+#include <dist/train/has_model_files.hpp>
 #include <dist/train/model.hpp>
 
 namespace dist::nn::detail {

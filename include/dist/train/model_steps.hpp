@@ -20,6 +20,7 @@
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/regularizer.hpp>
+#include <dist/strategy/compile.hpp>
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/class_weights.hpp>
@@ -84,15 +85,12 @@ class ModelSteps {
     each_metric(metric);
   }
 
-  /// One update of the network with the rows of this replica.
-  void train(const InReplica auto& replica, const auto& batch) {
+  /// One update of the network with the rows of this replica; in a step that is compiled, in the program.
+  void train(const auto& replica, const auto& batch) {
     on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
       const auto outputs = network_.forward(replica, x);
-      const std::size_t rows = values_of(outputs).rows();
-      const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
       const auto learn = [&](const auto& weights) {
-        const auto loss =
-            divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
+        const auto loss = fit_loss(replica, outputs, targets, weights);
         backward(replica, loss);
         const auto penalty = start_penalty(replica);  // of the weights before the update
         if constexpr (FitLoss::is_regularized)
@@ -101,49 +99,19 @@ class ModelSteps {
         report_loss(replica, loss, penalty);
         measure<true>(replica, outputs, targets, weights);
       };
-      class_weights_.weigh(replica.local_index(), targets, learn, sample_weight...);
+      if constexpr (InTrace<decltype(replica)>)
+        class_weights_.weigh(replica, outputs, targets, learn, sample_weight...);
+      else
+        class_weights_.weigh(replica.local_index(), targets, learn, sample_weight...);
       measure<false>(replica, outputs, targets);
     });
   }
   /// Measures the network in inference.
-  void test(const InReplica auto& replica, const auto& batch) {
+  void test(const auto& replica, const auto& batch) {
     on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
       const auto outputs = infer(replica, x);
-      const auto loss = start_total_loss(replica.queue(), FitLoss::function(loss_function_), values_of(outputs),
-                                         values_of(targets), sample_weight...);
-      report_loss(replica, loss, start_penalty(replica));
+      report_loss(replica, test_loss(replica, outputs, targets, sample_weight...), start_penalty(replica));
       measure<true>(replica, outputs, targets, sample_weight...);
-      measure<false>(replica, outputs, targets);
-    });
-  }
-  /// The same two in steps that are compiled.
-  void train(const InTrace auto& replica, const auto& batch) {
-    on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
-      const auto outputs = network_.forward(replica, x);
-      const auto learn = [&](const auto& weights) {
-        const auto loss = fit_loss(replica, outputs, targets, weights);
-        network_.backward(replica, loss.learned);
-        report_traced_loss(replica, loss);  // and the penalty of the weights before the update
-        if constexpr (FitLoss::is_regularized)
-          add_regularization_gradients(replica, network_, loss_function_.regularizer);
-        optimizer_.apply_gradients(replica);
-        measure<true>(replica, outputs, targets, weights);
-      };
-      class_weights_.weigh(replica, outputs, targets, learn, sample_weight...);
-      measure<false>(replica, outputs, targets);
-    });
-  }
-  void test(const InTrace auto& replica, const auto& batch) {
-    on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
-      const auto outputs = infer(replica, x);
-      const auto measure_weighted = [&](const auto& weights) {
-        report_traced_loss(replica, fit_loss(replica, outputs, targets, weights));
-        measure<true>(replica, outputs, targets, weights);
-      };
-      if constexpr (sizeof...(sample_weight) == 0)
-        measure_weighted(Unweighted{});
-      else
-        measure_weighted(sample_weight...);
       measure<false>(replica, outputs, targets);
     });
   }
@@ -155,6 +123,20 @@ class ModelSteps {
     } else {
       return network_.forward(replica, x);
     }
+  }
+
+  /// What all replicas do with their parts of a batch, as functions of that; compiled where the strategy's devices compile
+  /// steps. They refer to this.
+  [[nodiscard]] auto train_step() {
+    return dist::compile(strategy_, [this](auto& replica, const auto& part) { this->train(replica, part); });
+  }
+  [[nodiscard]] auto test_step() {
+    return dist::compile(strategy_, [this](auto& replica, const auto& part) { this->test(replica, part); });
+  }
+  [[nodiscard]] auto infer_step() {
+    return dist::compile(strategy_, [this](auto& replica, const auto& part) {
+      return this->infer(replica, std::get<0>(parts_of_batch<1>(part)));
+    });
   }
 
   /// Nothing was measured so far.
@@ -198,6 +180,25 @@ class ModelSteps {
     if constexpr (std::tuple_size_v<std::remove_const_t<decltype(parts)>> >= 2) std::apply(use, parts);
   }
 
+  /// The loss of a batch in training, from which gradients follow, and in a test.
+  auto fit_loss(const InReplica auto& replica, const auto& outputs, const auto& targets, const auto& weights) {
+    const std::size_t rows = values_of(outputs).rows();
+    const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
+    return divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
+  }
+  template <class Weights = Unweighted>
+  auto fit_loss(const InTrace auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
+    constexpr std::bool_constant<FitLoss::is_sum> is_sum;
+    return traced_fit_loss(FitInTrace{}, is_sum, FitLoss::function(loss_function_), replica, outputs, targets, weights);
+  }
+  auto test_loss(const InReplica auto& replica, const auto& outputs, const auto& targets, const auto&... weights) {
+    return start_total_loss(replica.queue(), FitLoss::function(loss_function_), values_of(outputs), values_of(targets),
+                            weights...);
+  }
+  auto test_loss(const InTrace auto& replica, const auto& outputs, const auto& targets, const auto&... weights) {
+    return fit_loss(replica, outputs, targets, weights...);
+  }
+
   /// Gradients to which no regulariser adds are applied when they are ready, where the optimizer can.
   void backward(const InReplica auto& replica, const auto& loss) {
     if constexpr (!FitLoss::is_regularized && AppliesWhenReady<Optimizer<S, Network, O>>)
@@ -206,12 +207,21 @@ class ModelSteps {
       network_.backward(replica, loss);
   }
 
-  /// What a regulariser adds to the loss: a Work.
+  void backward(const InTrace auto& replica, const auto& loss) { network_.backward(replica, loss.learned); }
+
+  /// What a regulariser adds to the loss: a Work, or a number of the program.
   auto start_penalty(const InReplica auto& replica) {
     if constexpr (FitLoss::is_regularized)
       return start_total_regularization(replica, network_, loss_function_.regularizer);
     else
       return Ready{0.0};
+  }
+
+  auto start_penalty(const InTrace auto& replica) {
+    if constexpr (FitLoss::is_regularized)
+      return total_regularization(replica, network_, loss_function_.regularizer);
+    else
+      return 0.0;
   }
 
   /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
@@ -231,18 +241,8 @@ class ModelSteps {
       loss_.add(replica, tally(loss.total(), penalty.value()));
   }
 
-  /// The losses of a batch in a step that is compiled.
-  template <class Weights>
-  auto fit_loss(const InTrace auto& replica, const auto& outputs, const auto& targets, const Weights& weights) {
-    return traced_fit_loss(FitInTrace{}, std::bool_constant<FitLoss::is_sum>{}, FitLoss::function(loss_function_),
-                           replica, outputs, targets, weights);
-  }
-  void report_traced_loss(const InTrace auto& replica, const auto& loss) {
-    if constexpr (FitLoss::is_regularized)
-      loss_.update(replica, loss.shown + total_regularization(replica, network_, loss_function_.regularizer),
-                   loss.rows);
-    else
-      loss_.update(replica, loss.shown, loss.rows);
+  void report_loss(const InTrace auto& replica, const auto& loss, const auto& penalty) {
+    loss_.update(replica, loss.shown + penalty, loss.rows);
   }
 
   /// Updates the metrics that are weighted, or those that are not.

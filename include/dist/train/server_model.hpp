@@ -36,6 +36,7 @@
 #include <dist/train/callbacks.hpp>
 #include <dist/train/console.hpp>
 #include <dist/train/fit_options.hpp>
+#include <dist/train/has_model_files.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>

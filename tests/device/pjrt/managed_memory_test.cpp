@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
+
+#include <support/four_xla_cpus.hpp>
+#include <support/what_throws.hpp>
 
 using dist::Shape;
 using dist::Tensor;
@@ -16,12 +18,7 @@ namespace {
 const std::vector<std::size_t> devices{0, 1};
 constexpr std::size_t bytes = 3 * sizeof(float);
 
-ManagedMemory two_devices() {
-  static const bool is_set =
-      (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{2}}}}), true);
-  static_cast<void>(is_set);
-  return ManagedMemory{devices};
-}
+ManagedMemory two_devices() { return ManagedMemory{devices}; }
 float* floats(ManagedMemory& memory, std::size_t replica, std::size_t offset) {
   return reinterpret_cast<float*>(memory.at(replica, offset));
 }
@@ -30,15 +27,15 @@ const std::vector<ManagedMemory::Part> whole{{0, Shape{3}}};
 Tensor<float> on_device(ManagedMemory& memory, std::size_t replica, std::size_t offset,
                         const std::vector<ManagedMemory::Part>& parts = whole, std::size_t part = 0) {
   std::vector<const dist::pjrt::Buffer*> buffers;
-  memory.resident<float>(replica, offset, parts).on_device(buffers);
+  memory.resident<float>(replica, offset, parts, "w")->on_device(buffers);
   REQUIRE(buffers.size() == parts.size());
   return buffers[part]->download<float>();
 }
 void compute(ManagedMemory& memory, std::size_t replica, std::size_t offset, const Tensor<float>& newest,
              const std::vector<ManagedMemory::Part>& parts = whole, std::size_t part = 0) {
   static_cast<void>(on_device(memory, replica, offset, parts));  // which a program is given
-  memory.resident<float>(replica, offset, parts)
-      .replace(part, dist::pjrt::upload(memory.client(), devices[replica], newest));
+  memory.resident<float>(replica, offset, parts, "w")
+      ->replace(part, dist::pjrt::upload(memory.client(), devices[replica], newest));
 }
 
 }  // namespace
@@ -86,4 +83,25 @@ TEST_CASE("what was on a device is gone with its slice") {
   REQUIRE(memory.allocate(bytes) == offset);
   CHECK(floats(memory, 0, offset)[0] == 0);
   CHECK(on_device(memory, 0, offset) == Tensor<float>{{3}, {0, 0, 0}});
+}
+
+TEST_CASE("who still has a slice that was released is told so, with its name") {
+  ManagedMemory memory = two_devices();
+  const std::size_t offset = memory.allocate(bytes);
+  const auto resident = memory.resident<float>(0, offset, whole, "weights");
+  memory.release(offset, bytes);
+  std::vector<const dist::pjrt::Buffer*> buffers;
+  CHECK(support::what_throws<dist::InvalidArgument>([&] {
+          resident->on_device(buffers);
+        }).find("Variable 'weights' has ended, and a compiled step uses it") == 0);
+}
+
+TEST_CASE("what goes wrong on the way home is thrown once, and then the host has what it had") {
+  ManagedMemory memory = two_devices();
+  const std::size_t offset = memory.allocate(bytes);
+  floats(memory, 0, offset)[1] = 5;
+  compute(memory, 0, offset, {{2}, {1, 2}});  // which no program does that was given the slice
+  CHECK_THROWS_AS(static_cast<void>(floats(memory, 0, offset)), dist::ShapeMismatch);
+  CHECK(floats(memory, 0, offset)[1] == 5);
+  CHECK(on_device(memory, 0, offset) == Tensor<float>{{3}, {0, 5, 0}});
 }

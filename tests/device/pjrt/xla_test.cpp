@@ -3,23 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <conformance/device.hpp>
+#include <support/four_xla_cpus.hpp>
 #include <support/what_throws.hpp>
-
-namespace {
-
-const bool has_four = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
-
-}  // namespace
 
 TEST_CASE_TEMPLATE_INSTANTIATE(devices, dist::Xla);
 
 TEST_CASE("the devices are those of the process's client, one for each replica from the first on") {
-  REQUIRE(has_four);
   CHECK(dist::Xla::count() == 4);
   CHECK(dist::Xla::placement(3) == std::vector<std::size_t>{0, 1, 2});
   CHECK(dist::Xla::placement(9) == std::vector<std::size_t>{0, 1, 2, 3});

@@ -20,6 +20,7 @@
 #include <dist/nn/hlo/traced_optimizer.hpp>
 #include <dist/nn/hlo/traced_regularizer.hpp>
 #include <dist/strategy/compiled_step.hpp>
+#include <support/four_xla_cpus.hpp>
 #include <support/what_throws.hpp>
 
 namespace hlo = dist::hlo;
@@ -32,8 +33,6 @@ namespace {
 
 using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
 using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
-
-const bool has_two = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{2}}}}), true);
 
 using Batch = dist::data::Example<Tensor<float>, Tensor<std::int32_t>>;
 
@@ -115,7 +114,6 @@ using ResNet = nn::Sequential<nn::Input<6, 6, 4>, Block, nn::GlobalAveragePool2D
 }  // namespace
 
 TEST_CASE("a compiled step trains as the same step on the host") {
-  REQUIRE(has_two);
   SUBCASE("a network of dense layers") {
     check_same<Mlp>(nn::SGD{.learning_rate = 0.25F, .momentum = 0.5F}, 20, 1e-5);
     check_same<Mlp>(nn::Adam{.learning_rate = 0.01F}, 20, 1e-5, 1);
@@ -138,7 +136,6 @@ TEST_CASE("a compiled step trains as the same step on the host") {
 }
 
 TEST_CASE("calls of a compiled step are in the order of a training step") {
-  REQUIRE(has_two);
   OnXla strategy{1};
   nn::Network<Mlp, nn::Xla> net{strategy};
   const auto refused = [&](auto step) {
@@ -158,7 +155,6 @@ TEST_CASE("calls of a compiled step are in the order of a training step") {
 }
 
 TEST_CASE("a network on Xla computes on the host in a function that is run") {
-  REQUIRE(has_two);
   OnHost on_host{2};
   OnXla strategy{2};
   const auto outputs = [&]<class Backend>(auto& on, Backend) {

@@ -14,6 +14,7 @@
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/hlo/traced_regularizer.hpp>
 #include <dist/strategy/compiled_step.hpp>
+#include <support/four_xla_cpus.hpp>
 #include <support/saved.hpp>
 #include <support/what_throws.hpp>
 
@@ -26,8 +27,6 @@ namespace {
 using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
 using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
 using Net = nn::Sequential<nn::Input<2>, nn::Dense<2, nn::Tanh>, nn::Dense<1>>;
-
-const bool has_two = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{2}}}}), true);
 
 using Batch = dist::data::Example<Tensor<float>, Tensor<float>>;
 
@@ -77,7 +76,6 @@ struct Training {
 }  // namespace
 
 TEST_CASE("steps that are compiled and steps that are run follow each other, with slots and rates that the host sets") {
-  REQUIRE(has_two);
   const nn::With function{nn::Adam{.learning_rate = 0.125F}, nn::GlobalClipNorm{0.5F},
                           nn::WeightDecay{.rate = 0.25F, .exclude = {"bias"}}};
   Training run{function}, mixed{function};
@@ -106,7 +104,6 @@ TEST_CASE("steps that are compiled and steps that are run follow each other, wit
 }
 
 TEST_CASE("a compiled step may apply its replica's own gradients, and only so from then on") {
-  REQUIRE(has_two);
   const nn::SGD function{.learning_rate = 0.25F, .momentum = 0.5F};
   Training run{function}, compiled{function};
   auto step = compiled.strategy.compile(compiled.step(nn::skip_aggregation));
@@ -125,7 +122,6 @@ TEST_CASE("a compiled step may apply its replica's own gradients, and only so fr
 }
 
 TEST_CASE("a compiled step may apply gradients twice, which are two steps of the optimizer") {
-  REQUIRE(has_two);
   Training once{nn::Adam{}}, twice{nn::Adam{}};
   auto one = once.strategy.compile(once.step());
   one(batches);
@@ -139,7 +135,6 @@ TEST_CASE("a compiled step may apply gradients twice, which are two steps of the
 }
 
 TEST_CASE("training goes on, compiled, from what was saved of steps that were run, and the other way round") {
-  REQUIRE(has_two);
   const nn::Adam function{.learning_rate = 0.125F};
   const auto train = [](auto& training) {
     auto step = training.strategy.compile(training.step());
@@ -164,7 +159,6 @@ TEST_CASE("training goes on, compiled, from what was saved of steps that were ru
 
 TEST_CASE(
     "a compiled step adds up the gradients of several calls, also where some of them are run, and keeps their number") {
-  REQUIRE(has_two);
   const nn::With function{nn::Adam{.learning_rate = 0.125F}, nn::AccumulateGradients{3}};
   Training run{function}, mixed{function};
   auto compiled = mixed.strategy.compile(mixed.step());

@@ -7,10 +7,12 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/arena.hpp>
@@ -24,21 +26,23 @@ namespace dist::pjrt {
 /// has them brought to the host, and as they may be written there, the next program takes them from the host again. So code
 /// of the host finds every variable where it expects it, and what only programs use stays on the devices.
 ///
-/// What lies at an address is as old as the call that gave it: a program that writes the slice does not write there.
+/// What lies at an address is as old as the call that gave it: a program that writes the slice does not write there. Where a
+/// program or a transfer has failed, who asks first learns it, and from then on the host has what it had before.
 class ManagedMemory {
  public:
   /// For replicas on these devices of the process's client. Throws OutOfMemory, and what process_client throws.
   explicit ManagedMemory(std::span<const std::size_t> devices)
-      : client_(process_client()), devices_(devices.begin(), devices.end()), host_(devices), slices_(devices.size()) {}
+      : client_(process_client()),
+        devices_(devices.begin(), devices.end()),
+        host_(devices),
+        of_replicas_(devices.size()) {}
 
   [[nodiscard]] const Client& client() const noexcept { return client_; }
-  /// The device of each replica, by number.
-  [[nodiscard]] std::span<const std::size_t> devices() const noexcept { return devices_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return host_.replicas(); }
 
   /// The address of a slice in a replica's region, where the newest elements are then. Throws what a transfer throws.
   [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const {
-    if (count_.load(std::memory_order_acquire) != 0) bring_home(replica, offset);
+    if (of_replicas_[replica].count.load(std::memory_order_acquire) != 0) bring_home(of_replicas_[replica], offset);
     return host_.at(replica, offset);
   }
 
@@ -60,7 +64,8 @@ class ManagedMemory {
   /// them.
   class Resident {
    public:
-    /// Appends the parts on the replica's device, for a program. Throws what a transfer throws.
+    /// Appends the parts on the replica's device, for a program. Throws InvalidArgument where the slice was released, and what
+    /// a transfer throws.
     void on_device(std::vector<const Buffer*>& parts);
     /// A program that was given the parts has computed new elements of one.
     void replace(std::size_t part, Buffer newest);
@@ -76,13 +81,14 @@ class ManagedMemory {
 
     template <class T>
     Resident(std::type_identity<T>, ManagedMemory& memory, Slice& slice, std::size_t replica, std::size_t offset,
-             std::span<const Part> parts)
+             std::span<const Part> parts, std::string name)
         : memory_(&memory),
           slice_(&slice),
-          device_(memory.devices_[replica]),
+          replica_(replica),
           home_(memory.host_.at(replica, offset)),
-          upload_([](const Client& client, std::size_t device, const std::byte* home, const Shape& of) {
-            return upload(client, device, TensorView<const T>{reinterpret_cast<const T*>(home), of});
+          name_(std::move(name)),
+          start_upload_([](const Client& client, std::size_t device, const std::byte* home, const Shape& of) {
+            return start_upload(client, device, TensorView<const T>{reinterpret_cast<const T*>(home), of});
           }),
           start_download_([](const Buffer& buffer, std::byte* home, const Shape& of) {
             return buffer.start_download(TensorView<T>{reinterpret_cast<T*>(home), of});
@@ -94,47 +100,53 @@ class ManagedMemory {
     void come_home();
 
     ManagedMemory* memory_;
-    Slice* slice_;
-    std::size_t device_;
+    Slice* slice_;  // none where it was released
+    std::size_t replica_;
     std::byte* home_;
+    std::string name_;
     std::vector<Held> parts_;
-    Buffer (*upload_)(const Client&, std::size_t, const std::byte*, const Shape&);
+    Upload (*start_upload_)(const Client&, std::size_t, const std::byte*, const Shape&);
     Event (*start_download_)(const Buffer&, std::byte*, const Shape&);
   };
 
-  /// Parts of a slice of elements of type T, for programs, on one replica. Lives as long as the slice.
+  /// Parts of a slice of elements of type T, for programs, on one replica; `name` is that of the variable, for errors.
   template <class T>
-  [[nodiscard]] Resident& resident(std::size_t replica, std::size_t offset, std::span<const Part> parts) {
-    const std::lock_guard lock{mutex_};
-    const auto [place, is_new] = slices_[replica].try_emplace(offset);
-    if (is_new) ++count_;
+  [[nodiscard]] std::shared_ptr<Resident> resident(std::size_t replica, std::size_t offset, std::span<const Part> parts,
+                                                   std::string name) {
+    OfReplica& mine = of_replicas_[replica];
+    const std::lock_guard lock{mine.mutex};
+    const auto [place, is_new] = mine.slices.try_emplace(offset);
+    if (is_new) ++mine.count;
     Slice& slice = place->second;
-    for (Resident& known : slice.residents)
-      if (known.has(parts)) return known;
-    return slice.residents.emplace_back(Resident{std::type_identity<T>{}, *this, slice, replica, offset, parts});
+    for (const auto& known : slice.residents)
+      if (known->has(parts)) return known;
+    return slice.residents.emplace_back(
+        new Resident{std::type_identity<T>{}, *this, slice, replica, offset, parts, std::move(name)});
   }
 
  private:
   /// What programs use of a slice, and who has it on the device.
   struct Slice {
-    std::deque<Resident> residents = {};
+    std::vector<std::shared_ptr<Resident>> residents = {};
     Resident* current = nullptr;
 
     void come_home() {
-      if (current != nullptr) current->come_home();
-      current = nullptr;
+      if (Resident* const last = std::exchange(current, nullptr); last != nullptr) last->come_home();
     }
+  };
+  struct OfReplica {
+    std::mutex mutex;
+    std::map<std::size_t, Slice> slices;  // that programs use, by offset
+    std::atomic<std::size_t> count{0};    // of these, so that who finds none needs no lock
   };
 
   /// Has the newest elements of a slice at home, for good.
-  void bring_home(std::size_t replica, std::size_t offset) const;
+  static void bring_home(OfReplica& of_replica, std::size_t offset);
 
   Client client_;
   std::vector<std::size_t> devices_;
   Arena host_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::map<std::size_t, Slice>> slices_;  // that programs use, of each replica, by offset
-  std::atomic<std::size_t> count_{0};                         // of slices, so that who finds none needs no lock
+  mutable std::deque<OfReplica> of_replicas_;
 };
 
 }  // namespace dist::pjrt

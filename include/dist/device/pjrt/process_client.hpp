@@ -18,10 +18,10 @@ namespace detail {
 void set_process_options(ClientOptions options);
 
 /// The client whose devices `Xla` names: one for the process, because a plugin such as libtpu serves one at a time. The
-/// first call makes it, as set_process_options says, or else the environment: the plugin by plugin_path, and
-/// DIST_PJRT_VALUES, a list such as "cpu_device_count=4". `plugin` is the shared library to use, where these name none; empty
-/// for any. On CPUs it makes the process reuse_memory(). Throws InvalidArgument where the client has another plugin than
-/// `plugin`, and what Client's constructor throws; the next call then tries again.
+/// first call makes it, as set_process_options says, or else with the values of DIST_PJRT_VALUES, a list such as
+/// "cpu_device_count=4". `plugin` is the shared library to use, unless set_process_options named one; where neither names
+/// one, plugin_path finds it. On CPUs it makes the process reuse_memory(). Throws InvalidArgument where the client has
+/// another plugin than `plugin`, and what Client's constructor throws; the next call then tries again.
 [[nodiscard]] Client process_client(const std::string& plugin = {});
 
 }  // namespace dist::pjrt

@@ -5,7 +5,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
@@ -43,17 +42,6 @@ struct Topology {
   }
 };
 
-namespace detail {
-
-/// Numbers with something between them: "2x2x1".
-[[nodiscard]] std::string joined(const auto& numbers, std::string_view between) {
-  std::string all;
-  for (const auto number : numbers) all += text(all.empty() ? "" : between, number);
-  return all;
-}
-
-}  // namespace detail
-
 /// One line for the whole, and one for each process.
 [[nodiscard]] inline std::string to_string(const Topology& topology) {
   const auto counts = topology.devices_of_processes();
@@ -61,15 +49,14 @@ namespace detail {
   std::string said = text(topology.platform, ": ", devices, devices == 1 ? " device" : " devices", " of ",
                           counts.size(), counts.size() == 1 ? " process" : " processes");
   if (const std::vector<std::size_t> mesh = topology.mesh(); !mesh.empty())
-    said += text(", chips in a mesh of ", detail::joined(mesh, "x"));
+    said += text(", chips in a mesh of ", joined(mesh, "x"));
   for (const auto& [process, count] : counts) {
     said += text("\nprocess ", process, ":");
     const char* between = " ";
     for (const DeviceDescription& device : topology.devices) {
       if (device.process != process) continue;
       said += text(between, device.kind, " ", device.id);
-      if (!device.coordinates.empty())
-        said += text(" at (", detail::joined(device.coordinates, ", "), "), core ", device.core);
+      if (!device.coordinates.empty()) said += text(" at (", joined(device.coordinates, ", "), "), core ", device.core);
       between = "; ";
     }
   }

@@ -20,7 +20,6 @@
 #include <dist/nn/hlo/emitted.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/reference/backend.hpp>
-#include <dist/variable/element_update.hpp>
 
 namespace dist::nn {
 
@@ -53,7 +52,7 @@ struct Xla : Reference {
     const auto parameters = hlo::detail::arrays_of<TracedParameters<Net, T>>(values);
     trace.leave(&network, detail::TracedForward{std::move(values)});
     const TracedPass<Mode, typename Network::Backend> pass{trace.rows(), trace.first_row()};
-    const auto rows = rows_of<T>(x, typename Net::InputShape{});
+    const auto rows = rows_of<Network>(x);
     if constexpr (Net::state_count == 0) {
       std::tuple<> state;
       return emit_forward<Net>(pass, parameters, state, rows);
@@ -114,24 +113,19 @@ struct Xla : Reference {
   }
 
   /// `x` with the extents of a row; axes of extent 1 at its end may be there or not.
-  template <class T, class X, std::size_t... Extents>
-  [[nodiscard]] static hlo::Traced<T, hlo::batch, Extents...> rows_of(const X& x, StaticShape<Extents...>) {
+  template <class Network, class X>
+  [[nodiscard]] static auto rows_of(const X& x) {
+    using T = typename Network::Element;
     static_assert(std::same_as<typename X::Element, T>,
                   "a network takes a batch of its own element type: convert it with map, or x.as<float>()");
-    using Rows = hlo::Traced<T, hlo::batch, Extents...>;
-    const Shape given = hlo::untyped::type_of(x.value()).shape;
-    const Shape wanted = Rows::type().shape;
-    if (without_trailing_ones(given) != without_trailing_ones(wanted))
-      throw ShapeMismatch("A batch does not fit the network's input",
-                          text("the batch has shape ", to_string(given), ", the network takes rows of shape ",
-                               to_string(StaticShape<Extents...>::shape())),
-                          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
+    using Rows = TracedInput<typename Network::Architecture, T>;
+    const Shape given = hlo::untyped::type_of(x.value()).shape, wanted = Rows::type().shape;
+    Network::require_rows_of_input_shape(given);
+    if (given[0] != wanted[0])
+      throw ShapeMismatch("A batch does not fit the step that is compiled",
+                          text("it has ", given[0], " rows, and the batch of the step ", wanted[0]),
+                          "Give forward all rows of the step's batch");
     return Rows{given == wanted ? x.value() : hlo::untyped::reshape(x.value(), wanted)};
-  }
-  [[nodiscard]] static Shape without_trailing_ones(const Shape& shape) {
-    std::size_t rank = shape.rank();
-    while (rank > 1 && shape[rank - 1] == 1) --rank;
-    return Shape{shape.extents().first(rank)};
   }
 };
 

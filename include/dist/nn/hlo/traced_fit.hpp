@@ -1,14 +1,14 @@
 /// What nn::Model computes in steps that are traced, besides what its network, loss, metrics and optimizer do.
 #pragma once
 
-#include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <dist/context/in_trace.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/indexing.hpp>
 #include <dist/hlo/operations.hpp>
@@ -40,17 +40,19 @@ template <bool is_sum, class L, class Outputs, class Targets, class Weights>
     return TracedFitLoss<T>{total / (divisor * replicas).template as<T>(), total.template as<double>() / divisor, rows};
 }
 
-/// The weights of a batch's rows by their classes, times the sample weights where they are `given`. `table(classes)` is a tensor
-/// of the weights of so many classes, asked for before each call of the program. NaN for a class without one.
+/// The weights of a batch's rows by their classes, times the sample weights where they are `given`. `table()` is a tensor of the
+/// weights of so many classes, asked for before each call of the program. NaN for a label that is none of them. Throws
+/// ShapeMismatch unless there is one label for each row.
 template <class Outputs, class Labels, class Table>
-[[nodiscard]] auto traced_class_weights(FitInTrace, const InTrace auto& replica, const Outputs&, const Labels& labels,
-                                        Table table, const auto&... given) {
-  using Matrix = detail::MatrixOf<Outputs>;
+[[nodiscard]] auto traced_class_weights(FitInTrace, const InTrace auto& replica, const Outputs& outputs,
+                                        const Labels& labels, std::size_t classes, Table table, const auto&... given) {
   using PerRow = hlo::Traced<float, Outputs::extents[0]>;
-  constexpr std::size_t classes = std::max<std::size_t>(Matrix::extents[1], 2);  // one output has two
-  const auto weights = replica.template host_numbers<classes>([table] { return table(classes); });
-  const PerRow of_rows = hlo::take(weights, detail::labels_of<Matrix>(labels));
-  return PerRow{(of_rows * ... * detail::in_shape_of<PerRow>(given).template as<float>())};
+  const hlo::Dynamic<float> weights = replica.host_numbers(Shape{classes}, std::move(table));
+  static_cast<void>(detail::row_weights("class_weight", detail::shape_only(labels), detail::shape_only(outputs)));
+  const auto label = detail::classes_of(detail::in_shape_of<PerRow>(labels), classes);
+  const PerRow of_classes{hlo::untyped::take(weights.value(), label.value())};
+  const PerRow of_rows = hlo::select(label < 0, PerRow{std::numeric_limits<float>::quiet_NaN()}, of_classes);
+  return PerRow{(of_rows * ... * detail::traced_weights<PerRow>("fit", given, outputs))};
 }
 
 }  // namespace dist::nn

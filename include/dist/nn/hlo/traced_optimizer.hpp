@@ -1,14 +1,10 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <vector>
 
 #include <dist/context/in_trace.hpp>
-#include <dist/core/reduce_op.hpp>
-#include <dist/core/tensor.hpp>
 #include <dist/hlo/collectives.hpp>
 #include <dist/hlo/dynamic.hpp>
 #include <dist/nn/hlo/traced_update.hpp>
@@ -18,8 +14,8 @@
 namespace dist::nn {
 
 /// What nn::Optimizer::apply_gradients does in a step that is traced: sums the gradients, of each parameter, over the replicas,
-/// where `aggregate` says so, and updates parameters and slots, of which every replica has all. `iteration()` is the number of the step, from 1,
-/// before each call of the program.
+/// where `aggregate` says so, and updates parameters and slots, of which every replica has all. `iteration()` is the number of
+/// the step, from 1, before each call of the program.
 template <bool aggregate, class Optimizer, class Network, class Gradients, class Iteration>
 void traced_apply(OptimizerInTrace, const InTrace auto& trace, Optimizer& optimizer, Network& network,
                   Gradients gradients, Iteration iteration) {
@@ -41,9 +37,9 @@ void traced_apply(OptimizerInTrace, const InTrace auto& trace, Optimizer& optimi
       for (std::size_t which = 0; which < parts.size(); ++which) parameters[which].slots.emplace_back(parts[which]);
     }
 
-    const StepNumbers numbers = trace.template host_numbers<most_step_numbers>(
-        [&optimizer, iteration] { return step_numbers(optimizer.function(), iteration()); });
-    traced_update(optimizer.function(), numbers, parameters);
+    const auto numbers = trace.host_numbers(
+        StepNumbers::shape(), [&optimizer, iteration] { return step_numbers(optimizer.function(), iteration()); });
+    traced_update(optimizer.function(), numbers.template as<most_step_numbers>(), parameters);
 
     const auto write = [&](const auto& variable, const auto& value_of) {
       std::vector<hlo::Value> values;

@@ -51,9 +51,7 @@ template <class R, class Network, class Which>
                                                         Network& network, const R& regularizer, const Which& which) {
   hlo::Dynamic<double> total{0};
   detail::for_each_regularized<R>(replica, network, which, [&](std::size_t, const auto& weights) {
-    const auto terms = regularizer.term(weights).template as<double>();
-    total += hlo::Dynamic<double>{hlo::untyped::reduce("add", terms.value(), hlo::literal(0.0),
-                                                       hlo::untyped::axes_in_order(terms.shape().rank()))};
+    total += regularizer.term(weights).template as<double>().sum();
   });
   return total.template as<>();
 }

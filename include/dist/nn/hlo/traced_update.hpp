@@ -117,8 +117,7 @@ inline constexpr bool has_options<ExtendedUpdate<Inner, T, parts>> = true;
 /// The sum of the squares of an array's elements, in double as on the host.
 [[nodiscard]] inline hlo::Dynamic<double> square_of(hlo::Dynamic<float> values) {
   const hlo::Dynamic<double> wide = values.as<double>();
-  return hlo::Dynamic<double>{hlo::untyped::reduce("add", (wide * wide).value(), hlo::literal(0.0),
-                                                   hlo::untyped::axes_in_order(values.shape().rank()))};
+  return (wide * wide).sum();
 }
 
 /// By what the gradient of each parameter is multiplied where norms are clipped.
@@ -165,8 +164,7 @@ template <OptimizerFunction O>
 
 /// The step of an optimizer in a program that is traced: changes the weights and slots of all parameters. The arithmetic is
 /// that of the optimizer's functor, called once for all elements of a parameter. Gradients are those of an update, also with
-/// nn::AccumulateGradients. Throws InvalidArgument unless each has as many
-/// slots as the optimizer has with its options.
+/// nn::AccumulateGradients. Throws InvalidArgument unless each has as many slots as the optimizer has with its options.
 template <OptimizerFunction O>
 void traced_update(const O& optimizer, StepNumbers numbers, std::span<TracedParameter> parameters) {
   using Array = hlo::Dynamic<float>;

@@ -1,0 +1,13 @@
+// The client of the process has four of XLA's CPUs, for strategies of up to so many replicas.
+#pragma once
+
+#include <cstdint>
+
+#include <dist/device/pjrt/process_client.hpp>
+
+namespace support {
+
+inline const bool has_four_xla_cpus =
+    (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
+
+}  // namespace support
