@@ -1,9 +1,13 @@
 #include <dist/server/client.hpp>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dist/comm/local_transport.hpp>
@@ -45,6 +49,32 @@ TEST_CASE("a small push within the process asks for memory three times, and for 
   const std::size_t before = allocations;
   for (int i = 0; i < 1000; ++i) push();
   CHECK(allocations - before <= 3000);
+}
+
+TEST_CASE("a client whose server fails to say where its memory is asks again, until it knows") {
+  dist::server::Store store;
+  std::atomic<int> questions{0}, pushes{0};
+  auto methods = dist::server::store_methods<dist::Local::Exchange>(store);
+  for (auto& method : methods) {
+    const auto handler = std::make_shared<decltype(method.handler)>(std::move(method.handler));
+    method.handler = [&questions, &pushes, handler, name = method.name](dist::Local::Exchange& exchange) {
+      if (name == "store.push") ++pushes;
+      if (name == "store.place" && ++questions == 1) throw std::runtime_error("not now");
+      (*handler)(exchange);
+    };
+  }
+  const dist::Local::Server server{LocalKit::endpoint(), {}, std::move(methods)};
+  dist::server::Client<dist::Local> client{0, LocalKit::endpoint()};
+  client.create({1, "w", 2, 1, 0}, 0.0f);
+  const std::vector<float> ones(2, 1);
+  const auto push = [&] { client.push(1, dist::sum, std::span{ones}); };
+  push();
+  CHECK(questions == 1);
+  CHECK(pushes == 1);
+  for (int i = 0; i < 3; ++i) push();
+  CHECK(questions == 2);
+  CHECK(pushes == 1);
+  CHECK(conformance::pulled<float>(client, 1, 2) == std::vector<float>{4, 4});
 }
 
 namespace conformance {

@@ -47,7 +47,7 @@ struct ClientOptions {
 /// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
 ///
 /// Where the client reaches the server's memory (rpc::SharesMemory), it pushes and pulls there itself, and a call that `start`
-/// returns is done.
+/// returns is done. Its first pushes and pulls look for that memory; until it is found, they travel as messages.
 template <class T>
 class Client {
   static_assert(dist::detail::holds<rpc::Transport<T>>,
@@ -226,17 +226,22 @@ class Client {
         std::make_unique<typename Call<Result>::Started>(*this, method, std::move(message), more, take, pull)};
   }
 
-  /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel.
+  /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
+  /// asked where its memory is until it has answered.
   [[nodiscard]] const NearStore* near() {
     if constexpr (rpc::SharesMemory<T>) {
       if (channel_.state() != rpc::State::ready) return nullptr;
-      std::call_once(looked_for_near_, [&] { look_for_near(); });
+      if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
       return near_ && near_->is_open() ? &*near_ : nullptr;
     } else {
       return nullptr;
     }
   }
-  void look_for_near() {
+  /// Whether the server has answered. A thread that finds another one asking does not wait for it.
+  bool look_for_near() {
+    const std::unique_lock lock{looking_for_near_, std::try_to_lock};
+    if (!lock.owns_lock()) return false;
+    if (has_looked_for_near_.load(std::memory_order_relaxed)) return true;
     try {
       const auto place = call("store.place", asking(), value<StorePlace>).result();
       near_ = NearStore::reach(place, incarnation(), [this](ShardId id) {
@@ -245,7 +250,10 @@ class Client {
         return call("store.find", std::move(message), value<FoundShard>).result();
       });
     } catch (const Error&) {  // the message that travels instead says what is wrong
+      return false;
     }
+    has_looked_for_near_.store(true, std::memory_order_release);
+    return true;
   }
 
   [[nodiscard]] ServerUnavailable lost_variables() const {
@@ -265,8 +273,9 @@ class Client {
   std::atomic<std::uint64_t> ordinal_{0};
   std::atomic<std::uint64_t> incarnation_;
   typename Transport::Channel channel_;
-  std::once_flag looked_for_near_;
-  std::optional<NearStore> near_;
+  std::mutex looking_for_near_;
+  std::atomic<bool> has_looked_for_near_{false};
+  std::optional<NearStore> near_;  // does not change any more once has_looked_for_near_
 };
 
 template <class T>
