@@ -1,5 +1,6 @@
-# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi pjrt thrust nvtx cuda nccl cudnn]) gives dist::dist,
-# dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi and pjrt, dist::compiled_mpi and dist::compiled_pjrt, too.
+# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi pjrt thrust nvtx
+# cuda nccl cudnn]) gives dist::dist, dist::compiled, the function dist_precompile and, for each component,
+# dist::<component>; with mpi and pjrt, dist::compiled_mpi and dist::compiled_pjrt, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
 if(NOT Threads_FOUND)
