@@ -177,6 +177,28 @@ TEST_CASE("a lookup goes on while the program does something else") {
   CHECK(lookup.values()[0] == std::sin(7.0));
 }
 
+TEST_CASE("lookups of lists go on when their ids and weights have gone (spec K08)") {
+  dist::Default strategy;
+  const auto scope = strategy.scope();
+  const auto table = strategy.variable<float>({4, 1}, std::vector<float>{1, 2, 3, 4});
+  const auto start = [&] {
+    const Ids ids{3, 0, 2};
+    const Splits splits{0, 2, 3};
+    return dist::start_embedding_lookup_sparse(scope, table, IdLists{ids, splits}, std::vector<float>{3, 1, 2});
+  };
+  const auto start_safely = [&] {
+    const Ids ids{-1, 1, 1};
+    const Splits splits{0, 1, 3};
+    return dist::start_safe_embedding_lookup_sparse(scope, table, IdLists{ids, splits},
+                                                    {.combiner = dist::sum, .default_id = 3});
+  };
+  auto lists = start();
+  auto safe = start_safely();
+  static_assert(dist::Work<decltype(lists)> && dist::Work<decltype(safe)>);
+  CHECK(Tensor<float>{std::move(lists).take().values()} == Tensor<float>{{2, 1}, {3.25F, 3}});
+  CHECK(Tensor<float>{std::move(safe).take().values()} == Tensor<float>{{2, 1}, {4, 4}});
+}
+
 TEST_CASE("a gradient changes the rows that were looked up") {
   dist::Default strategy;
   const auto scope = strategy.scope();

@@ -82,6 +82,7 @@ class IdLists {
   }
 
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return ids_; }
+  [[nodiscard]] std::span<const std::size_t> splits() const noexcept { return splits_; }
   [[nodiscard]] std::size_t size() const noexcept { return splits_.size() - 1; }
   /// Which ids the example `number` has.
   [[nodiscard]] IndexRange operator[](std::size_t number) const noexcept {
@@ -286,17 +287,17 @@ class EmbeddingLookup {
     for (std::size_t i = 0; i < rows_.ids.size(); ++i)
       std::copy_n(rows_.row(i).data(), width, values_.data() + i * width);
   }
-  /// Those of each list, combined; without weights all are 1.
-  EmbeddingLookup(detail::LookedUpRows<T> rows, const IdLists& lists, const std::vector<Wide>& weights,
-                  Combiner combiner)
+  /// Those of each list, combined: `splits` are those of IdLists. Without weights all are 1.
+  EmbeddingLookup(detail::LookedUpRows<T> rows, const std::vector<std::size_t>& splits,
+                  const std::vector<Wide>& weights, Combiner combiner)
       : rows_(std::move(rows)),
-        values_(rows_.dense_shape.with_rows(lists.size())),
+        values_(rows_.dense_shape.with_rows(splits.size() - 1)),
         example_(rows_.ids.size()),
         factor_(rows_.ids.size()) {
     const std::size_t width = rows_.width();
     std::vector<Wide> added(width);
-    for (std::size_t example = 0; example < lists.size(); ++example) {
-      const IndexRange ids = lists[example];
+    for (std::size_t example = 0; example + 1 < splits.size(); ++example) {
+      const IndexRange ids{splits[example], splits[example + 1]};
       std::fill(added.begin(), added.end(), Wide{0});
       Wide total = 0;
       for (std::size_t i = ids.begin; i < ids.end; ++i) {
@@ -347,20 +348,47 @@ class EmbeddingLookup {
   std::vector<Wide> factor_;          // of each id in its example; empty: 1
 };
 
-/// An embedding_lookup that goes on, a Work: the program does something else meanwhile.
-template <class Rows, class T>
+namespace detail {
+
+/// What a lookup makes of its rows: an embedding for each id.
+struct OneForEach {
+  Shape shape;
+
+  template <class T>
+  [[nodiscard]] EmbeddingLookup<T> operator()(LookedUpRows<T> rows) const {
+    return {std::move(rows), shape};
+  }
+};
+
+/// What a lookup makes of its rows: an embedding for each list.
+template <class Wide>
+struct OneForEachList {
+  std::vector<std::size_t> splits;
+  std::vector<Wide> weights;
+  Combiner combiner;
+
+  template <class T>
+  [[nodiscard]] EmbeddingLookup<T> operator()(LookedUpRows<T> rows) const {
+    return {std::move(rows), splits, weights, combiner};
+  }
+};
+
+}  // namespace detail
+
+/// A lookup that goes on, a Work: the program does something else meanwhile.
+template <class Rows, class Combine>
 class StartedLookup {
  public:
-  StartedLookup(Rows rows, const Shape& shape) : rows_(std::move(rows)), shape_(shape) {}
+  StartedLookup(Rows rows, Combine combine) : rows_(std::move(rows)), combine_(std::move(combine)) {}
 
   void wait() { rows_.wait(); }
   [[nodiscard]] bool is_done() const noexcept { return rows_.is_done(); }
-  /// Waits, and gives what was looked up.
-  [[nodiscard]] EmbeddingLookup<T> take() && { return {std::move(rows_).take(), shape_}; }
+  /// Waits, and gives what was looked up, an EmbeddingLookup.
+  [[nodiscard]] auto take() && { return combine_(std::move(rows_).take()); }
 
  private:
   Rows rows_;
-  Shape shape_;
+  Combine combine_;
 };
 
 /// Begins what `embedding_lookup` does: where the table is on servers, batches of a loop may be looked up one ahead.
@@ -369,8 +397,8 @@ template <class Context, class V, class Ids>
                                           const EmbeddingOptions& options = {}) {
   const detail::IdList list{ids};
   if constexpr (detail::require_table<V>() && RowIds<Ids>) {
-    auto rows = detail::start_rows(context, table, list.ids(), options.max_norm);
-    return StartedLookup<decltype(rows), typename V::Element>{std::move(rows), list.shape_of_rows(table.shape())};
+    const detail::OneForEach combine{list.shape_of_rows(table.shape())};
+    return StartedLookup{detail::start_rows(context, table, list.ids(), options.max_norm), combine};
   }
 }
 
@@ -386,6 +414,68 @@ template <class Context, class V, class Ids>
     static_cast<void>(detail::IdList{ids});  // which says what ids are
 }
 
+namespace detail {
+
+/// Begins to look up ids, of which each example has those between two splits.
+template <class Context, class V>
+[[nodiscard]] auto start_lists(const Context& context, const V& table, std::span<const std::int64_t> ids,
+                               std::vector<std::size_t> splits, std::vector<Accumulator<typename V::Element>> weights,
+                               const auto& options) {
+  OneForEachList<Accumulator<typename V::Element>> combine{std::move(splits), std::move(weights), options.combiner};
+  return StartedLookup{start_rows(context, table, ids, options.max_norm), std::move(combine)};
+}
+
+template <class Context, class V>
+[[nodiscard]] auto start_sparse(const Context& context, const V& table, const IdLists& ids,
+                                std::vector<Accumulator<typename V::Element>> weights,
+                                const SparseEmbeddingOptions& options) {
+  return start_lists(context, table, ids.ids(), {ids.splits().begin(), ids.splits().end()}, std::move(weights),
+                     options);
+}
+
+/// Without what `safe_embedding_lookup_sparse` leaves out.
+template <class Context, class V>
+[[nodiscard]] auto start_safe(const Context& context, const V& table, const IdLists& lists,
+                              const std::vector<Accumulator<typename V::Element>>& given,
+                              const SafeEmbeddingOptions& options) {
+  using Wide = Accumulator<typename V::Element>;
+  std::vector<std::int64_t> ids;
+  std::vector<std::size_t> splits{0};
+  std::vector<Wide> weights;
+  const bool weighted = !given.empty();
+  for (std::size_t example = 0; example < lists.size(); ++example) {
+    for (std::size_t i = lists[example].begin; i < lists[example].end; ++i) {
+      const bool has_no_weight = weighted && options.combiner != sum && !(given[i] > 0);
+      if (lists.ids()[i] < 0 || has_no_weight) continue;
+      ids.push_back(lists.ids()[i]);
+      if (weighted) weights.push_back(given[i]);
+    }
+    if (ids.size() == splits.back() && options.default_id) {
+      ids.push_back(*options.default_id);
+      if (weighted) weights.push_back(Wide{1});
+    }
+    splits.push_back(ids.size());
+  }
+  return start_lists(context, table, ids, std::move(splits), std::move(weights), options);
+}
+
+}  // namespace detail
+
+/// Begins what `embedding_lookup_sparse` does. Refers to none of its arguments.
+template <class Context, class V, class Weights>
+  requires(!std::same_as<Weights, SparseEmbeddingOptions>)
+[[nodiscard]] auto start_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                                 const Weights& weights, const SparseEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>())
+    return detail::start_sparse(context, table, ids, detail::weights_of<Accumulator<typename V::Element>>(ids, weights),
+                                options);
+}
+template <class Context, class V>
+[[nodiscard]] auto start_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                                 const SparseEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>()) return detail::start_sparse(context, table, ids, {}, options);
+}
+
 /// For each list of ids the mean, the sum or the sqrtn of their embeddings, each times its weight (spec K08). An example
 /// without ids has zeros. Throws InvalidArgument as `embedding_lookup` does, and ShapeMismatch unless there is a weight for each
 /// id.
@@ -393,60 +483,30 @@ template <class Context, class V, class Weights>
   requires(!std::same_as<Weights, SparseEmbeddingOptions>)
 [[nodiscard]] auto embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                            const Weights& weights, const SparseEmbeddingOptions& options = {}) {
-  if constexpr (detail::require_table<V>()) {
-    using T = typename V::Element;
-    const auto of_ids = detail::weights_of<Accumulator<T>>(ids, weights);
-    return EmbeddingLookup<T>{detail::start_rows(context, table, ids.ids(), options.max_norm).take(), ids, of_ids,
-                              options.combiner};
-  }
+  if constexpr (detail::require_table<V>())
+    return start_embedding_lookup_sparse(context, table, ids, weights, options).take();
 }
 template <class Context, class V>
 [[nodiscard]] auto embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                            const SparseEmbeddingOptions& options = {}) {
-  if constexpr (detail::require_table<V>()) {
-    using T = typename V::Element;
-    return EmbeddingLookup<T>{
-        detail::start_rows(context, table, ids.ids(), options.max_norm).take(), ids, {}, options.combiner};
-  }
+  if constexpr (detail::require_table<V>()) return start_embedding_lookup_sparse(context, table, ids, options).take();
 }
 
-namespace detail {
-
-/// Lists without what `safe_embedding_lookup_sparse` leaves out.
-template <class Wide>
-struct PrunedLists {
-  std::vector<std::int64_t> ids;
-  std::vector<std::size_t> splits{0};
-  std::vector<Wide> weights;
-
-  PrunedLists(const IdLists& lists, const std::vector<Wide>& given, const SafeEmbeddingOptions& options) {
-    const bool weighted = !given.empty();
-    for (std::size_t example = 0; example < lists.size(); ++example) {
-      for (std::size_t i = lists[example].begin; i < lists[example].end; ++i) {
-        const bool has_no_weight = weighted && options.combiner != sum && !(given[i] > 0);
-        if (lists.ids()[i] < 0 || has_no_weight) continue;
-        ids.push_back(lists.ids()[i]);
-        if (weighted) weights.push_back(given[i]);
-      }
-      if (ids.size() == splits.back() && options.default_id) {
-        ids.push_back(*options.default_id);
-        if (weighted) weights.push_back(Wide{1});
-      }
-      splits.push_back(ids.size());
-    }
-  }
-};
-
-template <class Context, class V, class Wide>
-[[nodiscard]] auto safe_lookup(const Context& context, const V& table, const IdLists& ids,
-                               const std::vector<Wide>& weights, const SafeEmbeddingOptions& options) {
-  const PrunedLists<Wide> pruned{ids, weights, options};
-  const IdLists lists{pruned.ids, pruned.splits};
-  return EmbeddingLookup<typename V::Element>{start_rows(context, table, lists.ids(), options.max_norm).take(), lists,
-                                              pruned.weights, options.combiner};
+/// Begins what `safe_embedding_lookup_sparse` does. Refers to none of its arguments.
+template <class Context, class V, class Weights>
+  requires(!std::same_as<Weights, SafeEmbeddingOptions>)
+[[nodiscard]] auto start_safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                                      const Weights& weights,
+                                                      const SafeEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>())
+    return detail::start_safe(context, table, ids, detail::weights_of<Accumulator<typename V::Element>>(ids, weights),
+                              options);
 }
-
-}  // namespace detail
+template <class Context, class V>
+[[nodiscard]] auto start_safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                                      const SafeEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>()) return detail::start_safe(context, table, ids, {}, options);
+}
 
 /// The same for ids that are not all there: leaves out negative ids and, unless they are summed, ids whose weight is not
 /// positive. An example that has none left has the embedding of `default_id`, or zeros (spec K08).
@@ -455,14 +515,13 @@ template <class Context, class V, class Weights>
 [[nodiscard]] auto safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                                 const Weights& weights, const SafeEmbeddingOptions& options = {}) {
   if constexpr (detail::require_table<V>())
-    return detail::safe_lookup(context, table, ids, detail::weights_of<Accumulator<typename V::Element>>(ids, weights),
-                               options);
+    return start_safe_embedding_lookup_sparse(context, table, ids, weights, options).take();
 }
 template <class Context, class V>
 [[nodiscard]] auto safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                                 const SafeEmbeddingOptions& options = {}) {
   if constexpr (detail::require_table<V>())
-    return detail::safe_lookup(context, table, ids, std::vector<Accumulator<typename V::Element>>{}, options);
+    return start_safe_embedding_lookup_sparse(context, table, ids, options).take();
 }
 
 }  // namespace dist
