@@ -31,6 +31,7 @@
 #include <doctest/doctest.h>
 
 #include "support/sanitizers.hpp"
+#include "support/soon.hpp"
 
 namespace conformance {
 
@@ -183,15 +184,7 @@ std::chrono::milliseconds rpc_time(Fn&& fn) {
   fn();
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
 }
-/// Whether it holds within some seconds.
-template <class Fn>
-bool soon(Fn&& holds) {
-  for (int i = 0; i < 1000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
-}
+using support::soon;
 
 /// A server, and calls to it.
 template <class Kit>
@@ -280,6 +273,29 @@ void long_messages(std::uint64_t size) {
     CHECK(repeats_block(reply.pieces()));
   });
   MESSAGE(size << " bytes: there in " << there.count() << " ms, back in " << back.count() << " ms");
+}
+
+/// A sink gets the bytes of a reply in their order, and `pieces()` has what is left.
+template <class Kit>
+void sinks() {
+  struct Sink final : rpc::ReplySink {
+    void take(rpc::Piece piece) noexcept override { bytes.insert(bytes.end(), piece.begin(), piece.end()); }
+    std::vector<std::byte> bytes;
+  };
+  RpcPair<Kit> pair{"the job"};  // whose greetings are not the sink's
+  for (const std::uint64_t size : {0U, 1U, 1000U, 16385U, (5U << 20) + 1U}) {
+    Sink sink;
+    const std::vector<std::byte> number = rpc_number(size);
+    const rpc::Piece piece = number;
+    const auto reply = pair.channel->call("repeat", {&piece, 1}, {60s, true, &sink});
+    for (const rpc::Piece left : reply.pieces()) sink.take(left);
+    CHECK(sink.bytes.size() == size);
+    const rpc::Piece all = sink.bytes;
+    CHECK(repeats_block({&all, 1}));
+  }
+  Sink sink;
+  CHECK(rpc_error([&] { pair.call("fail", "no such row", {60s, true, &sink}); }).why() == "no such row");
+  CHECK(sink.bytes.empty());
 }
 
 template <class Kit>
@@ -658,6 +674,7 @@ TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
       long_messages<Kit>(std::uint64_t{5} << 30);
     }
 #endif
+  SUBCASE("who takes a reply while it comes gets all of it, in order") { sinks<Kit>(); }
   SUBCASE("one call after another is seen in this order") { order<Kit>(); }
   SUBCASE("64 calls wait at the same time, and each gets its own reply") { outstanding<Kit>(); }
   SUBCASE("a call ends when its time is up, and the server sees it") { deadlines<Kit>(); }

@@ -15,6 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "server/served_threads.hpp"
+#include "support/soon.hpp"
 #include "support/what_throws.hpp"
 
 namespace {
@@ -29,6 +30,7 @@ using dist_test::ps_0;
 using dist_test::ps_1;
 using dist_test::served;
 using dist_test::worker_0;
+using support::soon;
 using support::what_throws;
 using Session = dist::server::Session<Local>;
 
@@ -46,11 +48,6 @@ struct Process {
 };
 using State = dist::server::Lifeline<Local::Exchange>::State;
 
-template <class Fn>
-bool soon(Fn&& fn) {
-  for (int i = 0; i < 2000 && !fn(); ++i) std::this_thread::sleep_for(5ms);
-  return fn();
-}
 SessionOptions patient() {
   SessionOptions options;
   options.wait_for_servers = 60s;

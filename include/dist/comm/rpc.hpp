@@ -123,9 +123,21 @@ struct ChannelOptions {
   net::Milliseconds reconnect{200};
 };
 
+/// Takes the bytes of a reply in their order, in any thread.
+class ReplySink {
+ public:
+  virtual void take(Piece bytes) noexcept = 0;
+
+ protected:
+  ~ReplySink() = default;
+};
+
 struct CallOptions {
   std::chrono::nanoseconds timeout{0};  ///< until the whole reply is here; 0: as long as it takes
   bool wait_for_server = false;         ///< until it listens, rather than fail at once where it does not
+  /// Lent until the call is done. A transport that receives a long reply in parts gives it their bytes as they come, while they
+  /// are in the caches; what it was not given is in the `pieces()` of the reply.
+  ReplySink* sink = nullptr;
 };
 
 /// A function of a server. Several threads call it at the same time; see RpcTransport.
@@ -173,7 +185,7 @@ concept Exchange = std::move_constructible<E> && requires(E& exchange, const E& 
   exchange.fail("why");
 };
 
-/// What came back: `pieces()` are valid as long as a copy of the reply lives. `incarnation()` is a number of the server
+/// What came back, or what of it no ReplySink has taken: `pieces()` are valid as long as a copy of the reply lives. `incarnation()` is a number of the server
 /// that answered: another one at the same address, such as one that was started again, has another number.
 template <class R>
 concept Reply = std::copyable<R> && requires(const R& reply) {

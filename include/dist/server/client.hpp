@@ -179,27 +179,18 @@ class Client {
   }
 
  private:
-  /// Takes the result out of a reply of this store; `pull` is what was asked for, of a pull.
+  /// Takes the result out of a reply of this store, of a pull its head.
   template <class Result>
-  using Take = Result(ArchiveReader&, std::uint64_t store, const PullRequest* pull);
+  using Take = Result(ArchiveReader&, std::uint64_t store, const detail::PullReply* pull);
 
-  static bool nothing(ArchiveReader&, std::uint64_t, const PullRequest*) { return true; }
-  static std::uint64_t answering_store(ArchiveReader&, std::uint64_t store, const PullRequest*) { return store; }
+  static bool nothing(ArchiveReader&, std::uint64_t, const detail::PullReply*) { return true; }
+  static std::uint64_t answering_store(ArchiveReader&, std::uint64_t store, const detail::PullReply*) { return store; }
   template <class Value>
-  static Value value(ArchiveReader& reply, std::uint64_t, const PullRequest*) {
+  static Value value(ArchiveReader& reply, std::uint64_t, const detail::PullReply*) {
     return reply.get<Value>();
   }
-  static std::vector<std::uint64_t> pulled(ArchiveReader& reply, std::uint64_t, const PullRequest* pull) {
-    const auto seen = reply.get<std::vector<detail::PullSeen>>();
-    if (seen.size() != pull->size())
-      throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", pull->size()),
-                         "Start all tasks of the job from one build");
-    std::vector<std::uint64_t> versions;
-    for (std::size_t part = 0; part < seen.size(); ++part) {
-      pull->take(part, seen[part], reply);
-      versions.push_back(seen[part].version);
-    }
-    return versions;
+  static std::vector<std::uint64_t> pulled(ArchiveReader& head, std::uint64_t, const detail::PullReply* pull) {
+    return pull->versions(head);
   }
 
   template <class Element>
@@ -362,11 +353,16 @@ class Client<T>::Call<Result>::Started {
  private:
   void begin() {
     const bool greets = method_ == "store.greet" && client_.options_.wait_for_server.count() > 0;
-    const rpc::CallOptions options{greets ? client_.options_.wait_for_server : client_.options_.timeout, greets};
+    if (pull_ != nullptr) pulled_.emplace(*pull_);
+    const rpc::CallOptions options{greets ? client_.options_.wait_for_server : client_.options_.timeout, greets,
+                                   pulled_ ? &*pulled_ : nullptr};
     call_.emplace(client_.channel_.start(method_, pieces_, options));
   }
-  [[nodiscard]] Result read(const typename T::Reply& reply) const {
-    ArchiveReader reader{reply.pieces(), "A reply"};
+  [[nodiscard]] Result read(const typename T::Reply& reply) {
+    if (pulled_)
+      for (const rpc::Piece piece : reply.pieces()) pulled_->take(piece);
+    const rpc::Piece head = pulled_ ? pulled_->head() : rpc::Piece{};
+    ArchiveReader reader{pulled_ ? rpc::GatherList{&head, 1} : reply.pieces(), "A reply"};
     const auto problem = reader.get<Problem>();
     if (problem != Problem{}) {
       const auto said = reader.get<std::string>();
@@ -376,7 +372,7 @@ class Client<T>::Call<Result>::Started {
       throw StoreError(problem, said, why, suggestion);
     }
     const auto store = reader.get<std::uint64_t>();
-    Result result = take_(reader, store, pull_);
+    Result result = take_(reader, store, pulled_ ? &*pulled_ : nullptr);
     reader.expect_end();
     return result;
   }
@@ -387,6 +383,7 @@ class Client<T>::Call<Result>::Started {
   rpc::PieceList pieces_;
   Take<Result>& take_;
   const PullRequest* const pull_;
+  std::optional<detail::PullReply> pulled_;  ///< of the attempt
   std::optional<typename T::Call> call_;
   std::optional<Result> result_;
 };

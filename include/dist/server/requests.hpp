@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -197,7 +198,8 @@ class PushRequest {
 /// What one step wants of one server, of several of its shards, and where it goes. The indices are lent, too. Replies are of any
 /// size up to what `rpc::ChannelOptions::longest` allows, which is 1 TiB: the transport cuts them where it must.
 ///
-/// Of a shard that has the version that the caller knows nothing is sent but that, and what `to` holds stays.
+/// Of a shard that has the version that the caller knows nothing is sent but that, and what `to` holds stays. After a pull that has
+/// failed, `to` may hold elements of several versions.
 class PullRequest {
  public:
   /// The version of each shard.
@@ -223,8 +225,9 @@ class PullRequest {
   [[nodiscard]] std::span<std::byte> room(std::size_t number) const { return parts_[number].to; }
   /// Throws StoreError unless that is as large as these elements.
   void require_room(std::size_t number, std::uint64_t bytes) const;
-  /// The part of the reply that is for shard `number` of the request. Throws StoreError where it does not fit.
-  void take(std::size_t number, const detail::PullSeen& seen, ArchiveReader& reply) const;
+  /// Where the elements of shard `number` go that the server has sent: nowhere if it has sent none, because the version is known.
+  /// Throws StoreError where there is no room for them.
+  [[nodiscard]] std::span<std::byte> room_for(std::size_t number, const detail::PullSeen& seen) const;
 
  private:
   struct Part {
@@ -244,6 +247,36 @@ class PullRequest {
   detail::Message message_;
   std::vector<Part> parts_;
 };
+
+namespace detail {
+
+/// The reply to a pull while it comes: what stands before the elements, and the elements, which go where the request says.
+class PullReply final : public rpc::ReplySink {
+ public:
+  /// The request and what it names are lent.
+  explicit PullReply(const PullRequest& request);
+  void take(rpc::Piece bytes) noexcept override;
+
+  /// What stands before the elements, or why there are none.
+  [[nodiscard]] rpc::Piece head() const noexcept { return head_; }
+  /// When the reply is whole, behind what all replies begin with: the version of each shard. Throws StoreError where its elements
+  /// had no room, and ArchiveError for the reply to another request.
+  [[nodiscard]] std::vector<std::uint64_t> versions(ArchiveReader& head) const;
+
+ private:
+  /// Reads the head, which is whole.
+  void find_rooms();
+
+  const PullRequest& request_;
+  const std::size_t head_size_;
+  std::vector<std::byte> head_;
+  std::vector<std::span<std::byte>> rooms_;  ///< in their order, what is left of each
+  std::size_t at_ = 0;
+  std::uint64_t surplus_ = 0;  ///< bytes behind the elements
+  std::exception_ptr failure_;
+};
+
+}  // namespace detail
 
 }  // namespace dist::server
 

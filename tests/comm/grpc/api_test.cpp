@@ -1,5 +1,6 @@
 #include <dist/comm/grpc/api.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "comm/grpc/queue_events.hpp"
 #include "support/grpc_suppressions.hpp"
 
 namespace {
@@ -35,7 +37,7 @@ TEST_CASE("a message is cut into pieces of at most 16 MiB after its head, of whi
     pieces.emplace_back(memory);
     pieces.emplace_back();
   }
-  Sender sender{head_of("head"), pieces, &lent};
+  Sender sender{head_of("head"), pieces, &lent, longest_message};
   std::vector<std::uint64_t> sizes;
   std::size_t at = 0;
   {
@@ -66,7 +68,7 @@ TEST_CASE("without a lender bytes are copied, and a message without any has its 
   std::string memory = "of a few bytes, and more than fit into a slice itself";
   const std::string before = memory;
   const rpc::Piece piece = bytes_of(memory);
-  Sender sender{head_of("head "), {&piece, 1}, nullptr};
+  Sender sender{head_of("head "), {&piece, 1}, nullptr, longest_message};
   Received received;
   {
     const Buffer message = sender.next();
@@ -76,7 +78,7 @@ TEST_CASE("without a lender bytes are copied, and a message without any has its 
   memory.assign(memory.size(), '-');
   CHECK(text_of(received.pieces()) == "head " + before);
 
-  Sender empty{head_of("head"), {}, nullptr};
+  Sender empty{head_of("head"), {}, nullptr, longest_message};
   received.clear();
   const Buffer message = empty.next();
   CHECK(empty.finished());
@@ -128,4 +130,43 @@ TEST_CASE("a call without a timeout has no deadline, and another one has it afte
   const gpr_timespec left = gpr_time_sub(deadline_in(std::chrono::milliseconds{1500}), gpr_now(GPR_CLOCK_MONOTONIC));
   CHECK(gpr_time_to_millis(left) > 1000);
   CHECK(gpr_time_to_millis(left) <= 1500);
+}
+
+TEST_CASE("what was given away of a message counts as received, and the memory is the core's again") {
+  struct Sink final : rpc::ReplySink {
+    void take(rpc::Piece piece) noexcept override { said += text_of({&piece, 1}); }
+    std::string said;
+  };
+  const Core core;
+  const std::string memory(1000, 'x');
+  const rpc::Piece piece = bytes_of(memory);
+  Received received;
+  Sink sink;
+  for (int again = 1; again <= 2; ++again) {
+    Sender sender{head_of("head "), {&piece, 1}, nullptr, longest_message};
+    received.add(sender.next().get());
+    received.drop_front(5);
+    received.give_to(sink);
+    CHECK(received.pieces().empty());
+    CHECK(received.size() == static_cast<std::uint64_t>(again) * 1000);
+  }
+  CHECK(sink.said == std::string(2000, 'x'));
+}
+
+TEST_CASE("a poller gives events in their order, whether it looks for them or sleeps, and none after its time") {
+  dist_test::QueueEvents events;
+  Poller poller{events.queue()};
+  std::string seen;
+  const auto none = [&] { return poller.next(deadline_in(std::chrono::milliseconds{5})).type == GRPC_QUEUE_TIMEOUT; };
+  CHECK(none());
+  for (const int after : {0, 0, 20, 0, 20, 0}) {
+    events.put(std::chrono::milliseconds{after}, [&] { seen += after == 0 ? "s" : "l"; });
+    const grpc_event event = poller.next(deadline_in(std::chrono::seconds{10}));
+    REQUIRE(event.type == GRPC_OP_COMPLETE);
+    Tag::done(event);
+    CHECK(none());
+  }
+  CHECK(seen == "sslsls");
+  events.end();
+  CHECK(poller.next(deadline_in(std::chrono::seconds{10})).type == GRPC_QUEUE_SHUTDOWN);
 }

@@ -28,6 +28,7 @@
 #include <dist/comm/rpc_session.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/device/wait.hpp>
 
 /// The C core of gRPC, as far as calls of bytes need it: the one header that includes <grpc/...>. No code is generated, and
 /// the C++ library and Protocol Buffers are not needed.
@@ -36,6 +37,9 @@ namespace dist::grpc {
 /// A call's bytes go in messages of at most so many, because the core cuts a message of 4 GiB or more without a word. A
 /// receiver that sees a longer one ends the call. The head before the bytes comes on top.
 inline constexpr std::size_t longest_message = std::size_t{16} << 20;
+
+/// Of a reply, which its receiver may take out of the way before the next one comes: few enough to stay in a cache.
+inline constexpr std::size_t longest_message_of_reply = std::size_t{1} << 20;
 
 /// What is not longer is copied rather than lent, which lets go of the memory at once.
 inline constexpr std::uint64_t longest_copied = 16384;
@@ -91,6 +95,34 @@ class Tag {
  private:
   Advance advance_ = nullptr;
   std::atomic<void*> owner_{nullptr};
+};
+
+/// Takes the events off a queue, one thread at a time.
+class Poller {
+ public:
+  explicit Poller(grpc_completion_queue* queue) : queue_(queue) {}
+
+  /// The next event, or none after that time. Where the last one came soon, it looks for about as long as it takes to wake a thread
+  /// before it sleeps, and lets others run meanwhile. So of two processes that take turns neither sleeps because the other one was
+  /// late, and who waits for a long transfer takes no time from those that compute.
+  [[nodiscard]] grpc_event next(gpr_timespec until) {
+    constexpr unsigned looks = 60;
+    constexpr std::int64_t soon = 100'000;
+    grpc_event event{};
+    const auto look = [&] {
+      event = grpc_completion_queue_next(queue_, gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
+      return event.type != GRPC_QUEUE_TIMEOUT;
+    };
+    if (detail::look_within({0, came_soon_ ? looks : 0}, look)) return event;
+    const std::int64_t begin = detail::monotonic_nanoseconds();
+    event = grpc_completion_queue_next(queue_, until, nullptr);
+    came_soon_ = detail::monotonic_nanoseconds() - begin < soon;
+    return event;
+  }
+
+ private:
+  grpc_completion_queue* const queue_;
+  bool came_soon_ = true;
 };
 
 /// A list of metadata that the core fills in. None is used.
@@ -149,9 +181,9 @@ class Lent {
 class Sender {
  public:
   Sender() = default;
-  /// `lent` outlives the messages. Without it the bytes are copied.
-  Sender(std::vector<std::byte> head, rpc::GatherList pieces, Lent* lent)
-      : head_(std::move(head)), pieces_(pieces.begin(), pieces.end()), lent_(lent) {
+  /// `lent` outlives the messages, of at most `longest` bytes. Without it the bytes are copied.
+  Sender(std::vector<std::byte> head, rpc::GatherList pieces, Lent* lent, std::size_t longest)
+      : head_(std::move(head)), pieces_(pieces.begin(), pieces.end()), lent_(lent), longest_(longest) {
     std::erase_if(pieces_, [](rpc::Piece piece) { return piece.empty(); });
   }
 
@@ -160,7 +192,7 @@ class Sender {
   [[nodiscard]] Buffer next() {
     std::vector<grpc_slice> slices;
     if (!head_.empty()) slices.push_back(copied(std::exchange(head_, {})));
-    for (std::size_t room = longest_message; room != 0 && at_ != pieces_.size();) {
+    for (std::size_t room = longest_; room != 0 && at_ != pieces_.size();) {
       rpc::Piece& piece = pieces_[at_];
       const rpc::Piece part = piece.first(std::min(room, piece.size()));
       slices.push_back(lent_ == nullptr ? copied(part) : lent_->slice(part));
@@ -182,6 +214,7 @@ class Sender {
   std::vector<rpc::Piece> pieces_;
   std::size_t at_ = 0;
   Lent* lent_ = nullptr;
+  std::size_t longest_ = longest_message;
 };
 
 /// What has come of a request or a reply, in the memory in which the core received it.
@@ -193,9 +226,7 @@ class Received {
   ~Received() { clear(); }
 
   void clear() {
-    for (const grpc_slice& slice : slices_) grpc_slice_unref(slice);
-    slices_.clear();
-    pieces_.clear();
+    drop_pieces();
     size_ = 0;
   }
   void add(grpc_byte_buffer* message) {
@@ -209,6 +240,11 @@ class Received {
       size_ += GRPC_SLICE_LENGTH(slice);
     }
     grpc_byte_buffer_reader_destroy(&reader);
+  }
+  /// Gives the bytes away. They still count as received.
+  void give_to(rpc::ReplySink& sink) {
+    for (const rpc::Piece piece : pieces_) sink.take(piece);
+    drop_pieces();
   }
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] rpc::GatherList pieces() const { return pieces_; }
@@ -232,6 +268,12 @@ class Received {
   }
 
  private:
+  void drop_pieces() {
+    for (const grpc_slice& slice : slices_) grpc_slice_unref(slice);
+    slices_.clear();
+    pieces_.clear();
+  }
+
   std::deque<grpc_slice> slices_;  // stays where it is: short ones hold their bytes themselves
   std::vector<rpc::Piece> pieces_;
   std::uint64_t size_ = 0;

@@ -91,7 +91,7 @@ class ClientThread {
 
  private:
   bool next(gpr_timespec until) {
-    const grpc_event event = grpc_completion_queue_next(queue_, until, nullptr);
+    const grpc_event event = poller_.next(until);
     if (event.type == GRPC_OP_COMPLETE) Tag::done(event);
     return event.type != GRPC_QUEUE_SHUTDOWN;
   }
@@ -124,6 +124,7 @@ class ClientThread {
 
   const Core core_;
   grpc_completion_queue* const queue_;
+  Poller poller_{queue_};
   std::mutex mutex_;
   std::condition_variable changed_;
   bool polled_ = true;  ///< somebody polls, at first the thread
@@ -180,6 +181,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
         lent_pieces_(pieces.begin(), pieces.end()),
         size_(rpc::size_of(pieces)),
         wait_for_server_(options.wait_for_server),
+        sink_(options.sink),
         deadline_(deadline_in(options.timeout)) {}
   ClientCall(const ClientCall&) = delete;
   ClientCall& operator=(const ClientCall&) = delete;
@@ -241,7 +243,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
         lent_.emplace([](void* call) { static_cast<ClientCall*>(call)->release(); }, this);
       }
       sender_ = Sender(head_.frame(), greeting_ ? rpc::GatherList{} : rpc::GatherList{lent_pieces_},
-                       lent_ ? &*lent_ : nullptr);
+                       lent_ ? &*lent_ : nullptr, longest_message);
       const std::string path = text("/dist/", greeting_ ? rpc::greeting_method : std::string_view{method_});
       const grpc_slice name = grpc_slice_from_copied_buffer(path.data(), path.size());
       call_.reset(grpc_channel_create_call(link_->channel.get(), nullptr, GRPC_PROPAGATE_DEFAULTS, poller_->queue(),
@@ -297,10 +299,9 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     if (!ok || !message) return;
     received_.add(message.get());
     if (!has_reply_head_ && !take_reply_head()) return;
-    if (received_.size() < reply_.size)
-      start<&ClientCall::received>(Batch{}.receive(message_), receive_tag_);
-    else if (received_.size() > reply_.size)
-      refuse("the reply is longer than it says");
+    if (received_.size() > reply_.size) return static_cast<void>(refuse("the reply is longer than it says"));
+    if (sink_ != nullptr && !greeting_) received_.give_to(*sink_);
+    if (received_.size() < reply_.size) start<&ClientCall::received>(Batch{}.receive(message_), receive_tag_);
   }
   bool take_reply_head() {
     try {
@@ -404,6 +405,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   std::vector<rpc::Piece> lent_pieces_;
   const std::uint64_t size_;
   const bool wait_for_server_;
+  rpc::ReplySink* const sink_;
   const gpr_timespec deadline_;
   std::weak_ptr<ClientThread> thread_;
   ClientThread* poller_ = nullptr;  ///< until the call is done

@@ -16,6 +16,7 @@
 
 #include <dist/comm/grpc/api.hpp>
 #include <dist/comm/grpc/credentials.hpp>
+#include <dist/comm/grpc/poller_threads.hpp>
 #include <dist/comm/rpc_session.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
@@ -51,13 +52,15 @@ class Exchange {
 class ServerHost : public std::enable_shared_from_this<ServerHost> {
  public:
   ServerHost(rpc::ServerOptions its, std::vector<rpc::Method<Exchange>> known)
-      : options(std::move(its)), methods(std::move(known)) {}
+      : options(std::move(its)), methods(std::move(known)), takes_long_(new std::atomic<bool>[methods.size()] {}) {}
 
   /// Asks the core for another call.
   void post();
   /// Runs the handler of a call, and those of others that have waited for a free thread meanwhile; or lets it wait, because
   /// one thread more than `options.threads` stays with the connections: peers that are not answered take the server for lost.
   void handle(std::shared_ptr<ServerCall> call);
+  /// Runs the handler of a method in a thread that polls, unless it has taken long before: then another thread polls meanwhile.
+  void run(const rpc::Method<Exchange>& method, Exchange& exchange);
 
  private:
   const Core core_;
@@ -67,7 +70,8 @@ class ServerHost : public std::enable_shared_from_this<ServerHost> {
   const std::vector<rpc::Method<Exchange>> methods;
   rpc::ServerSession session{options.secret};
   grpc_server* server = nullptr;
-  grpc_completion_queue* queue = nullptr;
+  grpc_completion_queue* const queue = grpc_completion_queue_create_for_next(nullptr);
+  PollerThreads threads{queue};
 
   /// Calls that have not ended, and what ends with them.
   std::mutex mutex;
@@ -79,6 +83,7 @@ class ServerHost : public std::enable_shared_from_this<ServerHost> {
   std::mutex handlers_mutex_;
   std::size_t handlers_ = 0;  ///< that run
   std::deque<std::shared_ptr<ServerCall>> waiting_;
+  const std::unique_ptr<std::atomic<bool>[]> takes_long_;  ///< the handler of each method, when it ran last
 };
 
 /// A call as its server sees it. Its batches that are on their way, the handler while it runs and the memory that was lent
@@ -223,7 +228,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     Exchange exchange{shared_from_this()};
     if (method == nullptr) return exchange.fail({rpc::Failure::unknown_method, rpc::known_methods(host_->methods), ""});
     try {
-      method->handler(exchange);
+      host_->run(*method, exchange);
     } catch (...) {
       exchange.fail(rpc::outcome_of_exception());
     }
@@ -236,7 +241,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
       ++users_;
       lent_.emplace([](void* call) { static_cast<ServerCall*>(call)->freed(); }, this);
     }
-    sender_ = Sender(head.frame(), pieces, lent_ ? &*lent_ : nullptr);
+    sender_ = Sender(head.frame(), pieces, lent_ ? &*lent_ : nullptr, longest_message_of_reply);
     send(Batch{}.send_head());
   }
   void send(Batch batch) {
@@ -324,6 +329,15 @@ inline void ServerHost::handle(std::shared_ptr<ServerCall> call) {
   }
 }
 
+inline void ServerHost::run(const rpc::Method<Exchange>& method, Exchange& exchange) {
+  constexpr std::int64_t longer_than_a_switch = 50'000;
+  std::atomic<bool>& takes_long = takes_long_[static_cast<std::size_t>(&method - methods.data())];
+  if (takes_long.load(std::memory_order_relaxed)) threads.step_back();
+  const std::int64_t begin = detail::monotonic_nanoseconds();
+  method.handler(exchange);
+  takes_long.store(detail::monotonic_nanoseconds() - begin > longer_than_a_switch, std::memory_order_relaxed);
+}
+
 inline Exchange::~Exchange() {
   if (call_ && !call_->is_answered() && !Core::forked()) fail("the handler gave no answer");
 }
@@ -349,7 +363,6 @@ class Server {
     std::vector<grpc_arg> list = arguments(host_->options.silence);
     const grpc_channel_args arguments{list.size(), list.data()};
     host_->server = grpc_server_create(&arguments, nullptr);
-    host_->queue = grpc_completion_queue_create_for_next(nullptr);
     grpc_server_register_completion_queue(host_->server, host_->queue, nullptr);
     try {
       listen(own);
@@ -360,19 +373,15 @@ class Server {
     }
     grpc_server_start(host_->server);
     for (std::size_t i = 0; i < waiting_calls; ++i) host_->post();
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, host_->options.threads) + 1; ++i)
-      threads_.emplace_back([this] { run(); });
+    host_->threads.start(std::max<std::size_t>(1, host_->options.threads) + 1, "dist rpc server");
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() { stop(); }
 
   void stop() {
-    if (threads_.empty()) return;
-    if (Core::forked()) {
-      for (std::thread& thread : threads_) thread.detach();
-      return threads_.clear();
-    }
+    if (!host_->threads.started()) return;
+    if (Core::forked()) return host_->threads.detach();
     Tag tag;
     grpc_server_shutdown_and_notify(host_->server, host_->queue, tag.armed(&*host_, [](void* host, bool) {
       auto& its = *static_cast<ServerHost*>(host);
@@ -386,8 +395,7 @@ class Server {
       host_->changed.wait(lock, [&] { return host_->shut_down && host_->calls == 0; });
     }
     grpc_completion_queue_shutdown(host_->queue);
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    host_->threads.join();
     destroy();
   }
 
@@ -409,14 +417,6 @@ class Server {
       return port != 0;
     }));
   }
-  void run() const {
-    detail::name_this_thread("dist rpc server");
-    for (;;) {
-      const grpc_event event = grpc_completion_queue_next(host_->queue, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
-      if (event.type == GRPC_QUEUE_SHUTDOWN) return;
-      Tag::done(event);
-    }
-  }
   void destroy() {
     grpc_server_destroy(host_->server);
     while (grpc_completion_queue_next(host_->queue, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr).type !=
@@ -426,7 +426,6 @@ class Server {
   }
 
   std::shared_ptr<ServerHost> host_;
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace dist::grpc
