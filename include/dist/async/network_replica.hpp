@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <dist/async/server_network.hpp>
 #include <dist/async/step_messages.hpp>
 #include <dist/comm/packing.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include <dist/comm/local_transport.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 
@@ -20,7 +20,7 @@ namespace dist {
 /// Who listens where in this process.
 struct Local::Directory {
   std::mutex mutex;
-  std::condition_variable changed;
+  detail::ConditionVariable changed;
   std::map<std::string, std::weak_ptr<Host>> hosts;
   std::uint64_t servers = 0;
 };
@@ -161,7 +161,7 @@ class Local::Pending {
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  detail::ConditionVariable changed_;
   Answer answer_;
   std::optional<rpc::Outcome> failure_;
   std::vector<rpc::Piece> pieces_;

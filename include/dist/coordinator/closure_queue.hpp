@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +13,7 @@
 
 #include <dist/coordinator/error.hpp>
 #include <dist/coordinator/remote_result.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
@@ -108,7 +108,7 @@ class ClosureQueue {
 
   /// Returns false where the time is up and `over()` does not hold.
   template <class Over>
-  [[nodiscard]] static bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Until until,
+  [[nodiscard]] static bool wait(detail::ConditionVariable& changed, std::unique_lock<std::mutex>& lock, Until until,
                                  Over over);
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::deque<Closure>* source_for(std::size_t worker);
@@ -128,9 +128,9 @@ class ClosureQueue {
   /// Grows with each, for threads that look before they sleep.
   std::atomic<std::uint64_t> told_{0};
   mutable std::mutex mutex_;
-  std::condition_variable work_;  ///< for threads of workers
-  std::condition_variable room_;  ///< for those that put
-  std::condition_variable idle_;  ///< for those that wait until nothing runs
+  detail::ConditionVariable work_;  ///< for threads of workers
+  detail::ConditionVariable room_;  ///< for those that put
+  detail::ConditionVariable idle_;  ///< for those that wait until nothing runs
   std::deque<Closure> waiting_;
   std::map<std::size_t, std::deque<Closure>> tagged_;  ///< by worker; none is empty
   std::size_t in_flight_ = 0;

@@ -10,7 +10,8 @@
 namespace dist {
 
 template <class Over>
-bool ClosureQueue::wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Until until, Over over) {
+bool ClosureQueue::wait(detail::ConditionVariable& changed, std::unique_lock<std::mutex>& lock, Until until,
+                        Over over) {
   if (until) return changed.wait_until(lock, *until, over);
   changed.wait(lock, over);
   return true;

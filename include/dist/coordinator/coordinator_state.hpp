@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/coordinator/coordinator_options.hpp>
 #include <dist/coordinator/transient_failures.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
 
 namespace dist::detail {

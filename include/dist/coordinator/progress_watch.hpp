@@ -1,9 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/kept_function.hpp>
@@ -37,7 +37,7 @@ class ProgressWatch {
   const detail::KeptFunction<Progress> look_;
   const detail::KeptFunction<void, Duration> report_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  detail::ConditionVariable changed_;
   bool ending_ = false;
   std::thread thread_;
 };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 
@@ -51,7 +51,7 @@ class RemoteResult {
   void end(RemoteState state);
 
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  mutable detail::ConditionVariable changed_;
   std::atomic<RemoteState> state_{RemoteState::not_ready};
   std::vector<std::byte> bytes_;
   std::exception_ptr error_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <future>
@@ -13,6 +12,7 @@
 #include <dist/cluster/task.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/coordinator/serve.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/text.hpp>

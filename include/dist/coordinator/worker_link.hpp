@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -20,6 +19,7 @@
 #include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/error.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
@@ -513,7 +513,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   std::atomic<bool> errand_{false};
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  detail::ConditionVariable changed_;
   bool stopping_ = false;
   bool ended_ = false;  ///< the thread
   Call* current_ = nullptr;

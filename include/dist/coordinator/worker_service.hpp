@@ -1,7 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -19,6 +18,7 @@
 #include <dist/coordinator/per_worker.hpp>
 #include <dist/coordinator/worker_context.hpp>
 #include <dist/coordinator/worker_session.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/thread_name.hpp>
@@ -252,7 +252,7 @@ class WorkerService {
 
   const rpc::ChannelOptions to_servers_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  detail::ConditionVariable changed_;
   bool ending_ = false;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   /// Begins with the time, so that a process that is started again at the same address repeats no number.

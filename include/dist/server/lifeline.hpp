@@ -2,7 +2,6 @@
 /// not answered, so that each side sees the end of the other (rpc::Transport).
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -14,6 +13,7 @@
 
 #include <dist/cluster/task.hpp>
 #include <dist/comm/rpc.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
@@ -156,7 +156,7 @@ class Lifeline {
   const std::string own_;
   const std::uint64_t incarnation_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  dist::detail::ConditionVariable changed_;
   Standing standing_;
   std::uint64_t coordinator_ = 0;
   std::optional<Exchange> attending_;

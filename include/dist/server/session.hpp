@@ -1,7 +1,6 @@
 /// A coordinator's side of the lifelines (server/lifeline.hpp).
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -15,6 +14,7 @@
 #include <dist/cluster/task.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/kept_function.hpp>
@@ -308,7 +308,7 @@ class Session {
   const std::vector<std::byte> number_ = to_bytes(coordinator_);
   const int exceptions_ = std::uncaught_exceptions();
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  dist::detail::ConditionVariable changed_;
   std::vector<std::unique_ptr<Link>> links_;
   std::exception_ptr failure_;
   bool stopping_ = false;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstring>
 #include <limits>
@@ -8,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/server/binary.hpp>

@@ -1,13 +1,11 @@
 /// What clients let a server do with the elements of a shard: functions of one element that are known by their type.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -17,8 +15,10 @@
 
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/rpc.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/archive.hpp>

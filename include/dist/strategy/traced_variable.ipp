@@ -1,9 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/hlo/untyped.hpp>
 #include <dist/strategy/traced_variable.hpp>

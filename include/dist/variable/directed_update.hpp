@@ -2,11 +2,11 @@
 /// directions, the second goes there, as far as the trust ratio says.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <span>
 
 #include <dist/core/config.hpp>
+#include <dist/core/square_root.hpp>
 #include <dist/variable/slot_update.hpp>
 
 namespace dist::detail {
@@ -29,8 +29,8 @@ template <class Functor, class T>
 /// By what directions are multiplied: the norm of the weights, which decay before, over theirs, or 1 where one is 0 or is no
 /// number. Both are given as sums of squares.
 [[nodiscard]] DIST_HD inline double trust_ratio(double weights, double directions, double decay) {
-  const double weight = std::sqrt(weights) * (1 - decay);
-  const double direction = std::sqrt(directions);
+  const double weight = square_root(weights) * (1 - decay);
+  const double direction = square_root(directions);
   return weight > 0 && direction > 0 ? weight / direction : 1;
 }
 

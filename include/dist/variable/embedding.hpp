@@ -1,10 +1,10 @@
 /// Looking up rows of tables by ids, as tf.nn.embedding_lookup and its relatives do (spec K08).
 #pragma once
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -19,6 +19,7 @@
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/square_root.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/id_list.hpp>
 #include <dist/variable/shard.hpp>
@@ -166,7 +167,7 @@ struct LookedUpRows {
       const std::span<T> elements = rows.elements().subspan(row * width(), width());
       Wide squares = 0;
       for (const T element : elements) squares += static_cast<Wide>(element) * static_cast<Wide>(element);
-      const Wide norm = std::sqrt(squares);
+      const Wide norm = static_cast<Wide>(square_root(squares));
       if (!(norm > longest)) continue;
       scale[row] = longest / norm;
       for (T& element : elements) element = static_cast<T>(static_cast<Wide>(element) * scale[row]);
@@ -187,7 +188,7 @@ struct LookedUpRows {
 
 /// The longest that embeddings may be. Throws InvalidArgument.
 [[nodiscard]] inline double require_max_norm(double max_norm) {
-  if (!(max_norm > 0) || !std::isfinite(max_norm))
+  if (!(max_norm > 0) || max_norm > std::numeric_limits<double>::max())
     throw InvalidArgument(text("Embeddings cannot be scaled to a length of ", max_norm),
                           "max_norm is a positive number", "Give a positive max_norm, or leave it out");
   return max_norm;
@@ -309,7 +310,7 @@ class EmbeddingLookup {
         factor_[i] = weight;
       }
       if (combiner == sum) total = 1;
-      if (combiner == sqrtn) total = std::sqrt(total);
+      if (combiner == sqrtn) total = static_cast<Wide>(detail::square_root(total));
       for (std::size_t k = 0; k < width; ++k)  // zeros where weights cancel each other, as in TensorFlow
         values_[example * width + k] = total == 0 ? T(0) : static_cast<T>(added[k] / total);
       for (std::size_t i = ids.begin; i < ids.end; ++i) factor_[i] = total == 0 ? Wide{0} : factor_[i] / total;

@@ -13,7 +13,6 @@
 #include <grpc/support/time.h>
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +25,7 @@
 #include <vector>
 
 #include <dist/comm/rpc_session.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/device/wait.hpp>

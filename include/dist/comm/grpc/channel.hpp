@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <dist/comm/grpc/api.hpp>
 #include <dist/comm/grpc/credentials.hpp>
 #include <dist/comm/rpc_session.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
 
@@ -126,7 +126,7 @@ class ClientThread {
   grpc_completion_queue* const queue_;
   Poller poller_{queue_};
   std::mutex mutex_;
-  std::condition_variable changed_;
+  detail::ConditionVariable changed_;
   bool polled_ = true;  ///< somebody polls, at first the thread
   bool ending_ = false;
   std::size_t waiting_ = 0;   ///< callers that wait for the one that polls
@@ -413,7 +413,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   std::shared_ptr<ClientCall> self_;  ///< until the call is done
 
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  mutable detail::ConditionVariable changed_;
   bool done_ = false;
   std::optional<std::string> cancelled_;
   std::optional<rpc::Outcome> outcome_;  ///< why there is no reply

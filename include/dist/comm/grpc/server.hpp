@@ -1,9 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,6 +16,8 @@
 #include <dist/comm/grpc/credentials.hpp>
 #include <dist/comm/grpc/poller_threads.hpp>
 #include <dist/comm/rpc_session.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/listen.hpp>
@@ -75,7 +75,7 @@ class ServerHost : public std::enable_shared_from_this<ServerHost> {
 
   /// Calls that have not ended, and what ends with them.
   std::mutex mutex;
-  std::condition_variable changed;
+  detail::ConditionVariable changed;
   std::size_t calls = 0;
   bool shut_down = false;
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include <dist/comm/health/end_process.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/health/watchdog.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -116,7 +116,7 @@ class Watchdog::Watch {
   std::chrono::nanoseconds grace_;
   detail::KeptFunction<void> before_end_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  detail::ConditionVariable wake_;
   bool stop_ = false;
   std::thread thread_ = detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
 };

@@ -41,7 +41,7 @@ struct Probe final : dist_test::QuietCall {
 template <class Done>
 bool wait_for(CallEngine& engine, Done&& done) {
   Visit visit{engine};
-  std::condition_variable nobody_notifies;
+  dist::detail::ConditionVariable nobody_notifies;
   engine.wait(visit, nobody_notifies, CallEngine::Clock::now() + std::chrono::seconds{10}, done);
   return done();
 }

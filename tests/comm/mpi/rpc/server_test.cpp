@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -49,7 +48,7 @@ std::string refusal(Packet request, std::size_t content) {
   const auto client = std::make_shared<Client>(own_rank());
   const std::vector<std::byte> bytes(content);
   const rpc::Piece piece = bytes;
-  std::condition_variable nobody_notifies;
+  dist::detail::ConditionVariable nobody_notifies;
   CallEngine::Visit visit{engine};
   request.kind = PacketKind::request;
   request.call = engine.add_client_call(client);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include <dist/comm/mpi/rpc/packet.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/comm/rpc_session.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
 
@@ -216,7 +216,7 @@ class ClientCall final : public OpenCall {
   const std::uint64_t size_;
   const bool wait_for_server_;
   const CallEngine::Clock::time_point end_;
-  mutable std::condition_variable changed_;
+  mutable dist::detail::ConditionVariable changed_;
 
   std::uint64_t number_ = 0;  ///< of the attempt
   std::optional<CallEngine::Clock::time_point> again_at_;

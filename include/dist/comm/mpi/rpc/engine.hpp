@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -27,6 +26,7 @@
 #include <dist/comm/mpi/rpc/peers.hpp>
 #include <dist/comm/mpi/rpc/postbox.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/kept_function.hpp>
 #include <dist/core/pointers.hpp>
@@ -133,7 +133,7 @@ class CallEngine {
 
   /// Waits until `done()` or `end`; whoever makes it true notifies `changed`. The caller moves calls itself for a while.
   template <class Done>
-  void wait(Visit& visit, std::condition_variable& changed, Clock::time_point end, Done&& done) {
+  void wait(Visit& visit, dist::detail::ConditionVariable& changed, Clock::time_point end, Done&& done) {
     ++pollers_;
     const Clock::time_point until = std::min(end, Clock::now() + poll_time_);
     while (!done() && Clock::now() < until) rest(visit, advance());
@@ -398,7 +398,7 @@ class CallEngine {
   std::chrono::microseconds poll_time_{0};
 
   std::mutex mutex_;
-  std::condition_variable wake_;
+  dist::detail::ConditionVariable wake_;
   std::vector<dist::detail::KeptFunction<void>> after_;
   std::optional<Postbox> postbox_;
   std::optional<CallTransfers> transfers_;

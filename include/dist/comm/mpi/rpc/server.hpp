@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,6 +18,7 @@
 #include <dist/comm/rpc.hpp>
 #include <dist/comm/rpc_session.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
@@ -78,11 +78,11 @@ class ServerHost final : public Listener, public std::enable_shared_from_this<Se
   const Methods methods;
   rpc::ServerSession session{options.secret};
   std::size_t sends = 0;  ///< of long replies, whose memory was not given back yet
-  std::condition_variable all_sent;
+  dist::detail::ConditionVariable all_sent;
 
  private:
   bool stopped_ = false;
-  std::condition_variable changed_;
+  dist::detail::ConditionVariable changed_;
   std::deque<std::shared_ptr<ServerCall>> waiting_;
   std::vector<std::weak_ptr<ServerCall>> calls_;
 };
