@@ -1,5 +1,5 @@
-// Variables on a parameter server, in another process by gRPC and within the process, in turns: a push of 64 bytes that is
-// waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
+// Variables on a parameter server, in another process by gRPC, with messages alone and with memory that clients read, and within
+// the process, in turns: a push of 64 bytes that is waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
 // in one message; and 11 MB there and back over a TCP socket to the same process.
 //
 //   bench_server [ROUNDS]
@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,18 +31,36 @@ using dist::net::Endpoint;
 
 constexpr std::size_t large = 11'082'536;  // bytes of the large variable
 
-/// The other process. It ends with its parent.
-[[noreturn]] void serve(const Endpoint& by_grpc, const Endpoint& by_socket) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  dist::Grpc::prepare_to_serve();
-  dist::server::Store store;
-  const dist::Grpc::Server listening{by_grpc, {}, dist::server::store_methods<dist::Grpc::Exchange>(store)};
-  bench::TcpPeer::serve(by_socket, large);
-  for (;;) pause();
-}
+/// Another process with a parameter server, which does something else meanwhile. It ends with its parent, or with this object.
+class ServerProcess {
+ public:
+  template <class Also>
+  ServerProcess(const Endpoint& endpoint, dist::server::Reach reach, const Also& also) : child_(fork()) {
+    if (child_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dist::Grpc::prepare_to_serve();
+    dist::server::Store store{reach};
+    const dist::Grpc::Server listening{endpoint, {}, dist::server::store_methods<dist::Grpc::Exchange>(store)};
+    also();
+    for (;;) pause();
+  }
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+  ~ServerProcess() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  const pid_t child_;
+};
 
 /// The median of the ratios within the rounds.
-void print_ratio(const bench::Row& row, const bench::Row& base, double goal) {
+void print_ratio(const std::vector<bench::Row>& rows, const char* name, const char* base_name, double goal) {
+  const auto named = [&](const std::string& wanted) -> const bench::Row& {
+    return *std::find_if(rows.begin(), rows.end(), [&](const bench::Row& row) { return row.name == wanted; });
+  };
+  const bench::Row &row = named(name), &base = named(base_name);
   std::vector<double> ratios;
   for (std::size_t round = 0; round < row.microseconds.size(); ++round)
     ratios.push_back(row.microseconds[round] / base.microseconds[round]);
@@ -55,28 +75,25 @@ int main(int argc, char** argv) {
       argc, argv, 1, "[ROUNDS]",
       "Pushes and pulls of variables on a parameter server, by gRPC and within the process."};
   const int rounds = arguments.number(0, 20);
-  const Endpoint by_grpc = bench::free_endpoint(), by_socket = bench::free_endpoint();
-  const pid_t child = fork();  // before gRPC starts
-  if (child == 0) serve(by_grpc, by_socket);
+  const Endpoint by_grpc = bench::free_endpoint(), in_memory = bench::free_endpoint(),
+                 by_socket = bench::free_endpoint();
+  // Before gRPC starts.
+  const ServerProcess first{by_grpc, dist::server::Reach::process, [&] { bench::TcpPeer::serve(by_socket, large); }};
+  const ServerProcess second{in_memory, dist::server::Reach::machine, [] {}};
   dist::Grpc::prepare_to_serve();
-  {
-    dist::server::Store store;
-    const Endpoint here{"here", "1"};
-    const dist::Local::Server listening{here, {}, dist::server::store_methods<dist::Local::Exchange>(store)};
-    bench::ServerVariables<dist::Local> local{here};
-    bench::ServerVariables<dist::Grpc> grpc{by_grpc};
-    bench::TcpPeer tcp{by_socket, large};
-    std::vector<bench::Row> of_local = local.rows("Local");
-    of_local.front().repetitions = 20'000;
-    std::vector<bench::Row> rows = bench::side_by_side({grpc.rows("Grpc"), of_local});
-    const std::size_t sockets = rows.size();
-    rows.push_back({"11 MB there, TCP socket", 5, [&] { tcp.exchange(large, 1); }});
-    rows.push_back({"11 MB back, TCP socket", 5, [&] { tcp.exchange(1, large); }});
-    bench::run_in_turns(rows, rounds);
-    bench::print_table(rows, rounds, "a call");
-    print_ratio(rows[2], rows[sockets], 1.4);
-    print_ratio(rows[6], rows[sockets + 1], 1.4);
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  dist::server::Store store;
+  const Endpoint here{"here", "1"};
+  const dist::Local::Server listening{here, {}, dist::server::store_methods<dist::Local::Exchange>(store)};
+  bench::ServerVariables<dist::Local> local{here};
+  bench::ServerVariables<dist::Grpc> grpc{by_grpc}, reading{in_memory};
+  bench::TcpPeer tcp{by_socket, large};
+  std::vector<bench::Row> of_local = local.rows("Local");
+  of_local.front().repetitions = 20'000;
+  std::vector<bench::Row> rows = bench::side_by_side({grpc.rows("Grpc"), reading.rows("Grpc and memory"), of_local});
+  rows.push_back({"11 MB there, TCP socket", 5, [&] { tcp.exchange(large, 1); }});
+  rows.push_back({"11 MB back, TCP socket", 5, [&] { tcp.exchange(1, large); }});
+  bench::run_in_turns(rows, rounds);
+  bench::print_table(rows, rounds, "a call");
+  print_ratio(rows, "push of 11 MB, SGD, Grpc", "11 MB there, TCP socket", 1.4);
+  print_ratio(rows, "pull of 11 MB, Grpc", "11 MB back, TCP socket", 1.4);
 }

@@ -1,5 +1,6 @@
 #include <dist/device/shared_memory.hpp>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,17 @@ TEST_CASE("another process sees what is written, and writes what is seen") {
   });
   CHECK(other.wait() == std::vector<int>{0});
   CHECK(std::memcmp(memory.data() + 5, "again", 5) == 0);
+}
+
+TEST_CASE("memory that is attached to be read cannot be written") {
+  const dist::SharedMemory memory{bytes};
+  std::memcpy(memory.data(), "there", 5);
+  const auto attached = dist::SharedMemory::attach(memory.name(), true);
+  REQUIRE(attached);
+  CHECK(std::memcmp(attached->data(), "there", 5) == 0);
+  std::memcpy(memory.data(), "again", 5);
+  CHECK(std::memcmp(attached->data(), "again", 5) == 0);
+  CHECK(mprotect(attached->data(), bytes, PROT_READ | PROT_WRITE) != 0);
 }
 
 TEST_CASE("memory that is attached stays when its owner is gone") {

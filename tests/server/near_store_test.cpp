@@ -22,12 +22,14 @@
 #include <dist/server/shard_table.hpp>
 
 #include "support/processes.hpp"
+#include "support/soon.hpp"
 #include "support/what_throws.hpp"
 
 namespace {
 
 using dist::StoreError;
 using dist::server::FoundShard;
+using dist::server::NearAccess;
 using dist::server::NearStore;
 using dist::server::Problem;
 using dist::server::PullRequest;
@@ -71,12 +73,13 @@ class OtherStore {
     found = reader.get<FoundShard>();
   }
   /// What a client in this process reaches.
-  [[nodiscard]] std::optional<NearStore> reach() const {
-    return NearStore::reach(place, incarnation, [this](ShardId id) {
+  [[nodiscard]] std::optional<NearStore> reach(NearAccess access = NearAccess::change) const {
+    return NearStore::reach(place, incarnation, access, [this](ShardId id) {
       if (id != 1) throw StoreError(Problem::unknown_shard, "There is no such shard", "", "");
       return found;
     });
   }
+  void kill() const { ::kill(process_[0], SIGKILL); }
   /// Ends it in order.
   void end() {
     told_.shut(1);
@@ -159,14 +162,58 @@ TEST_CASE("a process that ends in the middle of a push is named to all others") 
               " ended while it changed it). Restart the job from its last checkpoint.");
 }
 
+TEST_CASE("who only reads sees each shard as a whole, while others change it") {
+  constexpr int pushes = 20'000;
+  OtherStore other;
+  const std::optional<NearStore> store = other.reach(NearAccess::read);
+  REQUIRE(store);
+  support::Processes client(1, [&](std::size_t) {
+    const std::optional<NearStore> writer = other.reach();
+    for (int i = 0; i < pushes; ++i) static_cast<void>(add_ones(*writer));
+    return 0;
+  });
+  std::uint64_t last = 0;
+  std::size_t reads = 0, torn = 0, wrong = 0;
+  while (last < pushes) {
+    Four to{};
+    const auto versions = store->pull(PullRequest{}.dense(1, std::span{to}, {.known = last}));
+    if (!versions) continue;
+    if (versions->front() == last) continue;
+    last = versions->front();
+    ++reads;
+    if (to != Four{to[0], to[0], to[0], to[0]}) ++torn;
+    if (to[0] != static_cast<float>(last)) ++wrong;
+  }
+  MESSAGE(reads << " versions were read of " << pushes);
+  CHECK(torn == 0);
+  CHECK(wrong == 0);
+  CHECK(client.wait() == std::vector<int>{0});
+  const std::vector<std::int64_t> rows{1, 1, 0};
+  std::vector<float> to(6);
+  CHECK(store->pull(PullRequest{}.rows(1, rows, std::span{to})) == std::vector<std::uint64_t>{pushes});
+  CHECK(to == std::vector<float>(6, pushes));
+  other.end();
+  CHECK_FALSE(store->is_open());
+}
+
+TEST_CASE("who only reads sees that the process of the store was killed") {
+  const OtherStore other;
+  const std::optional<NearStore> store = other.reach(NearAccess::read);
+  REQUIRE(store);
+  CHECK(store->is_open());
+  other.kill();
+  CHECK(support::soon([&] { return !store->is_open(); }));
+  CHECK_FALSE(other.reach(NearAccess::read));
+}
+
 TEST_CASE("a store of this process is found without a place, and mistakes are those of messages") {
   const auto table = std::make_shared<ShardTable>(std::make_shared<StoreMemory>(Reach::process, incarnation));
   table->add(
       std::make_shared<Shard>(table->memory(), dist::server::ShardSpec{1, "w", 2, 2, 0}, dist::io::ElementType::f32));
   ShardTable::publish(incarnation, table);
   const auto nobody = [](ShardId) -> FoundShard { throw StoreError(Problem::unknown_shard, "", "", ""); };
-  CHECK_FALSE(NearStore::reach({}, incarnation + 1, nobody));
-  const std::optional<NearStore> store = NearStore::reach({}, incarnation, nobody);
+  CHECK_FALSE(NearStore::reach({}, incarnation + 1, NearAccess::change, nobody));
+  const std::optional<NearStore> store = NearStore::reach({}, incarnation, NearAccess::change, nobody);
   REQUIRE(store);
   CHECK(add_ones(*store) == std::vector<Pushed>{{1, 0}});
   const auto problem_of = [](auto&& fn) {

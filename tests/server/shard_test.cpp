@@ -167,6 +167,60 @@ TEST_CASE("a process that ends while it has a shard keeps nobody waiting, and is
   CHECK(problem_of([&] { static_cast<void>(seen.lock()); }) == Problem::half_changed);
 }
 
+TEST_CASE("what is read without the lock is of one version, or nothing") {
+  const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
+  auto shard = std::make_unique<Shard>(shared, ShardSpec{1, "w", 2, 1, 0}, ElementType::f32);
+  Shard seen{StoreMemory::attach(shared->place(), 7, true), shard->found()};
+  float to[2]{};
+  const auto copy = [&](std::span<const std::byte> from) { std::memcpy(to, from.data(), sizeof to); };
+  const auto push = [&] {
+    Shard::Locked locked = shard->lock();
+    locked.change([&] {
+      for (float& each : locked.memory().weights_as<float>()) ++each;
+      locked.count_push(0, true);
+    });
+  };
+  CHECK(seen.read(0, copy) == 0);
+  push();
+  CHECK(seen.read(0, copy) == 1);
+  CHECK(to[1] == 1);
+  shard->lock().ensure_slots(0, 1, [](std::size_t, std::span<std::byte> memory) { memory[0] = std::byte{1}; });
+  CHECK(seen.read(1, [](std::span<const std::byte> from) { CHECK(from[0] == std::byte{1}); }) == 1);
+
+  // A change begins, or has been done, meanwhile.
+  {
+    const Shard::Locked locked = shard->lock();
+    CHECK(seen.read(0, copy) == 1);
+    locked.change([&] { CHECK_FALSE(seen.read(0, copy)); });
+  }
+  CHECK_FALSE(seen.read(0, [&](auto) { push(); }));
+  CHECK(seen.read(0, copy) == 2);
+
+  CHECK_FALSE(seen.read(0, [&](auto) { shard.reset(); }));
+  CHECK(problem_of([&] { static_cast<void>(seen.read(0, copy)); }) == Problem::unknown_shard);
+  const Shard next{shared, ShardSpec{1, "w", 2, 1, 0}, ElementType::f32};  // at the same place
+  CHECK(next.found().state == seen.found().state);
+  CHECK(problem_of([&] { static_cast<void>(seen.read(0, copy)); }) == Problem::unknown_shard);
+  CHECK(next.read(0, copy) == 0);
+}
+
+TEST_CASE("a process that stops or ends while it reads without the lock keeps nobody waiting") {
+  const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
+  Shard shard{shared, {1, "w", 2, 1, 0}, ElementType::f32};
+  support::Processes other(1, [&](std::size_t) {
+    const Shard own{StoreMemory::attach(shared->place(), 7, true), shard.found()};
+    static_cast<void>(own.read(0, [](auto) { raise(SIGSTOP); }));
+    return 0;
+  });
+  int status = 0;
+  REQUIRE(waitpid(other[0], &status, WUNTRACED) == other[0]);
+  REQUIRE(WIFSTOPPED(status));
+  CHECK_NOTHROW(static_cast<void>(shard.lock(std::chrono::milliseconds{2})));
+  kill(other[0], SIGKILL);
+  static_cast<void>(other.wait());
+  CHECK_NOTHROW(static_cast<void>(shard.lock(std::chrono::milliseconds{2})));
+}
+
 TEST_CASE("a process that uses a shard for too long is named") {
   Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   const Shard::Locked locked = shard.lock();

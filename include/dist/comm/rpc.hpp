@@ -265,6 +265,13 @@ concept SharesMemory = requires {
   requires T::shares_memory;
 };
 
+/// A transport whose clients read what a server holds, where they reach its memory, but leave all changes to the server, as each
+/// of them may be lost or stop at any time. Its channels see that their server is gone or has stopped as those of SharesMemory do.
+template <class T>
+concept SharesMemoryToRead = SharesMemory<T> || requires {
+  requires T::shares_memory_to_read;
+};
+
 }  // namespace dist::rpc
 
 namespace dist::detail {

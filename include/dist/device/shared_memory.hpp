@@ -57,14 +57,14 @@ class SharedMemory {
     data_ = static_cast<std::byte*>(mapped);
   }
   /// The memory of another process, or none where the system does not allow it: another user's, or one in a container
-  /// of its own.
-  [[nodiscard]] static std::optional<SharedMemory> attach(const Name& name) {
+  /// of its own. Where it is only to be read, the system sees to that.
+  [[nodiscard]] static std::optional<SharedMemory> attach(const Name& name, bool only_to_read = false) {
     const std::string path = text("/proc/", name.process, "/fd/", name.descriptor);
     SharedMemory attached;
     attached.bytes_ = name.bytes;
-    attached.descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    attached.descriptor_ = open(path.c_str(), (only_to_read ? O_RDONLY : O_RDWR) | O_CLOEXEC);
     if (attached.descriptor_ < 0) return std::nullopt;
-    void* const mapped = attached.map();
+    void* const mapped = attached.map(only_to_read ? PROT_READ : PROT_READ | PROT_WRITE);
     if (mapped == MAP_FAILED) return std::nullopt;
     attached.data_ = static_cast<std::byte*>(mapped);
     return attached;
@@ -91,8 +91,8 @@ class SharedMemory {
  private:
   SharedMemory() = default;
 
-  [[nodiscard]] void* map() const noexcept {
-    return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
+  [[nodiscard]] void* map(int protection = PROT_READ | PROT_WRITE) const noexcept {
+    return mmap(nullptr, bytes_, protection, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   }
   [[noreturn]] void refuse(const char* why, int code) const {
     throw OutOfMemory(text("No memory that processes share, of ", bytes_, " bytes"),

@@ -46,8 +46,9 @@ struct ClientOptions {
 /// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,
 /// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
 ///
-/// Where the client reaches the server's memory (rpc::SharesMemory), it pushes and pulls there itself, and a call that `start`
-/// returns is done. Its first pushes and pulls look for that memory; until it is found, they travel as messages.
+/// Where the client reaches the server's memory, it pulls there itself, and by transports that share it for changes
+/// (rpc::SharesMemory) it also pushes; a call that `start` returns is done then. The first pushes and pulls look for that memory;
+/// until it is found, they travel as messages.
 template <class T>
 class Client {
   static_assert(dist::detail::holds<rpc::Transport<T>>,
@@ -140,7 +141,8 @@ class Client {
 
   /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
   [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
-    if (const NearStore* const store = near()) return Call<std::vector<Pushed>>{[&] { return store->push(request); }};
+    if constexpr (rpc::SharesMemory<T>)
+      if (const NearStore* const store = near()) return Call<std::vector<Pushed>>{[&] { return store->push(request); }};
     detail::Message message = changing();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
     return call("store.push", std::move(message), value<std::vector<Pushed>>, request.pieces());
@@ -150,8 +152,15 @@ class Client {
   /// Pulls from several shards in one message, each as a whole, and says which version each had. The request and what it names
   /// are lent.
   [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
-    if (const NearStore* const store = near())
-      return Call<std::vector<std::uint64_t>>{[&] { return store->pull(request); }};
+    if (const NearStore* const store = near()) {
+      bool pulled = true;
+      Call<std::vector<std::uint64_t>> call{[&] {
+        auto versions = store->pull(request);
+        pulled = versions.has_value();
+        return std::move(versions).value_or(std::vector<std::uint64_t>{});
+      }};
+      if (pulled) return call;
+    }
     detail::Message message = asking();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
     return call("store.pull", std::move(message), pulled, request.pieces(), &request);
@@ -220,7 +229,7 @@ class Client {
   /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
   /// asked where its memory is until it has answered.
   [[nodiscard]] const NearStore* near() {
-    if constexpr (rpc::SharesMemory<T>) {
+    if constexpr (rpc::SharesMemoryToRead<T>) {
       if (channel_.state() != rpc::State::ready) return nullptr;
       if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
       return near_ && near_->is_open() ? &*near_ : nullptr;
@@ -235,7 +244,8 @@ class Client {
     if (has_looked_for_near_.load(std::memory_order_relaxed)) return true;
     try {
       const auto place = call("store.place", asking(), value<StorePlace>).result();
-      near_ = NearStore::reach(place, incarnation(), [this](ShardId id) {
+      constexpr NearAccess access = rpc::SharesMemory<T> ? NearAccess::change : NearAccess::read;
+      near_ = NearStore::reach(place, incarnation(), access, [this](ShardId id) {
         detail::Message message = asking();
         message.archive().put(id);
         return call("store.find", std::move(message), value<FoundShard>).result();

@@ -15,30 +15,41 @@ namespace dist::server {
 
 class ShardTable;
 
+/// What clients do with the memory of a store that they reach.
+enum class NearAccess : std::uint8_t {
+  change,  ///< they push and pull, under the locks of the shards
+  read,    ///< they pull, without the locks, so that one that ends or stops in the middle keeps nobody waiting
+};
+
 /// A store whose memory this process reaches: a store of its own, or one of another process of this machine that shares its
-/// memory. Whoever pushes or pulls does the server's work itself, under the locks of the shards: nothing is sent, a push is
-/// applied once, and a pull copies once. All processes run the same program, so each of them can apply every update. Any
-/// thread.
+/// memory. Whoever pushes or pulls does the server's work itself: nothing is sent, a push is applied once, and a pull copies
+/// once. All processes run the same program, so each of them can apply every update. Any thread.
 class NearStore {
  public:
   /// Asks the store for a shard, by a message.
   using Find = dist::detail::KeptFunction<FoundShard, ShardId>;
 
   /// The store of that incarnation at `place`, or nothing if this process does not reach it.
-  [[nodiscard]] static std::optional<NearStore> reach(const StorePlace& place, std::uint64_t incarnation, Find find);
+  [[nodiscard]] static std::optional<NearStore> reach(const StorePlace& place, std::uint64_t incarnation,
+                                                      NearAccess access, Find find);
 
-  /// Whether the store exists. One whose process was killed could not say that it ends: the transport sees that.
+  /// Whether the store exists. Who changes it sees by the transport that its process was killed, and could not say so; for who
+  /// only reads it, that process is watched, as another one may have taken its address.
   [[nodiscard]] bool is_open() const noexcept;
   /// Applies a push to one shard after another, and says what became of each. Throws StoreError, and what `find` throws.
   [[nodiscard]] std::vector<Pushed> push(const PushRequest& request) const;
-  /// Copies what the request names to where it goes, and says which version each shard had. Throws StoreError, and what
-  /// `find` throws.
-  [[nodiscard]] std::vector<std::uint64_t> pull(const PullRequest& request) const;
+  /// Copies what the request names to where it goes, and says which version each shard had; or returns nothing if a shard that is
+  /// only read changes too often. Throws StoreError, and what `find` throws.
+  [[nodiscard]] std::optional<std::vector<std::uint64_t>> pull(const PullRequest& request) const;
 
  private:
-  explicit NearStore(std::shared_ptr<ShardTable> shards);
+  /// The process of a store that is only read.
+  struct Watched;
+
+  explicit NearStore(std::shared_ptr<ShardTable> shards, std::shared_ptr<Watched> watched = nullptr);
 
   std::shared_ptr<ShardTable> shards_;
+  std::shared_ptr<Watched> watched_;
 };
 
 }  // namespace dist::server

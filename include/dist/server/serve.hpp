@@ -1,7 +1,6 @@
 /// The whole life of a process that is a parameter server or a worker.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/comm/rpc.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
@@ -112,7 +112,7 @@ class EndWatch {
 
  private:
   std::mutex mutex_;
-  std::condition_variable changed_;
+  dist::detail::ConditionVariable changed_;
   bool ended_ = false;
   std::thread thread_;
 };
@@ -140,7 +140,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
 
   const bool holds_variables = task->type == TaskType::parameter_server;
   std::optional<Store> store;
-  constexpr bool others_reach_it = rpc::SharesMemory<T> && !rpc::WithinProcess<T>;
+  constexpr bool others_reach_it = rpc::SharesMemoryToRead<T> && !rpc::WithinProcess<T>;
   if (holds_variables) store.emplace(others_reach_it ? Reach::machine : Reach::process);
   Lifeline<typename T::Exchange> lifeline{*task, store ? store->incarnation() : net::random_number()};
   std::vector<rpc::Method<typename T::Exchange>> methods =

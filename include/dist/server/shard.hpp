@@ -71,7 +71,7 @@ class Shard {
     [[nodiscard]] std::span<std::byte> array(std::size_t number) const;
     [[nodiscard]] std::uint64_t version() const noexcept { return shard_.version(); }
     [[nodiscard]] const Staleness& staleness() const noexcept { return state().staleness; }
-    /// Calls `change()`, which changes elements. If the process ends meanwhile, nobody can lock the shard any more.
+    /// Calls `change()`, which changes elements and counts that. If the process ends meanwhile, nobody can lock the shard any more.
     template <class Change>
     void change(Change&& change) const {
       const Changing changing{state(), shard_.memory_->process()};
@@ -103,10 +103,16 @@ class Shard {
    private:
     class Changing {
      public:
-      Changing(ShardState& state, std::int32_t process) noexcept : state_(state) { state_.changer = process; }
+      Changing(ShardState& state, std::int32_t process) noexcept : state_(state) {
+        state_.changer = process;
+        begin_change(state_);
+      }
       Changing(const Changing&) = delete;
       Changing& operator=(const Changing&) = delete;
-      ~Changing() { state_.changer = 0; }
+      ~Changing() {
+        end_change(state_);
+        state_.changer = 0;
+      }
 
      private:
       ShardState& state_;
@@ -119,7 +125,30 @@ class Shard {
   };
   [[nodiscard]] Locked lock(std::chrono::nanoseconds longest = longest_wait) { return Locked{*this, longest}; }
 
+  /// Calls `copy(elements)` for the weights, number 0, or a slot, without the lock, and returns the version that was copied. Returns
+  /// nothing if the elements have changed meanwhile, so that the copy may have parts of several versions. Throws StoreError if the
+  /// shard is gone.
+  template <class Copy>
+  [[nodiscard]] std::optional<std::uint64_t> read(std::size_t number, Copy&& copy) const {
+    const std::uint64_t changes = state().changes.load(std::memory_order_acquire);
+    if (is_gone()) refuse_gone();
+    if (changes % 2 != 0) return std::nullopt;
+    const std::uint64_t version = this->version();
+    copy(std::span<const std::byte>{array_at(state().arrays[number])});
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (state().changes.load(std::memory_order_relaxed) != changes) return std::nullopt;
+    return version;
+  }
+
  private:
+  static void begin_change(ShardState& state) noexcept {
+    state.changes.store(state.changes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  static void end_change(ShardState& state) noexcept {
+    state.changes.store(state.changes.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  [[noreturn]] void refuse_gone() const;
   [[nodiscard]] static std::size_t elements_of(const ShardSpec& spec);
   [[nodiscard]] ShardState& state() const noexcept { return memory_->state_at(found_.state); }
   [[nodiscard]] std::span<std::byte> array_at(std::uint64_t offset) const noexcept {

@@ -27,12 +27,14 @@ DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io
   state().staleness = {};
   state().arrays[0] = weights;
   state().serial.store(found_.serial, std::memory_order_release);
+  end_change(state());
 }
 DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, FoundShard found)
     : memory_(std::move(memory)), found_(std::move(found)), is_own_(false), elements_(elements_of(found_.spec)) {}
 DIST_INLINE Shard::~Shard() {
   if (!is_own_) return;
   if (!lock_mutex(longest_wait)) return;  // the memory that somebody still uses is lost to the store
+  begin_change(state());
   state().serial = 0;
   state().changer = 0;
   release(std::span{state().arrays}.first(1 + slots()));
@@ -88,12 +90,15 @@ DIST_INLINE Shard::Locked::Locked(Shard& shard, std::chrono::nanoseconds longest
   const std::int32_t changer = state().changer;
   if (is_gone || changer != 0) {
     state().mutex.unlock();
-    if (is_gone)
-      refuse(Problem::unknown_shard, " no longer exists", "it was dropped", "Do not use a variable after its end");
+    if (is_gone) shard.refuse_gone();
     refuse(Problem::half_changed, " is half changed", text("process ", changer, " ended while it changed it"),
            "Restart the job from its last checkpoint");
   }
   state().holder = shard.memory_->process();
+}
+DIST_INLINE void Shard::refuse_gone() const {
+  throw StoreError(Problem::unknown_shard, text(to_string(spec()), " no longer exists"), "it was dropped",
+                   "Do not use a variable after its end");
 }
 DIST_INLINE ShardMemory Shard::Locked::memory(std::size_t first, std::size_t count) const {
   ShardMemory memory{shard_.type(), shard_.elements_, static_cast<std::size_t>(shard_.spec().row_size),

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <dist/comm/rpc.hpp>
@@ -51,6 +52,8 @@ struct PullPart {
 [[nodiscard]] std::vector<PullPart> get_pull_parts(ArchiveReader& request, std::size_t count, ShardTable& shards);
 /// Copies the bytes to `to`, and returns the version of the shard.
 [[nodiscard]] std::uint64_t copy(const PullPart& part, std::byte* to);
+/// The same without the shard's lock. Returns nothing if the shard has changed during each attempt for 20 milliseconds.
+[[nodiscard]] std::optional<std::uint64_t> copy_without_lock(const PullPart& part, std::byte* to);
 
 }  // namespace dist::server::detail
 

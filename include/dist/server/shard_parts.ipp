@@ -1,11 +1,16 @@
 #pragma once
 
-#include <algorithm>
+#include <sched.h>
+
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/text.hpp>
+#include <dist/device/wait.hpp>
 #include <dist/server/shard_parts.hpp>
 
 namespace dist::server::detail {
@@ -112,8 +117,8 @@ inline void check(const PushPart& part) {
     else
       part.update->apply_rows(memory, part.rows, part.values,
                               part.head.form == Form::rows_summed ? Repeats::summed : Repeats::in_order);
+    locked.count_push(behind, known);
   });
-  locked.count_push(behind, known);
   return {locked.version(), behind};
 }
 DIST_INLINE std::vector<Pushed> apply_all(const std::vector<PushPart>& parts) {
@@ -145,10 +150,7 @@ DIST_INLINE std::vector<PullPart> get_pull_parts(ArchiveReader& request, std::si
   request.expect_end();
   return parts;
 }
-DIST_INLINE std::uint64_t copy(const PullPart& part, std::byte* to) {
-  if (part.is_known) return part.head.options.known;
-  const Shard::Locked locked = part.shard->lock();
-  const std::span<const std::byte> from = locked.array(part.head.options.array);
+inline void copy_elements(const PullPart& part, std::span<const std::byte> from, std::byte* to) {
   if (part.head.all) {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
   } else {
@@ -156,7 +158,24 @@ DIST_INLINE std::uint64_t copy(const PullPart& part, std::byte* to) {
     for (std::size_t i = 0; i < part.rows.size() && width > 0; ++i)
       std::memcpy(to + i * width, from.data() + static_cast<std::size_t>(part.rows[i]) * width, width);
   }
+}
+DIST_INLINE std::uint64_t copy(const PullPart& part, std::byte* to) {
+  if (part.is_known) return part.head.options.known;
+  const Shard::Locked locked = part.shard->lock();
+  copy_elements(part, locked.array(part.head.options.array), to);
   return locked.version();
+}
+DIST_INLINE std::optional<std::uint64_t> copy_without_lock(const PullPart& part, std::byte* to) {
+  if (part.is_known) return part.head.options.known;
+  constexpr std::int64_t longest = 20'000'000;
+  const std::int64_t begin = dist::detail::monotonic_nanoseconds();
+  do {
+    const std::optional<std::uint64_t> version = part.shard->read(
+        part.head.options.array, [&](std::span<const std::byte> from) { copy_elements(part, from, to); });
+    if (version) return version;
+    sched_yield();
+  } while (dist::detail::monotonic_nanoseconds() - begin < longest);
+  return std::nullopt;
 }
 
 }  // namespace dist::server::detail

@@ -26,6 +26,9 @@ struct ShardState {
   static constexpr std::size_t most_slots = 48;
 
   RobustMutex mutex;
+  /// Grows when the elements begin to change, and when they have changed: odd meanwhile, and while there is no shard. Who has read
+  /// them without the mutex sees by this whether they were as they are after one of these changes.
+  std::atomic<std::uint64_t> changes{1};
   std::atomic<std::uint64_t> serial{0};  ///< no other shard of the store has it; 0 where there is no shard
   std::atomic<std::uint64_t> version{0};
   std::atomic<std::uint64_t> slots{0};
@@ -41,14 +44,16 @@ struct ShardState {
 /// thread.
 class StoreMemory {
  public:
-  /// New memory, with room for as much as the machine has. Throws OutOfMemory.
+  /// New memory, with room for as much as the machine has. Where the system lets other processes have less, it is this process's
+  /// only. Throws OutOfMemory.
   StoreMemory(Reach reach, std::uint64_t incarnation);
   StoreMemory(const StoreMemory&) = delete;
   StoreMemory& operator=(const StoreMemory&) = delete;
 
   /// The memory of the store of that incarnation in another process, where nothing can be allocated; or nullptr if the system
   /// does not let this process map it, or another store is there.
-  [[nodiscard]] static std::shared_ptr<StoreMemory> attach(const StorePlace& place, std::uint64_t incarnation);
+  [[nodiscard]] static std::shared_ptr<StoreMemory> attach(const StorePlace& place, std::uint64_t incarnation,
+                                                           bool only_to_read = false);
 
   [[nodiscard]] StorePlace place() const;
   /// Whether its store exists, as far as that says when it ends.
@@ -81,7 +86,6 @@ class StoreMemory {
   };
 
   explicit StoreMemory(SharedMemory attached) noexcept;
-  [[nodiscard]] static std::size_t shareable_bytes();
   [[nodiscard]] Header& header() const noexcept { return *reinterpret_cast<Header*>(base_); }
 
   const std::int32_t process_;

@@ -2,41 +2,41 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
 #include <dist/comm/health/peer_health.hpp>  // process_space
+#include <dist/core/algorithms.hpp>
 #include <dist/server/store_memory.hpp>
 
 namespace dist::server {
 
 DIST_INLINE StoreMemory::StoreMemory(Reach reach, std::uint64_t incarnation) : process_(getpid()) {
-  if (reach == Reach::machine) {
-    shared_.emplace(shareable_bytes());
+  const std::size_t bytes = Arena::largest_reservation();
+  if (reach == Reach::machine && bytes <= SharedMemory::largest()) try {
+      shared_.emplace(bytes);
+    } catch (const OutOfMemory&) {  // others send messages
+    }
+  if (shared_)
     arena_.emplace(std::size_t{1}, std::span{shared_->data(), shared_->size()});
-  } else {
+  else
     arena_.emplace(std::size_t{1});
-  }
   base_ = arena_->at(0, 0);
   ::new (static_cast<void*>(at(allocate(sizeof(Header))))) Header{incarnation};
 }
 DIST_INLINE StoreMemory::StoreMemory(SharedMemory attached) noexcept
     : process_(getpid()), shared_(std::move(attached)), base_(shared_->data()) {}
 
-DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StorePlace& place, std::uint64_t incarnation) {
+DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StorePlace& place, std::uint64_t incarnation,
+                                                             bool only_to_read) {
   const std::uint64_t own_space = process_space();
   if (own_space == 0 || place.process_space != own_space || place.descriptor < 0 || place.bytes < sizeof(Header))
     return nullptr;
   std::optional<SharedMemory> memory =
-      SharedMemory::attach({place.process, place.descriptor, static_cast<std::size_t>(place.bytes)});
+      SharedMemory::attach({place.process, place.descriptor, static_cast<std::size_t>(place.bytes)}, only_to_read);
   if (!memory) return nullptr;
   std::shared_ptr<StoreMemory> attached{new StoreMemory{std::move(*memory)}};
   return attached->header().store.load(std::memory_order_acquire) == incarnation ? attached : nullptr;
-}
-
-DIST_INLINE std::size_t StoreMemory::shareable_bytes() {
-  return std::min(Arena::largest_reservation(), SharedMemory::largest());
 }
 
 DIST_INLINE StorePlace StoreMemory::place() const {

@@ -21,10 +21,13 @@ struct Grpc {
   using Call = grpc::Call;
   using Reply = grpc::Reply;
 
+  static constexpr bool shares_memory_to_read = true;
+
   /// For processes that exist to serve: what they receive goes into the same memory again.
   static void prepare_to_serve() { reuse_memory(); }
 };
 
-static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>>);
+static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>> &&
+              detail::holds<rpc::SharesMemoryToRead<Grpc>>);
 
 }  // namespace dist
