@@ -350,11 +350,19 @@ void check_strategies(S& strategy) {
     };
     const auto of_all = static_cast<float>(replicas);
     CHECK(step() == 2 * of_all + 2 * of_all * of_all);
-    const std::size_t before = allocations;
-    for (int i = 0; i < 20; ++i) static_cast<void>(step());
-    if constexpr (here) CHECK(allocations - before == 0);  // GPUs that are not there keep their work in lists
-    CHECK(steps.value(strategy.scope()) == 21);
-    CHECK(weights.read(strategy.scope())[count - 1] == 1.0f - 21.0f);
+    // In one of several rounds, as the threads of others, such as XLA's, may allocate something now and then.
+    int taken = 1;
+    std::size_t allocated = 1;
+    for (int round = 0; round < 3 && allocated != 0; ++round) {
+      const std::size_t before = allocations;
+      for (int i = 0; i < 20; ++i) static_cast<void>(step());
+      taken += 20;
+      allocated = allocations - before;
+      if constexpr (!here) break;  // GPUs that are not there keep their work in lists
+    }
+    if constexpr (here) CHECK(allocated == 0);
+    CHECK(steps.value(strategy.scope()) == taken);
+    CHECK(weights.read(strategy.scope())[count - 1] == 1.0f - static_cast<float>(taken));
   }
 }
 
