@@ -64,9 +64,10 @@ inline bool ends_declaration(std::string_view code, std::size_t at) {
 /// a group of one, a sentence.
 inline std::vector<std::string> probes(const std::map<std::string, std::string>& headers) {
   std::vector<std::string> found;
-  for (const auto& [name, text] : headers) {
-    const std::string code = code_of(text);
-    const auto report = [&, &name = name](std::size_t at, std::string_view what) {
+  for (const auto& header : headers) {
+    const std::string& name = header.first;
+    const std::string code = code_of(header.second);
+    const auto report = [&](std::size_t at, std::string_view what) {
       const auto line = 1 + std::count(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(at), '\n');
       found.push_back(name + ":" + std::to_string(line) + std::string(what));
     };

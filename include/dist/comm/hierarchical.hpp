@@ -191,10 +191,10 @@ class Hierarchical {
     if (one_group() && layout_->in_order()) return in_group([&] { lower_.broadcast(root, values); });
     if (alone() && layout_->in_order()) return upper_->broadcast(root, values);
     agree({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
-    const auto [group, member] = layout_->place_of(root);
-    telling_failures([&, group = group, member = member] {
-      if (group == layout_->group() && member != 0) patient_.broadcast(member, values);
-      if (leads() && !one_group()) upper_->broadcast(group, values);
+    const auto place = layout_->place_of(root);
+    telling_failures([&] {
+      if (place.group == layout_->group() && place.member != 0) patient_.broadcast(place.member, values);
+      if (leads() && !one_group()) upper_->broadcast(place.group, values);
       patient_.broadcast(0, values);
     });
   }

@@ -143,8 +143,8 @@ DIST_INLINE void AtomicFile::fail(std::string_view problem, int error) {
 
 DIST_INLINE std::size_t remove_abandoned(const std::string& path) {
   const auto [folder, name] = detail::folder_and_name(path);
-  const auto refuse = [&folder = folder](int error) {
-    throw FileError(folder, "cannot be searched for files that were not finished", std::strerror(error),
+  const auto refuse = [&searched = folder](int error) {
+    throw FileError(searched, "cannot be searched for files that were not finished", std::strerror(error),
                     detail::writing_suggestion(error));
   };
   Descriptor opened = detail::open_folder(folder);
