@@ -1,6 +1,7 @@
-# dist_fetch_wheels(<folder> <sign> <url> <SHA-256>...): makes <folder> of what wheels of PyPI, which are ZIP files, have
-# under <place>/<name>/, such as nvidia/cu13/, the same for all of them. <sign> is a file there: where it is, nothing is
-# fetched.
+# dist_fetch_wheels(<folder> <sign> <url> <SHA-256>...): fills <folder> with the files that wheels of PyPI, which are ZIP
+# files, have under <place>/<name>/, such as nvidia/cu13/. <sign> is one of these files: if <folder> has it, nothing is
+# fetched. Of a wheel <url>#<bytes> only the first <bytes> are downloaded, and hashed: wheels start with their headers, of
+# which a few of 50 KB precede libraries of 400 MB. Name these wheels before a whole one, whose list of sizes reveals a full disk.
 #
 # Everything is made in <folder>.part, and the folder is renamed in one step, so that what an interrupted run leaves behind
 # is never taken for whole. Wheels that such a run had finished are not downloaded again.
@@ -16,6 +17,12 @@ function(dist_fetch_wheels folder sign)
   file(MAKE_DIRECTORY "${unpacked}")
   while(ARGN)
     list(POP_FRONT ARGN url hash)
+    set(range "")
+    if(url MATCHES "^(.*)#([0-9]+)$")
+      set(url "${CMAKE_MATCH_1}")
+      math(EXPR last "${CMAKE_MATCH_2} - 1")
+      set(range RANGE_START 0 RANGE_END ${last})
+    endif()
     get_filename_component(name "${url}" NAME)
     set(wheel "${part}/${name}")
     set(found "")
@@ -23,7 +30,7 @@ function(dist_fetch_wheels folder sign)
       file(SHA256 "${wheel}" found)
     endif()
     if(NOT found STREQUAL hash)
-      file(DOWNLOAD "${url}" "${wheel}" INACTIVITY_TIMEOUT 60 STATUS status)
+      file(DOWNLOAD "${url}" "${wheel}" ${range} INACTIVITY_TIMEOUT 60 STATUS status)
       list(POP_FRONT status code text)
       if(NOT code EQUAL 0)
         file(REMOVE "${wheel}")
@@ -39,6 +46,9 @@ function(dist_fetch_wheels folder sign)
     endif()
     execute_process(COMMAND "${CMAKE_COMMAND}" -E tar xf "${wheel}" WORKING_DIRECTORY "${unpacked}"
                     RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(range)
+      continue()  # the status is that of an archive without an end
+    endif()
     # CMake does not fail where the files do not fit on the disk. The wheel lists them with their sizes, and its list last.
     file(GLOB record "${unpacked}/*.dist-info/RECORD")
     set(whole FALSE)
@@ -72,6 +82,11 @@ function(dist_fetch_wheels folder sign)
   if(NOT IS_DIRECTORY "${made}")
     message(FATAL_ERROR "No wheel has ${sign}.")
   endif()
+  file(GLOB others "${unpacked}/*/*")
+  list(REMOVE_ITEM others "${made}")
+  foreach(other IN LISTS others)
+    file(COPY "${other}/" DESTINATION "${made}")
+  endforeach()
   file(RENAME "${made}" "${folder}")
   file(REMOVE_RECURSE "${part}")
 endfunction()

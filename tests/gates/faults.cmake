@@ -23,5 +23,5 @@ dist_faults(faulty_workers worker)
 dist_faults(gpu_workers gpu_worker)
 # It gives processes little time, and so gets both processors of a small machine; it takes a minute, and starts first.
 if(TEST faults.faulty_workers)
-  set_tests_properties(faults.faulty_workers PROPERTIES LABELS faults COST 100)
+  set_tests_properties(faults.faulty_workers PROPERTIES COST 100)
 endif()
