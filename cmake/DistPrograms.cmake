@@ -39,3 +39,8 @@ function(dist_add_skipped name reason)
   add_test(NAME ${name} COMMAND sh -c "echo \"skipped: ${reason}\"; exit 77")
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
+
+# The variables of the mpirun of tests and examples: as root as well, and more processes than cores. Open MPI 4 and Open MPI 5
+# have different names for the latter.
+set(dist_mpirun_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)

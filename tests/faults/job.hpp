@@ -300,6 +300,11 @@ class Job {
     for (const char* name :
          {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
       setenv(name, "1", 1);
+    setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);  // Open MPI 5's name for the last of them
+    if (start_ == Start::mpirun_keeping) {  // Open MPI 5's names for orte_abort_on_non_zero_status
+      setenv("PRTE_MCA_state_base_recoverable", "1", 1);
+      setenv("PRTE_MCA_state_base_error_non_zero_exit", "0", 1);
+    }
     setenv("OMPI_MCA_pml", "ob1", 1);             // it is chosen anyway, but later
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // a process that gives up leaves MPI as it is
     if (start_ == Start::mpirun_keeping)          // it leaves its segments when it is ended

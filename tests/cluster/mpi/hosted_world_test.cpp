@@ -208,16 +208,15 @@ TEST_CASE("the end of the server is told by the lifeline, and what it left goes 
   Notes notes{3};
   Processes processes{2, [&](std::size_t rank) {
                         HostedWorld world = HostedWorld::join(options_for(tasks, rank));
-                        const std::string store =
-                            std::getenv("PMIX_DSTORE_ESH_BASE_PATH");  // ends in the server's number
-                        const pid_t server = std::atoi(store.c_str() + store.rfind('_') + 1);
-                        notes.write(2, store.substr(0, store.rfind('/')));
+                        const char* const folder = std::getenv("PMIX_SERVER_TMPDIR");
+                        if (folder == nullptr) return 2;
+                        notes.write(2, folder);
                         if (rank == 0 && !exists(notes[2])) return 1;
                         int given = 0;
                         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
                         world.initialised();
                         MPI_Barrier(MPI_COMM_WORLD);
-                        if (rank == 0) kill(server, SIGKILL);
+                        if (rank == 0) kill(world.server(), SIGKILL);
                         const auto lost = await_loss(world);
                         notes.write(rank, lost ? dist::text(lost->rank, " ", lost->host, " ", lost->why) : "nothing");
                         return 3;
@@ -239,18 +238,20 @@ TEST_CASE("the end of the server is told by the lifeline, and what it left goes 
 TEST_CASE("an MPI that does not ask PMIx is found out") {
   const auto tasks = free_endpoints(2);
   Notes notes{2};
-  Processes processes{2, [&](std::size_t rank) {
-                        HostedWorld world = HostedWorld::join(options_for(tasks, rank));
-                        for (const char* name : {"SLURM_NODELIST", "SLURM_JOBID", "SLURM_STEP_ID"}) unsetenv(name);
-                        int given = 0;  // as a library would that knows nothing of PMIx: each process by itself
-                        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
-                        try {
-                          world.initialised();
-                        } catch (const dist::RendezvousError& error) {
-                          notes.write(rank, error.what());
-                        }
-                        return 0;
-                      }};
+  Processes processes{
+      2, [&](std::size_t rank) {
+        HostedWorld world = HostedWorld::join(options_for(tasks, rank));
+        for (const char* name : {"SLURM_NODELIST", "SLURM_JOBID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "PMIX_RANK"})
+          unsetenv(name);
+        int given = 0;  // as a library would that knows nothing of PMIx: each process by itself
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+        try {
+          world.initialised();
+        } catch (const dist::RendezvousError& error) {
+          notes.write(rank, error.what());
+        }
+        return 0;
+      }};
   processes.wait();
   for (const std::size_t rank : {0U, 1U})
     CHECK(contains(notes[rank], dist::text("MPI_COMM_WORLD is not the world of the 2 tasks that came together (worker ",

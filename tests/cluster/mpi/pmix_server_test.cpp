@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -116,6 +117,8 @@ TEST_CASE("a server that libpmix does not let go ends itself") {
                                dist::io::Descriptor somebody;
                                PmixServer server{job_in(directory.path(), 60s)};
                                somebody = mute_connection(server.environment(0));
+                               if (write(somebody.get(), "?", 1) != 1) return 2;
+                               usleep(100'000);  // until libpmix waits for the rest
                                return 0;
                              }};
   CHECK(process.wait() == std::vector<int>{1});

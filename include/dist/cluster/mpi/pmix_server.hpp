@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <signal.h>
@@ -102,7 +104,7 @@ class PmixServer {
     started_ = true;
     for (const int each : listening_sockets())
       if (std::find(ours.begin(), ours.end(), each) == ours.end()) listening_.push_back(each);
-    drop_mute_connections();
+    keep_mute_connections_away();
     wait_for("PMIx_Register_event_handler", [](Completion& done) {
       return PMIx_Register_event_handler(nullptr, 0, nullptr, 0, on_event, on_registered, &done);
     });
@@ -235,13 +237,17 @@ class PmixServer {
     return found;
   }
 
-  /// libpmix waits for the first bytes of each connection in the thread that does all its work. What this limit is set
-  /// for, its listening socket, the accepted ones inherit. So each mute connection that is made before all ranks have
-  /// connected still costs that long, one after the other.
-  void drop_mute_connections() const {
+  /// libpmix waits for the first bytes of each connection in the thread that does all its work, and version 5 does so for
+  /// ever. So the kernel keeps a connection until its first byte has arrived. Accepted sockets inherit the limit for the
+  /// bytes after it from the listening one; libpmix 5 ignores that limit.
+  void keep_mute_connections_away() const {
     const auto limit_us = std::chrono::microseconds{job_.handshake}.count();
     const timeval limit{limit_us / 1'000'000, limit_us % 1'000'000};
-    for (const int each : listening_) setsockopt(each, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    constexpr int seconds_until_first_byte = 86'400;
+    for (const int each : listening_) {
+      setsockopt(each, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+      setsockopt(each, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds_until_first_byte, sizeof seconds_until_first_byte);
+    }
   }
 
   [[noreturn]] static void fail(const char* call, pmix_status_t status) {
@@ -332,6 +338,9 @@ class PmixServer {
     keys.number(PMIX_JOB_NUM_APPS, 1);
     keys.number(PMIX_NODEID, job_.node);
     keys.string(PMIX_LOCAL_PEERS, local);
+    // Open MPI 5 makes a folder of the user in /tmp, and leaves it there, unless it is given one.
+    keys.string(PMIX_TMPDIR, job_.directory);
+    keys.string(PMIX_NSDIR, job_.directory);
     keys.string(PMIX_JOBID, job_.name);
     keys.rank(PMIX_LOCALLDR, job_.nodes.first(job_.node));
     for (std::size_t node = 0; node < job_.nodes.nodes(); ++node)
@@ -344,6 +353,7 @@ class PmixServer {
         process.number(PMIX_APPNUM, 0);
         process.number(PMIX_NODEID, node);
         process.string(PMIX_HOSTNAME, job_.node_names[node]);
+        process.string(PMIX_PROCDIR, job_.directory);
         keys.array(PMIX_PROC_DATA, process);
       }
     const pmix_proc_t any = process_of(0);
