@@ -59,7 +59,24 @@ std::vector<int> labels_and_firsts(const auto& dataset) {
   return found;
 }
 
+/// Rows in reverse order that begin with a signature.
+struct Signed : Reverse {
+  static constexpr std::string_view extensions[] = {"signed"};
+  static constexpr std::string_view signature = "SGN";
+};
+
 }  // namespace
+
+TEST_CASE("a file that begins with the signature of a format is of that format, whatever its name") {
+  const support::TemporaryFolder folder;
+  folder.write("a/1.row", "SGN\x09\x08\x07");
+  folder.write("a/2.row", "SG\x06");
+  folder.write("a/3.signed", "\x01\x02\x03");
+  CHECK(labels_and_firsts(image_folder<std::uint8_t, Row, Signed>(folder.path())) ==
+        std::vector<int>{0, 7, 0, 'S', 0, 3});
+  CHECK(labels_and_firsts(image_folder<std::uint8_t, Signed, Row>(folder.path())) ==
+        std::vector<int>{0, 7, 0, 'S', 0, 3});
+}
 
 TEST_CASE("classes and images come in the order of their names") {
   const support::TemporaryFolder folder;

@@ -2,6 +2,9 @@
 
     python tests/io/make_images.py > tests/io/image_bytes.hpp"""
 import io
+import struct
+import zlib
+
 import PIL
 from PIL import Image
 
@@ -10,6 +13,24 @@ def encoded(image, form, **options):
     file = io.BytesIO()
     image.save(file, form, **options)
     return file.getvalue()
+
+
+def png(width, height, bits, colours, rows, *chunks):
+    """A PNG file whose chunks are written here: `rows` are the bytes of each row, with other chunks before them."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    header = struct.pack(">IIBBBBB", width, height, bits, colours, 0, 0, rows is None)
+    pixels = zlib.compress(b"".join(b"\0" + row for row in rows or interlaced(width, height)))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + b"".join(chunk(*each) for each in chunks) +
+            chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
+
+
+def interlaced(width, height):
+    """Rows of the passes of Adam7, of gray pixels that are counted from 0."""
+    for x0, y0, dx, dy in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)):
+        for y in range(y0, height, dy):
+            if x0 < width:
+                yield bytes(y * width + x for x in range(x0, width, dx))
 
 
 def array(name, data, comment):
@@ -30,6 +51,13 @@ rgba.putdata([(10, 20, 30, 255), (40, 50, 60, 0), (255, 255, 255, 255)])
 array("png_rgba", encoded(rgba, "PNG"), "1 x 3 pixels: (10, 20, 30), opaque; (40, 50, 60), transparent; white, opaque.")
 palette = rgb.convert("P", palette=Image.Palette.ADAPTIVE)
 array("png_palette", encoded(palette, "PNG"), "The pixels of png_rgb, by a palette.")
+array("png_16_bits", png(2, 1, 16, 2, [bytes([128, 1, 128, 255, 0, 255, 255, 255, 127, 128, 1, 0])]),
+      "1 x 2 pixels of 16 bits, whose high bytes are (128, 128, 0) and (255, 127, 1).")
+array("png_gamma", png(2, 1, 8, 0, [bytes([100, 200])], (b"gAMA", struct.pack(">I", 100000))),
+      "1 x 2 pixels, 100 and 200, with a gamma of 1.")
+array("png_transparent", png(2, 1, 8, 3, [bytes([1, 0])], (b"PLTE", bytes([10, 20, 30, 40, 50, 60])), (b"tRNS", bytes([0]))),
+      "1 x 2 pixels by a palette: (40, 50, 60), opaque; (10, 20, 30), transparent.")
+array("png_interlaced", png(9, 6, 8, 0, None), "6 x 9 pixels, interlaced: 0, 1, 2, ...")
 photo = Image.new("RGB", (9, 8))
 photo.putdata([(20 * x + 5 * y, 200 - 15 * x, 100 + 10 * y) for y in range(8) for x in range(9)])
 data = encoded(photo, "JPEG", quality=90, subsampling=0)
@@ -39,4 +67,7 @@ data = encoded(photo.convert("L"), "JPEG", quality=90, progressive=True)
 array("jpeg_gray", data, "8 x 9 pixels, progressive.")
 array("jpeg_gray_pixels", Image.open(io.BytesIO(data)).tobytes(), "What Pillow decodes of jpeg_gray.")
 array("jpeg_cmyk", encoded(Image.new("CMYK", (1, 1)), "JPEG"), "1 x 1 pixels in colours of print.")
+inks = Image.new("CMYK", (16, 8), (0, 200, 100, 40))
+inks.paste((255, 0, 0, 0), (8, 0, 16, 8))
+array("jpeg_inks", encoded(inks, "JPEG", quality=95, subsampling=0), "8 x 16 pixels in colours of print, two halves.")
 print("\n}  // namespace dist_test")

@@ -46,15 +46,27 @@ TEST_CASE("channels are converted") {
   CHECK(values(Png::decode(dist_test::png_gray, 3)) == Values{0, 0, 0, 128, 128, 128, 255, 255, 255});
   CHECK(values(Png::decode(dist_test::png_gray, 2)) == Values{0, 255, 128, 255, 255, 255});
   CHECK(values(Png::decode(dist_test::png_rgba, 4)) == Values{10, 20, 30, 255, 40, 50, 60, 0, 255, 255, 255, 255});
-  CHECK(values(Png::decode(dist_test::png_rgba, 3)) == Values{10, 20, 30, 0, 0, 0, 255, 255, 255});
+  // Transparent pixels keep their colour.
+  CHECK(values(Png::decode(dist_test::png_rgba, 3)) == Values{10, 20, 30, 40, 50, 60, 255, 255, 255});
+  CHECK(values(Png::decode(dist_test::png_transparent, 3)) == Values{40, 50, 60, 10, 20, 30});
+  CHECK(values(Png::decode(dist_test::png_transparent, 4)) == Values{40, 50, 60, 255, 10, 20, 30, 0});
   CHECK(values(Png::decode(dist_test::png_rgb, 4))[3] == 255);
-  const auto gray = values(Png::decode(dist_test::png_rgb, 1));
-  CHECK(gray.size() == 6);
-  CHECK(gray[5] == 7);
-  CHECK(gray[1] > gray[0]);  // green is brighter than red, and red than blue
-  CHECK(gray[0] > gray[2]);
+  // ITU-R BT.601: 0.299 red, 0.587 green and 0.114 blue, rounded, as Pillow's convert("L") has them.
+  CHECK(values(Png::decode(dist_test::png_rgb, 1)) == Values{76, 150, 29, 2, 251, 7});
+  CHECK(values(Png::decode(dist_test::png_transparent, 2)) == Values{48, 255, 18, 0});
   CHECK_THROWS_WITH_AS(static_cast<void>(Png::decode(dist_test::png_rgb, 5)), doctest::Contains("of 5 channels"),
                        InvalidArgument);
+}
+
+TEST_CASE("samples are read as they are stored, of 16 bits the high byte") {
+  CHECK(values(Png::decode(dist_test::png_16_bits, 3)) == Values{128, 128, 0, 255, 127, 1});
+  CHECK(values(Png::decode(dist_test::png_gamma, 1)) == Values{100, 200});
+}
+
+TEST_CASE("interlaced images are read") {
+  const auto pixels = Png::decode(dist_test::png_interlaced, 1);
+  REQUIRE(pixels.shape() == Shape{6, 9, 1});
+  for (std::size_t i = 0; i < pixels.size(); ++i) CHECK(pixels[i] == i);
 }
 
 TEST_CASE("what is written is read again, with every number of channels") {

@@ -27,7 +27,8 @@
 namespace dist::data {
 
 /// A format of image files: how their names end, in small letters, and a function that makes pixels [height, width,
-/// channels] of their bytes. io/png.hpp has `io::Png`, io/jpeg.hpp `io::Jpeg`.
+/// channels] of their bytes. io/png.hpp has `io::Png`, io/jpeg.hpp `io::Jpeg`. A format may also have a `signature`, the bytes with
+/// which its files begin: a file with the signature of one of the formats is of that format, whatever its name.
 template <class F>
 concept ImageFormat = requires(std::span<const std::byte> bytes, std::size_t number, const std::string& name) {
   {std::string_view{F::extensions[0]}};
@@ -64,6 +65,14 @@ namespace detail {
   for (char& letter : extension)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + ('a' - 'A'));
   return extension;
+}
+
+template <class Format>
+[[nodiscard]] bool has_signature([[maybe_unused]] std::span<const std::byte> bytes) {
+  if constexpr (requires { Format::signature; })
+    return std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()}.starts_with(Format::signature);
+  else
+    return false;
 }
 
 template <class Format>
@@ -167,9 +176,12 @@ class ImageFolder : public DatasetRange<ImageFolder<Pixel, Formats...>> {
     bytes.resize(file.read_at(0, bytes));
     Tensor<std::uint8_t> pixels;
     const std::string extension = detail::extension_of(path);
-    static_cast<void>(((detail::has_extension<Formats>(extension) &&
-                        (pixels = Formats::decode(bytes, options_.channels, path, options_.max_elements), true)) ||
-                       ...));
+    const auto decode = [&]<class Format>(bool is_format) {
+      if (is_format) pixels = Format::decode(bytes, options_.channels, path, options_.max_elements);
+      return is_format;
+    };
+    static_cast<void>((decode.template operator()<Formats>(detail::has_signature<Formats>(bytes)) || ...) ||
+                      (decode.template operator()<Formats>(detail::has_extension<Formats>(extension)) || ...));
     if constexpr (std::same_as<Pixel, std::uint8_t>) {
       return pixels;
     } else {
@@ -189,7 +201,8 @@ class ImageFolder : public DatasetRange<ImageFolder<Pixel, Formats...>> {
 /// the order of their folders' names, and images come in the order of their names, both sorted by their bytes; names that
 /// begin with a dot are left out. `image_folder<io::Png, io::Jpeg>("train")` reads both formats.
 ///
-/// The files are listed at once, and decoded when their turn comes. Images of different sizes are batched behind
+/// The files are listed at once, and decoded when their turn comes, by the format that they begin as if it is one of those, or
+/// else by their extension. Images of different sizes are batched behind
 /// `resize_images`. Throws FileError when a folder cannot be read, has no classes, a class without images, or a file
 /// whose name ends as no format's; and, while iterating, as the formats do.
 template <class First, class... Rest>

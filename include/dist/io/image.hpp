@@ -15,6 +15,11 @@ inline constexpr std::size_t image_default_max_elements = std::size_t{1} << 28;
 
 namespace detail {
 
+/// The gray of a colour: its luma after ITU-R BT.601, rounded, as JPEG files have it.
+[[nodiscard]] constexpr std::uint8_t luma(unsigned red, unsigned green, unsigned blue) noexcept {
+  return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);  // 0.299, 0.587, 0.114
+}
+
 /// Pixels of an image [height, width, channels], all zeros. Throws FileError for more than `max_elements` elements, and
 /// for none.
 [[nodiscard]] inline Tensor<std::uint8_t> make_pixels(const std::string& name, std::size_t height, std::size_t width,
