@@ -116,6 +116,18 @@ TEST_CASE("cells that are no value are refused with line, column and name") {
   refuse("1,2,a\"b,1,1,", "has a quote within a cell (line 3, column 3");
 }
 
+TEST_CASE("numbers too small for their type become the nearest one") {
+  support::TemporaryFolder folder;
+  const std::string file = folder.write("a.csv", bytes("length,width\n1e-50,-1e-400\n1e-40,5e-324\n"));
+  const auto rows = collect(csv(file, column("length", &Flower::length), column("width", &Flower::width)));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].length == 0);
+  CHECK(std::signbit(*rows[0].width));
+  CHECK(*rows[0].width == 0);
+  CHECK(rows[1].length == 1e-40F);
+  CHECK(*rows[1].width == 5e-324);
+}
+
 TEST_CASE("the header row is checked by name") {
   support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("m;n;m\n1;2;3\n"));

@@ -90,6 +90,11 @@ TEST_CASE("shapes of any rank, row-major or column-major") {
   CHECK(columns("(2, 0)", {}).empty());
 }
 
+TEST_CASE("extents may end with the L of Python 2") {
+  CHECK(read<std::uint8_t>(npy(npy_header("|u1", "(2L, 3L)"), bytes({1, 2, 3, 4, 5, 6}))).shape() == Shape{2, 3});
+  CHECK(read<std::uint8_t>(npy(npy_header("|u1", "(1L,)"), bytes({1}))).shape() == Shape{1});
+}
+
 TEST_CASE("versions 2 and 3 have a longer length, keys any order, strings either quotes") {
   const std::string dictionary = R"({"shape":(2,),"fortran_order":False,"descr":"|u1"})";
   const auto length = static_cast<unsigned>(dictionary.size());

@@ -16,6 +16,7 @@
 
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/parse_float.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/specialization.hpp>
 #include <dist/data/dataset.hpp>
@@ -36,7 +37,8 @@ struct Column {
 };
 
 /// The column `name`, whose cells become `member`: a number, a bool ("true" or "false" in any case, "1" or "0"), a
-/// std::string, or a std::optional of one, which has no value for an empty cell.
+/// std::string, or a std::optional of one, which has no value for an empty cell. A number becomes the nearest one of the
+/// member's type, 0 where it is too small.
 template <class Row, class T>
 [[nodiscard]] Column<Row, T> column(std::string name, T Row::*member) {
   return {std::move(name), member, std::nullopt};
@@ -96,7 +98,12 @@ template <class T>
     const std::size_t sign =
         words.size() > 1 && words[0] == '+' && words[1] != '-' ? 1 : 0;  // from_chars takes no plus
     const char* const end = words.data() + words.size();
-    const auto [stop, error] = std::from_chars(words.data() + sign, end, value);
+    const auto [stop, error] = [&] {
+      if constexpr (std::floating_point<T>)
+        return dist::detail::parse_float(words.data() + sign, end, value);
+      else
+        return std::from_chars(words.data() + sign, end, value);
+    }();
     if (stop != end) return CellFailure::is_no_value;
     if (error == std::errc::result_out_of_range) return CellFailure::is_out_of_range;
     return error == std::errc{} ? CellFailure::none : CellFailure::is_no_value;

@@ -65,6 +65,13 @@ class Inflater {
     while (stream_.avail_in < count && !ended_) refill();
     return {stream_.next_in, stream_.avail_in < count ? stream_.avail_in : count};
   }
+  /// Leaves out zero bytes.
+  void skip_zeros() {
+    for (std::span<const unsigned char> next = peek(1); !next.empty() && next[0] == 0; next = peek(1)) {
+      ++stream_.next_in;
+      --stream_.avail_in;
+    }
+  }
   /// Prepares for the next compressed data.
   void reset() {
     if (inflateReset(&stream_) != Z_OK) out_of_memory();
@@ -105,8 +112,8 @@ inline constexpr int largest_window = 15;
 ///
 /// Its memory is a fixed buffer and zlib's window, whatever the data claim; a limit on the output is the
 /// reader's business: it may stop at any byte. The checksum of a member is checked when its end is read, so only
-/// `read` returning 0 proves that all of the data were sound. Throws FileError for data that are not gzip,
-/// corrupt, truncated, or followed by anything but another member.
+/// `read` returning 0 proves that all of the data were sound. Zeros after a member are padding, as for gzip and Python. Throws
+/// FileError for data that are not gzip, corrupt, truncated, or followed by anything but zeros or another member.
 template <ByteSource Source>
 class GzipSource {
  public:
@@ -129,6 +136,7 @@ class GzipSource {
   /// Looks for a member at the current place. False at the end of the source.
   bool next_member() {
     constexpr std::size_t magic_size = 2;
+    if (members_ > 0) inflater_.skip_zeros();
     const std::span<const unsigned char> magic = inflater_.peek(magic_size);
     if (magic.empty() && members_ > 0) return false;
     if (magic.size() < magic_size || magic[0] != 0x1F || magic[1] != 0x8B) refuse_start(magic);
@@ -148,7 +156,7 @@ class GzipSource {
       throw FileError(name(), "is not a gzip file", text("it starts with the bytes ", found, ", expected 1f 8b"),
                       "Give a file made by gzip, or read it without decompression");
     throw FileError(name(), "has bytes after its compressed data",
-                    text("at byte ", inflater_.place(), ": ", found, ", expected the end or 1f 8b"),
+                    text("at byte ", inflater_.place(), ": ", found, ", expected the end, zeros or 1f 8b"),
                     "Download or copy the file again");
   }
 

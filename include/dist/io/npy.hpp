@@ -169,6 +169,7 @@ class NpyHeaderParser {
     }
     if (digits == 0) refuse("an extent was expected");
     rest_.remove_prefix(digits);
+    if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 has written some
     return number;
   }
 

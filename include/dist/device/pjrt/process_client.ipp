@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/parse_float.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/pjrt/process_client.hpp>
 #include <dist/device/reuse_memory.hpp>
@@ -43,7 +44,8 @@ struct ProcessClient {
   if (is_all(std::from_chars(value.data(), value.data() + value.size(), whole))) return {std::move(name), whole};
   if (value == "true" || value == "false") return {std::move(name), value == "true"};
   float number = 0;
-  if (is_all(std::from_chars(value.data(), value.data() + value.size(), number))) return {std::move(name), number};
+  if (is_all(dist::detail::parse_float(value.data(), value.data() + value.size(), number)))
+    return {std::move(name), number};
   return {std::move(name), std::string{value}};
 }
 
