@@ -18,7 +18,7 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/dist-config-versio
 install(FILES cmake/dist-config.cmake cmake/FindoneDNN.cmake cmake/FindLibTorch.cmake cmake/FindGRPCCore.cmake cmake/Findhwloc.cmake cmake/Findjansson.cmake cmake/Findprotozero.cmake cmake/FindTurboJPEG.cmake
               cmake/FindPMIx.cmake cmake/FindDistMPI.cmake cmake/FindCUDAHeaders.cmake cmake/FindCUDNNHeaders.cmake
               cmake/FindNCCLHeaders.cmake cmake/FindNVTXHeaders.cmake cmake/FindPJRTHeaders.cmake
-              cmake/FindDistThrust.cmake cmake/DistPrecompile.cmake cmake/DistCompiled.cmake cmake/DistCuda.cmake cmake/DistCudaPlaces.cmake
+              cmake/FindDistThrust.cmake cmake/DistPrecompile.cmake cmake/DistCompiled.cmake cmake/DistCuda.cmake cmake/DistCudaPlaces.cmake cmake/DistOnePlace.cmake
               "${CMAKE_CURRENT_BINARY_DIR}/dist-config-version.cmake"
         DESTINATION "${dist_package_dir}")
 

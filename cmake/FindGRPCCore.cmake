@@ -1,10 +1,17 @@
 # Finds the C core of gRPC as gRPC::Core, and sets GRPCCore_FOUND and GRPCCore_VERSION (of the core, 29 in gRPC 1.51). Not
 # through gRPC's own package file, which asks for Protocol Buffers and everything else that the C++ library needs.
-find_path(GRPCCore_INCLUDE_DIR grpc/grpc.h)
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(GRPCCore_LIBRARY grpc)
-find_library(GRPCCore_GPR_LIBRARY gpr)
-find_file(GRPCCore_PKG_CONFIG grpc.pc PATH_SUFFIXES lib/pkgconfig lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig)
-mark_as_advanced(GRPCCore_INCLUDE_DIR GRPCCore_LIBRARY GRPCCore_GPR_LIBRARY GRPCCore_PKG_CONFIG)
+set(dist_grpc_folder "")
+if(GRPCCore_LIBRARY)
+  cmake_path(GET GRPCCore_LIBRARY PARENT_PATH dist_grpc_folder)
+endif()
+find_library(GRPCCore_GPR_LIBRARY gpr HINTS "${dist_grpc_folder}")
+find_file(GRPCCore_PKG_CONFIG grpc.pc HINTS "${dist_grpc_folder}/pkgconfig"
+          PATH_SUFFIXES lib/pkgconfig lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig)
+unset(dist_grpc_folder)
+dist_find_headers(GRPCCore_INCLUDE_DIR "${GRPCCore_LIBRARY}" grpc/grpc.h)
+mark_as_advanced(GRPCCore_LIBRARY GRPCCore_GPR_LIBRARY GRPCCore_PKG_CONFIG)
 if(GRPCCore_PKG_CONFIG)
   file(STRINGS "${GRPCCore_PKG_CONFIG}" line REGEX "^Version:" LIMIT_COUNT 1)
   string(REGEX REPLACE "^Version: *([0-9.]+).*" "\\1" GRPCCore_VERSION "${line}")

@@ -5,15 +5,12 @@
 #
 # The members of the interface have the names of their types, which C takes and g++ does not (GCC's -Wchanges-meaning). So
 # programs include a copy, in the build folder, that says ::type.
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 file(GLOB wheels "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/xla_plugins/xla_cpu_pjrt")
 find_path(PJRTHeaders_INCLUDE_DIR pjrt_c_api.h HINTS ${wheels} PATH_SUFFIXES include)
 find_file(PJRTHeaders_CPU_PLUGIN xla_cpu_pjrt.so HINTS "${PJRTHeaders_INCLUDE_DIR}/.." NO_DEFAULT_PATH)
 mark_as_advanced(PJRTHeaders_INCLUDE_DIR PJRTHeaders_CPU_PLUGIN)
-if(PJRTHeaders_INCLUDE_DIR)
-  file(STRINGS "${PJRTHeaders_INCLUDE_DIR}/pjrt_c_api.h" lines REGEX "^#define PJRT_API_(MAJOR|MINOR) +[0-9]+")
-  string(REGEX REPLACE "[^0-9;]" "" lines "${lines}")
-  string(REPLACE ";" "." PJRTHeaders_VERSION "${lines}")
-endif()
+dist_version_of(PJRTHeaders_VERSION "${PJRTHeaders_INCLUDE_DIR}" pjrt_c_api.h PJRT_API_MAJOR PJRT_API_MINOR)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(PJRTHeaders REQUIRED_VARS PJRTHeaders_INCLUDE_DIR VERSION_VAR PJRTHeaders_VERSION)

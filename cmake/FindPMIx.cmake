@@ -1,5 +1,6 @@
 # Finds the PMIx library as PMIx::PMIx, and sets PMIx_FOUND and PMIx_VERSION.
 # Debian keeps the header beside the real library, in lib/<architecture>/pmix2/include, where no compiler looks.
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(PMIx_LIBRARY NAMES pmix PATH_SUFFIXES pmix2/lib)
 if(PMIx_LIBRARY)
   get_filename_component(dist_pmix_folder "${PMIx_LIBRARY}" REALPATH)
@@ -7,15 +8,8 @@ if(PMIx_LIBRARY)
 endif()
 find_path(PMIx_INCLUDE_DIR pmix_server.h HINTS "${dist_pmix_folder}/../include" PATH_SUFFIXES pmix)
 mark_as_advanced(PMIx_INCLUDE_DIR PMIx_LIBRARY)
-if(PMIx_INCLUDE_DIR AND EXISTS "${PMIx_INCLUDE_DIR}/pmix_version.h")
-  set(PMIx_VERSION "")
-  foreach(part MAJOR MINOR RELEASE)
-    file(STRINGS "${PMIx_INCLUDE_DIR}/pmix_version.h" line REGEX "^#define PMIX_VERSION_${part} ")
-    string(REGEX REPLACE "[^0-9]" "" number "${line}")
-    string(APPEND PMIx_VERSION "${number}.")
-  endforeach()
-  string(REGEX REPLACE "\\.+$" "" PMIx_VERSION "${PMIx_VERSION}")
-endif()
+dist_version_of(PMIx_VERSION "${PMIx_INCLUDE_DIR}" pmix_version.h
+                PMIX_VERSION_MAJOR PMIX_VERSION_MINOR PMIX_VERSION_RELEASE)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(PMIx REQUIRED_VARS PMIx_LIBRARY PMIx_INCLUDE_DIR VERSION_VAR PMIx_VERSION)

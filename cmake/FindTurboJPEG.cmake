@@ -1,8 +1,9 @@
 # Finds the TurboJPEG API of libjpeg-turbo as TurboJPEG::TurboJPEG, and sets TurboJPEG_FOUND and TurboJPEG_VERSION, the
 # version of the API. Not through libjpeg-turbo's own package file: Debian's asks for static libraries, too.
-find_path(TurboJPEG_INCLUDE_DIR turbojpeg.h)
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(TurboJPEG_LIBRARY turbojpeg)
-mark_as_advanced(TurboJPEG_INCLUDE_DIR TurboJPEG_LIBRARY)
+mark_as_advanced(TurboJPEG_LIBRARY)
+dist_find_headers(TurboJPEG_INCLUDE_DIR "${TurboJPEG_LIBRARY}" turbojpeg.h)
 if(TurboJPEG_INCLUDE_DIR)
   file(STRINGS "${TurboJPEG_INCLUDE_DIR}/turbojpeg.h" line REGEX "tj3Init" LIMIT_COUNT 1)
   set(TurboJPEG_VERSION 2)

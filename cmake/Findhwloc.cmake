@@ -1,12 +1,9 @@
 # Finds hwloc as hwloc::hwloc, and sets hwloc_FOUND and hwloc_VERSION.
-find_path(hwloc_INCLUDE_DIR hwloc.h)
-find_file(hwloc_CONFIG_HEADER hwloc/autogen/config.h)  # Debian has it in another folder
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(hwloc_LIBRARY hwloc)
-mark_as_advanced(hwloc_INCLUDE_DIR hwloc_CONFIG_HEADER hwloc_LIBRARY)
-if(hwloc_CONFIG_HEADER)
-  file(STRINGS "${hwloc_CONFIG_HEADER}" line REGEX "^#define HWLOC_VERSION \"[0-9.]+")
-  string(REGEX REPLACE "^[^\"]*\"([0-9.]+).*" "\\1" hwloc_VERSION "${line}")
-endif()
+mark_as_advanced(hwloc_LIBRARY)
+dist_find_headers(hwloc_INCLUDE_DIR "${hwloc_LIBRARY}" hwloc.h)
+dist_version_of(hwloc_VERSION "${hwloc_INCLUDE_DIR}" hwloc.h HWLOC_VERSION)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(hwloc REQUIRED_VARS hwloc_LIBRARY hwloc_INCLUDE_DIR VERSION_VAR hwloc_VERSION)

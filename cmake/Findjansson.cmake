@@ -1,11 +1,9 @@
 # Finds jansson as jansson::jansson, and sets jansson_FOUND and jansson_VERSION. Debian's has no package file of CMake.
-find_path(jansson_INCLUDE_DIR jansson.h)
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(jansson_LIBRARY jansson)
-mark_as_advanced(jansson_INCLUDE_DIR jansson_LIBRARY)
-if(jansson_INCLUDE_DIR)
-  file(STRINGS "${jansson_INCLUDE_DIR}/jansson.h" line REGEX "^#define JANSSON_VERSION \"[0-9.]+")
-  string(REGEX REPLACE "^[^\"]*\"([0-9.]+).*" "\\1" jansson_VERSION "${line}")
-endif()
+mark_as_advanced(jansson_LIBRARY)
+dist_find_headers(jansson_INCLUDE_DIR "${jansson_LIBRARY}" jansson.h)
+dist_version_of(jansson_VERSION "${jansson_INCLUDE_DIR}" jansson.h JANSSON_VERSION)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(jansson REQUIRED_VARS jansson_LIBRARY jansson_INCLUDE_DIR VERSION_VAR jansson_VERSION)

@@ -1,15 +1,11 @@
 # Finds oneDNN as DNNL::dnnl, and sets oneDNN_FOUND and oneDNN_VERSION. Not through oneDNN's own package file:
 # Debian's stops the whole configuration on a machine without the OpenCL headers, which a CPU does not need.
-find_path(oneDNN_INCLUDE_DIR dnnl.hpp)
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(oneDNN_LIBRARY dnnl)
-mark_as_advanced(oneDNN_INCLUDE_DIR oneDNN_LIBRARY)
-foreach(header oneapi/dnnl/dnnl_version.h dnnl_version.h)
-  if(oneDNN_INCLUDE_DIR AND NOT oneDNN_VERSION AND EXISTS "${oneDNN_INCLUDE_DIR}/${header}")
-    file(STRINGS "${oneDNN_INCLUDE_DIR}/${header}" lines REGEX "^#define DNNL_VERSION_(MAJOR|MINOR|PATCH) ")
-    string(REGEX REPLACE "[^0-9;]" "" lines "${lines}")
-    string(REPLACE ";" "." oneDNN_VERSION "${lines}")
-  endif()
-endforeach()
+mark_as_advanced(oneDNN_LIBRARY)
+dist_find_headers(oneDNN_INCLUDE_DIR "${oneDNN_LIBRARY}" dnnl.hpp)
+dist_version_of(oneDNN_VERSION "${oneDNN_INCLUDE_DIR}" dnnl_version.h
+                DNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(oneDNN REQUIRED_VARS oneDNN_LIBRARY oneDNN_INCLUDE_DIR VERSION_VAR oneDNN_VERSION)

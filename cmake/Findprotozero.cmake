@@ -1,10 +1,8 @@
 # Finds protozero as protozero::protozero, and sets protozero_FOUND and protozero_VERSION. Debian's has no package file of CMake.
+include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_path(protozero_INCLUDE_DIR protozero/version.hpp)
 mark_as_advanced(protozero_INCLUDE_DIR)
-if(protozero_INCLUDE_DIR)
-  file(STRINGS "${protozero_INCLUDE_DIR}/protozero/version.hpp" line REGEX "^#define PROTOZERO_VERSION_STRING \"[0-9.]+")
-  string(REGEX REPLACE "^[^\"]*\"([0-9.]+).*" "\\1" protozero_VERSION "${line}")
-endif()
+dist_version_of(protozero_VERSION "${protozero_INCLUDE_DIR}" protozero/version.hpp PROTOZERO_VERSION_STRING)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(protozero REQUIRED_VARS protozero_INCLUDE_DIR VERSION_VAR protozero_VERSION)
