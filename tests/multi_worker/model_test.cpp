@@ -21,6 +21,7 @@
 #include <dist/train/train_and_evaluate.hpp>
 
 #include "../train/linear.hpp"
+#include "../train/random_fits.hpp"
 #include "../train/terminal.hpp"
 #include "of_workers.hpp"
 #include "shared_folder.hpp"
@@ -57,6 +58,37 @@ struct ShowsWeights {
 };
 
 }  // namespace
+
+TEST_CASE("fit gives the numbers of plain loops, however few rows a replica of a worker has (spec P05, P06)") {
+  for (const std::size_t replicas : {1U, 2U}) {
+    Workers strategy{{.replicas = replicas}};
+    random_fits::check_fits(strategy);
+  }
+}
+
+TEST_CASE("a step takes the mean over the rows of all workers, whose own data have different numbers of them") {
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const std::size_t all = ranks() * (ranks() + 1) / 2;
+  const Points points{all, all};
+  auto data = strategy.distribute_datasets_from_function([&](const dist::InputContext& input) {
+    const std::size_t first = input.input_pipeline_id() * (input.input_pipeline_id() + 1) / 2;
+    const std::size_t mine = input.input_pipeline_id() + 1;
+    dist::Tensor<double> x{{mine, 2}}, y{{mine, 1}};
+    for (std::size_t row = 0; row < mine; ++row) {
+      for (std::size_t axis = 0; axis < 2; ++axis) x[2 * row + axis] = points.x(first + row, axis);
+      y[row] = points.y(first + row);
+    }
+    return dist::data::tensor_slices(std::move(x), std::move(y)) | dist::data::batch(mine);
+  });
+  const nn::History history = model.fit_distributed(data, {.epochs = 3, .verbose = 0});
+  PlainLinear plain;
+  for (std::size_t epoch = 0; epoch < 3; ++epoch)
+    CHECK(history["loss"][epoch] == doctest::Approx(plain.train(points, double{rate})));
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(net.parameters().read(strategy.scope())[i] == doctest::Approx(plain.weights[i]));
+}
 
 TEST_CASE("predictions are in the order of the examples in all workers (spec Q12)") {
   Workers strategy{{.replicas = 2}};

@@ -122,23 +122,20 @@ struct PlainLinear {
     for (std::size_t row = 0; row < points.rows(); ++row) total += error(points, row) * error(points, row);
     return total / static_cast<double>(points.rows());
   }
-  /// One epoch of gradient descent; each replica's loss is the mean over its rows over the number of
-  /// replicas. Returns the mean over all examples of the loss that each had in its step.
-  double train(const Points& points, double rate, std::size_t replicas) {
+  /// One epoch of gradient descent on the mean loss of each batch. Returns the mean over all examples of the loss that each
+  /// had in its step.
+  double train(const Points& points, double rate) {
     double total = 0;
     for (std::size_t first = 0; first < points.rows(); first += points.batch()) {
       const std::size_t rows = std::min(points.batch(), points.rows() - first);
       double slopes[3] = {};
-      for (std::size_t replica = 0; replica < replicas; ++replica) {
-        const dist::IndexRange mine = dist::data::rows_of_replica(rows, replica, replicas);
-        for (std::size_t row = first + mine.begin; row < first + mine.end; ++row) {
-          const double e = error(points, row);
-          const double slope = 2 * e / static_cast<double>(mine.size() * replicas);
-          slopes[0] += slope * points.x(row, 0);
-          slopes[1] += slope * points.x(row, 1);
-          slopes[2] += slope;
-          total += e * e;
-        }
+      for (std::size_t row = first; row < first + rows; ++row) {
+        const double e = error(points, row);
+        const double slope = 2 * e / static_cast<double>(rows);
+        slopes[0] += slope * points.x(row, 0);
+        slopes[1] += slope * points.x(row, 1);
+        slopes[2] += slope;
+        total += e * e;
       }
       for (std::size_t i = 0; i < 3; ++i) weights[i] -= rate * slopes[i];
     }

@@ -29,6 +29,7 @@
 
 #include "keras_fixtures.hpp"
 #include "linear.hpp"
+#include "random_fits.hpp"
 #include "support/saved.hpp"
 
 namespace nn = dist::nn;
@@ -119,6 +120,17 @@ struct BeginsAt {
 
 }  // namespace
 
+TEST_CASE("fit gives the numbers of plain loops, however few rows a replica has (spec P05, P06)") {
+  dist::Default none;
+  random_fits::check_fits(none);
+  for (const std::size_t replicas : {2U, 3U, 4U}) {
+    Mirrored mirrored{replicas};
+    random_fits::check_fits(mirrored);
+  }
+  dist::CentralStorage<dist::Cpu> central{3};
+  random_fits::check_fits(central);
+}
+
 TEST_CASE("epochs of fewer steps go on in the dataset where the one before has stopped (spec Q06, Q07)") {
   const Points points{12, 2};  // six batches
   Mirrored strategy{2};
@@ -128,7 +140,7 @@ TEST_CASE("epochs of fewer steps go on in the dataset where the one before has s
   const nn::History history = model.fit(points, {.epochs = 2, .steps_per_epoch = 3, .verbose = 0}, heard);
   CHECK(heard.record == "[e0 b0-0 b1-1 b2-2 e1 b0-0 b1-1 b2-2 ]");
   PlainLinear plain;
-  plain.train(points, double{rate}, 2);  // one pass over all
+  plain.train(points, double{rate});  // one pass over all
   check_weights(weights_of(strategy, net), plain);
   CHECK(history.epochs().size() == 2);
 }
@@ -362,8 +374,8 @@ TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {
   const auto plain_order = fitted([](auto& options) { options.batch_size = 10, options.shuffle = false; });
   PlainLinear plain;
   const Points points{rows, 10};
-  plain.train(points, double{rate}, 2);
-  plain.train(points, double{rate}, 2);
+  plain.train(points, double{rate});
+  plain.train(points, double{rate});
   check_weights(plain_order.second, plain);
   const auto shuffled = fitted([](auto& options) { options.batch_size = 10; });
   CHECK(shuffled.second != plain_order.second);
@@ -375,8 +387,8 @@ TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {
       fitted([](auto& options) { options.batch_size = 10, options.shuffle = false, options.validation_split = 0.25; });
   CHECK(split.first == "[e0 b0-0 b1-1 b2-2 t1 e1 b0-0 b1-1 b2-2 t1 ]");
   PlainLinear first_part;
-  first_part.train(Points{30, 10}, double{rate}, 2);
-  first_part.train(Points{30, 10}, double{rate}, 2);
+  first_part.train(Points{30, 10}, double{rate});
+  first_part.train(Points{30, 10}, double{rate});
   check_weights(split.second, first_part);
 }
 
@@ -423,7 +435,7 @@ TEST_CASE("one batch is trained on and tested by itself (spec Q15)") {
   PlainLinear plain;
   for (int step = 0; step < 3; ++step) {
     CHECK(model.test_on_batch(arrays.x, arrays.y)["loss"] == doctest::Approx(plain.mean_squared_error(points)));
-    CHECK(model.train_on_batch(arrays.x, arrays.y)["loss"] == doctest::Approx(plain.train(points, double{rate}, 2)));
+    CHECK(model.train_on_batch(arrays.x, arrays.y)["loss"] == doctest::Approx(plain.train(points, double{rate})));
   }
   check_weights(weights_of(strategy, net), plain);
   CHECK(model.optimizer().iterations(strategy.scope()) == 3);

@@ -95,8 +95,8 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
 
   /// Trains until epoch `options.epochs`, and returns the logs of every epoch: the loss, averaged over the examples of the
   /// epoch, the metrics, and the same of the validation dataset. Elements have members `x` and `y`, or are tuples of
-  /// features, targets and, where they have them, sample weights. A replica's loss is the mean over its rows, over the
-  /// number of replicas; with nn::Reduction::Sum it is their sum (spec P05). Another fit goes on where the last one ended,
+  /// features, targets and, where they have them, sample weights. Gradients are those of the mean loss over the rows of a
+  /// global batch, whatever number of them each replica has; with nn::Reduction::Sum of their sum (spec P05). Another fit goes on where the last one ended,
   /// so that its epochs are shuffled in other orders. When training ends the optimizer is finalized. `callbacks` are called
   /// as training goes on, before the progress bar and the history; see Callback.
   ///

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -10,6 +11,7 @@
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/track.hpp>
 #include <dist/core/work.hpp>
 #include <dist/nn/deferred_tally.hpp>
@@ -180,10 +182,15 @@ class ModelSteps {
     if constexpr (std::tuple_size_v<std::remove_const_t<decltype(parts)>> >= 2) std::apply(use, parts);
   }
 
-  /// The loss of a batch in training, from which gradients follow, and in a test.
+  /// The number of rows that all replicas have in this step, of which this one has `mine`. A collective call.
+  static std::size_t rows_of_step(const InReplica auto& replica, std::size_t mine) {
+    return static_cast<std::size_t>(replica.all_reduce(sum, std::uint64_t{mine}));
+  }
+
+  /// The loss of a batch in training, from which gradients follow, and in a test. Summed over the replicas, a mean is that
+  /// of all rows of the step, however they are divided.
   auto fit_loss(const InReplica auto& replica, const auto& outputs, const auto& targets, const auto& weights) {
-    const std::size_t rows = values_of(outputs).rows();
-    const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
+    const std::size_t divisor = FitLoss::is_sum ? 1 : rows_of_step(replica, values_of(outputs).rows());
     return divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
   }
   template <class Weights = Unweighted>
@@ -207,7 +214,7 @@ class ModelSteps {
       network_.backward(replica, loss);
   }
 
-  void backward(const InTrace auto& replica, const auto& loss) { network_.backward(replica, loss.learned); }
+  void backward(const InTrace auto& replica, const auto& loss) { network_.backward(replica, loss.learned(replica)); }
 
   /// What a regulariser adds to the loss: a Work, or a number of the program.
   auto start_penalty(const InReplica auto& replica) {
@@ -224,12 +231,11 @@ class ModelSteps {
       return 0.0;
   }
 
-  /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
-  /// unscaled mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch
-  /// (spec P06). The penalty of a regulariser counts whole.
+  /// The loss that the logs show is a mean over replicas and batches, each of which weighs as much as its rows: of the
+  /// mean loss, or of the sum over all rows of the step (spec P06). The penalty of a regulariser counts whole.
   void report_loss(const InReplica auto& replica, const auto& loss, const auto& penalty) {
     const auto weight = static_cast<double>(loss.examples());
-    const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;
+    const double sum_factor = FitLoss::is_sum ? static_cast<double>(rows_of_step(replica, loss.examples())) : 1;
     const auto tally = [=](double total, double added) {
       return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
     };
@@ -242,7 +248,7 @@ class ModelSteps {
   }
 
   void report_loss(const InTrace auto& replica, const auto& loss, const auto& penalty) {
-    loss_.update(replica, loss.shown + penalty, loss.rows);
+    loss_.update(replica, loss.shown(replica) + penalty, loss.rows);
   }
 
   /// Updates the metrics that are weighted, or those that are not.

@@ -19,11 +19,31 @@
 namespace dist::nn {
 
 /// The losses of a replica's rows, of which `rows` count.
-template <class T>
+template <bool is_sum, class T>
 struct TracedFitLoss {
-  hlo::Traced<T> learned;     ///< what the network learns from: summed over the replicas, their mean or their sum
-  hlo::Traced<double> shown;  ///< what the logs show, where batches and replicas weigh as many as their rows
+  hlo::Traced<T> total;
   hlo::Traced<double> rows;
+
+  /// The number from which the network learns. Summed over the replicas it is the sum, or the mean over all rows of the
+  /// step.
+  [[nodiscard]] hlo::Traced<T> learned(const InTrace auto& replica) const {
+    if constexpr (is_sum)
+      return total;
+    else
+      return total / hlo::max(rows_of_step(replica), 1.0).template as<T>();
+  }
+  /// The number that the logs show, where batches and replicas weigh as much as their rows.
+  [[nodiscard]] hlo::Traced<double> shown(const InTrace auto& replica) const {
+    if constexpr (is_sum)
+      return total.template as<double>() * rows_of_step(replica);
+    else
+      return total.template as<double>() / hlo::max(rows, 1.0);  // a replica may have none
+  }
+
+ private:
+  [[nodiscard]] static hlo::Traced<double> rows_of_step(const InTrace auto& replica) {
+    return replica.all_reduce(sum, replica.rows()).template as<double>();
+  }
 };
 
 template <bool is_sum, class L, class Outputs, class Targets, class Weights>
@@ -31,13 +51,7 @@ template <bool is_sum, class L, class Outputs, class Targets, class Weights>
                                    const Outputs& outputs, const Targets& targets, const Weights& weights) {
   const auto total = hlo::reduce(sum, traced_losses(loss, replica.rows(), outputs, targets, weights));
   using T = typename std::remove_const_t<decltype(total)>::Element;
-  const auto replicas = static_cast<double>(replica.num_replicas_in_sync());
-  const auto rows = replica.rows().template as<double>();
-  const hlo::Traced<double> divisor = hlo::max(rows, 1.0);  // a replica may have none
-  if constexpr (is_sum)
-    return TracedFitLoss<T>{total, total.template as<double>() * replicas, rows};
-  else
-    return TracedFitLoss<T>{total / (divisor * replicas).template as<T>(), total.template as<double>() / divisor, rows};
+  return TracedFitLoss<is_sum, T>{total, replica.rows().template as<double>()};
 }
 
 /// The weights of a batch's rows by their classes, times the sample weights where they are `given`. `table()` is a tensor of the

@@ -18,8 +18,8 @@ struct Reduction {
   struct None {};
   /// Their sum, which no number of replicas scales.
   struct Sum {};
-  /// Their mean over the local batch, over the number of replicas. For Model::fit, which knows when a batch is over;
-  /// what a loss without reduction gets there.
+  /// Their mean over the rows of all replicas. For Model::fit, which counts these rows in each step; the reduction there
+  /// of a loss without one.
   struct SumOverBatchSize {};
   using Auto = SumOverBatchSize;
 };
