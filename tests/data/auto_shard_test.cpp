@@ -216,7 +216,11 @@ TEST_CASE("a distributed dataset reads its files, and cuts them by the cycle of 
 TEST_CASE("files that do not suffice, sources without files, workers that are not there (spec I07, I08, I13)") {
   CHECK_THROWS_WITH_AS(auto_shard(five, AutoShardPolicy::file, 6, 0), doctest::Contains("5 files for 6 workers"),
                        InvalidArgument);
-  CHECK_THROWS_AS(auto_shard(five, AutoShardPolicy::automatic, 6, 0), InvalidArgument);
+  CHECK(collect(auto_shard(five, AutoShardPolicy::automatic, 6, 1)) ==
+        collect(auto_shard(five, AutoShardPolicy::data, 6, 1)));
+  for (const auto policy : {AutoShardPolicy::automatic, AutoShardPolicy::data})
+    CHECK_THROWS_WITH_AS(collect(auto_shard(Counting{5}, policy, 10, 0)),
+                         doctest::Contains("has 5 elements for 10 workers"), InvalidArgument);
   CHECK_THROWS_WITH_AS(auto_shard(Counting{5} | dist::data::shuffle(2), AutoShardPolicy::file, 2, 0),
                        doctest::Contains("found no files in the source dist_test::Counting"), InvalidArgument);
   CHECK_THROWS_WITH_AS(auto_shard(five, AutoShardPolicy::off, 2, 2), doctest::Contains("shard 2 of 2"),

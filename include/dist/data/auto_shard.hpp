@@ -64,6 +64,13 @@ struct IsShard {
 template <class D>
 inline constexpr bool has_shard = has_step<D, IsShard>();
 
+/// True if the source reads files, at least one for each worker.
+template <Dataset D>
+[[nodiscard]] bool has_files_for(D& dataset, std::size_t num_workers) {
+  if constexpr (ShardableByFile<SourceOf<D>>) return source_of(dataset).num_files() >= num_workers;
+  return false;
+}
+
 template <Dataset D>
 void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
   using Source = SourceOf<D>;
@@ -109,7 +116,7 @@ template <Dataset D>
   if constexpr (LetsShardsPass<D, decltype(shard_upstream)>)
     return std::move(dataset).over(shard_upstream);
   else
-    return ShardDataset<D>{std::move(dataset), num_workers, index};
+    return ShardDataset<D>::of_workers(std::move(dataset), num_workers, index);
 }
 
 }  // namespace detail
@@ -130,7 +137,8 @@ AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num
     case AutoShardPolicy::automatic:
     case AutoShardPolicy::file:
       if (num_workers == 1) return AutoShardPolicy::off;
-      if (policy == AutoShardPolicy::automatic && !ShardableByFile<detail::SourceOf<D>>) return AutoShardPolicy::data;
+      if (policy == AutoShardPolicy::automatic && !detail::has_files_for(dataset, num_workers))
+        return AutoShardPolicy::data;
       detail::shard_by_file(dataset, num_workers, index);
       return AutoShardPolicy::file;
   }
@@ -141,9 +149,9 @@ AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num
 /// The part of `dataset` that worker `index` of `num_workers` reads (spec I07 to I14). Every worker passes over it in
 /// the same order, as that depends on nothing but the seed and the epoch, so that the parts are disjoint.
 ///
-/// Throws InvalidArgument for a worker that is not among them and, under `file`, and under `automatic` where the source
-/// reads files, when there are fewer files than workers; under `file` when the source reads none. One worker reads
-/// everything under every policy (spec I14).
+/// Throws InvalidArgument for a worker that is not among them and, under `file`, when there are fewer files than workers, or
+/// none. A pass throws it under `data` when there are fewer elements than workers. One worker reads everything under every
+/// policy (spec I14).
 template <Dataset D>
 [[nodiscard]] auto auto_shard(D dataset, AutoShardPolicy policy, std::size_t num_workers, std::size_t index) {
   const bool by_data = shard_source(dataset, policy, num_workers, index) == AutoShardPolicy::data;

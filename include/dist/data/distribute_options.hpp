@@ -13,7 +13,7 @@ namespace dist::data {
 enum class AutoShardPolicy : signed char {
   /// Every worker reads everything (spec I12).
   off = -1,
-  /// By file where the source reads files, otherwise by data (spec I10).
+  /// By file where the source reads files, at least one for each worker, otherwise by data (spec I10).
   automatic = 0,
   /// Every worker reads every W-th file (spec I08).
   file = 1,

@@ -19,6 +19,12 @@ class ShardDataset : public StepDataset<ShardDataset<D>, D> {
  public:
   ShardDataset(D dataset, std::size_t num_shards, std::size_t index)
       : StepDataset<ShardDataset, D>(std::move(dataset)), num_shards_(num_shards), index_(index) {}
+  /// The shard of worker `index` (spec I09): a pass throws InvalidArgument when a worker gets no element.
+  [[nodiscard]] static ShardDataset of_workers(D dataset, std::size_t num_workers, std::size_t index) {
+    ShardDataset shard{std::move(dataset), num_workers, index};
+    shard.must_reach_all_ = num_workers > 1;
+    return shard;
+  }
   /// One shard, until `replace_hint`.
   ShardDataset(D dataset, ShardHint) : StepDataset<ShardDataset, D>(std::move(dataset)), is_hint_(true) {}
 
@@ -54,9 +60,10 @@ class ShardDataset : public StepDataset<ShardDataset<D>, D> {
         return true;
       }
       if (must_reach_all_)
-        throw InvalidArgument("shard(shard_hint) leaves workers without data",
-                              text("the dataset there has ", seen_, " elements for ", num_shards_, " workers"),
-                              "Give every worker an element, or use AutoShardPolicy::off");
+        throw InvalidArgument(
+            "Sharding leaves workers without data",
+            text("the dataset that is divided has ", seen_, " elements for ", num_shards_, " workers"),
+            "Give every worker an element, or use AutoShardPolicy::off");
       return false;
     }
 
