@@ -70,3 +70,28 @@ TEST_CASE("two leaves of one key are refused by name") {
                        "Give one of them another name.",
                        dist::InvalidArgument);
 }
+
+namespace {
+struct Later {
+  static constexpr bool may_be_absent = true;
+  int value = 0;
+  void track(auto& visit) { visit("value", value); }
+};
+struct WithLater {
+  Later later;
+  int after = 0;
+  void track(auto& visit) {
+    visit("later", later);
+    visit("after", after);
+  }
+};
+}  // namespace
+
+TEST_CASE("a walk says which leaves a checkpoint may lack") {
+  WithLater tracked;
+  std::string seen;
+  dist::walk(tracked, [&](std::string_view key, auto&, bool is_optional) {
+    seen += std::string{key} + (is_optional ? "? " : " ");
+  });
+  CHECK(seen == "later/value? after ");
+}

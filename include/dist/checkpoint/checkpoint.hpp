@@ -167,7 +167,7 @@ class Checkpoint {
   /// converted where the type of an element has changed. What the checkpoint has besides is kept for parts that are added
   /// later: see `unrestored`.
   ///
-  /// Throws FileError where the checkpoint is not whole, and for a part that is not in it, and ShapeMismatch for one of
+  /// Throws FileError where the checkpoint is not whole, and for a part that is not in it and not MayBeAbsent, and ShapeMismatch for one of
   /// another shape: before it changes any part.
   void restore(const std::string& path) {
     restore_from([&] { return std::make_unique<detail::CheckpointReader>(path); });
@@ -214,8 +214,9 @@ class Checkpoint {
   }
   template <class Part>
   static void check_part(const Named& named, const detail::CheckpointReader& reader) {
-    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
+    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf, bool is_optional) {
       const io::SafetensorsEntry* const saved = reader.find(key);
+      if (saved == nullptr && is_optional) return;
       if (saved == nullptr)
         throw FileError(reader.folder(), text("is a checkpoint without ", quoted(key)), io::listed_names(reader.keys()),
                         "Restore it into what it was saved from");
@@ -241,7 +242,8 @@ class Checkpoint {
   template <class Part>
   static void restore_part(const Named& named, Scope& scope, const detail::CheckpointReader& reader,
                            std::vector<std::string>& taken) {
-    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
+    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf, bool) {
+      if (reader.find(key) == nullptr) return;  // of a part that may be absent
       detail::restore_leaf(leaf, scope, reader.read<detail::LeafElement<Leaf, Scope>>(key));
       taken.emplace_back(key);
     });
