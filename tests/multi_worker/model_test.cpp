@@ -4,10 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
+#include <fstream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
@@ -16,6 +20,7 @@
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/train/callbacks/model_checkpoint.hpp>
 #include <dist/train/callbacks/tensor_board.hpp>
+#include <dist/train/callbacks/terminate_on_nan.hpp>
 #include <dist/train/model.hpp>
 #include <dist/train/model_files.hpp>
 #include <dist/train/train_and_evaluate.hpp>
@@ -88,6 +93,82 @@ TEST_CASE("a step takes the mean over the rows of all workers, whose own data ha
     CHECK(history["loss"][epoch] == doctest::Approx(plain.train(points, double{rate})));
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(net.parameters().read(strategy.scope())[i] == doctest::Approx(plain.weights[i]));
+}
+
+TEST_CASE("a NaN loss on one worker ends the epoch on all workers after the same batch (spec Q23)") {
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const std::size_t batch = ranks();
+  dist::Tensor<double> x{{8 * batch, 2}}, y{{8 * batch, 1}};
+  y[3 * batch - 1] = std::numeric_limits<double>::quiet_NaN();  // the last worker's row of the third batch
+  struct Counts {
+    std::size_t batches = 0;
+    void on_train_batch_end(std::size_t, nn::CurrentLogs) { ++batches; }
+  } counts;
+  const nn::History history = model.fit(x, y, {.epochs = 4, .verbose = 0, .batch_size = batch, .shuffle = false},
+                                        nn::callbacks::TerminateOnNaN{}, counts);
+  CHECK(counts.batches == 3);
+  REQUIRE(history["loss"].size() == 1);
+  CHECK(std::isnan(history["loss"][0]));
+}
+
+TEST_CASE("workers share the rows of a single file, and take the policy that they are given (spec I10)") {
+  const SharedFolder folder;
+  const std::size_t rows = 11;
+  const Points points{rows, 4};
+  if (my_rank() == 0) {
+    std::ofstream file{folder.path("points.csv")};
+    file.precision(17);
+    file << "x0,x1,y\n";
+    for (std::size_t row = 0; row < rows; ++row)
+      file << points.x(row, 0) << ',' << points.x(row, 1) << ',' << points.y(row) << '\n';
+  }
+  meet();
+  struct Row {
+    double x0, x1, y;
+  };
+  const auto from_file = dist::data::csv(folder.path("points.csv"), dist::data::column("x0", &Row::x0),
+                                         dist::data::column("x1", &Row::x1), dist::data::column("y", &Row::y)) |
+                         dist::data::map([](const Row& row) {
+                           dist::Tensor<double> x{{2}};
+                           x[0] = row.x0;
+                           x[1] = row.x1;
+                           return dist::data::Example{std::move(x), row.y};
+                         }) |
+                         dist::data::batch(4);
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  PlainLinear plain;
+  const double loss = plain.train(points, double{rate});
+  const nn::History history =
+      model.fit(from_file, {.validation = {from_file, dist::data::AutoShardPolicy::off}, .verbose = 0});
+  CHECK(history["loss"][0] == doctest::Approx(loss));
+  CHECK(history["val_loss"][0] == doctest::Approx(plain.mean_squared_error(points)));
+  CHECK(model.evaluate(from_file, {.verbose = 0})["loss"] == doctest::Approx(plain.mean_squared_error(points)));
+  if (ranks() > 1)
+    for (const bool trains : {true, false}) {
+      const auto policy = dist::data::AutoShardPolicy::file;
+      CHECK(has(failure([&] {
+                  if (trains)
+                    model.fit(from_file, {.auto_shard_policy = policy, .verbose = 0});
+                  else
+                    model.evaluate(from_file, {.verbose = 0, .auto_shard_policy = policy});
+                }),
+                "There are fewer files than workers"));
+    }
+}
+
+TEST_CASE("workers save the same of their batches, the best by the loss of all") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  model.fit(Points{16, 4}, {.verbose = 0},
+            nn::callbacks::ModelCheckpoint{folder.path("at_{batch}_{loss:.3f}"),
+                                           {.monitor = "loss", .save_best_only = true, .save_freq = 2}});
+  CHECK(dist::latest_checkpoint(folder.path()));
 }
 
 TEST_CASE("predictions are in the order of the examples in all workers (spec Q12)") {

@@ -31,6 +31,7 @@
 #include "linear.hpp"
 #include "random_fits.hpp"
 #include "support/saved.hpp"
+#include "support/what_throws.hpp"
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
@@ -129,6 +130,76 @@ TEST_CASE("fit gives the numbers of plain loops, however few rows a replica has 
   }
   dist::CentralStorage<dist::Cpu> central{3};
   random_fits::check_fits(central);
+}
+
+namespace {
+
+/// Evaluates after the first batch.
+struct Evaluates {
+  const Points& on;
+  double loss = 0;
+  void on_train_batch_end(auto& model, std::size_t step, nn::CurrentLogs) {
+    if (step == 0) loss = model.evaluate(on, {.verbose = 0})["loss"];
+  }
+};
+struct Fits {
+  const Points& on;
+  void on_epoch_end(auto& model, const nn::Epoch&, const nn::Logs&) { model.fit(on, {.verbose = 0}); }
+};
+struct TrainsOnBatch {
+  const Arrays& on;
+  void on_train_batch_end(auto& model, std::size_t, nn::CurrentLogs) { model.train_on_batch(on.x, on.y); }
+};
+struct StopsAtOnce {
+  void on_epoch_begin(auto& model, const nn::Epoch&) { model.stop_training(); }
+};
+
+/// Points that are there for one pass.
+class Once : public Points {
+ public:
+  using Points::Points;
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const {
+    static const Points none{0, 1};
+    return epoch == 0 ? Points::iterate(0) : none.iterate(0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the metrics of an epoch do not count examples that a callback evaluates") {
+  const Points points{8, 4}, others{6, 6};
+  Mirrored strategy{2};
+  Linear<Mirrored> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}, nn::MeanOf{nn::MeanSquaredError{}}};
+  PlainLinear plain;
+  const double expected = plain.train(points, double{rate});
+  Evaluates evaluates{others};
+  const nn::History history = model.fit(points, {.verbose = 0}, evaluates);
+  CHECK(history["loss"][0] == doctest::Approx(expected));
+  CHECK(history["mean_squared_error"][0] == doctest::Approx(expected));
+  PlainLinear first;
+  step_plain(first, points, 0, 4, [](std::size_t) { return 1.0; });
+  CHECK(evaluates.loss == doctest::Approx(first.mean_squared_error(others)));
+
+  CHECK_THROWS_WITH_AS(
+      model.fit(points, {.verbose = 0}, Fits{others}),
+      "fit was called in a callback of a fit or an evaluation of the same model (the metrics would count the "
+      "examples of both). Call it afterwards. A callback of a fit may call evaluate and predict.",
+      dist::InvalidArgument);
+  const Arrays arrays{4};
+  CHECK_THROWS_AS(model.fit(points, {.verbose = 0}, TrainsOnBatch{arrays}), dist::InvalidArgument);
+  CHECK(model.fit(points, {.verbose = 0}).epochs().size() == 1);  // the model is free again
+}
+
+TEST_CASE("an epoch without a batch is none, and the last one") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Heard heard;
+  const nn::History history = model.fit(Once{4, 2}, {.epochs = 3, .verbose = 0}, heard);
+  CHECK(history["loss"].size() == 1);
+  CHECK(heard.record == "[e0 b0-0 b1-1 e1 ]");
+  CHECK(model.fit(Points{4, 2}, {.epochs = 3, .verbose = 0}, StopsAtOnce{}).epochs().empty());
 }
 
 TEST_CASE("epochs of fewer steps go on in the dataset where the one before has stopped (spec Q06, Q07)") {
@@ -439,6 +510,17 @@ TEST_CASE("one batch is trained on and tested by itself (spec Q15)") {
   }
   check_weights(weights_of(strategy, net), plain);
   CHECK(model.optimizer().iterations(strategy.scope()) == 3);
+}
+
+TEST_CASE("an error shows the shapes of a replica that has rows") {
+  Mirrored strategy{4};
+  Linear<Mirrored> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const dist::Tensor<double> x{{1, 2}}, y{{1, 5}};
+  for (int round = 0; round < 20; ++round)
+    CHECK(support::what_throws<dist::ReplicaError>([&] {
+            model.fit(x, y, {.verbose = 0});
+          }).find("outputs [1, 1], targets [1, 5]") != std::string::npos);
 }
 
 TEST_CASE("options that say nothing, or two things, are refused") {

@@ -66,13 +66,14 @@ TEST_CASE("a step of training updates and measures, one of a test measures alone
   const double before = plain.mean_squared_error(points);
 
   strategy.run([&](auto& replica) { steps.test(replica, batch); });
-  CHECK(steps.read_logs()["loss"] == doctest::Approx(before));
+  CHECK(steps.tested().read()["loss"] == doctest::Approx(before));
+  CHECK(steps.trained().read()["loss"] == 0);
   CHECK(steps.optimizer().iterations(strategy.scope()) == 0);
-  steps.reset();
-  CHECK(steps.read_logs()["loss"] == 0);
+  steps.tested().reset();
+  CHECK(steps.tested().read()["loss"] == 0);
 
   strategy.run([&](auto& replica) { steps.train(replica, std::tuple{batch.x, batch.y}); });
-  CHECK(steps.current_logs()()["mean_squared_error"] == doctest::Approx(plain.train(points, double{rate})));
+  CHECK(steps.trained().current()()["mean_squared_error"] == doctest::Approx(plain.train(points, double{rate})));
   CHECK(steps.optimizer().iterations(strategy.scope()) == 1);
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(net.parameters().read(strategy.scope())[i] == doctest::Approx(plain.weights[i]));

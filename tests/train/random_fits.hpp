@@ -109,7 +109,7 @@ struct Plain {
   [[nodiscard]] double penalty() const { return l2 * (w[0] * w[0] + w[1] * w[1]); }
 };
 
-/// What the logs show of an epoch: the loss, the mean of all examples, and the mean by their weights.
+/// The logs of an epoch: the loss, the mean of all examples, and the mean by their weights.
 struct Shown {
   double loss = 0, mean = 0, weighted = 0;
 };
@@ -139,7 +139,7 @@ struct Expected {
   Plain plain;
 };
 
-/// The same fit in plain loops.
+/// The numbers of the fit, from plain loops.
 inline Expected expected_of(const Fit& fit, const Examples& of) {
   Expected expected;
   Plain& plain = expected.plain;

@@ -281,8 +281,8 @@ TEST_CASE("checkpoints of a fit are evaluated beside it, and an interrupted fit 
   {
     nn::callbacks::ModelCheckpoint saves{folder.path("checkpoints/ckpt_{epoch}")};
     nn::callbacks::BackupAndRestore backup{folder.path("backup")};
-    auto interrupts = nn::callbacks::lambda<nn::hooks::on_epoch_end>([&](const nn::Epoch& epoch, const nn::Logs&) {
-      if (epoch.index == 1) throw dist::InvalidArgument("The fit was interrupted", "it is a test", "Go on");
+    auto interrupts = nn::callbacks::lambda<nn::hooks::on_epoch_begin>([&](const nn::Epoch& epoch) {
+      if (epoch.index == 2) throw dist::InvalidArgument("The fit was interrupted", "it is a test", "Go on");
     });
     CHECK_THROWS_AS(
         trained.model.fit(on_worker, {.epochs = 3, .steps_per_epoch = 4, .verbose = 0}, saves, backup, interrupts),

@@ -27,7 +27,7 @@ TEST_CASE("what the metrics of a model have added up goes out and in as one list
   const std::vector<double> sums{6, 4, 3, 12, 5, 1, 2, 8};
   nn::detail::set_sums(steps, scope, sums);
   CHECK(nn::detail::sums_of(steps, scope) == sums);
-  const nn::Logs& logs = steps.read_logs();
+  const nn::Logs& logs = steps.trained().read();
   CHECK(logs["loss"] == 1.5);
   CHECK(logs["accuracy"] == 0.25);
   CHECK(logs["confusion_matrix"] == 13.0 / 16);

@@ -42,7 +42,8 @@ concept AddsTallies = requires {
   typename M::Tally;
 };
 /// What a metric measures: a copyable functor that looks at a batch and returns its Tally, or at a row of it
-/// (MeasuresRows), or one that counts into cells (CountsCells). `name` is how logs call it.
+/// (MeasuresRows), or one that counts into cells (CountsCells). `name` is how logs call it. `static constexpr bool
+/// more_is_better` says to callbacks which values are better, and need not be there.
 template <class M>
 concept MetricFunction = std::copyable<M> &&(AddsTallies<M> || CountsCells<M>)&&requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;

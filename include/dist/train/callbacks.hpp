@@ -3,9 +3,14 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
+#include <dist/core/text.hpp>
+#include <dist/core/track.hpp>
 #include <dist/train/logs.hpp>
 
 namespace dist::nn {
@@ -23,14 +28,19 @@ class CurrentLogs {
  public:
   using Read = const Logs& (*)(void*);
 
-  CurrentLogs(void* source, Read read) : source_(source), read_(read) {}
+  CurrentLogs(void* source, Read read, Read read_all) : source_(source), read_(read), read_all_(read_all) {}
+  /// Logs of a single process.
+  CurrentLogs(void* source, Read read) : CurrentLogs(source, read, read) {}
 
   /// Valid until the next step.
   [[nodiscard]] const Logs& operator()() const { return read_(source_); }
+  /// The logs of the replicas of all processes, the same in each: a collective call of the processes.
+  [[nodiscard]] const Logs& of_all_processes() const { return read_all_(source_); }
 
  private:
   void* source_;
   Read read_;
+  Read read_all_;
 };
 
 /// The hooks of callbacks, under Keras' names: each is a type with the name of the member function that it calls, and a
@@ -53,7 +63,12 @@ class CurrentLogs {
 /// | `on_predict_batch_end` | `std::size_t step` | |
 /// | `on_predict_end` | `std::size_t steps` | |
 ///
-/// Each may take the model before these arguments: `void on_epoch_end(auto& model, const nn::Epoch& epoch, nn::Logs& logs)`.
+/// Each may take the model before these arguments: `void on_epoch_end(auto& model, const nn::Epoch& epoch, nn::Logs& logs)`. One
+/// that takes the model and the nn::Callbacks of the fit before them is called after the hooks of that name of all others.
+///
+/// A callback with `track(visit)`, or `track(model, visit)`, is part of what nn::callbacks::BackupAndRestore saves and restores:
+/// see Trackable. It is found by its `static constexpr std::string_view name`, if it has one, and its place among those of the
+/// same name.
 namespace hooks {
 
 // Whether a class has a member of some name, whatever it takes, shows in a class that has two of that name: naming it is
@@ -107,13 +122,52 @@ DIST_CALLBACK_HOOK(on_predict_begin);
 DIST_CALLBACK_HOOK(on_predict_batch_begin);
 DIST_CALLBACK_HOOK(on_predict_batch_end);
 DIST_CALLBACK_HOOK(on_predict_end);
+
+/// Names that other libraries have for hooks, and the hook that is meant.
+#define DIST_OTHER_HOOK(member, hook)                                                                  \
+  template <class Both>                                                                                \
+  concept names_one_##member = requires {                                                              \
+    &Both::member;                                                                                     \
+  };                                                                                                   \
+  struct member {                                                                                      \
+    struct Named {                                                                                     \
+      int member;                                                                                      \
+    };                                                                                                 \
+    template <class C>                                                                                 \
+    struct Both : C, Named {};                                                                         \
+    template <class C>                                                                                 \
+    static consteval bool refuse() {                                                                   \
+      static_assert(names_one_##member<Both<C>>,                                                       \
+                    "a callback has a member " #member ", which is never called: the hook is " #hook); \
+      return true;                                                                                     \
+    }                                                                                                  \
+  }
+DIST_OTHER_HOOK(on_batch_begin, on_train_batch_begin);
+DIST_OTHER_HOOK(on_batch_end, on_train_batch_end);
+DIST_OTHER_HOOK(on_train_epoch_begin, on_epoch_begin);
+DIST_OTHER_HOOK(on_train_epoch_end, on_epoch_end);
+DIST_OTHER_HOOK(on_epoch_start, on_epoch_begin);
+DIST_OTHER_HOOK(on_train_start, on_train_begin);
+DIST_OTHER_HOOK(on_fit_begin, on_train_begin);
+DIST_OTHER_HOOK(on_fit_end, on_train_end);
+DIST_OTHER_HOOK(on_validation_begin, on_test_begin);
+DIST_OTHER_HOOK(on_validation_end, on_test_end);
+DIST_OTHER_HOOK(on_evaluate_begin, on_test_begin);
+DIST_OTHER_HOOK(on_evaluate_end, on_test_end);
 #undef DIST_CALLBACK_HOOK
+#undef DIST_OTHER_HOOK
 
 }  // namespace hooks
 
 namespace detail {
 template <class C, class... Hooks>
 inline constexpr bool has_one_of = (Hooks::template is_in<std::remove_cvref_t<C>> || ...);
+
+/// Does not compile for a callback with a hook under the name that another library has for it.
+template <class C, class... Others>
+consteval bool refuse_other_hooks() {
+  return (Others::template refuse<C>() && ...);
+}
 }  // namespace detail
 
 /// Whatever follows training, evaluation or prediction: it has one or more of the `hooks`, and only those that it has are
@@ -125,19 +179,79 @@ concept Callback = detail::has_one_of<C, hooks::on_train_begin, hooks::on_epoch_
                                       hooks::on_test_end, hooks::on_predict_begin, hooks::on_predict_batch_begin,
                                       hooks::on_predict_batch_end, hooks::on_predict_end>;
 
+namespace detail {
+
+template <class C, class Model>
+concept TracksWithModel = requires(C& callback, Model& model, dist::detail::AnyVisitor& visit) {
+  callback.track(model, visit);
+};
+template <class C>
+concept NamedCallback = requires {
+  { C::name } -> std::convertible_to<std::string_view>;
+};
+
+/// The state that a callback keeps from one epoch to the next, as a part of a walk.
+template <class Model, class C>
+struct TrackedCallback {
+  static constexpr bool may_be_absent = true;
+
+  Model& model;
+  C& callback;
+
+  void track(auto& visit) {
+    if constexpr (TracksWithModel<C, Model>)
+      callback.track(model, visit);
+    else
+      callback.track(visit);
+  }
+};
+
+}  // namespace detail
+
 /// Calls each of several callbacks, in order. Resolved at compile time. Refers to them and to the model.
 template <class Model, Callback... C>
 class Callbacks {
+  static_assert(
+      (detail::refuse_other_hooks<C, hooks::on_batch_begin, hooks::on_batch_end, hooks::on_train_epoch_begin,
+                                  hooks::on_train_epoch_end, hooks::on_epoch_start, hooks::on_train_start,
+                                  hooks::on_fit_begin, hooks::on_fit_end, hooks::on_validation_begin,
+                                  hooks::on_validation_end, hooks::on_evaluate_begin, hooks::on_evaluate_end>() &&
+       ...));
+
  public:
   explicit Callbacks(Model& model, C&... callbacks) : model_(model), callbacks_(callbacks...) {}
 
   /// `callbacks.call<hooks::on_epoch_end>(epoch, logs)`.
   template <class Hook, class... Args>
   void call(Args&&... args) {
-    std::apply([&](auto&... callback) { (call_one<Hook>(callback, args...), ...); }, callbacks_);
+    each([&](auto& callback) { call_one<Hook>(callback, args...); });
+    each([&]<class One>(One& callback) {
+      if constexpr (Hook::template takes<One, Model, Callbacks, Args...>) Hook::call(callback, model_, *this, args...);
+    });
+  }
+
+  /// The state that callbacks keep from one epoch to the next, by their names. See Trackable.
+  void track(auto& visit) {
+    std::vector<std::string_view> names;
+    each([&]<class One>(One& callback) {
+      if constexpr (Trackable<One> || detail::TracksWithModel<One, Model>) {
+        std::string_view name = "callback";
+        if constexpr (detail::NamedCallback<One>) name = One::name;
+        std::size_t before = 0;  // of that name
+        for (const std::string_view other : names)
+          if (other == name) ++before;
+        names.push_back(name);
+        visit(before == 0 ? std::string(name) : text(name, "_", before),
+              detail::TrackedCallback<Model, One>{model_, callback});
+      }
+    });
   }
 
  private:
+  template <class Call>
+  void each(const Call& call) {
+    std::apply([&](auto&... callback) { (call(callback), ...); }, callbacks_);
+  }
   template <class Hook, class One, class... Args>
   void call_one(One& callback, Args&... args) {
     if constexpr (Hook::template takes<One, Model, Args...>)
@@ -145,7 +259,7 @@ class Callbacks {
     else if constexpr (Hook::template takes<One, Args...>)
       Hook::call(callback, args...);
     else
-      static_assert(!Hook::template is_in<One>,
+      static_assert(!Hook::template is_in<One> || Hook::template takes<One, Model, Callbacks, Args...>,
                     "a hook of a callback takes the arguments listed at nn::hooks, or the model and these: "
                     "on_epoch_end(const nn::Epoch&, nn::Logs&), or on_epoch_end(auto& model, const nn::Epoch&, "
                     "nn::Logs&)");

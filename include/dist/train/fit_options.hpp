@@ -5,10 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/console.hpp>
@@ -22,10 +26,11 @@ template <class Model>
 class Validation {
  public:
   Validation() = default;
+  /// The policy says how several processes share the dataset: `.validation = {test, dist::data::AutoShardPolicy::data}`.
   template <class Dataset>
     requires(!std::same_as<Dataset, Validation>)
-  Validation(Dataset dataset)
-      : held_(std::make_shared<Held<Dataset>>(std::move(dataset))),
+  Validation(Dataset dataset, data::AutoShardPolicy auto_shard_policy = data::AutoShardPolicy::automatic)
+      : held_(std::make_shared<Held<Dataset>>(std::move(dataset), auto_shard_policy)),
         evaluate_([](void* held, Model& model, std::optional<std::size_t> steps, TestCallback& callback) {
           return static_cast<Held<Dataset>*>(held)->evaluate(model, steps, callback);
         }) {}
@@ -39,16 +44,17 @@ class Validation {
  private:
   template <class Dataset>
   struct Held {
-    explicit Held(Dataset given) : dataset(std::move(given)) {}
+    Held(Dataset given, data::AutoShardPolicy of) : dataset(std::move(given)), policy(of) {}
 
     Logs evaluate(Model& model, std::optional<std::size_t> steps, TestCallback& callback) {
       if (!distributed)
-        distributed.emplace(
-            model.strategy().distribute_dataset(std::move(dataset), data::InputOptions{.single_pass = true}));
+        distributed.emplace(model.strategy().distribute_dataset(
+            std::move(dataset), data::InputOptions{.auto_shard_policy = policy, .single_pass = true}));
       return model.evaluate_distributed(*distributed, steps, callback);
     }
 
     Dataset dataset;
+    data::AutoShardPolicy policy;
     std::optional<decltype(std::declval<Model&>().strategy().distribute_dataset(std::declval<Dataset>()))> distributed;
   };
 
@@ -56,11 +62,31 @@ class Validation {
   Logs (*evaluate_)(void*, Model&, std::optional<std::size_t>, TestCallback&) = nullptr;
 };
 
+namespace detail {
+
+// Options under the names that other libraries have for them. They take any value, and do not compile then.
+#define DIST_OTHER_OPTION(Type, sentence)                  \
+  struct Type {                                            \
+    Type() = default;                                      \
+    template <class Given>                                 \
+    Type(const Given&) {                                   \
+      static_assert(dist::detail::never<Given>, sentence); \
+    }                                                      \
+  }
+DIST_OTHER_OPTION(EpochsInstead, "fit has no option epoch: it is FitOptions.epochs, or initial_epoch");
+DIST_OTHER_OPTION(ValidationInstead, "fit has no option validation_data: it is FitOptions.validation, a dataset");
+DIST_OTHER_OPTION(CallbacksInstead,
+                  "fit has no option callbacks: these follow the options, as in fit(data, {.epochs = 2}, callback)");
+#undef DIST_OTHER_OPTION
+
+}  // namespace detail
+
 /// `model.fit(train, {.epochs = 5, .validation = test, .verbose = 2});`
 template <class Model>
 struct FitOptions {
   /// The number of the epoch at which the fit ends: it has so many, unless it begins later than with the first.
   std::size_t epochs = 1;
+  [[no_unique_address]] detail::EpochsInstead epoch = {};
   /// The epoch with which it begins, counted from 0.
   std::size_t initial_epoch = 0;
   /// Global batches in an epoch. Left out: all of the dataset. With another number than the dataset has, epochs go on in
@@ -70,10 +96,13 @@ struct FitOptions {
   std::size_t steps_per_execution = 1;
   /// Evaluated after an epoch; its logs get the prefix "val_" (spec Q14).
   Validation<Model> validation = {};
+  [[no_unique_address]] detail::ValidationInstead validation_data = {};
   /// The number of its batches. Left out: all.
   std::optional<std::size_t> validation_steps = std::nullopt;
   /// After every so many epochs.
   std::size_t validation_freq = 1;
+  /// The policy by which several processes share the dataset that is trained on.
+  data::AutoShardPolicy auto_shard_policy = data::AutoShardPolicy::automatic;
   /// How much the examples of each class count in the loss, by their labels, which are integers. None: all count alike.
   std::vector<float> class_weight = {};
   /// 0 silent, 1 a progress bar, 2 one line per epoch (spec Q16). The chief shows it.
@@ -85,6 +114,7 @@ struct FitOptions {
   std::optional<bool> shuffle = std::nullopt;
   std::uint64_t shuffle_seed = 0;
   double validation_split = 0;
+  [[no_unique_address]] detail::CallbacksInstead callbacks = {};
 };
 
 /// `model.train_on_batch(x, y, {.class_weight = {2, 1}});`
@@ -101,9 +131,26 @@ struct EvaluateOptions {
   std::optional<std::size_t> steps = std::nullopt;
   /// Of arrays: the global batch.
   std::optional<std::size_t> batch_size = std::nullopt;
+  /// The policy by which several processes share the dataset of an evaluation. A prediction covers all of the dataset.
+  data::AutoShardPolicy auto_shard_policy = data::AutoShardPolicy::automatic;
 };
 
 /// `model.predict(images, {.verbose = 0});`
 using PredictOptions = EvaluateOptions;
+
+namespace detail {
+
+/// Throws InvalidArgument for a number of 0 that must be 1 or more.
+void require_counts(const auto& options) {
+  const auto require = [](bool holds, std::string_view name) {
+    if (!holds) throw InvalidArgument(text("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
+  };
+  require(options.steps_per_epoch != std::size_t{0}, "steps_per_epoch");
+  require(options.steps_per_execution > 0, "steps_per_execution");
+  require(options.validation_steps != std::size_t{0}, "validation_steps");
+  require(options.validation_freq > 0, "validation_freq");
+}
+
+}  // namespace detail
 
 }  // namespace dist::nn

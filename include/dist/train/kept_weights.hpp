@@ -7,15 +7,39 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
 
 namespace dist::nn::detail {
 
+/// A kept copy of a leaf of a network, as a leaf of a walk: the leaf itself while nothing is kept. Refers to both.
+template <class Leaf>
+class KeptLeaf {
+ public:
+  KeptLeaf(Leaf& leaf, std::shared_ptr<const void>& kept) : leaf_(leaf), kept_(kept) {}
+
+  [[nodiscard]] decltype(auto) shape() const { return leaf_.shape(); }
+  void require_restorable(const Shape& shape) const requires requires(Leaf& leaf) { leaf.require_restorable(shape); }
+  { leaf_.require_restorable(shape); }
+  [[nodiscard]] auto whole(const InCrossReplica auto& scope) const {
+    using Whole = decltype(leaf_.whole(scope));
+    return kept_ == nullptr ? leaf_.whole(scope) : *static_cast<const Whole*>(kept_.get());
+  }
+  template <class Values>
+  void restore(const InCrossReplica auto& scope, const Values& values) const {
+    kept_ = std::make_shared<const decltype(leaf_.whole(scope))>(values);
+  }
+
+ private:
+  Leaf& leaf_;
+  std::shared_ptr<const void>& kept_;
+};
+
 /// What a network had learnt at some time, in the host's memory.
 class KeptWeights {
  public:
-  [[nodiscard]] bool is_empty() const noexcept { return tensors_.empty(); }
+  [[nodiscard]] bool is_empty() const noexcept { return !is_kept_; }
 
   /// A collective call of the processes.
   template <Trackable Network>
@@ -25,6 +49,7 @@ class KeptWeights {
       auto whole = leaf.whole(scope);
       tensors_.push_back(std::make_shared<const decltype(whole)>(std::move(whole)));
     });
+    is_kept_ = true;
   }
   /// Gives it back to the same network. A collective call of the processes.
   template <Trackable Network>
@@ -36,8 +61,20 @@ class KeptWeights {
     });
   }
 
+  /// All of it, by the keys that the network has for its leaves. See Trackable.
+  template <Trackable Network>
+  void track(Network& network, auto& visit) {
+    visit("is_kept", is_kept_);
+    std::size_t next = 0;
+    walk(network, [&](std::string_view key, auto& leaf) {
+      if (next == tensors_.size()) tensors_.emplace_back();
+      visit(key, KeptLeaf{leaf, tensors_[next++]});
+    });
+  }
+
  private:
   std::vector<std::shared_ptr<const void>> tensors_;  // in the order of the walk
+  bool is_kept_ = false;
 };
 
 }  // namespace dist::nn::detail

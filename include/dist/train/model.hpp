@@ -87,7 +87,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
 
   /// All that outlives a run: the network, the optimizer, the metrics by their names, and how many epochs it has been
-  /// trained. See Trackable.
+  /// trained. A metric that a checkpoint has not, because the model had it later, is left as it is. See Trackable.
   void track(auto& visit) requires Trackable<Network> {
     steps_.track(visit);
     visit("epochs", epochs_trained_);
@@ -136,7 +136,8 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   /// The same on what `distribute_dataset` returned.
   template <class Distributed, Callback... Given>
   History fit_distributed(Distributed& dataset, FitOptions options, Given&... callbacks) {
-    require_counts(options);
+    detail::require_counts(options);
+    const auto turn = steps_.trained().taken_by("fit");
     const std::optional<std::size_t> known = steps_of(dataset, options.steps_per_epoch.has_value());
     const std::optional<std::size_t> wanted = options.steps_per_epoch ? options.steps_per_epoch : known;
     if (options.steps_per_execution > 1 && !wanted)
@@ -151,7 +152,8 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     Callbacks given{*this, callbacks...};
     TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
     steps_.class_weights().set(std::move(options.class_weight));
-    stops_ = stops_here_ = false;
+    stops_ = stops_after_batch_ = stops_here_ = false;
+    validates_ = static_cast<bool>(options.validation);
     begins_at_ = {options.initial_epoch, 0};
     watching.template call<hooks::on_train_begin>();
     const FitPosition begin = begins_at_;
@@ -163,7 +165,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     for (std::size_t index = begin.epoch; index < options.epochs && !stops_; ++index) {
       const std::size_t first = index == begin.epoch ? begin.step : 0;
       watching.template call<hooks::on_epoch_begin>(Epoch{index, options.epochs, steps});
-      if (first == 0) steps_.reset();
+      if (first == 0) steps_.trained().reset();
       if (!pass || !one_pass) {
         const std::size_t epochs_before = one_pass ? epochs_since(options.initial_epoch, index) : 0;
         // The order of a pass depends on its number only: that of the epoch with which it began.
@@ -172,18 +174,17 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
         if (before > 0) seek(*pass, batch, before);
       }
       const std::size_t end = train_epoch(*pass, batch, first, wanted, options.steps_per_execution, watching);
-      if (index == begin.epoch && first == 0) require_batches(end);
-      if (stops_here_) break;
-      const bool ran_dry = options.steps_per_epoch && end < *options.steps_per_epoch && !stops_;
-      if (ran_dry) {
-        warn_of_end_of_data(epochs_since(options.initial_epoch, index) * *options.steps_per_epoch + end, options);
+      if (stops_here_ || (end == 0 && stops_)) break;
+      if (index == begin.epoch) require_batches(end);
+      if (end == 0 || (options.steps_per_epoch && end < *options.steps_per_epoch && !stops_)) {
+        warn_of_end_of_data(index, end, options);
         stops_ = true;
         if (end == 0) break;  // the epoch before was the last one
       }
       steps = end;
       ++epochs_trained_;
-      logs = steps_.read_logs();
-      if (options.validation && (index + 1) % options.validation_freq == 0)
+      logs = steps_.trained().read();
+      if (validates_ && (index + 1) % options.validation_freq == 0)
         for (const Logs::Entry& entry :
              options.validation.evaluate(*this, options.validation_steps, watching_validation))
           logs.set("val_" + entry.name, entry.value);
@@ -198,10 +199,20 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
 
   /// Ends the fit, for callbacks: after the epoch that goes on where there are several processes, which all stop there,
   /// else after the batch.
-  void stop_training() noexcept { stops_ = true; }
-  /// Ends the fit after the batch, in the middle of its epoch, which has no logs then: for what all processes know. They
-  /// call it after the same batch.
-  void stop_training_here() noexcept { stops_ = stops_here_ = true; }
+  void stop_training() noexcept {
+    stops_ = true;
+    stops_after_batch_ = stops_after_batch_ || is_alone();
+  }
+  /// Ends the fit after the batch, with the logs of the part of the epoch that is done: for what all processes know. They call
+  /// it after the same batch.
+  void stop_training_after_batch() noexcept { stops_ = stops_after_batch_ = true; }
+  /// Ends the fit after the batch, without logs of its epoch, which another fit continues. All processes call it after the
+  /// same batch.
+  void stop_training_here() noexcept { stops_ = stops_after_batch_ = stops_here_ = true; }
+  /// True if the fit that runs has a validation, after this epoch or others.
+  [[nodiscard]] bool validates() const noexcept { return validates_; }
+  /// The direction in which the loss, or the metric of that name, improves; nothing for other names.
+  [[nodiscard]] std::optional<Better> better(std::string_view metric) const { return steps_.better(metric); }
   /// Makes a fit go on in epoch `epoch`, after its first `step` global batches, for callbacks that restore what was
   /// trained before: in `on_train_begin`.
   void begin_at(std::size_t epoch, std::size_t step = 0) noexcept { begins_at_ = {epoch, step}; }
@@ -255,20 +266,21 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   /// The same for what `distribute_dataset` returned, of at most `steps` batches. Prints nothing; `callbacks` are called.
   template <class Distributed, Callback... Given>
   Logs evaluate_distributed(Distributed& dataset, std::optional<std::size_t> steps, Given&... callbacks) {
+    const auto turn = steps_.tested().taken_by("evaluate");
     Callbacks watching{*this, callbacks...};
     const std::optional<std::size_t> known = steps_of(dataset, steps.has_value());
     watching.template call<hooks::on_test_begin>(steps ? steps : known);
-    steps_.reset();
+    steps_.tested().reset();
     auto pass = dataset.iterate(0);
     typename Distributed::Element batch{};
     std::size_t step = 0;
     for (; (!steps || step < *steps) && pass.next(batch); ++step) {
       watching.template call<hooks::on_test_batch_begin>(step);
       test_(batch);
-      watching.template call<hooks::on_test_batch_end>(step, steps_.current_logs());
+      watching.template call<hooks::on_test_batch_end>(step, steps_.tested().current());
     }
     require_batches(step);
-    const Logs& logs = steps_.read_logs();
+    const Logs& logs = steps_.tested().read();
     watching.template call<hooks::on_test_end>(step, logs);
     return logs;
   }
@@ -337,26 +349,22 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
                             "Batch and shuffle the dataset: dataset | dist::data::shuffle(rows, seed) | "
                             "dist::data::batch(global_batch)");
   }
-  static void require_counts(const FitOptions& options) {
-    const auto require = [](bool holds, std::string_view name) {
-      if (!holds) throw InvalidArgument(text("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
-    };
-    require(options.steps_per_epoch != std::size_t{0}, "steps_per_epoch");
-    require(options.steps_per_execution > 0, "steps_per_execution");
-    require(options.validation_steps != std::size_t{0}, "validation_steps");
-    require(options.validation_freq > 0, "validation_freq");
-  }
   static void require_batches(std::size_t steps) {
     if (steps == 0)
       throw InvalidArgument("The dataset of fit or evaluate has no batch", "it ended before the first",
                             "Give it at least one example, and batch before you repeat");
   }
-  void warn_of_end_of_data(std::size_t steps, const FitOptions& options) const {
+  void warn_of_end_of_data(std::size_t epoch, std::size_t steps, const FitOptions& options) const {
     if (!is_chief()) return;
     static constinit dist::detail::Warning data_ran_out;
-    data_ran_out.give(text("fit ran out of data after ", steps, " batches and stops: give a dataset of ",
-                           *options.steps_per_epoch * (options.epochs - options.initial_epoch),
-                           " batches (repeat), or fewer steps_per_epoch or epochs"));
+    if (options.steps_per_epoch)
+      data_ran_out.give(text(
+          "fit ran out of data after ", epochs_since(options.initial_epoch, epoch) * *options.steps_per_epoch + steps,
+          " batches and stops: give a dataset of ", *options.steps_per_epoch * (options.epochs - options.initial_epoch),
+          " batches (repeat), or fewer steps_per_epoch or epochs"));
+    else
+      data_ran_out.give(text("fit stops, as the dataset has no batch in epoch ", epoch + 1,
+                             ": give a dataset that begins anew in each pass, or fewer epochs"));
   }
 
   [[nodiscard]] bool is_alone() const { return strategy_.input_context().num_input_pipelines() == 1; }
@@ -377,7 +385,8 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   }
   template <class Dataset, class... Given>
   History fit_batches(const Dataset& dataset, FitOptions options, Given&... callbacks) {
-    auto distributed = strategy_.distribute_dataset(dataset);
+    auto distributed =
+        strategy_.distribute_dataset(dataset, data::InputOptions{.auto_shard_policy = options.auto_shard_policy});
     return fit_distributed(distributed, std::move(options), callbacks...);
   }
   template <class Arrays, class... Given>
@@ -401,7 +410,8 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   }
   template <class Dataset, class... Given>
   Logs evaluate_batches(const Dataset& dataset, EvaluateOptions options, Given&... callbacks) {
-    auto distributed = strategy_.distribute_dataset(dataset, data::InputOptions{.single_pass = true});
+    auto distributed = strategy_.distribute_dataset(
+        dataset, data::InputOptions{.auto_shard_policy = options.auto_shard_policy, .single_pass = true});
     ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
     return evaluate_distributed(distributed, options.steps, progress, callbacks...);
   }
@@ -459,28 +469,30 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   }
   template <class Arrays>
   Logs train_on(const Arrays& arrays, TrainOnBatchOptions options) {
+    const auto turn = steps_.trained().taken_by("train_on_batch");
     steps_.class_weights().set(std::move(options.class_weight));
-    return on_batch("train_on_batch", arrays, train_);
+    return on_batch("train_on_batch", arrays, train_, steps_.trained());
   }
   template <class Arrays>
   Logs test_on(const Arrays& arrays) {
-    return on_batch("test_on_batch", arrays, test_);
+    const auto turn = steps_.tested().taken_by("test_on_batch");
+    return on_batch("test_on_batch", arrays, test_, steps_.tested());
   }
   template <class Arrays, class Step>
-  Logs on_batch(std::string_view who, const Arrays& arrays, Step& step) {
+  Logs on_batch(std::string_view who, const Arrays& arrays, Step& step, auto& measures) {
     if (!is_alone())
       throw WrongStrategy(text(who, " was called in one of several processes"), strategy_.describe(),
                           "Call fit or evaluate, which divide a dataset among the processes (spec Q15)");
     const std::size_t rows = std::get<0>(arrays).rows();
     auto distributed =
         strategy_.distribute_dataset(slices_of(arrays, {0, rows}) | data::batch(std::max<std::size_t>(rows, 1)));
-    steps_.reset();
+    measures.reset();
     auto pass = distributed.iterate(0);
     typename decltype(distributed)::Element batch{};
     const bool has_batch = pass.next(batch);
     require_batches(has_batch ? 1 : 0);
     step(batch);
-    return steps_.read_logs();
+    return measures.read();
   }
 
   /// Trains on the batches of a pass until step `wanted`, or to its end, from step `first` on. Returns where it ended.
@@ -490,10 +502,10 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     std::size_t step = first;
     std::size_t told = first;  // up to here callbacks know
     const auto tell = [&] {
-      if (step > told) watching.template call<hooks::on_train_batch_end>(step - 1, steps_.current_logs());
+      if (step > told) watching.template call<hooks::on_train_batch_end>(step - 1, steps_.trained().current());
       told = step;
     };
-    for (; (!wanted || step < *wanted) && !(stops_ && (stops_here_ || is_alone())) && pass.next(batch);) {
+    for (; (!wanted || step < *wanted) && !stops_after_batch_ && pass.next(batch);) {
       if (step == told) watching.template call<hooks::on_train_batch_begin>(step);
       train_(batch);
       ++step;
@@ -544,8 +556,10 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   decltype(std::declval<Steps&>().infer_step()) infer_;
   std::vector<Shared> shared_;
   std::size_t epochs_trained_ = 0;
-  bool stops_ = false;       // training, after this epoch
-  bool stops_here_ = false;  // after this batch, in all processes
+  bool validates_ = false;
+  bool stops_ = false;              // training, after this epoch
+  bool stops_after_batch_ = false;  // after this batch, in all processes
+  bool stops_here_ = false;         // the same, without logs of the epoch
   FitPosition begins_at_;
 };
 

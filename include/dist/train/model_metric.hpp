@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -29,7 +30,15 @@ struct Weighted {
 template <class M>
 Weighted(M) -> Weighted<M>;
 
+/// The direction in which a metric improves, as its type says by `static constexpr bool more_is_better`.
+enum class Better { less, more, unsaid };
+
 namespace detail {
+
+template <class M>
+concept SaysBetter = requires {
+  { M::more_is_better } -> std::convertible_to<bool>;
+};
 
 template <class M>
 struct MeasureOf {
@@ -60,6 +69,14 @@ class ModelMetric {
   ModelMetric(S& strategy, M measure)
       : metric_(strategy, MeasureOf<M>::of(std::move(measure))), name_(metric_.name()) {}
 
+  static constexpr bool may_be_absent = true;  // in a checkpoint
+
+  [[nodiscard]] static constexpr Better better() noexcept {
+    if constexpr (SaysBetter<Measure>)
+      return Measure::more_is_better ? Better::more : Better::less;
+    else
+      return Better::unsaid;
+  }
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
   void rename(std::string name) { name_ = std::move(name); }
 
@@ -93,6 +110,33 @@ class ModelMetric {
  private:
   Metric<S, Measure> metric_;
   std::string name_;
+};
+
+/// A loss, which nn::MeanOf makes a metric.
+template <class M>
+concept IsLoss = LossFunction<M, float, float> || LossFunction<M, float, std::int32_t>;
+
+/// A type that does not measure: does not compile.
+template <class S, class M>
+  requires(!MetricFunction<typename MeasureOf<M>::Type>)
+class ModelMetric<S, M> {
+  static_assert(!IsLoss<typename MeasureOf<M>::Type>,
+                "a loss is a metric of a model inside nn::MeanOf: nn::MeanOf{nn::MeanAbsoluteError{}}");
+  static_assert(IsLoss<typename MeasureOf<M>::Type>,
+                "the metrics of a model are nn::MetricFunctions, each of which names its Tally and has a name, such as "
+                "nn::SparseCategoricalAccuracy{}");
+
+ public:
+  static constexpr bool is_weighted = false;
+  ModelMetric(S&, M) {}
+  [[nodiscard]] static constexpr Better better() noexcept { return Better::unsaid; }
+  [[nodiscard]] static std::string_view name() noexcept { return {}; }
+  void rename(const std::string&) {}
+  void update(const auto&...) {}
+  [[nodiscard]] double result(const auto&) const { return 0; }
+  [[nodiscard]] double result_here(const auto&) const { return 0; }
+  void track(auto&) {}
+  void reset(const auto&) {}
 };
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -45,6 +46,117 @@ concept AppliesWhenReady = requires {
 
 namespace detail {
 
+/// The loss and the metrics of a Model, which add up what replicas measure.
+template <class S, class... Ms>
+class Measures {
+ public:
+  /// Throws InvalidArgument for two metrics of one name.
+  Measures(S& strategy, Ms... metrics)
+      : strategy_(strategy),
+        loss_(strategy, MeanValue{.name = "loss"}),
+        metrics_(ModelMetric<S, Ms>{strategy, std::move(metrics)}...) {
+    logs_.set(loss_.name(), 0);
+    each_metric([&](auto& metric) {
+      if (!metric.is_weighted) require_new_name(metric.name());
+    });
+    each_metric([&](auto& metric) {
+      if (!metric.is_weighted) return;
+      if (logs_.find(metric.name()) != nullptr) metric.rename(text("weighted_", metric.name()));
+      require_new_name(metric.name());
+    });
+  }
+
+  [[nodiscard]] Metric<S, MeanValue>& loss() noexcept { return loss_; }
+
+  /// Updates the weighted metrics, or the other ones.
+  template <bool weighted, class Weights = Unweighted>
+  void measure(const auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
+    each_metric([&]<class M>(M& metric) {
+      if constexpr (M::is_weighted == weighted) metric.update(replica, outputs, targets, weights);
+    });
+  }
+
+  /// The direction in which the metric of that name improves; nothing for other names.
+  [[nodiscard]] std::optional<Better> better(std::string_view name) const {
+    if (name == loss_.name()) return Better::less;
+    std::optional<Better> better;
+    std::apply([&](const auto&... metric) { ((name == metric.name() ? better = metric.better() : better), ...); },
+               metrics_);
+    return better;
+  }
+
+  /// A fit or an evaluation that measures, until it is destroyed.
+  class Turn {
+   public:
+    explicit Turn(bool& is_taken) : is_taken_(is_taken) { is_taken_ = true; }
+    ~Turn() { is_taken_ = false; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    bool& is_taken_;
+  };
+  /// Throws InvalidArgument where another one measures, whose callback makes the call.
+  [[nodiscard]] Turn taken_by(std::string_view who) {
+    if (is_taken_)
+      throw InvalidArgument(text(who, " was called in a callback of a fit or an evaluation of the same model"),
+                            "the metrics would count the examples of both",
+                            "Call it afterwards. A callback of a fit may call evaluate and predict");
+    return Turn{is_taken_};
+  }
+
+  /// Discards all measurements.
+  void reset() {
+    const auto scope = strategy_.scope();
+    loss_.reset(scope);
+    each_metric([&](auto& metric) { metric.reset(scope); });
+  }
+  /// The logs of all processes: a collective call of them.
+  const Logs& read() {
+    return read([scope = strategy_.scope()](auto& metric) { return metric.result(scope); });
+  }
+  /// The logs of the measurements until now, which are computed when a callback reads them.
+  [[nodiscard]] CurrentLogs current() {
+    return {this,
+            [](void* measures) -> const Logs& {
+              auto& mine = *static_cast<Measures*>(measures);
+              return mine.read([scope = mine.strategy_.scope()](auto& metric) { return metric.result_here(scope); });
+            },
+            [](void* measures) -> const Logs& { return static_cast<Measures*>(measures)->read(); }};
+  }
+
+  /// See Trackable.
+  void track(auto& visit) {
+    visit(loss_.name(), loss_);
+    each_metric([&](auto& metric) { visit(metric.name(), metric); });
+  }
+
+ private:
+  void require_new_name(std::string_view name) {
+    const std::size_t names = logs_.size();
+    logs_.set(name, 0);
+    if (logs_.size() == names)
+      throw InvalidArgument(text("Two metrics of a model are named '", name, "'"),
+                            "the logs would have one value for both",
+                            "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
+  }
+  const Logs& read(const auto& result_of) {
+    logs_.set(loss_.name(), result_of(loss_));
+    each_metric([&](auto& metric) { logs_.set(metric.name(), result_of(metric)); });
+    return logs_;
+  }
+  template <class Call>
+  void each_metric(Call call) {
+    std::apply([&](auto&... metric) { (call(metric), ...); }, metrics_);
+  }
+
+  S& strategy_;
+  Metric<S, MeanValue> loss_;
+  std::tuple<ModelMetric<S, Ms>...> metrics_;
+  Logs logs_;
+  bool is_taken_ = false;
+};
+
 /// What a replica does with its part of a batch, in training, in a test and in a prediction, and what is measured of it:
 /// all of a Model but its loops. Refers to the strategy and the network.
 template <class S, class Network, class O, class L, class... Ms>
@@ -57,34 +169,24 @@ class ModelSteps {
         network_(network),
         loss_function_(std::move(loss)),
         optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
-        loss_(strategy, MeanValue{.name = "loss"}),
-        metrics_(ModelMetric<S, Ms>{strategy, std::move(metrics)}...),
-        class_weights_(strategy.num_local_replicas()) {
-    logs_.set(loss_.name(), 0);
-    each_metric([&](auto& metric) {
-      if (!metric.is_weighted) require_new_name(metric.name());
-    });
-    each_metric([&](auto& metric) {
-      if (!metric.is_weighted) return;
-      if (logs_.find(metric.name()) != nullptr) metric.rename(text("weighted_", metric.name()));
-      require_new_name(metric.name());
-    });
-  }
+        trained_(strategy, metrics...),
+        tested_(strategy, std::move(metrics)...),
+        class_weights_(strategy.num_local_replicas()) {}
 
   [[nodiscard]] Network& network() const noexcept { return network_; }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
   [[nodiscard]] ClassWeights& class_weights() noexcept { return class_weights_; }
 
+  /// The measurements of training, and of tests, which a callback may start during a training.
+  [[nodiscard]] Measures<S, Ms...>& trained() noexcept { return trained_; }
+  [[nodiscard]] Measures<S, Ms...>& tested() noexcept { return tested_; }
+
+  [[nodiscard]] std::optional<Better> better(std::string_view name) const { return trained_.better(name); }
+
   void track(auto& visit) {
     visit("network", network_);
     visit("optimizer", optimizer_);
-    track_metrics(visit);
-  }
-  /// The loss and the metrics alone.
-  void track_metrics(auto& visit) {
-    const auto metric = [&](auto& one) { visit(text("metrics/", one.name()), one); };
-    metric(loss_);
-    each_metric(metric);
+    visit("metrics", trained_);
   }
 
   /// One update of the network with the rows of this replica; in a step that is compiled, in the program.
@@ -98,23 +200,23 @@ class ModelSteps {
         if constexpr (FitLoss::is_regularized)
           add_regularization_gradients(replica, network_, loss_function_.regularizer);
         optimizer_.apply_gradients(replica);
-        report_loss(replica, loss, penalty);
-        measure<true>(replica, outputs, targets, weights);
+        report_loss(trained_, replica, loss, penalty);
+        trained_.template measure<true>(replica, outputs, targets, weights);
       };
       if constexpr (InTrace<decltype(replica)>)
         class_weights_.weigh(replica, outputs, targets, learn, sample_weight...);
       else
         class_weights_.weigh(replica.local_index(), targets, learn, sample_weight...);
-      measure<false>(replica, outputs, targets);
+      trained_.template measure<false>(replica, outputs, targets);
     });
   }
   /// Measures the network in inference.
   void test(const auto& replica, const auto& batch) {
     on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
       const auto outputs = infer(replica, x);
-      report_loss(replica, test_loss(replica, outputs, targets, sample_weight...), start_penalty(replica));
-      measure<true>(replica, outputs, targets, sample_weight...);
-      measure<false>(replica, outputs, targets);
+      report_loss(tested_, replica, test_loss(replica, outputs, targets, sample_weight...), start_penalty(replica));
+      tested_.template measure<true>(replica, outputs, targets, sample_weight...);
+      tested_.template measure<false>(replica, outputs, targets);
     });
   }
   /// A network of the user's own that computes the same in both modes need not take one.
@@ -141,38 +243,11 @@ class ModelSteps {
     });
   }
 
-  /// Nothing was measured so far.
-  void reset() {
-    const auto scope = strategy_.scope();
-    loss_.reset(scope);
-    each_metric([&](auto& metric) { metric.reset(scope); });
-  }
-  /// What was measured in all processes: a collective call of them.
-  const Logs& read_logs() {
-    return read([scope = strategy_.scope()](auto& metric) { return metric.result(scope); });
-  }
-  /// What was measured in this one, when somebody looks.
-  [[nodiscard]] CurrentLogs current_logs() {
-    return {this, [](void* steps) -> const Logs& {
-              auto& mine = *static_cast<ModelSteps*>(steps);
-              return mine.read([scope = mine.strategy_.scope()](auto& metric) { return metric.result_here(scope); });
-            }};
-  }
-
  private:
   /// The network's variables say whether they are of this strategy (spec Q02).
   static S& of_strategy(S& strategy, Network& network) {
     static_cast<void>(network.parameters().component(strategy.scope(), 0));
     return strategy;
-  }
-
-  void require_new_name(std::string_view name) {
-    const std::size_t names = logs_.size();
-    logs_.set(name, 0);
-    if (logs_.size() == names)
-      throw InvalidArgument(text("Two metrics of a model are named '", name, "'"),
-                            "the logs would have one value for both",
-                            "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
   }
 
   /// Calls `use(features, targets)`, or `use(features, targets, sample weights)`, of a batch that has both.
@@ -187,8 +262,8 @@ class ModelSteps {
     return static_cast<std::size_t>(replica.all_reduce(sum, std::uint64_t{mine}));
   }
 
-  /// The loss of a batch in training, from which gradients follow, and in a test. Summed over the replicas, a mean is that
-  /// of all rows of the step, however they are divided.
+  /// The loss of a batch in training, from which gradients follow, and in a test. The sum over the replicas
+  /// is the mean over all rows of the step, however they are divided.
   auto fit_loss(const InReplica auto& replica, const auto& outputs, const auto& targets, const auto& weights) {
     const std::size_t divisor = FitLoss::is_sum ? 1 : rows_of_step(replica, values_of(outputs).rows());
     return divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
@@ -231,51 +306,32 @@ class ModelSteps {
       return 0.0;
   }
 
-  /// The loss that the logs show is a mean over replicas and batches, each of which weighs as much as its rows: of the
+  /// The loss that the logs show is a mean over replicas and batches, weighted by their rows: of the
   /// mean loss, or of the sum over all rows of the step (spec P06). The penalty of a regulariser counts whole.
-  void report_loss(const InReplica auto& replica, const auto& loss, const auto& penalty) {
+  void report_loss(Measures<S, Ms...>& measures, const InReplica auto& replica, const auto& loss, const auto& penalty) {
     const auto weight = static_cast<double>(loss.examples());
     const double sum_factor = FitLoss::is_sum ? static_cast<double>(rows_of_step(replica, loss.examples())) : 1;
     const auto tally = [=](double total, double added) {
       return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
     };
     if constexpr (Work<std::remove_cvref_t<decltype(loss)>>)
-      loss_.add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
-                                         return tally(computed.first.total(), computed.second.value());
-                                       }});
+      measures.loss().add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
+                                                   return tally(computed.first.total(), computed.second.value());
+                                                 }});
     else
-      loss_.add(replica, tally(loss.total(), penalty.value()));
+      measures.loss().add(replica, tally(loss.total(), penalty.value()));
   }
 
-  void report_loss(const InTrace auto& replica, const auto& loss, const auto& penalty) {
-    loss_.update(replica, loss.shown(replica) + penalty, loss.rows);
-  }
-
-  /// Updates the metrics that are weighted, or those that are not.
-  template <bool weighted, class Weights = Unweighted>
-  void measure(const auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
-    each_metric([&]<class M>(M& metric) {
-      if constexpr (M::is_weighted == weighted) metric.update(replica, outputs, targets, weights);
-    });
-  }
-
-  const Logs& read(const auto& result_of) {
-    logs_.set(loss_.name(), result_of(loss_));
-    each_metric([&](auto& metric) { logs_.set(metric.name(), result_of(metric)); });
-    return logs_;
-  }
-  template <class Call>
-  void each_metric(Call call) {
-    std::apply([&](auto&... metric) { (call(metric), ...); }, metrics_);
+  void report_loss(Measures<S, Ms...>& measures, const InTrace auto& replica, const auto& loss, const auto& penalty) {
+    measures.loss().update(replica, loss.shown(replica) + penalty, loss.rows);
   }
 
   S& strategy_;
   Network& network_;
   L loss_function_;
   Optimizer<S, Network, O> optimizer_;
-  Metric<S, MeanValue> loss_;
-  std::tuple<ModelMetric<S, Ms>...> metrics_;
-  Logs logs_;
+  Measures<S, Ms...> trained_;
+  Measures<S, Ms...> tested_;
   ClassWeights class_weights_;
 };
 

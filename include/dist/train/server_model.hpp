@@ -135,11 +135,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   void track(auto& visit) {
     visit("network", network_);
     visit("optimizer", optimizer_);
-    std::size_t first = 0;
-    detail::for_each_sum(logs_, [&](std::string_view key, auto& leaf) {
-      visit(key, VariablePart{sums_, first, leaf.shape()});
-      first += leaf.shape().elements();
-    });
+    visit("metrics", ServerMeasures{*this});
     visit("epochs", epochs_trained_);
   }
 
@@ -167,6 +163,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
     Callbacks given{*this, callbacks...};
     TestCallback watching_validation{given};
     stops_ = false;
+    validates_ = static_cast<bool>(options.validation);
     begins_at_ = options.initial_epoch;
 
     ClusterCoordinator coordinator{strategy_, options.coordinator};
@@ -186,7 +183,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
       coordinator.join();
       ++epochs_trained_;
       logs = read_logs();
-      if (options.validation && (index + 1) % options.validation_freq == 0) {
+      if (validates_ && (index + 1) % options.validation_freq == 0) {
         replica_.pull(strategy_.scope());
         for (const Logs::Entry& entry :
              options.validation.evaluate(evaluated_, options.validation_steps, watching_validation))
@@ -202,6 +199,9 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   /// Ends the fit after the epoch that goes on, for callbacks.
   void stop_training() noexcept { stops_ = true; }
   void stop_training_here() noexcept { stops_ = true; }
+  /// See Model.
+  [[nodiscard]] bool validates() const noexcept { return validates_; }
+  [[nodiscard]] std::optional<Better> better(std::string_view metric) const { return evaluated_.better(metric); }
   /// Makes a fit go on in epoch `epoch`, for callbacks that restore what was trained before: in `on_train_begin`. Epochs are not
   /// begun in the middle.
   void begin_at(std::size_t epoch, std::size_t = 0) noexcept { begins_at_ = epoch; }
@@ -239,18 +239,25 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   }
 
  private:
+  /// The measurements of the workers, under the names that a Model has for its own.
+  struct ServerMeasures {
+    static constexpr bool may_be_absent = true;
+    Model& model;
+    void track(auto& visit) {
+      std::size_t first = 0;
+      detail::for_each_sum(model.logs_, [&](std::string_view key, auto& leaf) {
+        visit(key, VariablePart{model.sums_, first, leaf.shape()});
+        first += leaf.shape().elements();
+      });
+    }
+  };
+
   static void require_options(const FitOptions& options) {
     if (!options.steps_per_epoch)
       throw InvalidArgument("fit under a ParameterServer was not told how many steps an epoch has",
                             "workers make their datasets themselves, and nobody knows how many batches these have",
                             "Give FitOptions.steps_per_epoch, the number of batches of all workers together");
-    const auto require = [](bool holds, std::string_view name) {
-      if (!holds) throw InvalidArgument(text("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
-    };
-    require(*options.steps_per_epoch > 0, "steps_per_epoch");
-    require(options.steps_per_execution > 0, "steps_per_execution");
-    require(options.validation_steps != std::size_t{0}, "validation_steps");
-    require(options.validation_freq > 0, "validation_freq");
+    detail::require_counts(options);
     if (options.verbose == 1)
       throw InvalidArgument("fit under a ParameterServer shows no progress bar",
                             "verbose is 1, and the steps of workers are not seen one by one",
@@ -261,7 +268,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   [[nodiscard]] Logs read_logs() {
     const Tensor<double> sums = sums_.read(strategy_.scope());
     detail::set_sums(logs_, replica_.strategy().scope(), sums.elements());
-    return logs_.read_logs();
+    return logs_.trained().read();
   }
 
   ParameterServer<Via>& strategy_;
@@ -274,6 +281,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   Steps logs_;
   ServerVariable<double, Via> sums_;
   std::size_t epochs_trained_ = 0;
+  bool validates_ = false;
   bool stops_ = false;
   std::size_t begins_at_ = 0;
 };

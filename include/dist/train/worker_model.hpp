@@ -26,16 +26,10 @@
 
 namespace dist::nn::detail {
 
-template <class Steps>
-struct MetricsOf {
-  Steps& steps;
-  void track(auto& visit) { steps.track_metrics(visit); }
-};
-
 /// Calls `use(key, leaf)` for each variable in which the loss and the metrics of ModelSteps add up, in the order of the walk.
 template <class Steps, class Use>
 void for_each_sum(Steps& steps, const Use& use) {
-  walk(MetricsOf<Steps>{steps}, [&](std::string_view key, auto& leaf) { use(key, leaf); });
+  walk(steps.trained(), [&](std::string_view key, auto& leaf) { use(key, leaf); });
 }
 /// What the loss and the metrics have added up, one behind another.
 template <class Steps>
@@ -87,7 +81,7 @@ class WorkerModel {
   /// without a batch, and what the step throws.
   template <ServerContext<Via> Context, class Dataset>
   void train(const Context& context, PerWorkerIterator<Dataset>& data) {
-    steps_.reset();
+    steps_.trained().reset();
     network_.run(
         context, [&] { return next_batch(data); },
         [&](auto& replica, const auto& batch) {

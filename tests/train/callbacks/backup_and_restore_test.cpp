@@ -3,11 +3,16 @@
 #include <signal.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include <doctest/doctest.h>
+#include <dist/nn/metrics/mean_of.hpp>
+#include <dist/train/callbacks/csv_logger.hpp>
+#include <dist/train/callbacks/early_stopping.hpp>
+#include <dist/train/callbacks/reduce_lr_on_plateau.hpp>
 #include <support/saved.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
@@ -71,7 +76,7 @@ TEST_CASE("a fit that was interrupted goes on from its backup, with the bits of 
         const nn::History history = again.model.fit(small::examples(), {.epochs = 4, .verbose = 0},
                                                     BackupAndRestore{folder.path(), {.save_freq = save_freq}}, began);
         // Without save_freq the epoch is done again; with it, the batches behind the last backup.
-        const std::size_t done = 4 * epoch + step + 1;
+        const std::size_t done = 4 * epoch + step;  // a backup follows the hooks of all other callbacks
         const std::size_t kept = save_freq ? done / *save_freq * *save_freq : 4 * epoch;
         const std::size_t first = save_freq && kept > 0 ? (kept - 1) / 4 : kept / 4;
         CHECK(began.epoch == first);
@@ -82,6 +87,94 @@ TEST_CASE("a fit that was interrupted goes on from its backup, with the bits of 
         }
         CHECK(!dist::latest_checkpoint(folder.path()));  // it came to its end
       }
+}
+
+namespace {
+
+/// A value of the logs that stops to get better, from the epoch alone.
+struct Script {
+  void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) const {
+    constexpr double values[] = {5, 4, 4.5, 4.6, 4.7, 4.8, 4.9, 5};
+    logs.set("val_loss", values[epoch.index]);
+  }
+};
+struct Counts {
+  std::uint64_t batches = 0;
+  void on_train_batch_end(std::size_t, nn::CurrentLogs) { ++batches; }
+  void track(auto& visit) { visit("batches", batches); }
+};
+
+}  // namespace
+
+TEST_CASE("the state of all callbacks goes on with the fit, wherever the backup is in their list") {
+  using nn::callbacks::EarlyStopping;
+  using nn::callbacks::ReduceLROnPlateau;
+  struct Ended {
+    support::Saved model;
+    std::size_t best_epoch;
+    std::uint64_t batches;
+    std::string log;
+  };
+  const auto fit = [](const support::TemporaryFolder& folder, bool is_first, std::size_t interrupted_in,
+                      std::uint64_t seed) {
+    small::Model trained{seed};
+    Script script;
+    Interrupts interrupts{interrupted_in, 1};
+    EarlyStopping stopping{{.patience = 5, .restore_best_weights = true}};
+    EarlyStopping other{{.patience = 6}};
+    ReduceLROnPlateau reduce{{.factor = 0.5, .patience = 2}};
+    nn::callbacks::CSVLogger log{folder.path("log.csv")};
+    Counts counts;
+    BackupAndRestore backup{folder.path("backup")};
+    const auto run = [&](auto&... callbacks) {
+      trained.model.fit(small::examples(), {.epochs = 8, .verbose = 0}, callbacks...);
+    };
+    if (is_first)
+      run(backup, script, interrupts, stopping, other, reduce, log, counts);
+    else
+      run(script, interrupts, stopping, other, reduce, log, counts, backup);
+    return Ended{support::Saved{trained.strategy, trained.model}, stopping.best_epoch(), counts.batches,
+                 folder.read("log.csv")};
+  };
+  const support::TemporaryFolder whole;
+  const Ended expected = fit(whole, false, 99, 1);
+  CHECK(expected.best_epoch == 1);
+  CHECK(expected.batches == 4 * 7);  // stopped after epoch 6
+  for (const bool is_first : {true, false})
+    for (const std::size_t interrupted_in : {2U, 4U, 6U}) {
+      CAPTURE(is_first);
+      CAPTURE(interrupted_in);
+      const support::TemporaryFolder folder;
+      CHECK_THROWS_AS(fit(folder, is_first, interrupted_in, 1), std::runtime_error);
+      const Ended again = fit(folder, is_first, 99, 7);
+      CHECK(again.model == expected.model);
+      CHECK(again.best_epoch == expected.best_epoch);
+      CHECK(again.batches == expected.batches);
+      CHECK(again.log == expected.log);
+    }
+}
+
+TEST_CASE("a fit that was interrupted goes on with one callback and one metric more") {
+  const support::TemporaryFolder folder;
+  {
+    small::Model interrupted;
+    CHECK_THROWS_AS(interrupted.model.fit(small::examples(), {.epochs = 3, .verbose = 0},
+                                          BackupAndRestore{folder.path()}, Interrupts{1, 1}),
+                    std::runtime_error);
+  }
+  small::Strategy strategy{2};
+  nn::Network<small::Net> net{strategy, 7};
+  nn::Model more{strategy,
+                 net,
+                 nn::Adam{.learning_rate = 0.01F},
+                 nn::SparseCategoricalCrossentropy{},
+                 nn::SparseCategoricalAccuracy{},
+                 nn::MeanOf<nn::SparseCategoricalCrossentropy>{.name = "mean"}};
+  const nn::History history =
+      more.fit(small::examples(), {.epochs = 3, .verbose = 0}, nn::callbacks::EarlyStopping{{.monitor = "loss"}},
+               BackupAndRestore{folder.path()});
+  CHECK(history.epochs().front() == 1);
+  CHECK(history["mean"].back() == doctest::Approx(history["loss"].back()).epsilon(1e-6));
 }
 
 TEST_CASE("backups may stay, and one folder is for one fit") {

@@ -47,6 +47,35 @@ TEST_CASE("a line for each epoch, by the alphabet, under a header") {
   CHECK(folder.read("log.csv") == "epoch\taccuracy\tloss\tval_loss\n0\t0.1\t4.25\t1e-10\n");
 }
 
+TEST_CASE("columns that come later are added to the lines before") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.path("log.csv");
+  struct Grows {
+    void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) {
+      nn::Logs simple;
+      simple.set("loss", static_cast<double>(epoch.index));
+      if (epoch.index == 1) simple.set("extra", 0.5);
+      logs = simple;
+    }
+  };
+  small::Model trained;
+  trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, Grows{}, CSVLogger{path});
+  CHECK(folder.read("log.csv") == "epoch,extra,loss\n0,NA,0\n1,0.5,1\n2,NA,2\n");
+  // Another fit with other columns adds to the same file.
+  Script script;
+  trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, script, CSVLogger{path, {.append = true}});
+  CHECK(folder.read("log.csv") ==
+        "epoch,accuracy,extra,loss,val_loss\n0,NA,NA,0,NA\n1,NA,0.5,1,NA\n2,NA,NA,2,NA\n0,0.1,NA,0.25,1e-10\n");
+  // The columns of a validation are there before the first one.
+  trained.model.fit(small::examples(),
+                    {.epochs = 1, .validation = small::examples(), .validation_freq = 2, .verbose = 0},
+                    CSVLogger{path});
+  CHECK(folder.read("log.csv").starts_with("epoch,accuracy,loss,val_accuracy,val_loss\n0,"));
+  CHECK_THROWS_AS(
+      trained.model.fit(small::examples(), {.verbose = 0}, CSVLogger{path, {.separator = ';', .append = true}}),
+      dist::FileError);
+}
+
 TEST_CASE("a file that cannot be written is named") {
   small::Model trained;
   CHECK_THROWS_WITH_AS(trained.model.fit(small::examples(), {.verbose = 0}, CSVLogger{"/nowhere/log.csv"}),

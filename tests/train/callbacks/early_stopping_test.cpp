@@ -4,6 +4,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <dist/nn/metrics/sparse_top_k_categorical_accuracy.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
 #include <support/saved.hpp>
 
 #include "small_model.hpp"
@@ -18,6 +21,13 @@ namespace {
 struct Script {
   std::vector<double> values;
   void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) { logs.set("val_loss", values[epoch.index]); }
+};
+
+struct StopsIn {
+  std::size_t epoch;
+  void on_epoch_end(auto& model, const nn::Epoch& ended, const nn::Logs&) const {
+    if (ended.index == epoch) model.stop_training();
+  }
 };
 
 /// How many epochs a fit has.
@@ -60,4 +70,41 @@ TEST_CASE("the network gets the weights of its best epoch, and the next fit begi
   CHECK(support::Saved{trained.strategy, trained.net} == support::Saved{reference.strategy, reference.net});
   CHECK(epochs_of({9, 8, 7}, stopping) == 3);
   CHECK(!stopping.stopped_epoch());
+}
+
+TEST_CASE("the network has the weights of its best epoch however the fit ends, and not their average") {
+  small::Model reference;
+  reference.model.fit(small::examples(), {.epochs = 2, .verbose = 0});
+  const support::Saved best{reference.strategy, reference.net};
+  const EarlyStoppingOptions options{.patience = 9, .restore_best_weights = true};
+  {
+    small::Model trained;  // until the epochs run out
+    trained.model.fit(small::examples(), {.epochs = 4, .verbose = 0}, Script{{5, 4, 6, 7}}, EarlyStopping{options});
+    CHECK(support::Saved{trained.strategy, trained.net} == best);
+  }
+  {
+    small::Model trained;  // until another callback ends it
+    trained.model.fit(small::examples(), {.epochs = 4, .verbose = 0}, Script{{5, 4, 6, 7}}, StopsIn{2},
+                      EarlyStopping{options});
+    CHECK(support::Saved{trained.strategy, trained.net} == best);
+  }
+  small::Strategy strategy{2};
+  nn::Network<small::Net> net{strategy, 1};
+  nn::Model averaging{strategy, net, nn::With{nn::Adam{.learning_rate = 0.01F}, nn::AverageWeights{.momentum = 0.5F}},
+                      nn::SparseCategoricalCrossentropy{}};
+  averaging.fit(small::examples(), {.epochs = 4, .verbose = 0}, Script{{5, 4, 6, 7}}, EarlyStopping{options});
+  CHECK(support::Saved{strategy, net} == best);
+}
+
+TEST_CASE("more of a metric that says so is better, whatever its name") {
+  small::Strategy strategy{2};
+  nn::Network<small::Net> net{strategy, 1};
+  nn::Model model{strategy, net, nn::SGD{.learning_rate = 0}, nn::SparseCategoricalCrossentropy{},
+                  nn::SparseTopKCategoricalAccuracy{.name = "hits"}};
+  struct Rises {
+    void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) { logs.set("hits", static_cast<double>(epoch.index)); }
+  };
+  EarlyStopping stopping{{.monitor = "hits", .patience = 2}};
+  CHECK(model.fit(small::examples(), {.epochs = 5, .verbose = 0}, Rises{}, stopping).epochs().size() == 5);
+  CHECK(stopping.best_epoch() == 4);
 }

@@ -91,6 +91,22 @@ TEST_CASE("what it cannot do is said") {
                   dist::FileError);
 }
 
+TEST_CASE("a value of a validation does not decide which batches are saved") {
+  CHECK(
+      support::what_throws<dist::InvalidArgument>([] {
+        ModelCheckpoint{"x", {.save_best_only = true, .save_freq = 2}};
+      }) ==
+      "ModelCheckpoint monitors 'val_loss' and saves after batches (save_freq is given, and a validation comes after "
+      "an "
+      "epoch, so that no batch would have the value). Leave out ModelCheckpointOptions.save_freq, or monitor 'loss'.");
+  const support::TemporaryFolder folder;
+  small::Model trained;
+  trained.model.fit(
+      small::examples(), {.verbose = 0},
+      ModelCheckpoint{folder.path("at_{batch}"), {.monitor = "loss", .save_best_only = true, .save_freq = 4}});
+  CHECK(exists(folder.path("at_4")));
+}
+
 TEST_CASE("a folder is for one model at a time, in one program or two, whose callbacks may share it") {
   const support::TemporaryFolder folder;
   small::Model trained;

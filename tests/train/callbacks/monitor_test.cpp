@@ -1,42 +1,79 @@
 #include <dist/train/callbacks/monitor.hpp>
 
-#include <doctest/doctest.h>
+#include <optional>
+#include <string_view>
 
+#include <doctest/doctest.h>
+#include <support/what_throws.hpp>
+
+using dist::nn::Better;
 using dist::nn::Logs;
 using dist::nn::callbacks::Mode;
 using dist::nn::callbacks::Monitor;
 
-TEST_CASE("less is better, but for accuracies and what is said to be a maximum") {
-  for (const char* name : {"val_loss", "loss", "mean_squared_error"}) {
-    Monitor monitor{name, Mode::automatic, 0, "Test"};
+namespace {
+
+/// A model with metrics of each kind.
+struct Model {
+  bool has_validation = false;
+  [[nodiscard]] static std::optional<Better> better(std::string_view metric) {
+    if (metric == "loss") return Better::less;
+    if (metric == "recall") return Better::more;
+    if (metric == "my_accuracy") return Better::unsaid;
+    return std::nullopt;
+  }
+  [[nodiscard]] bool validates() const { return has_validation; }
+  [[nodiscard]] static bool is_chief() { return true; }
+};
+
+Monitor begun(const char* name, Mode mode, double min_delta = 0) {
+  Monitor monitor{name, mode, min_delta, "Test"};
+  monitor.begin(Model{});
+  return monitor;
+}
+
+}  // namespace
+
+TEST_CASE("the metric's type says which direction is better, and the mode overrides it") {
+  for (const char* name : {"val_loss", "loss", "accuracy_of_a_callback"}) {
+    Monitor monitor = begun(name, Mode::automatic);
     CHECK((monitor.improve(3) && monitor.improve(2) && !monitor.improve(2) && !monitor.improve(5)));
     CHECK(monitor.best() == 2);
   }
-  for (const char* name : {"val_accuracy", "acc", "auc", "fmeasure_1"}) {
-    Monitor monitor{name, Mode::automatic, 0, "Test"};
+  for (const char* name : {"val_recall", "recall"}) {
+    Monitor monitor = begun(name, Mode::automatic);
     CHECK((monitor.improve(0.1) && monitor.improve(0.2) && !monitor.improve(0.2)));
   }
-  Monitor most{"loss", Mode::max, 0, "Test"};
+  Monitor most = begun("loss", Mode::max);
   CHECK((most.improve(1) && most.improve(2)));
-  Monitor least{"accuracy", Mode::min, 0, "Test"};
+  Monitor least = begun("recall", Mode::min);
   CHECK((least.improve(1) && !least.improve(2)));
-  least.forget();
+  least.begin(Model{});
   CHECK(least.improve(7));
 }
 
+TEST_CASE("a metric whose type does not say which direction is better needs a mode") {
+  CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_my_accuracy", Mode::automatic); }) ==
+        "Test cannot tell whether more or less of 'val_my_accuracy' is better (the type of that metric does not say "
+        "it). Set "
+        "the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static constexpr bool more_is_better.");
+  CHECK(begun("val_my_accuracy", Mode::max).improve(1));
+}
+
 TEST_CASE("a change of at most the smallest one is none") {
-  Monitor monitor{"loss", Mode::automatic, -0.5, "Test"};  // Keras' sign does not matter
+  Monitor monitor = begun("loss", Mode::automatic, -0.5);  // Keras' sign does not matter
   CHECK(monitor.improve(3));
   CHECK_FALSE(monitor.improve(2.5));
   CHECK(monitor.improve(2.25));
 }
 
-TEST_CASE("what the logs have not is not found") {
-  Monitor monitor{"val_loss", Mode::automatic, 0, "Test"};
+TEST_CASE("a value that the logs do not have is not found") {
+  Monitor monitor = begun("val_loss", Mode::automatic);
   Logs logs;
   logs.set("loss", 1);
-  CHECK(monitor.find(logs) == nullptr);
+  CHECK(monitor.find(Model{}, logs) == nullptr);
+  CHECK(monitor.find(Model{true}, logs) == nullptr);
   logs.set("val_loss", 2);
-  REQUIRE(monitor.find(logs) != nullptr);
-  CHECK(*monitor.find(logs) == 2);
+  REQUIRE(monitor.find(Model{}, logs) != nullptr);
+  CHECK(*monitor.find(Model{}, logs) == 2);
 }

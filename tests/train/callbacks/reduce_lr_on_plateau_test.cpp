@@ -4,6 +4,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/schedules/exponential_decay.hpp>
 
 #include "small_model.hpp"
 
@@ -38,6 +41,16 @@ TEST_CASE("the rate falls after so many epochs without a better value (Keras' ru
   // Epochs that cool down do not count.
   CHECK(rates({5, 5, 5, 5, 5, 5}, {.factor = 0.5, .patience = 1, .cooldown = 2}) == V{1, 1, 0.5, 0.5, 0.25, 0.25});
   CHECK(rates({5, 5, 5, 5}, {.factor = 0.25, .patience = 1, .min_lr = 0.5}) == V{1, 1, 0.5, 0.5});
+}
+
+TEST_CASE("an optimizer with a schedule is refused before training") {
+  small::Strategy strategy{2};
+  nn::Network<small::Net> net{strategy, 1};
+  nn::Model model{strategy, net, nn::With{nn::SGD{}, nn::ExponentialDecay{0.1F, 10, 0.5F}},
+                  nn::SparseCategoricalCrossentropy{}};
+  CHECK_THROWS_AS(model.fit(small::examples(), {.verbose = 0}, ReduceLROnPlateau{{.monitor = "loss"}}),
+                  dist::InvalidArgument);
+  CHECK(model.optimizer().iterations(strategy.scope()) == 0);
 }
 
 TEST_CASE("a factor that does not reduce is refused") {

@@ -20,6 +20,8 @@ namespace dist::nn {
 /// Keras' thresholds and interpolation. Outputs are probabilities, or logits; targets have their shape, and mean yes unless
 /// they are 0.
 struct Auc {
+  static constexpr bool more_is_better = true;
+
   enum class Curve {
     roc,  ///< recall over the part of the negative ones that is answered with yes; straight between thresholds
     pr,  ///< precision over recall; between thresholds as of Davis, Goadrich: "The relationship between precision-recall

@@ -12,6 +12,8 @@ namespace dist::nn {
 /// How often a target is 1 and its output above the threshold, or 0 and not above it: the mean over rows of the mean over a
 /// row's elements. Targets have the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
 struct BinaryAccuracy {
+  static constexpr bool more_is_better = true;
+
   using Tally = nn::Tally<double, double>;
 
   float threshold = 0.5f;

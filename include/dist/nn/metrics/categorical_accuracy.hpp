@@ -11,6 +11,8 @@ namespace dist::nn {
 /// How often the largest output is that of the class with the largest target; among equal numbers the first counts. Targets
 /// have the outputs' shape, [rows, classes].
 struct CategoricalAccuracy {
+  static constexpr bool more_is_better = true;
+
   using Tally = nn::Tally<double, double>;
 
   std::string_view name = "accuracy";

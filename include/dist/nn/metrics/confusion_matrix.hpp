@@ -24,6 +24,8 @@ namespace dist::nn {
 /// The result that logs show is the accuracy, the part on the diagonal. Outputs [rows, classes], labels [rows] or [rows, 1]
 /// of an integer type. A label that is no class is refused in the host's memory, and counted nowhere in that of devices.
 struct ConfusionMatrix {
+  static constexpr bool more_is_better = true;
+
   std::size_t classes;
   std::string_view name = "confusion_matrix";
 

@@ -15,6 +15,8 @@ namespace dist::nn {
 /// The harmonic mean of nn::Precision and nn::Recall over all elements (Keras' F1Score with a threshold and the average
 /// "micro"); 0 where there is neither. Targets have the outputs' shape.
 struct F1 {
+  static constexpr bool more_is_better = true;
+
   float threshold = 0.5f;
   std::string_view name = "f1";
 

@@ -16,6 +16,7 @@ namespace dist::nn {
 template <class L>
 struct MeanOf {
   using Tally = nn::Tally<double, double>;
+  static constexpr bool more_is_better = false;
 
   L loss = {};
   std::string_view name = L::name;

@@ -15,6 +15,8 @@ namespace dist::nn {
 /// Of the elements whose target is not 0, the part whose output is above the threshold; 0 where there is none. Targets have
 /// the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
 struct Recall {
+  static constexpr bool more_is_better = true;
+
   float threshold = 0.5f;
   std::string_view name = "recall";
 

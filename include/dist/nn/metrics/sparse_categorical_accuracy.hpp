@@ -27,6 +27,8 @@ constexpr void require_integer_labels() {
 /// How often the largest output is that of the right class; among equal outputs the first counts. Outputs [rows, classes],
 /// labels [rows] or [rows, 1] of an integer type.
 struct SparseCategoricalAccuracy {
+  static constexpr bool more_is_better = true;
+
   using Tally = nn::Tally<double, double>;
 
   std::string_view name = "accuracy";

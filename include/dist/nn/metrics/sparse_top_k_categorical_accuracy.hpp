@@ -30,6 +30,8 @@ template <class T>
 /// How often the output of the right class is among the `k` largest; equal outputs are all among them. Outputs
 /// [rows, classes], labels [rows] or [rows, 1] of an integer type.
 struct SparseTopKCategoricalAccuracy {
+  static constexpr bool more_is_better = true;
+
   using Tally = nn::Tally<double, double>;
 
   std::size_t k = 5;

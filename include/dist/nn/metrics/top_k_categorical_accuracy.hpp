@@ -13,6 +13,8 @@ namespace dist::nn {
 /// How often the output of the class with the largest target is among the `k` largest; equal outputs are all among them.
 /// Targets have the outputs' shape, [rows, classes].
 struct TopKCategoricalAccuracy {
+  static constexpr bool more_is_better = true;
+
   using Tally = nn::Tally<double, double>;
 
   std::size_t k = 5;

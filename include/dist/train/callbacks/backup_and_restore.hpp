@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -29,21 +30,24 @@ struct BackupAndRestoreOptions {
 
 /// Keeps what a fit needs to go on after the program was ended in the middle of it: the program that is started again, with
 /// the same fit, goes on where the last backup was made, and ends with the bits of a fit that nothing interrupted (spec
-/// Q20). A fit that begins with no backup in the folder begins as without it.
+/// Q20). A backup has the model, and the state of all callbacks of the fit that have a `track` (see nn::hooks), wherever they are
+/// in the list. A fit that begins with no backup in the folder begins as without it.
 class BackupAndRestore {
  public:
+  static constexpr std::string_view name = "BackupAndRestore";
+
   /// Throws InvalidArgument for a save_freq of 0.
   explicit BackupAndRestore(std::string folder, BackupAndRestoreOptions options = {})
       : folder_(std::move(folder)), options_(options), every_(options.save_freq, "BackupAndRestoreOptions.save_freq") {}
 
   /// Throws FileError where another callback or program, whose process it names, has the folder, and where there are backups
   /// of which none is whole; InvalidArgument for a save_freq and save_before_preemption under a ParameterServer (spec Q24).
-  void on_train_begin(auto& model) {
+  void on_train_begin(auto& model, auto& callbacks) {
     detail::require_calls_between_batches(model, static_cast<bool>(every_), "BackupAndRestoreOptions.save_freq");
     detail::require_calls_between_batches(model, options_.save_before_preemption,
                                           "BackupAndRestoreOptions.save_before_preemption");
     is_preempted_ = false;
-    auto backups = std::make_shared<Backups<std::remove_reference_t<decltype(model)>>>(model, *this);
+    auto backups = std::make_shared<Backups<std::remove_reference_t<decltype(model)>>>(model, callbacks, *this);
     if (options_.save_before_preemption) backups->preemption.emplace(backups->manager);
     const bool has_backup = backups->preemption ? backups->preemption->restored().has_value()
                                                 : backups->manager.restore_latest().has_value();
@@ -55,7 +59,7 @@ class BackupAndRestore {
   [[nodiscard]] bool is_preempted() const noexcept { return is_preempted_; }
   void on_epoch_begin(const Epoch& epoch) noexcept { epoch_ = epoch.index; }
   void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
-  void on_train_batch_end(auto& model, std::size_t step, CurrentLogs) {
+  void on_train_batch_end(auto& model, auto&, std::size_t step, CurrentLogs) {
     auto& backups = backups_of(model);
     step_ = step + 1;
     is_preempted_ = backups.preemption && backups.preemption->save_if_preempted();
@@ -64,7 +68,7 @@ class BackupAndRestore {
     else if (every_.end(step))
       backups.manager.save();
   }
-  void on_epoch_end(auto& model, const Epoch& epoch, const Logs&) {
+  void on_epoch_end(auto& model, auto&, const Epoch& epoch, const Logs&) {
     epoch_ = epoch.index + 1;
     step_ = 0;
     if (!every_) backups_of(model).manager.save();
@@ -74,13 +78,17 @@ class BackupAndRestore {
     backups_.reset();
   }
 
+  /// See Trackable.
+  void track(auto& visit) { every_.track(visit); }
+
  private:
   template <class Model>
   struct Backups {
     using S = std::remove_reference_t<decltype(std::declval<Model&>().strategy())>;
-    Backups(Model& model, BackupAndRestore& callback)
+    Backups(Model& model, auto& callbacks, BackupAndRestore& callback)
         : checkpoint(model.strategy()), manager(checkpoint, callback.folder_, {.max_to_keep = 2}) {
       checkpoint.add("model", model).add("epoch", callback.epoch_).add("step", callback.step_);
+      checkpoint.add("callbacks", callbacks);
     }
     Checkpoint<S> checkpoint;
     CheckpointManager<S> manager;

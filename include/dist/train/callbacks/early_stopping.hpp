@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <dist/core/error.hpp>
@@ -21,7 +22,7 @@ struct EarlyStoppingOptions {
   Mode mode = Mode::automatic;
   /// Values that are not better than this one count as none.
   std::optional<double> baseline = std::nullopt;
-  /// Whether the network gets the weights of its best epoch when the fit is stopped.
+  /// True to give the network the weights of its best epoch at the end of the fit, for whatever reason it ends.
   bool restore_best_weights = false;
   /// Epochs before it are not looked at.
   std::size_t start_from_epoch = 0;
@@ -30,22 +31,25 @@ struct EarlyStoppingOptions {
 /// Ends a fit when a value of the logs has stopped to get better, by Keras' rules (spec Q23).
 class EarlyStopping {
  public:
+  static constexpr std::string_view name = "EarlyStopping";
+
   explicit EarlyStopping(EarlyStoppingOptions options = {})
-      : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, "EarlyStopping") {}
+      : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, name) {}
 
   /// The epoch after which the last fit was stopped, counted from 0; none if it was not.
   [[nodiscard]] std::optional<std::size_t> stopped_epoch() const noexcept { return stopped_epoch_; }
   [[nodiscard]] std::size_t best_epoch() const noexcept { return best_epoch_; }
 
-  void on_train_begin() {
-    monitor_.forget();
+  /// Throws InvalidArgument as Monitor::begin does.
+  void on_train_begin(auto& model) {
+    monitor_.begin(model);
     best_weights_ = {};
     waited_ = 0;
     best_epoch_ = 0;
     stopped_epoch_.reset();
   }
   void on_epoch_end(auto& model, const Epoch& epoch, const Logs& logs) {
-    const double* const value = monitor_.find(logs);
+    const double* const value = monitor_.find(model, logs);
     if (value == nullptr || epoch.index < options_.start_from_epoch) return;
     const auto keep = [&] {
       if (options_.restore_best_weights) best_weights_.keep(model.strategy().scope(), model.network());
@@ -61,7 +65,17 @@ class EarlyStopping {
     if (waited_ < options_.patience || epoch.index == 0) return;
     stopped_epoch_ = epoch.index;
     model.stop_training();
-    if (options_.restore_best_weights) best_weights_.restore(model.strategy().scope(), model.network());
+  }
+  void on_train_end(auto& model, const Logs&) {
+    if (!best_weights_.is_empty()) best_weights_.restore(model.strategy().scope(), model.network());
+  }
+
+  /// See Trackable.
+  void track(auto& model, auto& visit) {
+    monitor_.track(visit);
+    visit("waited", waited_);
+    visit("best_epoch", best_epoch_);
+    if (options_.restore_best_weights) best_weights_.track(model.network(), visit);
   }
 
  private:

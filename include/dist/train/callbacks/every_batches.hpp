@@ -54,6 +54,12 @@ class EveryBatches {
   /// The batches of all epochs so far.
   [[nodiscard]] std::size_t seen() const noexcept { return seen_; }
 
+  /// See Trackable.
+  void track(auto& visit) {
+    visit("batches", seen_);
+    visit("last_time", last_time_);
+  }
+
  private:
   std::optional<std::size_t> batches_;
   std::size_t first_ = 0;  // of the group that goes on

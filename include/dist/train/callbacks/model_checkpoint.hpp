@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <dist/checkpoint/checkpoint.hpp>
@@ -36,17 +37,27 @@ struct ModelCheckpointOptions {
 /// are refused.
 class ModelCheckpoint {
  public:
-  /// Throws InvalidArgument for a save_freq of 0.
+  static constexpr std::string_view name = "ModelCheckpoint";
+
+  /// Throws InvalidArgument for a save_freq of 0, and for a save_freq where the value of a validation decides, which is measured
+  /// after each epoch.
   explicit ModelCheckpoint(std::string path, ModelCheckpointOptions options = {})
       : path_(std::move(path)),
         options_(std::move(options)),
-        monitor_(options_.monitor, options_.mode, 0, "ModelCheckpoint"),
-        every_(options_.save_freq, "ModelCheckpointOptions.save_freq") {}
+        monitor_(options_.monitor, options_.mode, 0, name),
+        every_(options_.save_freq, "ModelCheckpointOptions.save_freq") {
+    if (every_ && options_.save_best_only && monitor_.is_of_validation())
+      throw InvalidArgument(
+          text("ModelCheckpoint monitors '", monitor_.name(), "' and saves after batches"),
+          "save_freq is given, and a validation comes after an epoch, so that no batch would have the value",
+          "Leave out ModelCheckpointOptions.save_freq, or monitor 'loss'");
+  }
 
   /// Throws FileError where the folder cannot be made, or somebody else writes checkpoints there, and InvalidArgument for a
-  /// save_freq under a ParameterServer (spec Q24).
+  /// save_freq under a ParameterServer (spec Q24), and as Monitor::begin does where the best models alone are saved.
   void on_train_begin(auto& model) {
     detail::require_calls_between_batches(model, static_cast<bool>(every_), "ModelCheckpointOptions.save_freq");
+    if (options_.save_best_only && !std::exchange(has_begun_, true)) monitor_.begin(model);  // later fits go on
     checkpoint_.reset();
     lock_.reset();  // of a fit that threw
     const std::size_t first = path_.find('{');
@@ -58,7 +69,8 @@ class ModelCheckpoint {
   void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
   void on_train_batch_end(auto& model, std::size_t step, CurrentLogs logs) {
     if (!every_.end(step)) return;
-    save(model, step + 1, options_.save_best_only || path_.find('{') != std::string::npos ? logs() : Logs{});
+    const bool reads = options_.save_best_only || path_.find('{') != std::string::npos;
+    save(model, step + 1, reads ? logs.of_all_processes() : Logs{});
   }
   void on_epoch_end(auto& model, const Epoch&, const Logs& logs) {
     if (!every_) save(model, std::nullopt, logs);
@@ -68,6 +80,12 @@ class ModelCheckpoint {
     const auto until_written = std::move(lock_);
     if (checkpoint_ != nullptr) checkpoint_of(model).wait();
     checkpoint_.reset();
+  }
+
+  /// See Trackable.
+  void track(auto& visit) {
+    monitor_.track(visit);
+    every_.track(visit);
   }
 
  private:
@@ -95,7 +113,7 @@ class ModelCheckpoint {
   }
   void save(auto& model, std::optional<std::size_t> batch, const Logs& logs) {
     if (options_.save_best_only) {
-      const double* const value = monitor_.find(logs);
+      const double* const value = monitor_.find(model, logs);
       if (value == nullptr || !monitor_.improve(*value)) return;
     }
     const auto saving = checkpoint_of(model).start_save(detail::format_path(path_, epoch_ + 1, batch, logs));
@@ -105,6 +123,7 @@ class ModelCheckpoint {
   std::string path_;
   ModelCheckpointOptions options_;
   Monitor monitor_;
+  bool has_begun_ = false;
   std::shared_ptr<Lock> lock_;
   std::shared_ptr<void> checkpoint_;  // of the model that is trained
   detail::EveryBatches every_;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,38 +11,54 @@
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
 #include <dist/train/logs.hpp>
+#include <dist/train/model_metric.hpp>
 
 namespace dist::nn::callbacks {
 
-/// Whether less or more of what is monitored is better. `automatic` takes more for what has "acc" or "auc" in its name, or
-/// begins with "fmeasure", and less for all else.
+/// The direction in which the monitored value improves. `automatic` reads it from the type of the model's metric:
+/// `static constexpr bool more_is_better`. Less is better of the loss, and of a number that a callback adds to the logs.
 enum class Mode { automatic, min, max };
 
 /// A value in the logs, and the best one so far.
 class Monitor {
  public:
-  /// A change of at most `min_delta` is none. `who` is the callback, for what is said of it.
+  /// A change of at most `min_delta` is no improvement. `who` is the name of the callback in messages.
   Monitor(std::string name, Mode mode, double min_delta, std::string_view who)
-      : name_(std::move(name)), who_(who), min_delta_(std::abs(min_delta)) {
-    const auto has = [&](std::string_view part) { return name_.find(part) != std::string::npos; };
-    more_is_better_ =
-        mode == Mode::max || (mode == Mode::automatic && (has("acc") || has("auc") || name_.starts_with("fmeasure")));
-    forget();
-  }
+      : name_(std::move(name)), who_(who), mode_(mode), min_delta_(std::abs(min_delta)) {}
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] double best() const noexcept { return best_; }
-  /// Nothing was seen so far.
-  void forget() noexcept {
+  /// Begins a fit of a model. Throws InvalidArgument for an automatic mode where the type of the model's metric of that name
+  /// does not say which direction is better.
+  void begin(const auto& model) {
+    more_is_better_ = mode_ == Mode::max;
+    guesses_ = false;
+    if (mode_ == Mode::automatic) {
+      const std::string_view of_validation = "val_";
+      const std::string_view metric = std::string_view{name_}.substr(is_of_validation() ? of_validation.size() : 0);
+      const std::optional<Better> better = model.better(metric);
+      if (better == Better::unsaid)
+        throw InvalidArgument(
+            text(who_, " cannot tell whether more or less of '", name_, "' is better"),
+            "the type of that metric does not say it",
+            "Set the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static constexpr "
+            "bool more_is_better");
+      more_is_better_ = better == Better::more;
+      guesses_ = !better;
+    }
     best_ = more_is_better_ ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
 
-  /// The value in the logs; nullptr if there is none, which is said once.
-  [[nodiscard]] const double* find(const Logs& logs) {
+  /// The value in the logs of an epoch, or nullptr. Reports the first absence of a value that should be there.
+  [[nodiscard]] const double* find(const auto& model, const Logs& logs) {
     const double* const value = logs.find(name_);
-    if (value == nullptr && !said_) {
-      said_ = true;
-      say(text(who_, " monitors '", name_, "', which the logs have not: they have ", logs.names()));
+    if (value == nullptr) {
+      const bool comes_later = is_of_validation() && model.validates() && !has_validation(logs);
+      if (!comes_later && !std::exchange(reports_absence_, true))
+        say(text(who_, " monitors '", name_, "', which the logs have not: they have ", logs.names()));
+    } else if (std::exchange(guesses_, false) && model.is_chief()) {
+      say(text(who_, " takes less of '", name_,
+               "' for better: the model has no metric of that name. Set the mode if more is better"));
     }
     return value;
   }
@@ -54,14 +71,26 @@ class Monitor {
     if (better) best_ = value;
     return better;
   }
+  [[nodiscard]] bool is_of_validation() const noexcept { return name_.starts_with("val_"); }
+
+  /// See Trackable.
+  void track(auto& visit) { visit("best", best_); }
 
  private:
+  [[nodiscard]] static bool has_validation(const Logs& logs) {
+    for (const Logs::Entry& entry : logs)
+      if (entry.name.starts_with("val_")) return true;
+    return false;
+  }
+
   std::string name_;
   std::string_view who_;
+  Mode mode_;
   double min_delta_;
   bool more_is_better_ = false;
   double best_ = 0;
-  bool said_ = false;
+  bool guesses_ = false;          // the direction, and has not reported it
+  bool reports_absence_ = false;  // not again
 };
 
 }  // namespace dist::nn::callbacks

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <dist/core/error.hpp>
@@ -28,23 +29,26 @@ struct ReduceLROnPlateauOptions {
 /// Q23). Adds the rate of the epoch to the logs as "lr".
 class ReduceLROnPlateau {
  public:
+  static constexpr std::string_view name = "ReduceLROnPlateau";
+
   /// Throws InvalidArgument for a factor that is not between 0 and 1.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {})
-      : options_(std::move(options)),
-        monitor_(options_.monitor, options_.mode, options_.min_delta, "ReduceLROnPlateau") {
+      : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, name) {
     if (!(options_.factor > 0 && options_.factor < 1))
       throw InvalidArgument("ReduceLROnPlateauOptions.factor is out of range", text("it is ", options_.factor),
                             "Give a number between 0 and 1, by which the learning rate is multiplied");
   }
 
-  void on_train_begin() {
-    monitor_.forget();
+  /// Throws InvalidArgument where the optimizer has a schedule, and as Monitor::begin does.
+  void on_train_begin(auto& model) {
+    model.optimizer().set_learning_rate(model.optimizer().learning_rate());  // throws where none can be set
+    monitor_.begin(model);
     cooldown_ = waited_ = 0;
   }
   void on_epoch_end(auto& model, const Epoch&, Logs& logs) {
     const float rate = model.optimizer().learning_rate();
     logs.set("lr", static_cast<double>(rate));
-    const double* const value = monitor_.find(logs);
+    const double* const value = monitor_.find(model, logs);
     if (value == nullptr) return;
     if (cooldown_ > 0) {
       --cooldown_;
@@ -58,6 +62,13 @@ class ReduceLROnPlateau {
       cooldown_ = options_.cooldown;
       waited_ = 0;
     }
+  }
+
+  /// See Trackable. The learning rate is the optimizer's.
+  void track(auto& visit) {
+    monitor_.track(visit);
+    visit("cooldown", cooldown_);
+    visit("waited", waited_);
   }
 
  private:

@@ -44,6 +44,8 @@ struct TensorBoardOptions {
 ///     };
 class TensorBoard {
  public:
+  static constexpr std::string_view name = "TensorBoard";
+
   explicit TensorBoard(std::string folder, TensorBoardOptions options = {})
       : folder_(std::move(folder)), options_(options), every_(options.update_freq, "TensorBoardOptions.update_freq") {}
 
@@ -51,8 +53,8 @@ class TensorBoard {
   /// hyperparameters belong. The chief's writes; those of other processes take the same calls and write nothing. Stays until
   /// the TensorBoard goes. Throws FileError where the folder cannot be written.
   summary::Writer& writer(const auto& model, std::string_view run = {}) {
-    for (const auto& [name, made] : writers_)
-      if (name == run) return *made;
+    for (const auto& [of_run, made] : writers_)
+      if (of_run == run) return *made;
     auto made = model.is_chief() ? std::make_unique<summary::Writer>(run.empty() ? folder_ : text(folder_, "/", run))
                                  : std::make_unique<summary::Writer>();
     return *writers_.emplace_back(run, std::move(made)).second;
@@ -78,10 +80,10 @@ class TensorBoard {
     auto& train = writer(model, "train");
     constexpr std::string_view of_validation = "val_";
     for (const Logs::Entry& entry : logs)
-      if (const std::string_view name = entry.name; name.starts_with(of_validation))
-        writer(model, "validation").scalar(text("epoch_", name.substr(of_validation.size())), entry.value, step);
+      if (entry.name.starts_with(of_validation))
+        writer(model, "validation").scalar("epoch_" + entry.name.substr(of_validation.size()), entry.value, step);
       else
-        train.scalar(text("epoch_", name), entry.value, step);
+        train.scalar("epoch_" + entry.name, entry.value, step);
     train.scalar("epoch_learning_rate", static_cast<double>(model.optimizer().learning_rate()), step);
     if (options_.histogram_freq > 0 && epoch.index % options_.histogram_freq == 0) write_histograms(model, train, step);
     flush();
@@ -95,11 +97,14 @@ class TensorBoard {
     flush();
   }
 
+  /// See Trackable.
+  void track(auto& visit) { every_.track(visit); }
+
  private:
   /// All processes read the weights, which may take all of them.
   static void write_histograms(auto& model, summary::Writer& train, std::int64_t step) {
     const auto scope = model.strategy().scope();
-    walk(model.network(), [&](std::string_view name, auto& leaf) { train.histogram(name, leaf.whole(scope), step); });
+    walk(model.network(), [&](std::string_view key, auto& leaf) { train.histogram(key, leaf.whole(scope), step); });
   }
   [[nodiscard]] static std::vector<summary::Node> nodes_of(const std::vector<LayerDescription>& layers) {
     std::vector<summary::Node> nodes{{.name = "input", .op = "Placeholder"}};

@@ -2,21 +2,27 @@
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 
+#include <dist/context/together.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/text.hpp>
 #include <dist/train/callbacks.hpp>
 
 namespace dist::nn::callbacks {
 
-/// Ends a fit when its loss is NaN or infinite, and says after which batch. Each process looks at the loss of its own
-/// replicas after each batch, and one that ends the fit ends it in all (Model::stop_training).
+/// Ends a fit after the batch in which its loss is NaN or infinite in some process, and reports it. The processes look
+/// together, after each batch.
 class TerminateOnNaN {
  public:
   void on_train_batch_end(auto& model, std::size_t step, CurrentLogs logs) {
-    if (std::isfinite(logs()["loss"])) return;
-    say(text("batch ", step, ": the loss is ", logs()["loss"], ", training ends"));
-    model.stop_training();
+    double loss = logs()["loss"];
+    const auto& strategy = model.strategy();
+    dist::detail::together(strategy, [&] { strategy.workers().all_reduce(sum, std::span<double>{&loss, 1}); });
+    if (std::isfinite(loss)) return;
+    if (model.is_chief()) say(text("batch ", step, ": the loss is ", loss, ", training ends"));
+    model.stop_training_after_batch();
   }
 };
 
