@@ -46,7 +46,8 @@ template <class Function>
 struct Applied {
   static_assert(is_activation<Function>,
                 "an activation of a layer is a type with the static functions apply(x), and gradient(y, y_gradient) or "
-                "gradient_at(x, y_gradient), see nn::Activation; nn::Softmax is a layer of its own");
+                "gradient_at(x, y_gradient), such as nn::Relu or nn::Tanh; nn::Softmax is a layer of its own, as is "
+                "nn::ReLU: put it behind the layer");
   using Type = std::conditional_t<is_activation<Function>, Function, Linear>;
 };
 

@@ -149,21 +149,6 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
   return total;
 }
 
-/// The unscaled losses of all rows wherever the queue computes, each times its sample weight: a Loss, or a DeferredLoss, of a
-/// global batch of 1.
-template <class Q, class T, class Target, dist::Place Where, class L, class Weights = Unweighted>
-[[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
-                                    TensorView<const Target, Where> targets, const Weights& sample_weight = {}) {
-  if constexpr (Where::host_accessible) {
-    return Loss<T>{total_loss(loss, outputs, targets, sample_weight), outputs.rows(), 1};
-  } else {
-    detail::check_rows(loss, L::name, outputs, targets);
-    constexpr T* nowhere = nullptr;
-    const auto weight = detail::row_weights(L::name, sample_weight, outputs);
-    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere, weight, T{1}, 1);
-  }
-}
-
 namespace detail {
 
 /// A loss with a sentence of its own for targets that it does not take.
@@ -226,6 +211,23 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
 }
 
 }  // namespace detail
+
+/// The unscaled losses of all rows wherever the queue computes, each times its sample weight: a Loss, or a DeferredLoss, of a
+/// global batch of 1.
+template <class Q, class T, class Target, dist::Place Where, class L, class Weights = Unweighted>
+[[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
+                                    TensorView<const Target, Where> targets, const Weights& sample_weight = {}) {
+  if constexpr (!detail::require_targets_of_loss<L, T, TensorView<const Target, Where>>()) {
+    return dist::detail::refused<Loss<T>>();
+  } else if constexpr (Where::host_accessible) {
+    return Loss<T>{total_loss(loss, outputs, targets, sample_weight), outputs.rows(), 1};
+  } else {
+    detail::check_rows(loss, L::name, outputs, targets);
+    constexpr T* nowhere = nullptr;
+    const auto weight = detail::row_weights(L::name, sample_weight, outputs);
+    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere, weight, T{1}, 1);
+  }
+}
 
 /// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given rows: an nn::Loss, or
 /// an nn::DeferredLoss where the outputs lie in memory of a device. Writes the gradient of `value()` with respect to the

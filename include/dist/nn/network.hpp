@@ -156,10 +156,10 @@ class Network {
   /// Expires with the network, for those that refer to it.
   [[nodiscard]] std::weak_ptr<const void> lifetime() const noexcept { return lifetime_; }
 
-  /// Throws ShapeMismatch unless the rows of a batch of this shape are the network's inputs; axes of extent 1 at the end may be
-  /// there or not.
+  /// Throws ShapeMismatch unless the rows of a batch of this shape, if there are any, are the network's inputs; axes of extent 1
+  /// at the end may be there or not.
   static void require_rows_of_input_shape(const Shape& batch) {
-    if (batch == Shape{0}) return;  // no rows, of a dataset that never had one to tell its extents
+    if (batch.rank() > 0 && batch[0] == 0) return;  // a replica without rows leaves the error to the others
     const Shape expected = Net::InputShape::shape();
     if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
       throw ShapeMismatch(

@@ -93,6 +93,6 @@ TEST_CASE("targets are of the outputs' shape, unless the loss says otherwise") {
   CHECK_THROWS_WITH_AS(
       nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)),
       "squares got targets that do not fit the outputs (outputs [2, 3], targets [2, 2]). Give one row of "
-      "3 elements for each example.",
+      "3 elements for each example, or a loss or metric whose member check(outputs, targets) takes these.",
       dist::ShapeMismatch);
 }

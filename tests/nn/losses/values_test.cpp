@@ -61,7 +61,7 @@ TEST_CASE("targets that do not fit are named with both shapes") {
   CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::values_of(outputs), dist::nn::values_of(column), 1));
 }
 
-TEST_CASE("targets of a worker that never had an example fit outputs without rows (spec I24)") {
+TEST_CASE("targets without rows fit outputs without rows, so that errors show shapes that have some (spec I24)") {
   const dist::Tensor<float> none{dist::Shape{0, 3}};
   const dist::Tensor<float> some{dist::Shape{1, 3}};
   const dist::Tensor<int> unknown;
@@ -69,7 +69,7 @@ TEST_CASE("targets of a worker that never had an example fit outputs without row
   CHECK_NOTHROW(dist::nn::require_targets("loss", none.view(), unknown.view(), 1));
   CHECK_THROWS_AS(dist::nn::require_targets("loss", some.view(), unknown.view(), 1), dist::ShapeMismatch);
   const dist::Tensor<int> other{dist::Shape{0, 2}};
-  CHECK_THROWS_AS(dist::nn::require_targets("loss", none.view(), other.view(), 3), dist::ShapeMismatch);
+  CHECK_NOTHROW(dist::nn::require_targets("loss", none.view(), other.view(), 3));
 }
 
 TEST_CASE("the first of the largest") {

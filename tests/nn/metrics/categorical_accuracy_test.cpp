@@ -16,8 +16,9 @@ TEST_CASE("targets are one row of classes for each example") {
   nn::Metric metric{strategy, nn::CategoricalAccuracy{.name = "right"}};
   CHECK(metric.name() == "right");
   const dist::Tensor<float> outputs{dist::Shape{4, 3}}, targets{dist::Shape{4}};
-  CHECK_THROWS_WITH_AS(metric.update(strategy.scope(), outputs, targets),
-                       "right got targets that do not fit the outputs (outputs [4, 3], targets [4]). Give one row of 3 "
-                       "elements for each example.",
-                       dist::ShapeMismatch);
+  CHECK_THROWS_WITH_AS(
+      metric.update(strategy.scope(), outputs, targets),
+      "right got targets that do not fit the outputs (outputs [4, 3], targets [4]). Give one row of 3 "
+      "elements for each example, or a loss or metric whose member check(outputs, targets) takes these.",
+      dist::ShapeMismatch);
 }

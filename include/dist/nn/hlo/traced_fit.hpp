@@ -32,7 +32,7 @@ struct TracedFitLoss {
     else
       return total / hlo::max(rows_of_step(replica), 1.0).template as<T>();
   }
-  /// The number that the logs show, where batches and replicas weigh as much as their rows.
+  /// The number that the logs show, to be weighted by `rows`.
   [[nodiscard]] hlo::Traced<double> shown(const InTrace auto& replica) const {
     if constexpr (is_sum)
       return total.template as<double>() * rows_of_step(replica);

@@ -50,7 +50,8 @@ struct Conv2D {
         "nn::Conv2D divides the channels of its input into groups of equal size: give a number of groups that "
         "divides the number of channels");
     static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
-                  "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same");
+                  "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same. The "
+                  "arguments are nn::Conv2D<filters, window>");
     using Layer = Conv2D;
     using Output = StaticShape<Geometry::output_height, Geometry::output_width, Filters>;
     static constexpr std::string_view name = "conv2d";

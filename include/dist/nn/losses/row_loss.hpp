@@ -87,7 +87,8 @@ void check_rows(const L& loss, std::string_view name, TensorView<const T, Where>
   if constexpr (ChecksRows<L, TensorView<const T, Where>, TensorView<const Target, Where>>)
     loss.check(outputs, targets);
   else
-    require_targets(name, outputs, targets, outputs.row_size());
+    require_targets(name, outputs, targets, outputs.row_size(),
+                    ", or a loss or metric whose member check(outputs, targets) takes these");
 }
 
 }  // namespace detail

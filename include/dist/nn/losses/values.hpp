@@ -98,13 +98,14 @@ template <std::integral Label>
 /// example to tell the extents.
 template <class T, class Target, dist::Place Where, dist::Place TargetsWhere>
 void require_targets(std::string_view reader, TensorView<const T, Where> outputs,
-                     TensorView<const Target, TargetsWhere> targets, std::size_t expected) {
-  if (outputs.rows() == 0 && targets.shape() == Shape{0}) return;
+                     TensorView<const Target, TargetsWhere> targets, std::size_t expected,
+                     std::string_view otherwise = {}) {
+  if (outputs.rows() == 0 && targets.rows() == 0) return;  // a replica without rows leaves the error to the others
   if (outputs.rows() != targets.rows() || targets.row_size() != expected)
     throw ShapeMismatch(
         text(reader, " got targets that do not fit the outputs"),
         text("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
-        text("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example"));
+        text("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example", otherwise));
 }
 
 }  // namespace dist::nn
