@@ -198,6 +198,43 @@ TEST_CASE("the same membership with another deadline waits for that long (spec H
   close(given_up[1]);
 }
 
+TEST_CASE("a process that comes after another one has given up throws, too") {
+  for (const std::size_t elements : {std::size_t{1}, std::size_t{100'000}}) {
+    CAPTURE(elements);
+    int given_up[2];
+    REQUIRE(pipe(given_up) == 0);
+    auto processes = support::node_processes(3, 60s, [&](NodeMember& member) {
+      std::vector<float> values(elements, 1.0F);
+      char word = 0;
+      const bool is_late = member.comm.rank() == 1;
+      if (is_late && (read(given_up[0], &word, 1) != 1 || read(given_up[0], &word, 1) != 1)) return 2;
+      const Ops ops{member.comm.with_timeout(is_late ? 60s : 200ms)};
+      const std::string message =
+          what_throws<dist::DeadlineExceeded>([&] { ops.all_reduce(dist::sum, std::span{values}); });
+      if (!is_late && write(given_up[1], &word, 1) != 1) return 3;
+      if (is_late) return has(message, "worker 0 (host here) says: ") ? 0 : 1;
+      return has(message, "worker 1 (host here) did not") ? 0 : 1;
+    });
+    CHECK(processes.wait(30s) == fine(3));
+    close(given_up[0]);
+    close(given_up[1]);
+  }
+}
+
+TEST_CASE("a stage that grows keeps its old memory until all have come to another collective") {
+  auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
+    const std::span<float> old = member.comm.stage<float>(0, 100'000);
+    old.back() = 7;
+    member.comm.publish({.operation = "read"}, old.data());
+    if (member.comm.stage<float>(0, 200'000).data() == old.data()) return 1;
+    if (member.comm.peer<float>(1 - member.comm.rank(), 0)[old.size() - 1] != 7) return 2;
+    if (old.back() != 7) return 3;
+    member.comm.barrier();
+    return old.back() == 0 ? 0 : 4;  // its pages are gone
+  });
+  CHECK(processes.wait() == fine(2));
+}
+
 TEST_CASE("a process that dies is named at once, not at the deadline (spec O01)") {
   auto processes = support::node_processes(2, 60s, [](NodeMember& member) {
     pid_t numbers[2];

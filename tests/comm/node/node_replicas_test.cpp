@@ -186,6 +186,23 @@ TEST_CASE("after an exception of an update, operands elsewhere get other places 
   }));
 }
 
+TEST_CASE("a stage that grows keeps its old memory until all replicas have come to another collective") {
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+    CAPTURE(replicas);
+    CHECK(all_right(2, replicas, [&](const Ops& ops, support::NodeMember&) -> std::size_t {
+      const auto& comm = ops.communicator();
+      const std::span<float> old = comm.stage<float>(2, 100'000);
+      old.back() = 7;
+      comm.publish({.operation = "read"}, old.data());
+      std::size_t wrong = comm.stage<float>(2, 200'000).data() == old.data();
+      for (std::size_t rank = 0; rank < comm.size(); ++rank) wrong += comm.peer<float>(rank, 0)[old.size() - 1] != 7;
+      wrong += old.back() != 7;
+      comm.barrier();
+      return wrong + std::size_t{old.back() != 0};  // its pages are gone
+    }));
+  }
+}
+
 TEST_CASE("replicas still read what others brought when replica 0 of their process fails, and peers go on") {
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{240}}) {  // also of more than a mailbox holds
     CAPTURE(bytes);

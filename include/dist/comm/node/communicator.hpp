@@ -32,13 +32,59 @@
 
 namespace dist {
 
+namespace detail {
+
+/// Memory of a window that a member of a group lends to its peers, a piece for each operand of a collective. Peers use a
+/// piece until they come to a later collective. So the memory of a piece that grows is released after the next collective
+/// to which all members have come.
+class Stages {
+ public:
+  /// Returns memory for `bytes` bytes of operand `which`: the same as before while it is large enough. Throws
+  /// OutOfMemory.
+  [[nodiscard]] std::byte* at(Arena& window, int which, std::size_t bytes) {
+    Stage& stage = stages_[which];
+    if (stage.bytes < bytes) {
+      retired_.reserve(retired_.size() + 1);
+      retire(std::exchange(stage, {window.allocate(bytes), bytes}));
+    }
+    return window.at(0, stage.place);
+  }
+  /// Gives every operand other memory at its next use.
+  void retire() {
+    for (Stage& stage : stages_) retire(std::exchange(stage, {}));
+  }
+  /// Releases the memory of replaced pieces. All members must have come to a collective after the last one with these
+  /// pieces.
+  void release_retired(Arena& window) noexcept {
+    if (retired_.empty()) [[likely]]
+      return;
+    for (const Stage& stage : retired_) window.release(stage.place, stage.bytes);
+    retired_.clear();
+  }
+
+ private:
+  struct Stage {
+    std::size_t place = 0;
+    std::size_t bytes = 0;
+  };
+
+  void retire(const Stage& stage) {
+    if (stage.bytes != 0) retired_.push_back(stage);
+  }
+
+  Stage stages_[5];
+  std::vector<Stage> retired_;
+};
+
+}  // namespace detail
+
 /// The processes of one node, which map each other's memory. Each brings a SharedMemory: its first bytes hold the
 /// mailboxes of the process, the rest is its window, where operands of collectives lie. One thread of each process
 /// takes part.
 ///
-/// They meet as threads do (detail::Mailboxes). A process that fails says so in its mailbox, where its peers look for its
-/// next collective, and one that leaves says so too; one that dies is found by PeerHealth. What a process lends lies in
-/// its window, which outlives the call: so none takes its announcement back, and those that give up break the group.
+/// They meet as threads do (detail::Mailboxes). A process that fails writes a notice into its mailbox, where its peers look
+/// for its next collective. A process that leaves writes one, too. PeerHealth finds a process that dies. A process that gives
+/// up waiting takes its announcement back, so that a late peer throws, too. That breaks the group.
 ///
 /// To each collective every process brings either its call or a failure. What all brought is the same for all that look,
 /// and so is what becomes of the failures (detail::KnownFailures).
@@ -83,12 +129,11 @@ class NodeGroup {
       attached_.push_back(std::move(peer.memory));
     }
     std::rotate(workers_.begin(), workers_.begin() + 1, workers_.begin() + 1 + static_cast<std::ptrdiff_t>(rank));
-    for (Stage& stage : stages_) stage.place = window_.allocate(0);
   }
   NodeGroup(const NodeGroup&) = delete;
   NodeGroup& operator=(const NodeGroup&) = delete;
+  /// Releases no memory: a slower peer may still read it. The memory ends with the window.
   ~NodeGroup() {
-    for (const Stage& stage : stages_) window_.release(stage.place, stage.bytes);
     mine().departed.store(true);
     member(0).arrivals.notify();
   }
@@ -103,16 +148,11 @@ class NodeGroup {
     return place >= header_bytes && place <= memory.size() && bytes <= memory.size() - place;
   }
 
-  /// Memory in the window for operand `which`, 0 or 1, of one collective, or 2 for sums on their way to other nodes.
-  /// Throws OutOfMemory.
+  /// Memory in the window for operand `which`, 0 or 1, of one collective, 2 for sums on their way to other nodes, or 3 or 4
+  /// for what the replicas of this process bring. Throws OutOfMemory.
   [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
     settle(timeout_);
-    Stage& stage = stages_[which];
-    if (stage.bytes < bytes) {
-      const std::size_t larger = window_.allocate(bytes);
-      window_.release(std::exchange(stage.place, larger), std::exchange(stage.bytes, bytes));
-    }
-    return window_.at(0, stage.place);
+    return stages_.at(window_, which, bytes);
   }
 
   /// Whether this member gave up waiting for another one.
@@ -171,12 +211,13 @@ class NodeGroup {
     Mailbox mailboxes[2];
     alignas(cache_line) detail::SharedEventCount arrivals;  // all sleep at that of member 0
     std::atomic<bool> departed;
+    std::atomic<std::uint32_t> giving_up;        // of member 0: 1 while a member gives up
     CallPlace::Position failed_at[most_places];  // where it failed instead of coming to a collective, by its number
     FailureNotice failures[most_notices];        // and why
   };
   /// Where they lie: a Medium of Mailboxes.
   struct Memory {
-    static constexpr bool takes_back = false;
+    static constexpr bool takes_back = true;
 
     const NodeGroup* group;
 
@@ -185,10 +226,6 @@ class NodeGroup {
       return group->member(rank).mailboxes[parity];
     }
     [[nodiscard]] detail::SharedEventCount& arrivals() const noexcept { return group->member(0).arrivals; }
-  };
-  struct Stage {
-    std::size_t place = 0;
-    std::size_t bytes = 0;
   };
   struct Worker {
     std::size_t worker;
@@ -231,6 +268,7 @@ class NodeGroup {
         record(call);
     } while (!meet_announced(timeout, bytes));
     failures_.met();
+    stages_.release_retired(window_);
   }
   /// That of the next collective, which this member enters with a call.
   [[nodiscard]] Mailbox& next_mailbox() noexcept {
@@ -300,7 +338,7 @@ class NodeGroup {
       const bool departed = member(peer).departed.load();
       if (departed && !arrived(peer)) refuse_departed(peer);
       look(peer);
-      if (wait.is_over()) refuse_late(peer, timeout);
+      if (wait.is_over()) give_up(peer, timeout);
     });
   }
 
@@ -361,6 +399,7 @@ class NodeGroup {
     place().disturb();
     std::size_t peer = 0;
     while (mailbox(peer).fingerprint == mailbox(rank_).fingerprint) ++peer;
+    if (is_abandoned(mailbox(peer))) refuse_failed(failure_of(peer));  // it gave up after this member had seen it
     throw mismatch_with(peer);
   }
   [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
@@ -370,6 +409,29 @@ class NodeGroup {
   [[noreturn]] void refuse_departed(std::size_t peer) {
     if (const FailureNotice* const before = failures_.skipped_of(peer)) raise({{entered_, {}, *before}, peer}, true);
     break_with(detail::worker_left(name(peer), described(rank_), last_call()));
+  }
+  /// The time for `peer` is over. Returns if all have come in the meantime: either all members go on or none does.
+  void give_up(std::size_t peer, std::int64_t timeout) {
+    if (left_early_) refuse_late(peer, timeout);
+    constexpr std::int64_t second = 1'000'000'000;
+    std::atomic<std::uint32_t>& giving_up = member(0).giving_up;
+    detail::MailboxWait wait{second};
+    wait.begin();
+    while (giving_up.exchange(1) != 0 && !wait.is_over()) sched_yield();  // a member that gives up may die
+    const bool gave_up = boxes_.give_up(rank_, entered_, [&] {
+      try {
+        refuse_late(peer, timeout);
+      } catch (const std::exception& error) {
+        all_know_ = true;
+        abandoned_from_ = entered_;
+        mine().failed_at[entered_ % most_places] = CallPlace::behind_all;
+        mine().failures[entered_ % most_notices] = FailureNotice{error}.for_good();
+        mailbox(rank_).fingerprint = boxes_.failure;
+        mailbox(rank_).failed_from.store(entered_, std::memory_order_relaxed);
+      }
+    });
+    giving_up.store(0);
+    if (gave_up) std::rethrow_exception(broken_);
   }
   [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
     std::string missing;
@@ -407,7 +469,7 @@ class NodeGroup {
   bool left_early_ = false;           // this member has not seen all others come to its last collective
   std::vector<Worker> workers_;       // by rank in this group
   std::vector<SharedMemory> attached_;
-  Stage stages_[3];
+  detail::Stages stages_;
 };
 
 /// The membership of a NodeGroup. Operands that are published lie in this process's window: see `holds`. Every call

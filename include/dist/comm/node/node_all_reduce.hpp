@@ -90,6 +90,7 @@ struct NodeAllReduce {
       } else {
         DIST_EXPECT(of_all.size() == comm_.size());
         const Staged<const T> staged{comm_, 0, std::span<const T>{&mine, 1}};
+        const detail::Loan loan{comm_};
         comm_.publish({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"},
                       const_cast<T*>(staged.elements().data()));
         for (std::size_t rank = 0; rank < of_all.size(); ++rank) of_all[rank] = *comm_.template peer<T>(rank, 0);

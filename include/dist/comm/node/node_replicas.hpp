@@ -37,39 +37,13 @@ class NodeReplicas {
  private:
   friend class NodeReplicaCommunicator;
 
-  /// A slice of the window.
-  struct Stage {
-    std::size_t place = 0;
-    std::size_t bytes = 0;
-  };
   struct alignas(cache_line) Member {
-    Stage stages[3];             // for operands 0 and 1, and for sums on their way to other nodes
-    std::vector<Stage> retired;  // which peers may still use, as this member left a collective by an exception
-    std::size_t bytes = 0;       // of each member's values in the last exchange
+    detail::Stages stages;  // for operands 0 and 1, and for sums on their way to other nodes
+    std::size_t bytes = 0;  // of each member's values in the last exchange
   };
-
-  [[nodiscard]] std::byte* at(Stage& stage, std::size_t bytes) {
-    if (stage.bytes < bytes) {
-      const std::size_t larger = window_.allocate(bytes);
-      release(std::exchange(stage, {larger, bytes}));
-    }
-    return window_.at(0, stage.place);
-  }
-  void release(const Stage& stage) noexcept {
-    if (stage.bytes != 0) window_.release(stage.place, stage.bytes);
-  }
-  void retire_stages(std::size_t replica) {
-    Member& member = members_[replica];
-    for (Stage& stage : member.stages)
-      if (stage.bytes != 0) member.retired.push_back(std::exchange(stage, {}));
-  }
-  void release_retired(std::size_t replica) noexcept {
-    for (const Stage& stage : members_[replica].retired) release(stage);
-    members_[replica].retired.clear();
-  }
 
   /// Replica 0 gives the other processes `bytes`, as many as they give, and copies what they give: where replica 0 fails,
-  /// mailboxes are used again while the other replicas of its process still read. There are two blocks for what no mailbox
+  /// mailboxes are used again while the other replicas of its process still read. There are two stages for what no mailbox
   /// holds, because peers read one until all have come to the next collective.
   void send(const NodeCommunicator& node, const CollectiveCall& call, std::span<const std::byte> bytes) {
     const bool fits = bytes.size() <= NodeCommunicator::exchange_capacity;
@@ -77,7 +51,7 @@ class NodeReplicas {
       node.exchange(call, bytes);
     } else {
       last_ = 1 - last_;
-      std::byte* const block = at(blocks_[last_], bytes.size());
+      std::byte* const block = node.template stage<std::byte>(3 + last_, bytes.size()).data();
       std::memcpy(block, bytes.data(), bytes.size());
       node.publish(call, block);
     }
@@ -96,8 +70,7 @@ class NodeReplicas {
   NodeCommunicator node_;
   Arena& window_;
   std::unique_ptr<Member[]> members_;
-  Stage blocks_[2];
-  std::size_t last_ = 0;
+  int last_ = 0;
   std::vector<std::byte> outgoing_;  // what replica 0 gathers from those of this process
   std::vector<std::byte> incoming_;  // what the processes gave last, one after another
 };
@@ -137,21 +110,20 @@ class NodeReplicaCommunicator {
   /// Memory that they can reach for operand `which`, 0 or 1, of the next collective, or for sums: 2. Throws OutOfMemory.
   template <class T>
   [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
-    return {reinterpret_cast<T*>(group_->at(me().stages[which], elements * sizeof(T))), elements};
+    return {reinterpret_cast<T*>(me().stages.at(group_->window_, which, elements * sizeof(T))), elements};
   }
 
   void barrier() const {
     if (is_one_process()) return here_.barrier();
     in_levels([&] { here_.barrier(); }, [&] { node_.barrier(); });
-    if (!me().retired.empty()) group_->release_retired(here_.rank());
   }
 
   template <class T>
   void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
     if (is_one_process()) return here_.publish(call, first, second);
-    if (is_one_replica()) return node_.publish(call, first, second);
     in_levels([&] { here_.publish(call, first, second); },
               [&] {
+                if (is_one_replica()) return node_.publish(call, first, second);
                 std::vector<std::byte>& places = group_->outgoing_;
                 places.resize(bytes_of_places());
                 for (std::size_t replica = 0; replica < replicas_; ++replica) {
@@ -180,11 +152,11 @@ class NodeReplicaCommunicator {
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
     if (is_one_process()) return here_.exchange(call, values);
-    if (is_one_replica()) return node_.exchange(call, values);
     const std::size_t bytes = values.size_bytes();
     me().bytes = bytes;
     in_levels([&] { here_.exchange(call, values); },
               [&] {
+                if (is_one_replica()) return node_.exchange(call, values);
                 std::vector<std::byte>& of_process = group_->outgoing_;
                 of_process.resize(replicas_ * bytes);
                 for (std::size_t replica = 0; replica < replicas_ && bytes != 0; ++replica)
@@ -207,7 +179,7 @@ class NodeReplicaCommunicator {
     if (is_one_process())
       here_.reclaim();
     else
-      group_->retire_stages(here_.rank());
+      me().stages.retire();
   }
 
   void begin_attempt() const noexcept {
@@ -251,12 +223,14 @@ class NodeReplicaCommunicator {
     return place;
   }
 
-  /// The replicas of this process meet, replica 0 those of the other processes, and then all know that these have come.
+  /// The replicas of this process meet, then replica 0 meets the other processes, then the replicas meet again. After that
+  /// all members have come to a collective after the one for which a stage was retired.
   template <class Here, class Between>
   void in_levels(Here&& here, Between&& between) const {
     if (!is_one_replica()) here();
     if (leads()) between();
     if (!is_one_replica()) patient_.barrier();
+    me().stages.release_retired(group_->window_);
   }
 
   NodeReplicas* group_;
