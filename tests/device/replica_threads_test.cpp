@@ -253,7 +253,43 @@ TEST_CASE("a thread that waits too long for the run of another gets an error") {
     while (!tried) std::this_thread::yield();
   });
   second.join();
-  CHECK(message.find("run waited too long for the run of another thread to end (it waited 0.02") == 0);
+  CHECK(message.find("A call waited too long for that of another thread to the same strategy to end (it waited 0.02") ==
+        0);
+}
+
+TEST_CASE("a thread that has the turn may run, and others wait for the end of its turn") {
+  ReplicaThreads threads(2);
+  std::atomic<int> order{0};
+  std::thread second;
+  {
+    const ReplicaThreads::Turn turn{threads};
+    second = std::thread([&] {
+      const ReplicaThreads::Turn later{threads};
+      CHECK(order.exchange(3) == 2);
+    });
+    const ReplicaThreads::Turn nested{threads};
+    threads.run([&](std::size_t replica) {
+      if (replica == 0) CHECK(order.exchange(1) == 0);
+    });
+    CHECK(!threads.runs_here());
+    CHECK(order.exchange(2) == 1);
+  }
+  second.join();
+  CHECK(order == 3);
+}
+
+TEST_CASE("the thread of another replica cannot take the turn of its own run") {
+  ReplicaThreads threads(2);
+  std::atomic<bool> refused{false};
+  threads.run([&](std::size_t replica) {
+    if (replica == 0) return static_cast<void>(ReplicaThreads::Turn{threads});
+    try {
+      const ReplicaThreads::Turn turn{threads};
+    } catch (const dist::WrongStrategy&) {
+      refused = true;
+    }
+  });
+  CHECK(refused);
 }
 
 TEST_CASE("no replicas, and absurdly many, are refused") {

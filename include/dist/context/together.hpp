@@ -12,10 +12,11 @@
 namespace dist::detail {
 
 /// Returns what `call` returns, which the processes of a strategy make together. A process that cannot make it tells the
-/// others, which would wait for it.
+/// others, which would wait for it. Threads of a process that use the strategy at the same time take turns.
 template <class S, class Call>
 auto together(const S& strategy, Call&& call) {
   if constexpr (!CollectivesOfOne<decltype(strategy.workers())>) {
+    const auto turn = strategy.replicas_part().take_turn();
     strategy.workers().begin_attempt();
     if (run_here.strategy != &strategy) strategy.workers().communicator().begin_call();
     try {

@@ -99,18 +99,41 @@ class ReplicaThreads {
   /// Whether the calling thread is inside a replica function of these replicas.
   [[nodiscard]] bool runs_here() const noexcept;
 
+  /// Lets one thread at a time use what the replicas share. A thread that has the turn may take it again. Throws
+  /// DeadlineExceeded when the turn of another thread does not end within the timeout, WrongStrategy on the thread of
+  /// another replica than the first while a run is going on.
+  class Turn {
+   public:
+    explicit Turn(const ReplicaThreads& threads) : threads_(threads) {
+      const std::thread::id self = std::this_thread::get_id();
+      is_outermost_ = threads.in_turn_.load(std::memory_order_relaxed) != self;
+      std::thread::id none{};
+      if (is_outermost_ && !threads.in_turn_.compare_exchange_strong(none, self, std::memory_order_acquire))
+        threads.await_turn();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+      if (is_outermost_) threads_.in_turn_.store(std::thread::id{}, std::memory_order_release);
+    }
+
+   private:
+    const ReplicaThreads& threads_;
+    bool is_outermost_;
+  };
+
   /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
   ///
   /// The first exception that leaves a task becomes a ReplicaError here. Before, and after every other run,
   /// `after_run()` is called, which puts in order what the run left behind while no other can start.
   ///
-  /// Runs of several threads follow each other (spec H20): one waits for the other's end, and throws DeadlineExceeded
-  /// when it does not come in time. Throws WrongStrategy when a replica function of these replicas calls it.
+  /// Runs of several threads take turns (spec H20). Throws DeadlineExceeded when the calling thread does not get its turn
+  /// in time, WrongStrategy when a replica function of these replicas calls it.
   template <class Task, class AfterRun = Nothing>
   void run(Task&& task, AfterRun&& after_run = {}) {
-    if (busy_.exchange(true, std::memory_order_acquire)) await_turn();
-    const Idle idle_at_exit{*this};
-    caller_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    const Turn turn{*this};
+    if (running_.load(std::memory_order_relaxed)) refuse_nested_run();
+    const Running running{*this};
     argument_ = const_cast<void*>(static_cast<const void*>(&task));
     task_ = [](void* argument, std::size_t replica) {
       (*static_cast<std::remove_reference_t<Task>*>(argument))(replica);
@@ -127,20 +150,25 @@ class ReplicaThreads {
 
  private:
   using TaskCall = void (*)(void*, std::size_t);
-  struct Idle {
-    ReplicaThreads& threads;
-    ~Idle() {
-      threads.caller_.store(std::thread::id{}, std::memory_order_relaxed);
-      threads.busy_.store(false, std::memory_order_release);
-    }
+  struct Running {
+    explicit Running(ReplicaThreads& threads) : threads_(threads) { set(true); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { set(false); }
+
+   private:
+    void set(bool running) noexcept { threads_.running_.store(running, std::memory_order_relaxed); }
+
+    ReplicaThreads& threads_;
   };
 
   /// The caller is not bound. But where the system woke it on the processor of a sleeping worker, the two would share
   /// that for milliseconds, in which all replicas wait for them.
   void leave_workers_processors() const noexcept;
 
-  /// Waits for the run of another thread to end, and begins this thread's.
-  void await_turn();
+  /// Waits for the turn of another thread to end, and begins this thread's.
+  void await_turn() const;
+  [[noreturn]] static void refuse_nested_run();
 
   static std::size_t checked(std::size_t replicas);
 
@@ -172,8 +200,8 @@ class ReplicaThreads {
   std::size_t failed_replica_ = 0;
   std::exception_ptr cause_;
   std::atomic<bool> failing_{false};
-  std::atomic<bool> busy_{false};
-  std::atomic<std::thread::id> caller_{};  // of the run that is going on
+  std::atomic<bool> running_{false};
+  mutable std::atomic<std::thread::id> in_turn_{};
   alignas(cache_line) std::atomic<std::uint32_t> start_{0};
   std::vector<std::thread> workers_;  // last: the threads use everything above
 };

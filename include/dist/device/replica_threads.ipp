@@ -50,9 +50,9 @@ DIST_INLINE ReplicaThreads::ReplicaThreads(std::size_t replicas, std::span<const
 DIST_INLINE ReplicaThreads::~ReplicaThreads() { stop(); }
 
 DIST_INLINE bool ReplicaThreads::runs_here() const noexcept {
-  if (!busy_.load(std::memory_order_relaxed)) return false;
+  if (!running_.load(std::memory_order_relaxed)) return false;
   const std::thread::id self = std::this_thread::get_id();
-  if (caller_.load(std::memory_order_relaxed) == self) return true;
+  if (in_turn_.load(std::memory_order_relaxed) == self) return true;
   for (const std::thread& worker : workers_)
     if (worker.get_id() == self) return true;
   return false;
@@ -65,16 +65,22 @@ DIST_INLINE void ReplicaThreads::leave_workers_processors() const noexcept {
     move_this_thread(processors_.front());
 }
 
-DIST_INLINE void ReplicaThreads::await_turn() {
-  if (runs_here())
-    throw WrongStrategy("run was called while a run of the same strategy is going on", "a replica function called it",
-                        "Call run outside replica functions and what they merge; merge_call sees all replicas at once");
+DIST_INLINE void ReplicaThreads::refuse_nested_run() {
+  throw WrongStrategy("run was called while a run of the same strategy is going on", "a replica function called it",
+                      "Call run outside replica functions and what they merge; merge_call sees all replicas at once");
+}
+
+DIST_INLINE void ReplicaThreads::await_turn() const {
+  if (runs_here()) refuse_nested_run();
   const std::int64_t start = detail::monotonic_nanoseconds();
-  while (busy_.exchange(true, std::memory_order_acquire)) {
+  const std::thread::id self = std::this_thread::get_id();
+  std::thread::id none{};
+  while (!in_turn_.compare_exchange_strong(none, self, std::memory_order_acquire)) {
+    none = {};
     if (timeout_ > 0 && detail::monotonic_nanoseconds() - start > timeout_)
-      throw DeadlineExceeded("run waited too long for the run of another thread to end",
+      throw DeadlineExceeded("A call waited too long for that of another thread to the same strategy to end",
                              text("it waited ", static_cast<double>(timeout_) * 1e-9, " s"),
-                             "Find out what that replica function waits for, or give the strategy a longer timeout");
+                             "Find out what the other call waits for, or give the strategy a longer timeout");
     std::this_thread::sleep_for(std::chrono::microseconds{50});
   }
 }

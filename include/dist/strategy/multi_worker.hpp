@@ -97,8 +97,11 @@ struct DevicesOfWorkers {
 /// With NcclAllReduce each replica has a GPU, and NCCL reduces between the GPUs of all processes; what lies in the host's
 /// memory goes the way of RingAllReduce. `Net` joins the processes (detail::WorkersNetwork).
 ///
-/// Only the thread that makes the strategy may call `run` and others: it uses the network. Make it before the
-/// program starts threads, because the start of MPI may fork.
+/// Threads of the program may share the strategy: their calls of `run`, `reduce` and others take turns. All processes make
+/// these calls in the same order, so threads that use it at the same time agree on an order, or each has its own strategy
+/// (`split`). Calls between nodes use MPI: they throw InvalidArgument in a thread that did not initialise MPI, unless MPI
+/// has ThreadLevel::serialized or more (MultiWorkerOptions::thread_level). Make the strategy before the program
+/// starts threads, because the start of MPI may fork.
 template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>, class Net = MpiNetwork>
 class MultiWorker
     : public StrategyOf<
@@ -148,6 +151,7 @@ class MultiWorker
   /// outside replica functions.
   [[nodiscard]] MultiWorker split(std::size_t color, std::size_t key = 0) {
     this->require_outside("split", "use replica.split");
+    const auto turn = this->replicas_part().take_turn();
     this->workers().agree({.operation = "split"});
     const auto& processes = this->workers_part();
     const typename World::Part part{processes.world(), processes.membership(), color, key};

@@ -232,13 +232,17 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
     return {workers_.size(), workers_.rank(), this->num_replicas_in_sync()};
   }
   /// How the processes agree on the end of their data (spec I24).
-  [[nodiscard]] auto agreement() const { return workers_.agreement(); }
+  [[nodiscard]] auto agreement() const {
+    [[maybe_unused]] const auto turn = take_turn();
+    return workers_.agreement();
+  }
 
   /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute.
   /// Made at the first call, and again at the first after a failure broke it: outside replica functions, and a
   /// collective call of the processes.
   [[nodiscard]] std::shared_ptr<Background> background() requires wraps_values {
     require_outside("background", "use what was made before run, such as nn::OverlappedAllReduce");
+    [[maybe_unused]] const auto turn = take_turn();
     if (!background_ || background_->is_broken()) background_ = workers_.template make_background<Background>();
     return background_;
   }
@@ -492,6 +496,14 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
     detail::require_outside_other_strategies(&derived(), made_in_, method);
   }
 
+  /// The calls of several threads that the other processes take part in follow each other.
+  [[nodiscard]] auto take_turn() const {
+    if constexpr (has_peers)
+      return replicas_.take_turn();
+    else
+      return NoMemory{};
+  }
+
   /// While it lives, the calls of this process are made in a run: the other processes compare that.
   class PlaceInRun {
    public:
@@ -528,6 +540,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   }
   template <class Fn, class Call>
   void run_threads(const Call& call) {
+    [[maybe_unused]] const auto turn = take_turn();
     [[maybe_unused]] std::optional<std::conditional_t<has_peers, PlaceInRun, bool>> place;
     if constexpr (has_peers) {
       constexpr std::uint64_t kind = kind_of<Fn>();

@@ -152,6 +152,9 @@ class ThreadReplicas {
     threads_.set_ids(first, in_sync);
   }
 
+  /// While the result lives, other threads of the program wait before they use what the replicas share.
+  [[nodiscard]] ReplicaThreads::Turn take_turn() const { return ReplicaThreads::Turn{threads_}; }
+
   /// Calls `call(replica, collectives, queue)` on the thread of each replica, in a run of `strategy`, and returns when all
   /// have returned. An exception of one stops the others at their next collective, and surfaces as one ReplicaError.
   template <class Call>

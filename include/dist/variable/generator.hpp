@@ -13,6 +13,7 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/together.hpp>
 #include <dist/context/value_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
@@ -135,7 +136,9 @@ class Generator {
     Tensor<std::uint64_t> rows{{replicas + absent_.size(), words_of_state}};
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
       put(rows.view().row(strategy.first_local_replica() + local).elements(), state(context, local));
-    strategy.workers().all_reduce(sum, std::span<std::uint64_t>{rows.data(), replicas * words_of_state});
+    detail::together(strategy, [&] {
+      strategy.workers().all_reduce(sum, std::span<std::uint64_t>{rows.data(), replicas * words_of_state});
+    });
     for (std::size_t i = 0; i < absent_.size(); ++i) put(rows.view().row(replicas + i).elements(), absent_[i]);
     return rows;
   }
