@@ -26,12 +26,6 @@ concept PlainElements = requires(Range& range) {
   requires std::is_trivially_copyable_v<std::remove_pointer_t<decltype(std::data(range))>>;
 };
 
-/// Whether elements lie where the host cannot touch them, as the type of their span or view says.
-template <class Range>
-inline constexpr bool lies_on_device = false;
-template <template <class, Place> class View, class T, Place Where>
-inline constexpr bool lies_on_device<View<T, Where>> = !Where::host_accessible;
-
 }  // namespace detail
 
 /// One message of a neighbour exchange: elements that lie one after another, such as a std::vector, a std::span or an
@@ -55,7 +49,7 @@ struct NeighborMessage {
       if constexpr (may_change) data = reinterpret_cast<Byte*>(std::data(values));
       elements = static_cast<std::size_t>(std::size(values));
       element_bytes = sizeof(Element);
-      on_device = detail::lies_on_device<std::remove_cvref_t<Range>>;
+      on_device = detail::is_on_device<std::remove_cvref_t<Range>>;
       type = detail::hash_of(detail::type_name<std::remove_const_t<Element>>()) + on_device;
     }
   }

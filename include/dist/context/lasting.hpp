@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/place.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {
@@ -19,8 +20,10 @@ namespace detail {
 /// Types that refer to elements and do not keep them.
 template <class T>
 inline constexpr bool is_view = false;
-template <class T>
-inline constexpr bool is_view<TensorView<T>> = true;
+template <class T, class Where>
+inline constexpr bool is_view<TensorView<T, Where>> = true;
+template <class T, class Where>
+inline constexpr bool is_view<DeviceSpan<T, Where>> = true;
 template <class T, std::size_t Extent>
 inline constexpr bool is_view<std::span<T, Extent>> = true;
 template <class C, class Traits>

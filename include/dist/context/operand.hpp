@@ -12,6 +12,7 @@
 
 #include <dist/context/structure.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/specialization.hpp>
@@ -108,7 +109,7 @@ template <class R>
     return std::data(range);
 }
 template <class R>
-concept HasData = requires(R& range) {
+concept HasData = PlaceOf<R>::host_accessible && requires(R& range) {
   *std::data(range);
 };
 template <class R>
@@ -121,7 +122,8 @@ using ElementIn = std::remove_cvref_t<decltype(*first_element(std::declval<R&>()
 }  // namespace detail
 
 /// A contiguous range of numbers, or of values that consist of numbers of one type: std::vector, std::span, a C array,
-/// Eigen's matrices and maps, mdspan, TensorView. Not a Tensor or a std::array, which are values, and no text.
+/// Eigen's matrices and maps, mdspan, TensorView. Not a Tensor or a std::array, which are values, no text, and no memory of
+/// a device.
 template <class R>
 concept NumberRange = !Structure<R> && !detail::owns_tensor<std::remove_cv_t<R>> && detail::HasElements<R> &&
                       !detail::HasCharacters<R> && (detail::NumbersOf<detail::ElementIn<R>>::count > 0);
@@ -233,8 +235,9 @@ concept HasDenseShape = requires(const V& slices) {
 
 /// What collectives take in one of their overloads; for everything else there is a sentence.
 template <class V>
-concept CollectiveOperand = Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> ||
-    is_tensor_list<V> || HasShape<V> || HasDenseShape<V>;
+concept CollectiveOperand = PlaceOf<V>::host_accessible &&
+    (Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> || is_tensor_list<V> ||
+     HasShape<V> || HasDenseShape<V>);
 
 /// The one sentence for a reduction that does not fit the numbers of `V`; says whether it does.
 template <class Op, class V>

@@ -257,7 +257,11 @@ class ReplicaContext {
   template <class Value, class Op>
     requires(!detail::CollectiveOperand<Value>)
   [[nodiscard]] auto all_reduce(Op, const Value&, const CommunicationOptions& = {}) const {
-    static_assert(detail::never<Value>,
+    constexpr bool on_device = detail::is_on_device<Value>;
+    static_assert(!on_device,
+                  "all_reduce changes memory of a device in place: give a span of elements that may change, such as "
+                  "buffer.component(replica) or view.elements()");
+    static_assert(on_device,
                   "all_reduce takes numbers, tensors, contiguous ranges of numbers, and structures of these: give a "
                   "dist::Tensor, a std::span, or the members of this value");
     return detail::refused<Value>();
@@ -265,8 +269,9 @@ class ReplicaContext {
   template <class Value>
     requires(Reducible<Value> || !detail::CollectiveOperand<Value>)
   [[nodiscard]] auto all_gather(const Value&, int, const CommunicationOptions& = {}) const {
+    detail::require_host_access<detail::PlaceOf<Value>>();
     static_assert(!Reducible<Value>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
-    static_assert(detail::holds<Reducible<Value>>,
+    static_assert(detail::holds < Reducible<Value> || detail::is_on_device < Value >>,
                   "all_gather takes tensors and contiguous ranges of numbers: give a dist::Tensor or a std::span");
     return detail::refused<Tensor<float>>();
   }
@@ -603,7 +608,11 @@ class ReplicaContext {
     } else if constexpr (Structure<Value> || Aggregate<Value>) {
       for_each_member(value, [&](auto& member) { broadcast_into(member, root, options); });
     } else {
-      static_assert(detail::never<Value>,
+      constexpr bool on_device = detail::is_on_device<Value>;
+      static_assert(!on_device,
+                    "broadcast changes memory of a device in place: give a span of elements that may change, such as "
+                    "buffer.component(replica) or view.elements()");
+      static_assert(on_device,
                     "broadcast takes numbers, tensors, contiguous ranges of numbers, and structures of these");
     }
   }

@@ -94,11 +94,17 @@ struct SpanIn<T, Where> {
 }  // namespace detail
 
 namespace detail {
-/// Whether a span's elements are in memory of a device, which the host cannot touch.
-template <class Span>
+/// True if the elements of a span or a view are in memory of a device, which the host cannot touch.
+template <class Range>
 inline constexpr bool is_on_device = false;
 template <class T, class Where>
 inline constexpr bool is_on_device<DeviceSpan<T, Where>> = true;
+
+/// The place of the elements of any range, for `require_host_access`.
+template <class Range>
+struct PlaceOf {
+  static constexpr bool host_accessible = !is_on_device<std::remove_cvref_t<Range>>;
+};
 }  // namespace detail
 
 /// The span of elements in `Where`: std::span where the host may touch them.

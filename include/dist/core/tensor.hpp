@@ -95,6 +95,11 @@ class TensorView {
   Shape shape_;
 };
 
+namespace detail {
+template <class T, class Where>
+inline constexpr bool is_on_device<TensorView<T, Where>> = !Where::host_accessible;
+}  // namespace detail
+
 /// An owning dense row-major array, aligned to a cache line. `resize` keeps its memory when it is large enough, so that
 /// a tensor that is filled again and again does not allocate in a steady state.
 template <class T>

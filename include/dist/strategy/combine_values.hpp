@@ -99,8 +99,8 @@ inline constexpr bool is_indexed_slices =
 
 template <class T>
 inline constexpr bool is_tensor_view = false;
-template <class T>
-inline constexpr bool is_tensor_view<TensorView<T>> = true;
+template <class T, class Where>
+inline constexpr bool is_tensor_view<TensorView<T, Where>> = true;
 
 /// For each replica its part of a structure of PerReplicas.
 template <class S>
@@ -245,8 +245,9 @@ template <class Op, class Value, class Workers>
       return reduce_slices(op, value, workers);
     } else {
       constexpr bool has_parts = Aggregate<Each>;
+      require_host_access<PlaceOf<Each>>();
       static_assert(
-          has_parts,
+          has_parts || is_on_device<Each>,
           "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and plain "
           "structs; this per-replica value is something else");
       if constexpr (has_parts)
@@ -266,6 +267,7 @@ template <class Op, class Value, class Workers>
       if constexpr (Reducible<Value>) return require_reduce_op<Op, Value>();
       return true;
     }();
+    require_host_access<PlaceOf<Value>>();
     if constexpr (may_combine) require_reducible_as_is<Op>(replicas, value);
     return Value(value);
   }
@@ -310,10 +312,11 @@ template <class T, class Op, class Parts, class Workers>
 }
 
 /// `has_axes`: whether the value to reduce along axes is a tensor or consists of some.
-template <bool has_axes>
+template <bool has_axes, class Value>
 [[nodiscard]] constexpr bool require_axes() {
+  require_host_access<PlaceOf<Value>>();
   static_assert(
-      has_axes,
+      has_axes || is_on_device<Value>,
       "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
   return has_axes;
 }
@@ -330,14 +333,14 @@ template <class Op, class Value, class Workers>
             op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes, workers);
       else
         return refused<Tensor<ElementOf<Each>>>();
-    } else if constexpr (require_axes<Aggregate<Each>>()) {
+    } else if constexpr (require_axes<Aggregate<Each>, Each>()) {
       return each_member_of(
           value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value,
                          [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
-  } else if constexpr (require_axes<HasAxes<Value>>()) {
+  } else if constexpr (require_axes<HasAxes<Value>, Value>()) {
     if constexpr (require_reduce_op_of<Op, Value>()) {
       if constexpr (CollectivesOfOne<Workers>) require_reducible_as_is<Op>(replicas, value);
       return reduce_tensors_along<ElementOf<Value>>(
@@ -349,9 +352,10 @@ template <class Op, class Value, class Workers>
 }
 
 /// `has_axes`: whether the value to gather is a tensor or consists of some.
-template <bool has_axes>
+template <bool has_axes, class Value>
 [[nodiscard]] constexpr bool require_gatherable() {
-  static_assert(has_axes,
+  require_host_access<PlaceOf<Value>>();
+  static_assert(has_axes || is_on_device<Value>,
                 "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
   return has_axes;
 }
@@ -376,12 +380,12 @@ template <class Value, class Workers>
         return whole;
       else
         return all_gather_tensors(workers, "worker", whole.view(), axis);
-    } else if constexpr (require_gatherable<Aggregate<Each>>()) {
+    } else if constexpr (require_gatherable<Aggregate<Each>, Each>()) {
       return each_member_of(value, [&](const auto& member) { return gather_values(member, axis, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });
-  } else if constexpr (require_gatherable<HasAxes<Value>>()) {
+  } else if constexpr (require_gatherable<HasAxes<Value>, Value>()) {
     const TensorView<const ElementOf<Value>> view = view_of(value);
     if constexpr (!CollectivesOfOne<Workers>) return all_gather_tensors(workers, "worker", view, axis);
     Tensor<ElementOf<Value>> copy{concatenated_shape("replica", {&view.shape(), 1}, axis)};

@@ -253,7 +253,9 @@ template <class Wide, class Weights>
 [[nodiscard]] std::vector<Wide> weights_of(const IdLists& lists, const Weights& weights) {
   constexpr bool is_tensor = HasShape<Weights> && HasData<const Weights>;
   constexpr bool are_weights = is_tensor || NumberRange<Weights>;
-  static_assert(are_weights, "weights are a tensor or a contiguous range of floating-point numbers, one for each id");
+  require_host_access<PlaceOf<Weights>>();
+  static_assert(are_weights || is_on_device<Weights>,
+                "weights are a tensor or a contiguous range of floating-point numbers, one for each id");
   if constexpr (are_weights) {
     static_assert(holds<Floating<ElementIn<const Weights>>>,
                   "weights are a tensor or a contiguous range of floating-point numbers, one for each id");

@@ -54,6 +54,9 @@ template <class V>
 [[nodiscard]] constexpr auto same(const V& value) {
   if constexpr (Reducible<V>) {
     return Same<V>{value};
+  } else if constexpr (detail::is_on_device<V>) {
+    detail::require_host_access<detail::PlaceOf<V>>();
+    return Same<V>{value};
   } else if constexpr (NumberRange<V> && !detail::HasShape<V>) {
     return Same<std::span<const detail::ElementIn<V>>>{detail::numbers_in(value)};
   } else {
@@ -139,14 +142,16 @@ template <class Variable, class Value>
   } else if constexpr (NumbersFor<Value, T>) {
     return numbers_for(variable.name(), variable.shape(), value);
   } else {
+    require_host_access<PlaceOf<Value>>();
     static_assert(!is_per_replica<Value>,
                   "a variable is not written with a PerReplica: strategy.update hands each copy its own value, and run "
                   "hands each replica its own");
+    constexpr bool is_refused = is_per_replica<Value> || is_on_device<Value>;
     constexpr bool has_numbers = HasShape<Value> || NumberRange<Value> || NumbersValue<Value>;
-    static_assert(is_per_replica<Value> || has_numbers,
+    static_assert(is_refused || has_numbers,
                   "a variable is written with one number, a tensor, or a contiguous range of numbers, such as a "
                   "std::vector");
-    static_assert(is_per_replica<Value> || !has_numbers,
+    static_assert(is_refused || !has_numbers,
                   "a variable is written with one number, or with numbers of the variable's own element type: convert "
                   "the elements first");
     return Uniform<T>{};

@@ -69,9 +69,10 @@ class InitialOfShards {
     if constexpr (is_values) {
       values_ = given_to(VariableToMake<T>{name, shape}, initial);
     } else if constexpr (!is_number && !fills_rows()) {
+      require_host_access<PlaceOf<Initial>>();
       constexpr bool fills = is_callable<Function, TensorView<T>>();
       static_assert(
-          fills,
+          fills || is_on_device<std::remove_cvref_t<Initial>>,
           "a sharded variable's initial value must be a number, a TensorView of its element type, a contiguous range "
           "of numbers of that type, a function that fills a TensorView of it, or one that fills the rows of a shard: "
           "(TensorView<T> part, IndexRange rows)");
