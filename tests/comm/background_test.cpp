@@ -46,6 +46,7 @@ struct Gated {
   struct Communicator {
     std::size_t members;
     [[nodiscard]] std::size_t size() const noexcept { return members; }
+    void begin_run(std::uint64_t) const noexcept {}
   };
   Gate* gate;
   std::size_t members = 1;
@@ -183,6 +184,26 @@ TEST_CASE("an exception surfaces where its collective or a later one is waited f
   CHECK(what_throws<std::exception>([&] { background.start_all_reduce(dist::sum, of(values[2])).wait(); }) ==
         "the wire is cut");
   CHECK(gate.entered == 2);
+}
+
+TEST_CASE("a run of this process alone starts nothing, tells nobody of a failure, and leaves the group whole") {
+  Gate gate;
+  gate.opened = 10;
+  BackgroundCollectives<Gated> background{Gated{&gate, 2}};
+  float value = 0;
+  background.begin_run(true);
+  CHECK(what_throws<dist::WrongStrategy>([&] { background.require_whole(); }).starts_with("a collective in the back"));
+  CHECK(what_throws<dist::WrongStrategy>([&] {
+          background.start_all_reduce(dist::sum, of(value));
+        }).starts_with("a collective in the background was called in run_here"));
+  background.abandon(std::runtime_error("no data"));
+  background.end_run();
+  background.begin_run(false);
+  background.require_whole();
+  background.start_all_reduce(dist::sum, of(value)).wait();
+  background.end_run();
+  CHECK(value == 1);
+  CHECK(gate.abandoned == 0);
 }
 
 TEST_CASE("settle lets what has begun come to its end, and drops the rest") {

@@ -3,8 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <set>
+
+#include <dist/core/error.hpp>
+
+#include "support/what_throws.hpp"
 
 using dist::CallPlace;
+using support::what_throws;
 
 namespace {
 
@@ -13,40 +19,46 @@ constexpr std::uint64_t predict = 8;
 
 }  // namespace
 
-TEST_CASE("calls outside, in the run of the collective before, and in a later run are told apart") {
+TEST_CASE("marks differ for calls outside, in the run of the last collective, and in each later run") {
   CallPlace place;
   const std::uint64_t outside = place.mark();
   CHECK(CallPlace::describe(outside) == "outside run");
   place.begin_run(train);
   const std::uint64_t first = place.mark();
-  CHECK(CallPlace::describe(first) == "in a later run than the collective before");
+  CHECK(CallPlace::describe(first) == "in a run, number 1 of the runs and calls since the last collective");
   place.met();
   const std::uint64_t second = place.mark();
-  CHECK(CallPlace::describe(second) == "in the same run as the collective before");
+  CHECK(CallPlace::describe(second) == "in the same run as the last collective");
   place.met();
   CHECK(place.mark() == second);
   place.end_run();
   CHECK(place.mark() == outside);
   place.begin_call();
-  CHECK(place.mark() == outside);
+  const std::uint64_t call = place.mark();
+  CHECK(CallPlace::describe(call) == "outside run, number 1 of the runs and calls since the last collective");
+  place.begin_run(predict);
+  const std::uint64_t later = place.mark();
+  CHECK(CallPlace::describe(later) == "in a run, number 2 of the runs and calls since the last collective");
+  CHECK(std::set{outside, first, second, call, later}.size() == 5);
+  place.met();
+  place.end_run();
   place.begin_run(predict);
   CHECK(place.mark() == first);
 }
 
-TEST_CASE("how many runs had no collective does not matter, except after a failure or a disagreement") {
+TEST_CASE("every run counts, also one without collectives, and functions are compared after a failure only") {
   CallPlace one;
   CallPlace other;
   one.begin_run(predict);
   one.end_run();
   one.begin_run(train);
   other.begin_run(train);
+  CHECK(one.mark() != other.mark());
+  other.end_run();
+  other.begin_run(train);
   CHECK(one.mark() == other.mark());
   one.disturb();
   other.disturb();
-  CHECK(one.mark() != other.mark());
-  // The same number of runs of other functions.
-  other.end_run();
-  other.begin_run(train);
   CHECK(one.mark() != other.mark());
   CallPlace same;
   same.begin_run(predict);
@@ -56,11 +68,30 @@ TEST_CASE("how many runs had no collective does not matter, except after a failu
   CHECK(one.mark() == same.mark());
   same.end_run();
   CHECK(one.mark() != same.mark());
+  CHECK(CallPlace::describe(one.mark()) == "in a run after a failure");
+  CHECK(CallPlace::describe(same.mark()) == "outside run, after a failure");
   one.met();
   same.met();
   one.begin_run(train);
   same.begin_run(predict);
   CHECK(one.mark() == same.mark());
+}
+
+TEST_CASE("a run of one process alone is not counted, and refuses calls that other processes would have to make") {
+  CallPlace alone;
+  CallPlace other;
+  alone.require_shared("all_reduce");
+  alone.begin_alone();
+  CHECK(alone.is_alone());
+  CHECK(what_throws<dist::WrongStrategy>([&] { alone.require_shared("all_reduce"); }) ==
+        "all_reduce was called in run_here (the other processes do not share this run). Call strategy.run in all "
+        "processes.");
+  alone.end_run();
+  CHECK(!alone.is_alone());
+  alone.begin_run(train);
+  other.begin_run(train);
+  alone.require_shared("all_reduce");
+  CHECK(alone.mark() == other.mark());
 }
 
 TEST_CASE("a failure is past for members that have been through the same run and call in another one") {

@@ -811,7 +811,7 @@ void check_strategy_methods(S& strategy) {
     CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::tuple{1, std::pair{other, 2}}), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::optional{other}), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.reduce(dist::max, other), dist::WrongStrategy);
-    CHECK_THROWS_AS(strategy.reduce(dist::max, std::pair{other, other}), dist::WrongStrategy);
+    CHECK_THROWS_AS(strategy.reduce(dist::sum, std::pair{other, other}), dist::WrongStrategy);
     const dist::PerReplica<dist::Tensor<float>> tensors(local_replicas + 1, [](std::size_t) { return counting({2}); });
     CHECK_THROWS_AS(strategy.reduce(dist::max, tensors, {0}), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.gather(tensors, 0), dist::WrongStrategy);

@@ -17,6 +17,9 @@
 #include <tuple>
 #include <vector>
 
+#include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/batch.hpp>
@@ -341,8 +344,9 @@ TEST_CASE("a collective in a run never meets one outside, or in another run (spe
         static_cast<void>(strategy.reduce(dist::sum, dist::PerReplica<int>(1)));
       });
       CHECK(has(said, "The workers did not issue the same collectives"));
-      CHECK(has(said, "outside run"));
-      CHECK(has(said, "in a later run than the collective before"));
+      CHECK(has(said, "outside run, number 1 of the runs and calls since the last collective"));
+      CHECK(has(said, "in a run, number 1 of the runs and calls since the last collective"));
+      CHECK(has(said, "make runs of one process alone by strategy.run_here"));
       CHECK(soon.holds());
     }
     {
@@ -360,18 +364,11 @@ TEST_CASE("a collective in a run never meets one outside, or in another run (spe
         });
         if (is_last()) static_cast<void>(strategy.run(step));
       });
-      CHECK(has(said, "in the same run as the collective before"));
+      CHECK(has(said, "in the same run as the last collective"));
     }
     {
-      // Runs without collectives are each worker's own affair.
+      // After a failure a worker that has made another number of runs is refused, too.
       Ring strategy{with(1, in_memory)};
-      for (int epoch = 0; epoch < 3; ++epoch) {
-        for (std::size_t batch = 0; batch < 2 + my_rank(); ++batch) strategy.run([](auto&) {});
-        const auto sums = strategy.run(step);
-        CHECK(strategy.reduce(dist::max, sums) == static_cast<int>(ranks()));
-      }
-      // After a failure they are compared: a worker that has made another number of them cannot know which run the others
-      // mean, and is told so instead of being given the values of another one.
       const Soon soon;
       std::size_t wrong = 0;
       std::size_t refused = 0;
@@ -391,6 +388,61 @@ TEST_CASE("a collective in a run never meets one outside, or in another run (spe
       meet();
     }
   }
+}
+
+TEST_CASE_TEMPLATE("a worker that leaves one run without its collective is refused at the next one (spec E12)", Ops,
+                   dist::RingAllReduce, dist::MpiAllReduce, dist::TreeAllReduce, dist::HalvingDoublingAllReduce,
+                   dist::AutoAllReduce) {
+  for (const bool in_memory : {true, false})
+    for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+      CAPTURE(in_memory);
+      CAPTURE(replicas);
+      dist::MultiWorker<Ops> strategy{with(replicas, in_memory)};
+      const Soon soon;
+      int step = 0;
+      const std::string said = failure([&] {
+        for (; step < 4; ++step)
+          strategy.run([&](auto& replica) {
+            if (is_last() && step == 1) return;
+            if (replica.all_reduce(dist::max, step) != step) throw std::logic_error("the value of another run");
+          });
+      });
+      CHECK(has(said, "The workers did not issue the same collectives"));
+      CHECK(has(said, "in a run, number 1 of the runs and calls since the last collective"));
+      CHECK(has(said, "in a run, number 2 of the runs and calls since the last collective"));
+      CHECK(step == (is_last() ? 2 : 1));
+      CHECK(soon.holds());
+      meet();
+    }
+}
+
+TEST_CASE("runs of one process alone are its own affair, as are their errors, and have no collectives") {
+  for (const bool in_memory : {true, false})
+    for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+      CAPTURE(in_memory);
+      CAPTURE(replicas);
+      Ring strategy{with(replicas, in_memory)};
+      const Soon soon;
+      for (std::size_t round = 0; round < 3; ++round) {
+        std::size_t calls = 0;
+        for (std::size_t batch = 0; batch < my_rank() + round; ++batch)
+          for (const std::size_t local :
+               strategy.run_here([](auto& replica) { return replica.local_index() + 1; }).values())
+            calls += local;
+        CHECK(calls == (my_rank() + round) * replicas * (replicas + 1) / 2);
+        if (is_last()) {
+          CHECK(failure([&] { strategy.run_here([](auto&) { throw std::runtime_error("no data"); }); }) == "no data");
+          CHECK(has(failure([&] {
+                      strategy.run_here([](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, 1)); });
+                    }),
+                    "all_reduce was called in run_here (the other processes do not share this run)"));
+        }
+        const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+        CHECK(strategy.reduce(dist::max, sums) == static_cast<int>(ranks() * replicas));
+      }
+      CHECK(soon.holds());
+      meet();
+    }
 }
 
 TEST_CASE("a worker that ends after a failure is named with it, however late the others hear of it (spec O01)") {
@@ -503,9 +555,9 @@ TEST_CASE_TEMPLATE("values whose structures differ are refused in and out of rep
       CHECK(sum_is_right());
       const std::string of_reduce = failure([&] {
         if (is_last())
-          static_cast<void>(strategy.reduce(dist::max, std::tuple{1, 2.0F}));
+          static_cast<void>(strategy.reduce(dist::sum, std::tuple{1, 2.0F}));
         else
-          static_cast<void>(strategy.reduce(dist::max, std::tuple{1}));
+          static_cast<void>(strategy.reduce(dist::sum, std::tuple{1}));
       });
       CHECK(has(of_reduce, "a part of values of another structure"));
       CHECK(sum_is_right());

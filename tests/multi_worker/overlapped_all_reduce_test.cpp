@@ -241,3 +241,25 @@ TEST_CASE("once warm, a step allocates nothing") {
   for (int i = 0; i < 10; ++i) step();
   CHECK(allocations == before);
 }
+
+TEST_CASE("gradients of one run never meet those of another run of a worker that has left one out") {
+  for (const bool in_memory : {true, false}) {
+    CAPTURE(in_memory);
+    Workers strategy{with(in_memory)};
+    if (strategy.num_workers() == 1) continue;
+    nn::Network<Net> net{strategy};
+    nn::OverlappedAllReduce overlap{strategy, net};
+    const bool is_last = strategy.worker() + 1 == strategy.num_workers();
+    std::size_t step = 0;
+    const std::string said = what_throws<std::exception>([&] {
+      for (; step < 4; ++step)
+        strategy.run([&](auto& replica) {
+          if (is_last && step == 1) return;
+          compute(replica, net, Batch{4, step}, overlap.on_ready(replica));
+          overlap.wait(replica);
+        });
+    });
+    CHECK(said.find("The workers did not issue the same collectives") != std::string::npos);
+    CHECK(step == (is_last ? 2 : 1));
+  }
+}

@@ -75,6 +75,7 @@ class SimulatedMembership {
   void barrier() const { announce({.operation = "barrier"}); }
   void announce(dist::CollectiveCall call) const {
     if (size() == 1) return;
+    board().place().require_shared(call.operation);
     call.structure = state_->structure;
     Meeting& meeting = state_->meeting;
     meeting.begin(call);
@@ -90,13 +91,14 @@ class SimulatedMembership {
   }
 
   void begin_run(std::uint64_t kind) const noexcept { board().place().begin_run(kind); }
+  void begin_alone() const noexcept { board().place().begin_alone(); }
   void end_run() const noexcept { board().place().end_run(); }
   void begin_call() const noexcept { board().place().begin_call(); }
   void set_structure(std::uint64_t structure) const noexcept { state_->structure = structure; }
 
   void begin_attempt() const noexcept { board().begin_attempt(); }
   void abandon(const dist::FailureNotice& failure) const noexcept {
-    if (size() == 1 || board().all_know()) return;
+    if (size() == 1 || board().all_know() || board().place().is_alone()) return;
     const dist::detail::Notice notice = state_->meeting.abandon(failure);
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != rank()) post(peer, of_failure, notice, sizeof(notice));

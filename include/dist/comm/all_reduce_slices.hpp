@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -32,22 +33,23 @@ inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Sh
                         "Give slices of one array on every replica");
 }
 
-/// The slices of all members, concatenated in rank order, and how many rows each gave. A collective call.
+/// The slices of all members, concatenated in rank order, and how many rows each gave. A collective call, named
+/// `operation`.
 template <class T>
 struct GatheredSlices {
   std::vector<std::size_t> rows;  // of each member
   IndexedSlices<T> slices;
 };
 template <class Collectives, class T>
-[[nodiscard]] GatheredSlices<T> gather_slices(const Collectives& collectives, const IndexedSlicesView<T>& mine) {
+[[nodiscard]] GatheredSlices<T> gather_slices(const Collectives& collectives, std::string_view operation,
+                                              const IndexedSlicesView<T>& mine) {
   struct Extent {
     std::size_t rows;
     Shape dense_shape;
   };
   const std::size_t members = collectives.communicator().size();
   std::vector<Extent> extents(members);
-  collectives.exchange("all_reduce of indexed slices", Extent{mine.rows(), mine.dense_shape()},
-                       std::span<Extent>{extents});
+  collectives.exchange(operation, Extent{mine.rows(), mine.dense_shape()}, std::span<Extent>{extents});
 
   std::vector<std::size_t> rows(members);
   std::vector<std::size_t> elements(members);
@@ -74,8 +76,10 @@ template <class Collectives, class Op, class T>
   static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
                 "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
   if constexpr (detail::require_reduce_op<Op, T>()) {
-    IndexedSlices<T> all = detail::gather_slices(collectives, mine).slices;
-    if constexpr (std::same_as<Op, Mean>) {
+    constexpr bool is_mean = std::same_as<Op, Mean>;
+    constexpr std::string_view operation = is_mean ? "mean of indexed slices" : "sum of indexed slices";
+    IndexedSlices<T> all = detail::gather_slices(collectives, operation, mine).slices;
+    if constexpr (is_mean) {
       const std::size_t replicas = collectives.communicator().size() * replicas_of_member;
       for (T& value : all.values().elements()) value = Op::finish(value, replicas);
     }
@@ -94,7 +98,7 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
   if constexpr (SharesMemory<Comm>) {
     IndexedSlicesView<T> published = mine;
     const detail::Loan loan{comm};
-    comm.publish({.operation = "all_reduce of indexed slices", .reduction = dtype_name<T>}, &published);
+    comm.publish({.operation = "use of indexed slices", .reduction = dtype_name<T>}, &published);
     const auto slices_of = [&](std::size_t rank) -> const IndexedSlicesView<T>& {
       return *comm.template peer<IndexedSlicesView<T>>(rank, 0);
     };
@@ -105,7 +109,7 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
   } else if constexpr (GroupOfOne<Comm>) {
     use(comm.size(), [&](std::size_t) -> const IndexedSlicesView<T>& { return mine; });
   } else {
-    const auto [rows, slices] = detail::gather_slices(collectives, mine);
+    const auto [rows, slices] = detail::gather_slices(collectives, "use of indexed slices", mine);
     std::vector<IndexedSlicesView<T>> views;
     views.reserve(rows.size());
     std::size_t first = 0;

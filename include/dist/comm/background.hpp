@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/call_place.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/reduce_block.hpp>
@@ -87,6 +88,18 @@ class BackgroundCollectives {
   [[nodiscard]] bool overlaps() const noexcept { return progress_ == BackgroundProgress::by_a_thread; }
   [[nodiscard]] const Ops& ops() const noexcept { return ops_; }
 
+  /// The caller begins a run; `alone` if other processes do not make it. What is started in one run never meets what
+  /// another member starts in another run. Called while nobody starts or waits, as is `end_run`.
+  void begin_run(bool alone) noexcept {
+    const std::lock_guard lock{mutex_};
+    alone_ = alone;
+    if (!alone) ++runs_;
+  }
+  void end_run() noexcept {
+    const std::lock_guard lock{mutex_};
+    alone_ = false;
+  }
+
   /// Replaces `values` by their reduction over the group's members. They must stay, untouched, until waited for. A
   /// collective call.
   template <class T, ReduceOp<T> Op>
@@ -124,9 +137,12 @@ class BackgroundCollectives {
   }
 
   /// Tells the other members, instead of taking part in the next collective, that this one has failed and why, after
-  /// waiting for what has begun. Call it while nobody starts or waits. A group with other members is then broken.
+  /// waiting for what has begun. Call it while nobody starts or waits. A group with other members is then broken. Does
+  /// nothing in a run of this process alone.
   void abandon(const std::exception& error) noexcept {
+    if (is_alone()) return;
     settle();
+    begin_runs(runs_);
     ops_.abandon(FailureNotice{error});
     const std::lock_guard lock{mutex_};
     ++failures_;
@@ -150,10 +166,11 @@ class BackgroundCollectives {
     const std::lock_guard lock{mutex_};
     return failure_ != nullptr;
   }
-  /// Throws what broke it.
+  /// Throws what broke it, and WrongStrategy in a run of this process alone.
   void require_whole() const {
     const std::lock_guard lock{mutex_};
     if (failure_) std::rethrow_exception(failure_);
+    if (alone_) CallPlace::refuse_alone("a collective in the background");
   }
 
  private:
@@ -163,7 +180,17 @@ class BackgroundCollectives {
     std::size_t count = 0;
     IndexRange elements{};
     TraceLabel label{};
+    std::uint64_t runs = 0;  // that had begun when it was started
   };
+
+  [[nodiscard]] bool is_alone() const noexcept {
+    const std::lock_guard lock{mutex_};
+    return alone_;
+  }
+  /// The communicator counts the first `runs` runs. Called by the thread that performs tasks, or while there are none.
+  void begin_runs(std::uint64_t runs) {
+    for (; runs_seen_ != runs; ++runs_seen_) ops_.communicator().begin_run(0);
+  }
 
   [[nodiscard]] static bool before(Ticket one, Ticket other) noexcept {
     return static_cast<std::int32_t>(one - other) < 0;
@@ -188,10 +215,12 @@ class BackgroundCollectives {
   }
 
   /// The queue keeps its memory, a ring that grows when it is full.
-  Started push(const Task& task) {
+  Started push(Task task) {
     Ticket ticket = 0;
     {
       const std::lock_guard lock{mutex_};
+      if (alone_) CallPlace::refuse_alone("a collective in the background");
+      task.runs = runs_;
       if (waiting_ == tasks_.size()) {
         std::rotate(tasks_.begin(), tasks_.begin() + static_cast<std::ptrdiff_t>(first_), tasks_.end());
         first_ = 0;
@@ -238,6 +267,7 @@ class BackgroundCollectives {
     if (!skips) {
       try {
         const TraceSpan span{task.label};
+        begin_runs(task.runs);
         task.perform(*this, task);
       } catch (...) {
         const std::lock_guard lock{mutex_};
@@ -299,6 +329,9 @@ class BackgroundCollectives {
   bool drops_ = false;
   Ticket first_dropped_ = 1;  // the last ones in a row; none so far
   Ticket last_dropped_ = 0;
+  std::uint64_t runs_ = 0;       // that have begun
+  std::uint64_t runs_seen_ = 0;  // those that the communicator has been told of
+  bool alone_ = false;           // in a run of this process alone
   AlignedBuffer<std::byte> scratch_;
   std::atomic<std::uint32_t> calls_{0};  // to the thread: one for each task, and one to end
   std::atomic<Ticket> done_{0};

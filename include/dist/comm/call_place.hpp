@@ -3,20 +3,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include <dist/core/config.hpp>
 
 namespace dist {
 
-/// Where a member of a group of processes stands in its program: in a run or outside of runs, and what it has begun
-/// since the last collective that all did. Members compare it with every call, so that what one calls in a run never
-/// meets what another calls outside, or in another run.
+/// The position of a member of a group of processes in its program: inside or outside of a run, and how many runs and
+/// calls outside of runs it has begun since the last collective of all members. Members compare it with every call, so a
+/// call in one run never meets a call outside, or in another run.
 ///
-/// How often members call `run` is their own affair while no collective is made in there: they compare whether a call is
-/// outside, in the same run as the collective before, or in a later one. After a failure or a disagreement they compare
-/// all that they have begun since, one by one, until a collective succeeds: members that lost count of each other's steps
-/// are told so.
+/// Every run counts, whether it makes collectives or not, except a run of one process alone (`begin_alone`). Functions are
+/// not compared, so members of different roles may meet. After a failure or a disagreement, members compare everything
+/// that they have begun since, function by function, until a collective succeeds: the failure tells a member whose count
+/// differs.
 class CallPlace {
  public:
   /// A place, as another member can compare it with its own.
@@ -32,18 +33,29 @@ class CallPlace {
     begin(2 * kind + 1);
     inside_ = true;
   }
-  void end_run() noexcept { inside_ = false; }
+  /// Begins a run that the other members do not share, and do not count.
+  void begin_alone() noexcept { alone_ = true; }
+  void end_run() noexcept { inside_ = alone_ = false; }
   /// Of a call that the processes make together outside of runs.
   void begin_call() noexcept { begin(0); }
 
   [[nodiscard]] Position position() const noexcept { return {distance(), history_}; }
   /// What travels with a call. Equal for members that may do it together.
   [[nodiscard]] std::uint64_t mark() const noexcept {
-    if (exact_) return first_exact + 2 * (history_ * odd + distance()) + (inside_ ? 1 : 0);
-    return !inside_ ? outside : distance() == 0 ? in_same_run : in_later_run;
+    const std::uint64_t begun = exact_ ? history_ * odd + distance() : distance();
+    return begun * unit + (exact_ ? exact : 0) + (inside_ ? inside : 0);
   }
-  /// "outside run": what a mark means, for messages.
-  [[nodiscard]] static std::string_view describe(std::uint64_t mark) noexcept;
+  /// The meaning of a mark, for messages: "outside run".
+  [[nodiscard]] static std::string describe(std::uint64_t mark);
+
+  /// Whether this member is in a run of its process alone.
+  [[nodiscard]] bool is_alone() const noexcept { return alone_; }
+  /// Throws WrongStrategy if it is, because the other members do not make the call `operation`.
+  void require_shared(std::string_view operation) const {
+    if (alone_) [[unlikely]]
+      refuse_alone(operation);
+  }
+  [[noreturn]] static void refuse_alone(std::string_view operation);
 
   /// All members have done a collective.
   void met() noexcept {
@@ -64,10 +76,10 @@ class CallPlace {
   [[nodiscard]] bool is_closed() const noexcept { return inside_ && begun_ <= closed_through_; }
 
  private:
-  static constexpr std::uint64_t outside = 0;
-  static constexpr std::uint64_t in_same_run = 1;
-  static constexpr std::uint64_t in_later_run = 2;
-  static constexpr std::uint64_t first_exact = 4;
+  // The parts of a mark.
+  static constexpr std::uint64_t inside = 1;
+  static constexpr std::uint64_t exact = 2;
+  static constexpr std::uint64_t unit = 4;
   static constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
   static constexpr std::size_t most_histories = 128;
 
@@ -86,6 +98,7 @@ class CallPlace {
   std::uint64_t histories_[most_histories];  // after each of the first that were begun since
   bool inside_ = false;
   bool exact_ = false;
+  bool alone_ = false;
   std::uint64_t closed_through_ = 0;  // by failures of others
 };
 

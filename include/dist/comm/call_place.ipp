@@ -2,14 +2,24 @@
 
 #include <dist/comm/call_place.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist {
 
-DIST_INLINE std::string_view CallPlace::describe(std::uint64_t mark) noexcept {
-  if (mark == outside) return "outside run";
-  if (mark == in_same_run) return "in the same run as the collective before";
-  if (mark == in_later_run) return "in a later run than the collective before";
-  return mark % 2 == 0 ? "outside run, after a failure" : "in a run after a failure";
+DIST_INLINE std::string CallPlace::describe(std::uint64_t mark) {
+  const bool is_inside = mark % exact != 0;
+  if (mark % unit >= exact) return is_inside ? "in a run after a failure" : "outside run, after a failure";
+  const std::uint64_t begun = mark / unit;
+  if (is_inside && begun == 0) return "in the same run as the last collective";
+  if (begun == 0) return "outside run";
+  return text(is_inside ? "in a run" : "outside run", ", number ", begun,
+              " of the runs and calls since the last collective");
+}
+
+DIST_INLINE void CallPlace::refuse_alone(std::string_view operation) {
+  throw WrongStrategy(text(operation, " was called in run_here"), "the other processes do not share this run",
+                      "Call strategy.run in all processes");
 }
 
 DIST_INLINE bool CallPlace::is_past(const Position& failure) const noexcept {

@@ -118,7 +118,8 @@ struct CollectiveCallRecord {
 namespace detail {
 
 /// The error of members, replicas or workers, that do not make the same call: `what` says which ones they make.
-[[nodiscard]] CollectiveMismatch different_calls(std::string_view member, std::string_view what);
+[[nodiscard]] CollectiveMismatch different_calls(std::string_view member, std::string_view what,
+                                                 std::string_view more_advice = {});
 /// The same error, for two calls and their descriptions.
 [[nodiscard]] CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
                                                  std::string_view described_one, CollectiveCall other,

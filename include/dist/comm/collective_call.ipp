@@ -17,9 +17,10 @@ DIST_INLINE std::string describe(const CollectiveCall& call) {
 
 namespace detail {
 
-DIST_INLINE CollectiveMismatch different_calls(std::string_view member, std::string_view what) {
+DIST_INLINE CollectiveMismatch different_calls(std::string_view member, std::string_view what,
+                                               std::string_view more_advice) {
   return {text("The ", member, "s did not issue the same collectives"), what,
-          text("Call the same collectives with the same extents in the same order on every ", member)};
+          text("Call the same collectives with the same extents in the same order on every ", member, more_advice)};
 }
 
 DIST_INLINE CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
@@ -33,12 +34,14 @@ DIST_INLINE CollectiveMismatch different_calls(std::string_view member, const Co
   if (!same_structure) difference += ", as a part of values of another structure";
   std::string place_of_one;
   std::string place_of_other;
+  std::string_view advice;
   if (other_place != one.place) {
     place_of_one = text(", ", CallPlace::describe(one.place));
     place_of_other = text(", ", CallPlace::describe(other_place));
+    advice = ", and make runs of one process alone by strategy.run_here";
   }
-  return different_calls(member,
-                         text(described_one, place_of_one, ", but ", described_other, difference, place_of_other));
+  return different_calls(
+      member, text(described_one, place_of_one, ", but ", described_other, difference, place_of_other), advice);
 }
 
 DIST_INLINE DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,

@@ -61,12 +61,13 @@ template <class B>
 concept CollectivesOfOne = GroupOfOne<CommunicatorOf<B>>;
 
 /// The members compare what their calls are parts of. `set_structure(s)`: calls from here on are parts of a collective
-/// of values with this structure; 0: of none. `begin_run(kind)`, `end_run` and `begin_call` say where the calls of a
-/// process stand in its program (CallPlace); empty where all members are in one process.
+/// of values with this structure; 0: of none. `begin_run(kind)`, `begin_alone`, `end_run` and `begin_call` record the
+/// position of a process in its program (CallPlace); they are empty where all members are in one process.
 template <class C>
 concept ComparesCalls = requires(const C member, std::uint64_t number) {
   member.set_structure(number);
   member.begin_run(number);
+  member.begin_alone();
   member.end_run();
   member.begin_call();
 };

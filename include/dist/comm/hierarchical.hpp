@@ -51,6 +51,9 @@ class HierarchicalCommunicator {
   void begin_run(std::uint64_t kind) const {
     ops_->for_each_level([&](const auto& comm) { comm.begin_run(kind); });
   }
+  void begin_alone() const {
+    ops_->for_each_level([](const auto& comm) { comm.begin_alone(); });
+  }
   void end_run() const {
     ops_->for_each_level([](const auto& comm) { comm.end_run(); });
   }

@@ -32,6 +32,7 @@ class SelfCommunicator {
   [[nodiscard]] static constexpr SelfCommunicator with_timeout(std::chrono::nanoseconds) noexcept { return {}; }
   static constexpr void set_structure(std::uint64_t) noexcept {}
   static constexpr void begin_run(std::uint64_t) noexcept {}
+  static constexpr void begin_alone() noexcept {}
   static constexpr void end_run() noexcept {}
   static constexpr void begin_call() noexcept {}
 };

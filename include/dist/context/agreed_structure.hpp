@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include <dist/comm/communicator.hpp>
 #include <dist/context/per_replica.hpp>
@@ -27,10 +28,12 @@ class AgreedStructure {
   AgreedStructure(const Collectives& collectives, std::string_view member, const Value& value)
       : collectives_(collectives) {
     if constexpr (!is_alone && holds_optional<Value>()) require_equal_optionals(member, value);
-    if constexpr (!is_alone && structure_of<Value>() != 0) {
-      collectives_.communicator().set_structure(structure_of<Value>());
-      is_set_ = true;
-    }
+    set_form<Value>();
+  }
+  /// Of a broadcast, which gives optionals of all members the root's form: compares the form of the type only.
+  template <class Value>
+  AgreedStructure(const Collectives& collectives, std::type_identity<Value>) : collectives_(collectives) {
+    set_form<Value>();
   }
   AgreedStructure(const AgreedStructure&) = delete;
   AgreedStructure& operator=(const AgreedStructure&) = delete;
@@ -40,6 +43,14 @@ class AgreedStructure {
   }
 
  private:
+  template <class Value>
+  void set_form() {
+    if constexpr (!is_alone && structure_of<Value>() != 0) {
+      collectives_.communicator().set_structure(structure_of<Value>());
+      is_set_ = true;
+    }
+  }
+
   struct Optionals {
     std::uint64_t count = 0;
     std::uint64_t with_value = 0;  // of the first 64, by bits

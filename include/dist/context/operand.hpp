@@ -18,6 +18,16 @@
 #include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 
+// Why the results of calls must be used. A range with a name is written in place, so these calls then return nothing.
+#define DIST_ALL_REDUCE_RETURNS \
+  "all_reduce of a value returns the reduction and leaves the operand as it was: x = replica.all_reduce(op, x)"
+#define DIST_BROADCAST_RETURNS \
+  "broadcast of a value returns the root's and leaves the operand as it was: config = replica.broadcast(config, root)"
+#define DIST_ALL_GATHER_RETURNS "all_gather returns the values of all replicas: all = replica.all_gather(mine, axis)"
+#define DIST_REDUCE_RETURNS \
+  "reduce returns the reduction and leaves the values as they were: x = strategy.reduce(op, values)"
+#define DIST_GATHER_RETURNS "gather returns the values of all replicas: all = strategy.gather(values, axis)"
+
 namespace dist {
 
 namespace detail {
@@ -239,10 +249,45 @@ concept CollectiveOperand = PlaceOf<V>::host_accessible &&
     (Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> || is_tensor_list<V> ||
      HasShape<V> || HasDenseShape<V>);
 
+/// Whether values of type T are plain structs, pairs or tuples, or consist of these.
+template <class T>
+[[nodiscard]] constexpr bool holds_records() {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (Reducible<Plain> || ComplexNumber<Plain>)
+    return false;
+  else if constexpr (is_per_replica<Plain>)
+    return holds_records<typename Plain::Value>();
+  else if constexpr (is_optional<Plain> || is_array<Plain>)
+    return holds_records<typename Plain::value_type>();
+  else if constexpr (NumberRange<Plain>)
+    return holds_records<ElementIn<Plain>>();
+  else
+    return Structure<Plain> || Aggregate<Plain>;
+}
+
+/// The one sentence for a reduction that does not combine records member by member; returns whether it does.
+template <class Op, class V>
+[[nodiscard]] constexpr bool require_memberwise_op() {
+  constexpr bool takes_extremes = std::same_as<Op, Min> || std::same_as<Op, Max>;
+  constexpr bool is_memberwise = std::same_as<Op, Sum> || std::same_as<Op, Mean> || std::same_as<Op, Prod> ||
+                                 std::same_as<Op, BitAnd> || std::same_as<Op, BitOr> || std::same_as<Op, BitXor>;
+  constexpr bool is_own = !takes_extremes && !is_memberwise && requires { Op::name; };
+  constexpr bool has_records = (takes_extremes || is_own) && holds_records<V>();
+  static_assert(!(has_records && takes_extremes),
+                "min and max of a struct, pair or tuple would combine each member by itself, and may give a value that "
+                "no replica had: reduce the members one by one, or choose a whole value after an all_gather");
+  static_assert(!(has_records && is_own),
+                "a reduction of your own combines numbers, not whole structs, pairs or tuples: reduce the members one "
+                "by one, or combine whole values after an all_gather");
+  return !has_records;
+}
+
 /// The one sentence for a reduction that does not fit the numbers of `V`; says whether it does.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_reduce_op_of_numbers() {
-  if constexpr (OperandNumbers<V>::is_complex) {
+  if constexpr (!require_memberwise_op<Op, V>()) {
+    return false;
+  } else if constexpr (OperandNumbers<V>::is_complex) {
     constexpr bool by_parts = std::same_as<Op, Sum> || std::same_as<Op, Mean>;
     static_assert(by_parts,
                   "complex numbers are reduced by sum or mean, part by part: for another reduction combine what "

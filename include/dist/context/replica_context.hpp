@@ -141,7 +141,7 @@ class ReplicaContext {
   /// `options.timeout` is how long this call waits for other replicas; where it is left out, as long as the strategy's
   /// calls do (spec H13).
   template <Reducible T, class Op>
-  [[nodiscard]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
     all_reduce(op, std::span<T>{&value, 1}, options);
     return value;
   }
@@ -155,7 +155,8 @@ class ReplicaContext {
   /// numbers of one type, such as points. Throws InvalidArgument for a view with gaps between its elements.
   template <class Range, class Op>
     requires NumberRange<std::remove_reference_t<Range>>
-  auto all_reduce(Op op, Range&& range, const CommunicationOptions& options = {}) const
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] auto all_reduce(Op op, Range&& range,
+                                                         const CommunicationOptions& options = {}) const
       -> std::conditional_t<std::is_lvalue_reference_v<Range>, void, std::remove_cv_t<Range>> {
     if constexpr (std::is_lvalue_reference_v<Range>) {
       reduce_numbers_in(op, range, options);
@@ -168,7 +169,8 @@ class ReplicaContext {
 
   /// The same of a tensor. Throws ShapeMismatch when replicas give different shapes (spec H09).
   template <Reducible T, class Op>
-  [[nodiscard]] Tensor<T> all_reduce(Op op, Tensor<T> values, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] Tensor<T> all_reduce(Op op, Tensor<T> values,
+                                                              const CommunicationOptions& options = {}) const {
     PerReplica<Shape> shapes(num_replicas_in_sync());
     collective("all_reduce", options, [&](const Collectives& ops) {
       ops.exchange("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
@@ -181,10 +183,11 @@ class ReplicaContext {
   /// Throws ShapeMismatch when an optional has a value on some replicas only, CollectiveMismatch for other structures.
   template <class Values, class Op>
     requires Structure<Values> || detail::NumbersValue<Values> || Aggregate<Values>
-  [[nodiscard]] Values all_reduce(Op op, Values values, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] Values all_reduce(Op op, Values values,
+                                                           const CommunicationOptions& options = {}) const {
     if constexpr (detail::NumbersValue<Values>) {
       reduce_numbers_in(op, values, options);
-    } else {
+    } else if constexpr (detail::require_memberwise_op<Op, Values>()) {
       detail::as_asked(collectives_, options, [&](const Collectives& ops) {
         const detail::AgreedStructure<Collectives> agreed{ops, "replica", values};
         reduce_members(op, values, options);
@@ -196,14 +199,14 @@ class ReplicaContext {
   /// replicas (spec H10). Replicas may give different numbers of rows. Throws ShapeMismatch for slices of arrays of
   /// different shapes.
   template <class T, class Op>
-  [[nodiscard]] IndexedSlices<T> all_reduce(Op op, const IndexedSlicesView<T>& slices,
-                                            const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] IndexedSlices<T> all_reduce(Op op, const IndexedSlicesView<T>& slices,
+                                                                     const CommunicationOptions& options = {}) const {
     return collective("all_reduce", options,
                       [&](const Collectives& ops) { return all_reduce_slices(ops, op, slices); });
   }
   template <class T, class Op>
-  [[nodiscard]] IndexedSlices<T> all_reduce(Op op, const IndexedSlices<T>& slices,
-                                            const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] IndexedSlices<T> all_reduce(Op op, const IndexedSlices<T>& slices,
+                                                                     const CommunicationOptions& options = {}) const {
     return all_reduce(op, slices.view(), options);
   }
 
@@ -224,8 +227,8 @@ class ReplicaContext {
   /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec
   /// E04, G25).
   template <class Op, detail::HasComponentFor<ReplicaContext> Variable>
-  [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable,
-                                                              const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] Tensor<typename Variable::Element> all_reduce(
+      Op op, const Variable& variable, const CommunicationOptions& options = {}) const {
     Tensor<typename Variable::Element> values{variable.shape()};
     const auto queue = variable.queue(*this);
     queue.copy(variable.component(*this), values.elements());
@@ -238,18 +241,20 @@ class ReplicaContext {
   /// axis that they do not have. A collective call.
   template <class T>
     requires Reducible<std::remove_const_t<T>>
-  [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis,
-                                                          const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] Tensor<std::remove_const_t<T>> all_gather(
+      TensorView<T> mine, int axis, const CommunicationOptions& options = {}) const {
     return collective("all_gather", options,
                       [&](const Collectives& ops) { return all_gather_tensors(ops, "replica", mine, axis); });
   }
   template <Reducible T>
-  [[nodiscard]] Tensor<T> all_gather(const Tensor<T>& mine, int axis, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] Tensor<T> all_gather(const Tensor<T>& mine, int axis,
+                                                              const CommunicationOptions& options = {}) const {
     return all_gather(mine.view(), axis, options);
   }
   /// The same of a range, which has one axis, or two where an element consists of several numbers.
   template <NumberRange Range>
-  [[nodiscard]] auto all_gather(const Range& mine, int axis, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] auto all_gather(const Range& mine, int axis,
+                                                         const CommunicationOptions& options = {}) const {
     return all_gather(detail::view_of_numbers(mine), axis, options);
   }
 
@@ -281,7 +286,8 @@ class ReplicaContext {
   /// shape, an optional a value where the root's has one. A collective call, of which every replica names the same root.
   /// Throws InvalidArgument for a root that there is not.
   template <class Value>
-  auto broadcast(Value&& value, std::size_t root, const CommunicationOptions& options = {}) const
+  [[nodiscard(DIST_BROADCAST_RETURNS)]] auto broadcast(Value&& value, std::size_t root,
+                                                       const CommunicationOptions& options = {}) const
       -> std::conditional_t<NumberRange<std::remove_reference_t<Value>> && std::is_lvalue_reference_v<Value>, void,
                             std::remove_cvref_t<Value>> {
     require_root(root);
@@ -289,6 +295,7 @@ class ReplicaContext {
       broadcast_into(value, root, options);
     } else {
       std::remove_cvref_t<Value> values = std::forward<Value>(value);
+      const detail::AgreedStructure<Collectives> agreed{collectives_, std::type_identity<decltype(values)>{}};
       broadcast_into(values, root, options);
       return values;
     }
@@ -424,8 +431,8 @@ class ReplicaContext {
   /// reduction into the same places of `kept`, which are not the values themselves unless there is one replica, and
   /// returns which places these are.
   template <Reducible T, Place Where, class Op>
-  IndexRange reduce_scatter(Op op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept,
-                            const CommunicationOptions& options = {}) const {
+  [[nodiscard("reduce_scatter returns the range of elements that it has written")]] IndexRange reduce_scatter(
+      Op op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
       require_gradient_for_each("reduce_scatter", values.size(), kept.size());
       return collective<DeviceSpan<T, Where>>(

@@ -39,7 +39,7 @@ class Subgroup {
 
   /// The reduction of the members' value, the same bits on all of them. A collective call, as are all of the following.
   template <Reducible T, class Op>
-  [[nodiscard]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
     all_reduce(op, std::span<T>{&value, 1}, options);
     return value;
   }
@@ -72,7 +72,8 @@ class Subgroup {
 
   /// The values of all members, one after another in the order of the ranks. They may give different counts.
   template <Reducible T>
-  [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] std::vector<T> all_gather(std::span<const T> mine,
+                                                                   const CommunicationOptions& options = {}) const {
     const std::size_t count = mine.size();
     std::vector<std::size_t> counts(size());
     exchange(

@@ -242,6 +242,17 @@ template <class Fn, Reducible Identity>
   return {{}, identity};
 }
 
+/// An identity that is no number, for a sentence.
+template <class Fn, class Identity>
+  requires(!Reducible<Identity>)
+[[nodiscard]] constexpr Sum reduction(Fn, const Identity&) {
+  constexpr bool is_number = Reducible<Identity>;
+  static_assert(is_number,
+                "dist::reduction combines numbers, not whole structs, pairs or tuples: reduce the members one by one, "
+                "or combine whole values after an all_gather");
+  return {};
+}
+
 namespace detail {
 
 /// The value of `T` that changes no other under `op`.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -285,9 +286,14 @@ template <class Op, class Value, class Workers>
 template <class T, class Op, class Parts, class Workers>
 [[nodiscard]] Tensor<T> reduce_tensors_along(Op op, std::size_t count, Parts&& parts, Axes axes,
                                              const Workers& workers) {
-  const PerReplica<Shape> shapes =
-      shapes_of_all("reduce of a tensor along axes",
-                    PerReplica<Shape>(count, [&](std::size_t replica) { return parts(replica).shape(); }), workers);
+  std::string what = "reduce along axes";  // and which ones: workers that name others make another call
+  if constexpr (!CollectivesOfOne<Workers>) {
+    const Axes::Chosen mine = axes.of(parts(0).shape());
+    for (std::size_t axis = 0; axis < Shape::max_rank; ++axis)
+      if (mine[axis]) what += text(" ", axis);
+  }
+  const PerReplica<Shape> shapes = shapes_of_all(
+      what, PerReplica<Shape>(count, [&](std::size_t replica) { return parts(replica).shape(); }), workers);
   const Axes::Chosen chosen = axes.of(shapes[0]);
   const Shape reduced_shape = without_axes(shapes[0], chosen);
   std::size_t elements = 0;

@@ -47,16 +47,20 @@ auto combine_together(const S& strategy, [[maybe_unused]] std::string_view opera
 /// Throws ShapeMismatch for tensors of different shapes, InvalidArgument for the sum of a plain value where there are
 /// several replicas: it could mean the value, or that many times the value.
 template <class S, class Op, class Value, std::same_as<CommunicationOptions> Options = CommunicationOptions>
-[[nodiscard]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value, const Options& options = {}) {
+[[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value,
+                                               const Options& options = {}) {
   return detail::combine_together(scope.strategy(), "reduce was given", value, options, [&](const auto& workers) {
-    return detail::reduce_values(op, value, scope.num_replicas_in_sync(), workers);
+    if constexpr (detail::require_memberwise_op<Op, Value>())
+      return detail::reduce_values(op, value, scope.num_replicas_in_sync(), workers);
+    else
+      return Value(value);
   });
 }
 /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
 /// are equal: the value, under a mean or a maximum (spec C12, E04).
 template <class S, class Op, class T, class Sync, class Agg, class Device>
-[[nodiscard]] Tensor<T> reduce(const CrossReplicaContext<S>& scope, Op op,
-                               const DistributedVariable<T, Sync, Agg, Device>& variable) {
+[[nodiscard(DIST_REDUCE_RETURNS)]] Tensor<T> reduce(const CrossReplicaContext<S>& scope, Op op,
+                                                    const DistributedVariable<T, Sync, Agg, Device>& variable) {
   static_assert(!detail::is_on_shard<Sync>, "an OnShard variable has one value for each element: read it");
   static_assert(
       std::same_as<Sync, OnRead> || detail::is_idempotent<Op>,
@@ -75,10 +79,13 @@ template <class S, class Op, class T, class Sync, class Agg, class Device>
 ///
 /// Throws InvalidArgument for an axis that the values do not have, ShapeMismatch for other differences.
 template <class S, class Op, class Value>
-[[nodiscard]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value, Axes axes,
-                          const CommunicationOptions& options = {}) {
+[[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value,
+                                               Axes axes, const CommunicationOptions& options = {}) {
   return detail::combine_together(scope.strategy(), "reduce was given", value, options, [&](const auto& workers) {
-    return detail::reduce_values_along(op, value, axes, scope.num_replicas_in_sync(), workers);
+    if constexpr (detail::require_memberwise_op<Op, Value>())
+      return detail::reduce_values_along(op, value, axes, scope.num_replicas_in_sync(), workers);
+    else
+      return Value(value);
   });
 }
 
@@ -86,8 +93,8 @@ template <class S, class Op, class Value>
 /// along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that they do not
 /// have.
 template <class S, class Value>
-[[nodiscard]] auto gather(const CrossReplicaContext<S>& scope, const Value& value, int axis,
-                          const CommunicationOptions& options = {}) {
+[[nodiscard(DIST_GATHER_RETURNS)]] auto gather(const CrossReplicaContext<S>& scope, const Value& value, int axis,
+                                               const CommunicationOptions& options = {}) {
   return detail::combine_together(scope.strategy(), "gather was given", value, options,
                                   [&](const auto& workers) { return detail::gather_values(value, axis, workers); });
 }

@@ -159,29 +159,19 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   /// failure concerns the run in which it happened, and no other. One after the last collective of a run, which others
   /// may have completed, is that process's own affair.
   ///
-  /// Processes call `run` equally often where the replica function makes collectives: a collective in a run never meets
-  /// one outside, or in another run, and throws CollectiveMismatch where it would. Runs without collectives are each
-  /// process's own affair, except between a failure that was caught and the next collective.
+  /// All processes make the same runs, also runs without collectives: a collective compares how many runs and calls each
+  /// process has begun since the last one, and throws CollectiveMismatch if they differ. A run that other processes do not
+  /// make is `run_here`.
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
-    if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
-      const auto call = [&]([[maybe_unused]] std::size_t replica, const auto& of_process, const auto& queue)
-                            DIST_INLINE_LAMBDA -> decltype(auto) {
-        Context context{derived(), workers_.join(of_process, queue, joint_), queue};
-        return fn(context, select_replica(replica, args)...);
-      };
-      using Returned = std::decay_t<decltype(call(std::size_t{0}, std::declval<const typename Replicas::Collectives&>(),
-                                                  std::declval<const typename Replicas::Queue&>()))>;
-      using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
-      (require_value_per_replica(this->num_local_replicas(), args), ...);
-      require_outside_others("run");
-      if constexpr (wraps_values)
-        return run_all<Fn, Result>(call);
-      else if constexpr (std::same_as<Result, Returned>)
-        return replicas_.run(&derived(), call);
-      else
-        return Result(replicas_.run(&derived(), call));
-    }
+    return run_replicas<false, Fn, Args...>("run", fn, args...);
+  }
+  /// Runs a function on the replicas of this process alone, for example on a batch of `distribute_dataset_here`. Other
+  /// processes neither count the run nor receive its errors, and a collective between processes throws WrongStrategy in it.
+  /// Equals `run` under a strategy of one process.
+  template <class Fn, class... Args>
+  decltype(auto) run_here(Fn&& fn, Args&&... args) {
+    return run_replicas<true, Fn, Args...>("run_here", fn, args...);
   }
 
   /// A step that is called as `run` would: `compile(step)(batch)`. Where the devices are Xla ones, XLA compiles it as a whole
@@ -348,37 +338,40 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
 
   /// The values of all replicas, or the copies of a variable, become one; of values also along axes.
   template <class Op, class Value>
-  [[nodiscard]] auto reduce(Op op, const Value& value) const {
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return dist::reduce(outside(), op, value);
   }
   template <class Op, class Value, std::same_as<CommunicationOptions> Options>
-  [[nodiscard]] auto reduce(Op op, const Value& value, const Options& options) const {
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value, const Options& options) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return dist::reduce(outside(), op, value, options);
   }
   template <class Op, class Value>
-  [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value, Axes axes,
+                                                 const CommunicationOptions& options = {}) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return dist::reduce(outside(), op, value, axes, options);
   }
   /// The values of all replicas, concatenated along `axis` in replica order.
   template <class Value>
-  [[nodiscard]] auto gather(const Value& value, int axis, const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_GATHER_RETURNS)]] auto gather(const Value& value, int axis,
+                                                 const CommunicationOptions& options = {}) const {
     require_outside("gather", "use all_gather");
     return dist::gather(outside(), value, axis, options);
   }
 
   /// A copy of `value` for each replica of this process (spec D03).
   template <class Value>
-  [[nodiscard]] PerReplica<Value> broadcast_to(const Value& value) const {
+  [[nodiscard("broadcast_to returns the copies: copies = strategy.broadcast_to(value)")]] PerReplica<Value>
+  broadcast_to(const Value& value) const {
     require_outside("broadcast_to", "every replica has its own value already");
     return PerReplica<Value>(this->num_local_replicas(), [&](std::size_t) -> const Value& { return value; });
   }
   /// `reduce`, and a copy of the result for each replica of this process (spec D01).
   template <class Op, class Value>
-  [[nodiscard]] auto reduce_to(Op op, const Value& value, EveryReplica,
-                               const CommunicationOptions& options = {}) const {
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce_to(Op op, const Value& value, EveryReplica,
+                                                    const CommunicationOptions& options = {}) const {
     return broadcast_to(reduce(op, value, options));
   }
   /// `reduce`, and the result written to every copy of a variable (spec D01).
@@ -389,7 +382,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   }
   /// `reduce` of each of the values, in their order, as a tuple (spec D02).
   template <class Op, class... Values>
-  [[nodiscard]] auto batch_reduce(Op op, const Values&... values) const {
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto batch_reduce(Op op, const Values&... values) const {
     return std::tuple{reduce(op, values)...};
   }
   /// `reduce_to` of several values and variables: `batch_reduce_to(op, std::tie(value, variable), …)` (spec D02).
@@ -504,19 +497,50 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
       return NoMemory{};
   }
 
+  template <bool alone, class Fn, class... Args>
+  DIST_ALWAYS_INLINE decltype(auto) run_replicas(std::string_view method, Fn& fn, Args&... args) {
+    if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
+      const auto call = [&]([[maybe_unused]] std::size_t replica, const auto& of_process, const auto& queue)
+                            DIST_INLINE_LAMBDA -> decltype(auto) {
+        Context context{derived(), workers_.join(of_process, queue, joint_), queue};
+        return fn(context, select_replica(replica, args)...);
+      };
+      using Returned = std::decay_t<decltype(call(std::size_t{0}, std::declval<const typename Replicas::Collectives&>(),
+                                                  std::declval<const typename Replicas::Queue&>()))>;
+      using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
+      (require_value_per_replica(this->num_local_replicas(), args), ...);
+      require_outside_others(method);
+      if constexpr (wraps_values)
+        return run_all<alone, Fn, Result>(call);
+      else if constexpr (std::same_as<Result, Returned>)
+        return replicas_.run(&derived(), call);
+      else
+        return Result(replicas_.run(&derived(), call));
+    }
+  }
+
   /// While it lives, the calls of this process are made in a run: the other processes compare that.
   class PlaceInRun {
    public:
-    PlaceInRun(const typename Workers::Between& workers, std::uint64_t kind) : workers_(workers) {
+    PlaceInRun(const typename Workers::Between& workers, Background* background, std::optional<std::uint64_t> kind)
+        : workers_(workers), background_(background) {
       workers_.begin_attempt();
-      workers_.communicator().begin_run(kind);
+      if (kind)
+        workers_.communicator().begin_run(*kind);
+      else
+        workers_.communicator().begin_alone();
+      if (background_ != nullptr) background_->begin_run(!kind);
     }
     PlaceInRun(const PlaceInRun&) = delete;
     PlaceInRun& operator=(const PlaceInRun&) = delete;
-    ~PlaceInRun() { workers_.communicator().end_run(); }
+    ~PlaceInRun() {
+      workers_.communicator().end_run();
+      if (background_ != nullptr) background_->end_run();
+    }
 
    private:
     const typename Workers::Between& workers_;
+    Background* background_;
   };
   /// The same in every process that has this function; a hint, as two may share it.
   template <class Fn>
@@ -526,25 +550,25 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
     return hash;
   }
 
-  template <class Fn, class Result, class Call>
+  template <bool alone, class Fn, class Result, class Call>
   auto run_all(const Call& call) {
     if constexpr (std::is_void_v<Result>) {
-      run_threads<Fn>(call);
+      run_threads<alone, Fn>(call);
     } else if constexpr (detail::require_place_of_result<Result>()) {
       PerReplica<Result> results(this->num_local_replicas());
-      run_threads<Fn>([&](std::size_t replica, const auto& of_process, const auto& queue) {
+      run_threads<alone, Fn>([&](std::size_t replica, const auto& of_process, const auto& queue) {
         results[replica] = call(replica, of_process, queue);
       });
       return regroup(std::move(results));
     }
   }
-  template <class Fn, class Call>
+  template <bool alone, class Fn, class Call>
   void run_threads(const Call& call) {
     [[maybe_unused]] const auto turn = take_turn();
     [[maybe_unused]] std::optional<std::conditional_t<has_peers, PlaceInRun, bool>> place;
     if constexpr (has_peers) {
-      constexpr std::uint64_t kind = kind_of<Fn>();
-      if (detail::run_here.strategy != &derived()) place.emplace(workers(), kind);
+      constexpr std::optional<std::uint64_t> kind = alone ? std::nullopt : std::optional{kind_of<Fn>()};
+      if (detail::run_here.strategy != &derived()) place.emplace(workers(), background_.get(), kind);
     }
     try {
       const detail::ReplicasAtWork<CopyOrder> at_work{order_};

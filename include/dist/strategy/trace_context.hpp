@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <dist/context/in_trace.hpp>
+#include <dist/context/operand.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/error.hpp>
@@ -102,31 +103,35 @@ class TraceContext {
 
   /// The reduction of all replicas' values, the same on every replica: of traced arrays, numbers, and structures of these.
   template <class Op, class T, std::size_t... Extents>
-  [[nodiscard]] hlo::Traced<T, Extents...> all_reduce(Op op, hlo::Traced<T, Extents...> x) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] hlo::Traced<T, Extents...> all_reduce(Op op,
+                                                                               hlo::Traced<T, Extents...> x) const {
     return hlo::all_reduce(op, x);
   }
   template <class Op, Reducible T>
-  [[nodiscard]] hlo::Traced<T> all_reduce(Op op, T number) const {
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] hlo::Traced<T> all_reduce(Op op, T number) const {
     return hlo::all_reduce(op, hlo::Traced<T>{number});
   }
   template <class Op, Structure Values>
-  [[nodiscard]] auto all_reduce(Op op, const Values& values) const {
-    return map_structure(values, [&](const auto& member) { return all_reduce(op, member); });
+  [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] auto all_reduce(Op op, const Values& values) const {
+    if constexpr (dist::detail::require_memberwise_op<Op, Values>())
+      return map_structure(values, [&](const auto& member) { return all_reduce(op, member); });
+    else
+      return Values(values);
   }
   /// The arrays of all replicas, concatenated along `axis` in replica order, the same on every replica. Throws
   /// InvalidArgument for an axis that they do not have, and ShapeMismatch for numbers.
   template <class T>
-  [[nodiscard]] hlo::Dynamic<T> all_gather(hlo::Dynamic<T> x, int axis) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] hlo::Dynamic<T> all_gather(hlo::Dynamic<T> x, int axis) const {
     return hlo::Dynamic<T>{hlo::untyped::all_gather(x.value(), gathered_axis(axis, x.shape()))};
   }
   template <class T, std::size_t... Extents>
-  [[nodiscard]] hlo::Dynamic<T> all_gather(hlo::Traced<T, Extents...> x, int axis) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] hlo::Dynamic<T> all_gather(hlo::Traced<T, Extents...> x, int axis) const {
     return all_gather(hlo::Dynamic<T>{x}, axis);
   }
   /// The same with the extents known when C++ compiles: `Replicas` is how many there are. Throws InvalidArgument where there
   /// is another number.
   template <std::size_t Replicas, std::size_t Axis = 0, class T, std::size_t... Extents>
-  [[nodiscard]] auto all_gather(hlo::Traced<T, Extents...> x) const {
+  [[nodiscard(DIST_ALL_GATHER_RETURNS)]] auto all_gather(hlo::Traced<T, Extents...> x) const {
     return hlo::all_gather<Replicas, Axis>(x);
   }
   /// The reduction of all replicas' arrays, of which each gets an equal part along Axis. Throws as all_gather.
@@ -136,7 +141,8 @@ class TraceContext {
   }
   /// The array of replica `root`, on every replica. Throws InvalidArgument for a root that there is not.
   template <class T, std::size_t... Extents>
-  [[nodiscard]] hlo::Traced<T, Extents...> broadcast(hlo::Traced<T, Extents...> x, std::size_t root) const {
+  [[nodiscard(DIST_BROADCAST_RETURNS)]] hlo::Traced<T, Extents...> broadcast(hlo::Traced<T, Extents...> x,
+                                                                             std::size_t root) const {
     if (root >= num_replicas_in_sync())
       throw InvalidArgument("There is no replica to broadcast from",
                             text("root ", root, " of ", num_replicas_in_sync(), " replicas"),

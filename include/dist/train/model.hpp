@@ -442,28 +442,31 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
         dist::select_replica(0, std::declval<const Outputs&>())))::Element>;
     detail::Predictions<T> predictions{strategy_.num_local_replicas()};
     std::size_t step = 0;
-    for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
-      watching.template call<hooks::on_predict_batch_begin>(step);
-      const auto put = [&](auto& replica, const auto& outputs) { predictions.put(replica, values_of(outputs)); };
-      const bool is_mine = step % input.num_input_pipelines() == input.input_pipeline_id();
-      if constexpr (CompilesSteps<typename S::Device>) {
-        strategy_.run(put, infer_(batch));  // one process: all steps are its own
-      } else {
-        strategy_.run(
-            [&](auto& replica, const auto& part) {
-              const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
-              if (is_mine)
-                put(replica, steps_.infer(replica, x));
-              else
-                predictions.leave_out(replica, values_of(x).rows());
-            },
-            batch);
+    const auto infer_all = [&] {
+      for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
+        watching.template call<hooks::on_predict_batch_begin>(step);
+        const auto put = [&](auto& replica, const auto& outputs) { predictions.put(replica, values_of(outputs)); };
+        const bool is_mine = step % input.num_input_pipelines() == input.input_pipeline_id();
+        if constexpr (CompilesSteps<typename S::Device>) {
+          strategy_.run(put, infer_(batch));  // one process: all steps are its own
+        } else {
+          strategy_.run_here(
+              [&](auto& replica, const auto& part) {
+                const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
+                if (is_mine)
+                  put(replica, steps_.infer(replica, x));
+                else
+                  predictions.leave_out(replica, values_of(x).rows());
+              },
+              batch);
+        }
+        predictions.end_step();
+        watching.template call<hooks::on_predict_batch_end>(step);
       }
-      predictions.end_step();
-      watching.template call<hooks::on_predict_batch_end>(step);
-    }
-    require_batches(step);
-    Tensor<T> all = dist::detail::together(strategy_, [&] { return predictions.join(strategy_.workers()); });
+      require_batches(step);
+      return predictions.join(strategy_.workers());
+    };
+    Tensor<T> all = dist::detail::together(strategy_, infer_all);
     watching.template call<hooks::on_predict_end>(step);
     return all;
   }

@@ -82,6 +82,7 @@ class Communicator {
 
   /// Where this member's calls stand (CallPlace).
   void begin_run(std::uint64_t kind) const noexcept;
+  void begin_alone() const noexcept;
   void end_run() const noexcept;
   void begin_call() const noexcept;
   void set_structure(std::uint64_t structure) const noexcept;

@@ -81,7 +81,7 @@ DIST_INLINE_MPI void Communicator::barrier() const {
 DIST_INLINE_MPI void Communicator::announce(const CollectiveCall& call) const {
   state_->require_usable(call.operation);
   if (size() == 1) return;
-  if (checks_ == CollectiveChecks::none) return state_->count();
+  if (checks_ == CollectiveChecks::none) return state_->count(call.operation);
   state_->meet(call, timeout_);
 }
 
@@ -92,6 +92,7 @@ DIST_INLINE_MPI void Communicator::look_for_failures(bool between_collectives) c
 DIST_INLINE_MPI bool Communicator::is_broken() const noexcept { return state_->is_broken(); }
 
 DIST_INLINE_MPI void Communicator::begin_run(std::uint64_t kind) const noexcept { state_->place().begin_run(kind); }
+DIST_INLINE_MPI void Communicator::begin_alone() const noexcept { state_->place().begin_alone(); }
 DIST_INLINE_MPI void Communicator::end_run() const noexcept { state_->place().end_run(); }
 DIST_INLINE_MPI void Communicator::begin_call() const noexcept { state_->place().begin_call(); }
 

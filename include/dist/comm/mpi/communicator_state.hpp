@@ -92,13 +92,15 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
   /// A collective that is not checked. It is counted, so that a notice can say in which one its sender is missing.
   /// Throws what a peer said of its failure if it does not come to this one.
-  void count() {
+  void count(std::string_view call) {
+    place().require_shared(call);
     if (const std::optional<NoticeFrom> known = board().count()) raise(*known);
   }
   /// Tells the members of a call and returns when all have told the same. A failure of one of them in the run or call
   /// that this member is in, or in a later one, is thrown here; after one in an earlier run, which concerns nobody else,
   /// the members tell each other again.
   void meet(CollectiveCall call, std::int64_t timeout) {
+    place().require_shared(call.operation);
     call.structure = structure_;
     meeting_.begin(call);
     try {
@@ -144,9 +146,9 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() noexcept { board().begin_attempt(); }
   /// Tells the peers, instead of taking part in the next collective, why this process does not. Does nothing where they
-  /// know already: they were told in this attempt, or saw it themselves.
+  /// know already: they were told in this attempt, or saw it themselves; nor in a run of this process alone.
   void abandon(const FailureNotice& failure) noexcept {
-    if (size() == 1 || board().all_know() || broken_ || !is_running()) return;
+    if (size() == 1 || board().all_know() || place().is_alone() || broken_ || !is_running()) return;
     try {
       permit_.require("A notice of a failure");
       send_to_all(meeting_.abandon(failure));

@@ -166,9 +166,10 @@ class NodeGroup {
   /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() noexcept { all_know_ = false; }
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
-  /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
+  /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves;
+  /// nor in a run of this process alone.
   void abandon(const FailureNotice& notice) noexcept {
-    if (size() == 1 || all_know_) return;
+    if (size() == 1 || all_know_ || place().is_alone()) return;
     ++entered_;
     if (abandoned_from_ == 0) abandoned_from_ = entered_;
     all_know_ = true;
@@ -255,6 +256,7 @@ class NodeGroup {
   DIST_ALWAYS_INLINE void meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
     fill(own_);
     if (size() == 1) return;
+    place().require_shared(call.operation);
     if (broken_ || left_early_) [[unlikely]]
       settle(timeout);
     if (const NoticeFrom* const closed = failures_.find_closed()) [[unlikely]]
@@ -520,6 +522,7 @@ class NodeCommunicator {
   [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
   /// Where this member's calls stand (CallPlace).
   void begin_run(std::uint64_t kind) const noexcept { group_->place().begin_run(kind); }
+  void begin_alone() const noexcept { group_->place().begin_alone(); }
   void end_run() const noexcept { group_->place().end_run(); }
   void begin_call() const noexcept { group_->place().begin_call(); }
   /// Every member is a process.

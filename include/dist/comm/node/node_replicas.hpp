@@ -198,6 +198,9 @@ class NodeReplicaCommunicator {
   void begin_run(std::uint64_t kind) const noexcept {
     if (leads()) node_.begin_run(kind);
   }
+  void begin_alone() const noexcept {
+    if (leads()) node_.begin_alone();
+  }
   void end_run() const noexcept {
     if (leads()) node_.end_run();
   }

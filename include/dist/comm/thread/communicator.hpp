@@ -217,6 +217,7 @@ class ThreadCommunicator {
   void set_structure(std::uint64_t structure) const noexcept { group_->members_[rank_].structure = structure; }
   /// A run is that of all members.
   void begin_run(std::uint64_t) const noexcept {}
+  void begin_alone() const noexcept {}
   void end_run() const noexcept {}
   void begin_call() const noexcept {}
 
