@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -101,6 +102,35 @@ void check_restored(S& strategy, const std::string& path, const support::Saved& 
 }
 
 }  // namespace
+
+TEST_CASE("a number that differs between workers is refused with both values, before a file is made") {
+  const SharedFolder folder;
+  Workers strategy{{.communication = {.timeout = std::chrono::seconds{20}}}};
+  std::int64_t epoch = 7;
+  std::uint64_t particles = is_last() ? 103 : 100;
+  double step = 0.5;
+  Checkpoint checkpoint{strategy};
+  checkpoint.add("epoch", epoch).add("particles", particles).add("step", step);
+  const std::string path = folder.path() + "/numbers";
+  if (strategy.num_workers() > 1) {
+    const std::string last = dist::text(strategy.num_workers() - 1);
+    CHECK(has(failure([&] { checkpoint.save(path); }),
+              "ShapeMismatch: Process " + last +
+                  " and the first process save different numbers ('particles' = 103 in "
+                  "process " +
+                  last + ", and 'particles' = 100 in the first)"));
+    particles = 100;
+    if (is_last()) step = std::nextafter(0.5, 1.0);
+    CHECK(has(failure([&] { checkpoint.save(path); }), "'step' = 0.50000000000000011 in process " + last));
+    CHECK(!std::filesystem::exists(path));
+  }
+  particles = 100;
+  step = 0.5;
+  checkpoint.save(path);
+  particles = 0;
+  checkpoint.restore(path);
+  CHECK(particles == 100);
+}
 
 TEST_CASE("each worker writes a file, and any number of workers and replicas restores them (spec N08)") {
   const SharedFolder folder;

@@ -62,7 +62,7 @@ struct NamedPart {
 ///     …
 ///     checkpoint.restore("checkpoints/first");  // under any strategy, with any number of replicas and processes
 ///
-/// Parts are Trackable, variables, generators, or numbers of the program, whose values are those of the first process. A
+/// Parts are Trackable, variables, generators, or numbers of the program, which are the same in all processes. A
 /// checkpoint is a folder with a safetensors file from each process, which share the tensors out, and a manifest; all
 /// processes reach the folder. It is complete or not there at all: the manifest comes last, and a save in the place of an
 /// older checkpoint leaves that one until then. Every byte is under a checksum.
@@ -136,7 +136,8 @@ class Checkpoint {
   }
 
   /// Saves all parts in the folder `path`, which is made where it is missing, and returns when they are on the disk. Throws
-  /// FileError, which leaves an older checkpoint in that place as it was, and as the reads of variables do.
+  /// FileError, which leaves an older checkpoint in that place as it was, and as the reads of variables do; ShapeMismatch,
+  /// before any file is made, if a number of the program differs between processes.
   void save(const std::string& path) { start_save(path).wait(); }
 
   /// Takes all parts as they are now, and writes them in the background, while the program goes on and changes them. One
@@ -148,6 +149,7 @@ class Checkpoint {
       detail::Snapshot snapshot{rank(), processes()};
       auto scope = strategy_.scope();
       for (const Named& part : parts_) part.save(part, scope, snapshot);
+      detail::require_equal_numbers(strategy_.workers(), snapshot.numbers());
       return std::make_shared<detail::BackgroundSave>(next_place(detail::without_slashes(path)), std::move(snapshot),
                                                       std::move(then));
     });

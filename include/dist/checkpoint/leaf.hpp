@@ -1,10 +1,20 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/checkpoint/snapshot.hpp>
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/track.hpp>
 
@@ -64,6 +74,47 @@ void save_leaf(std::string_view key, Leaf& leaf, const Scope& scope, Snapshot& s
     snapshot.put(key, leaf.whole(scope));
   else if constexpr (require_number<Leaf>())
     snapshot.put_number(key, leaf);
+}
+
+/// The processes, whose collectives are `workers`, have the same numbers, because a checkpoint keeps one value of each.
+/// Throws ShapeMismatch in all of them, with the first number that differs. A collective call.
+template <class Workers>
+void require_equal_numbers([[maybe_unused]] const Workers& workers, const std::vector<SavedNumber>& numbers) {
+  if constexpr (!CollectivesOfOne<Workers>) {
+    const std::size_t processes = workers.communicator().size();
+    std::string all;
+    for (const SavedNumber& number : numbers) all += text(number.key, "=", number.value, "\n");
+    const std::uint64_t mine = hash_of(all);
+    std::vector<std::uint64_t> of_all(processes);
+    workers.exchange("numbers of the program", mine, std::span{of_all});
+    if (std::equal(of_all.begin() + 1, of_all.end(), of_all.begin())) return;
+
+    struct Line {
+      std::uint64_t hash = 0;
+      std::array<char, 128> key{};
+      std::array<char, 48> value{};
+    };
+    std::vector<Line> lines(processes);
+    for (std::size_t number = 0;; ++number) {
+      Line line;
+      if (number < numbers.size()) {
+        line.hash = hash_of(text(numbers[number].key, "=", numbers[number].value));
+        numbers[number].key.copy(line.key.data(), line.key.size() - 1);
+        numbers[number].value.copy(line.value.data(), line.value.size() - 1);
+      }
+      workers.exchange("a number of the program", line, std::span{lines});
+      for (std::size_t process = 1; process < processes; ++process)
+        if (lines[process].hash != lines[0].hash) {
+          const auto said = [](const Line& its) {
+            return its.key[0] == '\0' ? std::string{"missing"} : text(quoted(its.key.data()), " = ", its.value.data());
+          };
+          throw ShapeMismatch(
+              text("Process ", process, " and the first process save different numbers"),
+              text(said(lines[process]), " in process ", process, ", and ", said(lines[0]), " in the first"),
+              "A checkpoint keeps one value of each number: make them equal before the save, or leave the number out");
+        }
+    }
+  }
 }
 
 /// Gives a leaf the elements of `values`, a tensor of its LeafElement. A collective call of the processes.

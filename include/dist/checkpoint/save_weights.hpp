@@ -32,6 +32,7 @@ void save_weights(S& strategy, Tracked& tracked, const std::string& path) {
       auto weights = detail::Snapshot::of_first(strategy.first_local_replica() == 0);
       auto scope = strategy.scope();
       walk(tracked, [&](std::string_view key, auto& leaf) { detail::save_leaf(key, leaf, scope, weights); });
+      detail::require_equal_numbers(strategy.workers(), weights.numbers());
       if (strategy.first_local_replica() == 0) detail::write_weights(path, weights);
       detail::meet(strategy.workers());  // nobody reads it before it is there
     });

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +28,22 @@ struct SavedTensor {
   std::span<const std::byte> bytes;
 };
 
+/// A number of the program by its key, and its value as a text that tells values apart.
+struct SavedNumber {
+  std::string key;
+  std::string value;
+};
+template <class T>
+[[nodiscard]] std::string exact_text(T number) {
+  if constexpr (std::is_floating_point_v<T>) {
+    char words[40];
+    std::snprintf(words, sizeof words, "%.*g", std::numeric_limits<T>::max_digits10, static_cast<double>(number));
+    return words;
+  } else {
+    return std::to_string(number);
+  }
+}
+
 /// What one of several processes writes of all that is saved. They share tensors out so that each writes about as many bytes,
 /// by a rule that all of them follow: the next tensor goes to the process that has the fewest bytes.
 class Snapshot {
@@ -43,9 +62,10 @@ class Snapshot {
     *least += values.size() * sizeof(T);
     if (static_cast<std::size_t>(least - loads_.begin()) == rank_) keep(key, std::move(values));
   }
-  /// A number of the program's, of which the first process's counts.
+  /// A number of the program, which is the same in all processes (require_equal_numbers). The first process writes it.
   template <class T>
   void put_number(std::string_view key, T number) {
+    numbers_.push_back({std::string{key}, exact_text(number)});
     if (rank_ != 0) return;
     Tensor<T> one{Shape{}};
     one[0] = number;
@@ -56,6 +76,8 @@ class Snapshot {
   [[nodiscard]] std::size_t processes() const noexcept { return loads_.size(); }
   /// Those that this process writes.
   [[nodiscard]] const std::vector<SavedTensor>& mine() const noexcept { return mine_; }
+  /// The numbers of this process, in the order in which they were put.
+  [[nodiscard]] const std::vector<SavedNumber>& numbers() const noexcept { return numbers_; }
 
  private:
   template <class T>
@@ -68,6 +90,7 @@ class Snapshot {
   std::size_t rank_;
   std::vector<std::uint64_t> loads_;  // of each process, in bytes
   std::vector<SavedTensor> mine_;
+  std::vector<SavedNumber> numbers_;
 };
 
 }  // namespace dist::detail
