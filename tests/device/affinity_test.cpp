@@ -52,6 +52,28 @@ TEST_CASE("a pinned thread may run on its processor only, others are not touched
   CHECK(dist::allowed_processors() == before);
 }
 
+TEST_CASE("a binding that ends gives the thread its processors back, unless somebody else has bound it since") {
+  const std::vector<std::size_t> before = dist::allowed_processors();
+  std::vector<std::size_t> inside;
+  std::vector<std::size_t> afterwards;
+  std::vector<std::size_t> of_another;
+  std::thread([&] {
+    {
+      const dist::ThreadBinding binding{{&before.front(), 1}};
+      inside = dist::detail::processors_of_thread(0);
+    }
+    afterwards = dist::detail::processors_of_thread(0);
+    {
+      const dist::ThreadBinding binding{before};
+      dist::pin_this_thread(before.back());
+    }
+    of_another = dist::detail::processors_of_thread(0);
+  }).join();
+  CHECK(inside == std::vector<std::size_t>{before.front()});
+  CHECK(afterwards == before);
+  CHECK(of_another == std::vector<std::size_t>{before.back()});
+}
+
 TEST_CASE("a processor that does not exist is a refusal, not an error") {
   const std::vector<std::size_t> before = dist::allowed_processors();
   std::vector<std::size_t> inside;

@@ -143,16 +143,24 @@ TEST_CASE("the workers of a host share its processors out, where nobody did befo
   too_many.replicas = before.size();
   CHECK_FALSE(Group{world(), too_many}.owns_cores());
   CHECK(dist::allowed_processors() == before);
-  CHECK(Group{world(), {}}.owns_cores());
-  CHECK(dist::allowed_processors().size() == before.size() / size());
-  const std::vector<int> users_now = users_of_processors();
-  CHECK(*std::max_element(users_now.begin(), users_now.end()) == 1);
-  // Now each has processors of its own, as a launcher binds them.
-  const std::vector<std::size_t> mine = dist::allowed_processors();
-  CHECK(Group{world(), {}}.owns_cores());
-  CHECK(dist::allowed_processors() == mine);
-  too_many.replicas = mine.size() + 1;
-  CHECK_FALSE(Group{world(), too_many}.owns_cores());
+  CHECK(Group{world(), {}}.owns_cores());  // the thread of a program that owns MPI is not bound
+  CHECK(dist::allowed_processors() == before);
+  dist::MultiWorkerOptions bound;
+  bound.pinned = true;
+  {
+    const Group group{world(), bound};
+    CHECK(group.owns_cores());
+    CHECK(dist::allowed_processors().size() == before.size() / size());
+    const std::vector<int> users_now = users_of_processors();
+    CHECK(*std::max_element(users_now.begin(), users_now.end()) == 1);
+    // Now each has processors of its own, as a launcher binds them.
+    const std::vector<std::size_t> mine = dist::allowed_processors();
+    CHECK(Group{world(), bound}.owns_cores());
+    CHECK(dist::allowed_processors() == mine);
+    too_many.replicas = mine.size() + 1;
+    CHECK_FALSE(Group{world(), too_many}.owns_cores());
+  }
+  CHECK(dist::allowed_processors() == before);  // as before the strategy
 }
 
 TEST_CASE("a process without others needs no MPI, and works alike") {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <cstddef>
@@ -44,6 +45,21 @@ class ProcessorMask {
 /// an error: placement is advice.
 void bind_this_thread(std::span<const std::size_t> processors);
 void pin_this_thread(std::size_t processor);
+
+/// Binds the calling thread to these processors. The destructor gives the thread the processors that it had before, if it is
+/// called in that thread and nobody else has bound the thread since.
+class ThreadBinding {
+ public:
+  explicit ThreadBinding(std::span<const std::size_t> processors);
+  ThreadBinding(const ThreadBinding&) = delete;
+  ThreadBinding& operator=(const ThreadBinding&) = delete;
+  ~ThreadBinding();
+
+ private:
+  pthread_t thread_;
+  std::vector<std::size_t> before_;
+  std::vector<std::size_t> bound_;
+};
 
 /// Moves the calling thread to `processor` without binding it there: where it may run is as it was afterwards, and only
 /// that processor for the few microseconds in between. Nothing happens if it may not run there: then somebody decided

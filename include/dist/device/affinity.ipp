@@ -43,6 +43,16 @@ DIST_INLINE void bind_this_thread(std::span<const std::size_t> processors) {
 
 DIST_INLINE void pin_this_thread(std::size_t processor) { bind_this_thread({&processor, 1}); }
 
+DIST_INLINE ThreadBinding::ThreadBinding(std::span<const std::size_t> processors)
+    : thread_(pthread_self()), before_(detail::processors_of_thread(0)) {
+  bind_this_thread(processors);
+  bound_ = detail::processors_of_thread(0);
+}
+DIST_INLINE ThreadBinding::~ThreadBinding() {
+  if (pthread_equal(thread_, pthread_self()) != 0 && detail::processors_of_thread(0) == bound_)
+    bind_this_thread(before_);
+}
+
 DIST_INLINE void move_this_thread(std::size_t processor) noexcept {
   constexpr std::size_t bits = 8 * sizeof(unsigned long);
   std::array<unsigned long, 8192 / bits> allowed{};  // the most that Linux supports

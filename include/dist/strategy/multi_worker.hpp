@@ -62,7 +62,7 @@ struct DefaultResolver {
   ThreadedOptions threaded;
   threaded.devices = options.devices;
   threaded.replicas = replicas_of(options);
-  threaded.pinned = options.pinned;
+  threaded.pinned = options.pinned.value_or(true);
   threaded.communication = options.communication;
   return threaded;
 }
@@ -129,7 +129,7 @@ class MultiWorker
       : MultiWorker(World{resolver, options.start_timeout, options.thread_level},
                     with_accelerators(resolver, options)) {}
   /// The processes of a communicator of the program, which owns MPI: `mpi::ref(comm)`. MPI is never initialised or
-  /// finalised then.
+  /// finalised then, and the calling thread is not bound unless the options say so.
   explicit MultiWorker(typename Net::Reference comm, const MultiWorkerOptions& options = {})
       : MultiWorker(World{comm}, options) {}
 
@@ -182,11 +182,12 @@ class MultiWorker
     return options;
   }
   /// The resolver's number of devices counts where the options leave it open; without devices there is the CPU (spec
-  /// A10).
+  /// A10). The program does not own MPI, so its threads are bound.
   template <class R>
   static MultiWorkerOptions with_accelerators(const R& resolver, MultiWorkerOptions options) {
     if (!options.replicas && options.devices.empty())
       options.replicas = std::max<std::size_t>(resolver.num_accelerators().value_or(1), 1);
+    options.pinned = options.pinned.value_or(true);
     return options;
   }
 

@@ -39,6 +39,7 @@
 namespace dist {
 
 class PeerHealth;
+class ThreadBinding;
 class Watchdog;
 
 /// How the processes of a MultiWorker work together.
@@ -49,8 +50,11 @@ struct MultiWorkerOptions {
   /// One replica on each of these, in this order: {"/gpu:2", "/gpu:3"}. None: those that the devices' type places them on;
   /// the processes of a host share out its GPUs, each process the first ones of its part.
   std::vector<std::string> devices = {};
-  /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough.
-  bool pinned = true;
+  /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough: the
+  /// thread that makes the strategy is bound as long as the strategy lives, and other replicas' threads to a processor each.
+  /// Left out, the thread of a program that owns MPI stays unbound, because threads that it starts later, such as a team of
+  /// OpenMP, inherit its processors. A program with such teams lets the launcher bind processes, one replica in each.
+  std::optional<bool> pinned = std::nullopt;
   /// Whether the processes of a node meet in its memory and one of them goes to the other nodes. Left out: unless the
   /// policy talks to all processes itself, as MpiAllReduce does.
   std::optional<bool> hierarchical = std::nullopt;
@@ -218,7 +222,7 @@ class WorkerProcesses {
 
   /// Binds this process to its part of the host's processors, where all processes there may use the same ones and there
   /// are enough. Returns whether every replica of the host has a processor of its own.
-  [[nodiscard]] bool share_processors(const MultiWorkerOptions& options) const;
+  [[nodiscard]] bool share_processors(const MultiWorkerOptions& options);
 
   typename World::Work work_;
   World world_;
@@ -230,6 +234,7 @@ class WorkerProcesses {
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
   bool owns_cores_ = true;
+  std::unique_ptr<ThreadBinding> binding_;       // of the thread that made the strategy
   std::vector<std::unique_ptr<Joined>> joined_;  // first for the thread that made the strategy
   std::optional<Membership> all_;                // uses the first one's watchdog
   mutable std::optional<Agreement> agreement_;

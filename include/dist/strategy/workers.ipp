@@ -270,7 +270,7 @@ LocalProcesses WorkerProcesses<Net>::on_host() const {
 }
 
 template <WorkersNetwork Net>
-bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) const {
+bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) {
   const Membership& all = *all_;
   const std::vector<std::size_t> mine = allowed_processors();
   std::vector<std::uint64_t> checksums(all.size());
@@ -282,10 +282,10 @@ bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) c
       bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
   if (bound_by_launcher) return mine.size() >= replicas_of(options);
   if (mine.size() < here.count * replicas_of(options)) return false;
-  if (!options.pinned || here.count == 1) return true;
+  if (!options.pinned.value_or(false) || here.count == 1) return true;
   std::vector<std::size_t> share;
   for (const std::size_t position : share_of(read_topology(mine), here)) share.push_back(mine[position]);
-  bind_this_thread(share);
+  binding_ = std::make_unique<ThreadBinding>(share);
   return true;
 }
 
