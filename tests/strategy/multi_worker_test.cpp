@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -20,9 +21,13 @@
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
+#include <dist/data/range.hpp>
 #include <dist/multi_worker.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
+#include <support/processes.hpp>
 #include <support/rank_in.hpp>
 
 using conformance::Make;
@@ -35,7 +40,39 @@ namespace {
 std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
 std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
 
+/// Destroyed after what functions have made static, such as the MPI that the strategy starts.
+std::unique_ptr<Workers> kept_by_the_program;
+
 }  // namespace
+
+TEST_CASE("a strategy that a global object owns ends in order at the exit of the program") {
+  kept_by_the_program = std::make_unique<Workers>(2);
+  const auto sums = kept_by_the_program->run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+  CHECK(kept_by_the_program->reduce(dist::max, sums) == static_cast<int>(2 * ranks()));
+}
+
+TEST_CASE("a forked child that leaves the scope of a strategy ends, and disturbs nobody") {
+  auto strategy = std::make_unique<Workers>(2);
+  const auto step = [](auto& replica) { return replica.all_reduce(dist::sum, 1); };
+  const auto background = strategy->background();
+  auto batches = std::make_unique<decltype(strategy->distribute_dataset(dist::data::range(80) | dist::data::batch(2)))>(
+      strategy->distribute_dataset(dist::data::range(80) | dist::data::batch(2)));
+  for (int again = 0; again < 2; ++again) {
+    CHECK(strategy->reduce(dist::max, strategy->run(step)) == static_cast<int>(2 * ranks()));
+    int steps = 0;
+    for ([[maybe_unused]] auto&& batch : *batches) {
+      support::Processes child{1, [&](std::size_t) {
+                                 batches.reset();
+                                 strategy.reset();
+                                 return 7;
+                               }};
+      CHECK(child.wait() == std::vector<int>{7});
+      if (++steps == 2) break;
+    }
+    CHECK(steps == 2);
+  }
+  CHECK(strategy->reduce(dist::max, strategy->run(step)) == static_cast<int>(2 * ranks()));
+}
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 

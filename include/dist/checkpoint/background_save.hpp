@@ -51,6 +51,7 @@ class BackgroundSave {
   /// Waits for the save. Where an exception is on its way, other processes may be gone: after some seconds it goes on
   /// without them.
   ~BackgroundSave() {
+    if (!thread_.is_here()) return;
     if (std::uncaught_exceptions() > 0) {
       wait_for_file();
       const std::int64_t start = monotonic_nanoseconds();
@@ -179,7 +180,7 @@ class BackgroundSave {
   std::atomic<bool> has_file_{false};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> done_{false};
-  std::thread thread_;
+  JoinedThread thread_;
 };
 
 }  // namespace dist::detail

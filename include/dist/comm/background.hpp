@@ -335,7 +335,7 @@ class BackgroundCollectives {
   AlignedBuffer<std::byte> scratch_;
   std::atomic<std::uint32_t> calls_{0};  // to the thread: one for each task, and one to end
   std::atomic<Ticket> done_{0};
-  std::thread thread_;  // last: it uses everything above
+  detail::JoinedThread thread_;  // last: it uses everything above
 };
 
 }  // namespace dist

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <mutex>
@@ -26,7 +27,10 @@ class ConditionVariable {
   }
   ConditionVariable(const ConditionVariable&) = delete;
   ConditionVariable& operator=(const ConditionVariable&) = delete;
-  ~ConditionVariable() { pthread_cond_destroy(&condition_); }
+  /// In a forked child the threads that waited do not exist, and pthread_cond_destroy would wait for them.
+  ~ConditionVariable() {
+    if (process_ == getpid()) pthread_cond_destroy(&condition_);
+  }
 
   void notify_one() noexcept { pthread_cond_signal(&condition_); }
   void notify_all() noexcept { pthread_cond_broadcast(&condition_); }
@@ -66,6 +70,7 @@ class ConditionVariable {
   }
 
   pthread_cond_t condition_;
+  pid_t process_ = getpid();
 };
 
 }  // namespace dist::detail

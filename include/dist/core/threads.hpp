@@ -8,3 +8,42 @@
 #else
 #include <thread>
 #endif
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace dist::detail {
+
+/// A thread that its owner joins. A forked child of the process has a copy of the owner, but not the thread: there it is
+/// not joinable, and is left alone.
+class JoinedThread {
+ public:
+  JoinedThread() noexcept : thread_() {}
+  JoinedThread(std::thread thread) noexcept : thread_(std::move(thread)) {}
+  JoinedThread(JoinedThread&& other) noexcept : thread_(std::move(other.thread_)), process_(other.process_) {}
+  JoinedThread& operator=(JoinedThread&& other) noexcept {
+    thread_ = std::move(other.thread_);
+    process_ = other.process_;
+    return *this;
+  }
+  ~JoinedThread() {
+    if (is_here()) thread_.~thread();
+  }
+
+  /// False in a forked child.
+  [[nodiscard]] bool is_here() const noexcept { return process_ == getpid(); }
+  [[nodiscard]] bool joinable() const noexcept { return is_here() && thread_.joinable(); }
+  [[nodiscard]] std::thread::id get_id() const noexcept { return thread_.get_id(); }
+  void join() {
+    if (is_here()) thread_.join();
+  }
+
+ private:
+  union {
+    std::thread thread_;  // not destroyed in a forked child
+  };
+  pid_t process_ = getpid();
+};
+
+}  // namespace dist::detail

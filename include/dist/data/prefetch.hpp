@@ -118,7 +118,7 @@ class Prefetcher {
   alignas(cache_line) std::atomic<std::uint32_t> made_{0};
   alignas(cache_line) std::atomic<std::uint32_t> taken_{0};
   std::atomic<bool> stopping_{false};
-  std::thread producer_;
+  dist::detail::JoinedThread producer_;
 };
 
 inline void require_ring_size(std::size_t elements, std::size_t least) {

@@ -203,7 +203,7 @@ class ReplicaThreads {
   std::atomic<bool> running_{false};
   mutable std::atomic<std::thread::id> in_turn_{};
   alignas(cache_line) std::atomic<std::uint32_t> start_{0};
-  std::vector<std::thread> workers_;  // last: the threads use everything above
+  std::vector<detail::JoinedThread> workers_;  // last: the threads use everything above
 };
 
 }  // namespace dist

@@ -36,10 +36,10 @@ DIST_INLINE ReplicaThreads::ReplicaThreads(std::size_t replicas, std::span<const
   workers_.reserve(replicas - 1);
   try {
     for (std::size_t replica = 1; replica < replicas; ++replica)
-      workers_.emplace_back([this, replica] {
+      workers_.emplace_back(std::thread{[this, replica] {
         if (!processors_.empty()) pin_this_thread(processors_[replica]);
         work(replica);
-      });
+      }});
   } catch (const std::exception& refusal) {
     stop();
     throw OutOfMemory(text("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),
@@ -53,7 +53,7 @@ DIST_INLINE bool ReplicaThreads::runs_here() const noexcept {
   if (!running_.load(std::memory_order_relaxed)) return false;
   const std::thread::id self = std::this_thread::get_id();
   if (in_turn_.load(std::memory_order_relaxed) == self) return true;
-  for (const std::thread& worker : workers_)
+  for (const detail::JoinedThread& worker : workers_)
     if (worker.get_id() == self) return true;
   return false;
 }
@@ -96,7 +96,7 @@ DIST_INLINE std::size_t ReplicaThreads::checked(std::size_t replicas) {
 DIST_INLINE void ReplicaThreads::stop() noexcept {
   task_ = nullptr;
   start_workers();
-  for (std::thread& worker : workers_) worker.join();
+  for (detail::JoinedThread& worker : workers_) worker.join();
 }
 
 DIST_INLINE void ReplicaThreads::work(std::size_t replica) noexcept {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -189,6 +191,9 @@ class WorkerProcesses {
   WorkerProcesses(World world, const MultiWorkerOptions& options, const WorkerPolicy& policy);
   ~WorkerProcesses();
 
+  /// False in a forked child, which leaves the network to its parent.
+  [[nodiscard]] bool is_here() const noexcept { return process_ == getpid(); }
+
   /// That of the thread that made the strategy.
   [[nodiscard]] Place first_place() const;
   /// The other processes of this node, found once more for one more place. A collective call.
@@ -224,6 +229,7 @@ class WorkerProcesses {
   /// are enough. Returns whether every replica of the host has a processor of its own.
   [[nodiscard]] bool share_processors(const MultiWorkerOptions& options);
 
+  pid_t process_ = getpid();
   typename World::Work work_;
   World world_;
   std::chrono::nanoseconds timeout_;
@@ -276,6 +282,7 @@ class Workers : public detail::WorkerProcesses<Net> {
     between_.push_back(between_at(place));
   }
   ~Workers() {
+    if (!this->is_here()) return;
     if (const std::string why = this->why_failing(); !why.empty()) {
       between().begin_attempt();
       between().abandon(FailureNotice{why}.for_good());

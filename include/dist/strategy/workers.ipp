@@ -106,7 +106,13 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
 }
 
 template <WorkersNetwork Net>
-WorkerProcesses<Net>::~WorkerProcesses() = default;
+WorkerProcesses<Net>::~WorkerProcesses() {
+  if (is_here()) return;
+  static auto& kept_in_child = *new std::vector<std::shared_ptr<void>>;
+  for (std::unique_ptr<Joined>& each : joined_) kept_in_child.emplace_back(std::move(each));
+  kept_in_child.push_back(std::make_shared<std::optional<Membership>>(std::move(all_)));
+  kept_in_child.push_back(std::make_shared<std::optional<Agreement>>(std::move(agreement_)));
+}
 
 template <WorkersNetwork Net>
 typename WorkerProcesses<Net>::Place WorkerProcesses<Net>::first_place() const {

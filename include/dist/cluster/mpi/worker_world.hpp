@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <exception>
@@ -70,12 +71,15 @@ struct StartedWorld {
    public:
     explicit Work(StartedWorld& world) : world_(world), exceptions_(std::uncaught_exceptions()) {
       ++world_.unfinished_;
+      ++world_.works_;
     }
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
     ~Work() {
       const bool started = world_.hosted || world_.environment;
       if (!failed_ && (!failing() || !started)) --world_.unfinished_;
+      --world_.works_;
+      world_.end_if_over();
     }
     /// Whether an exception is leaving the scope of the work.
     [[nodiscard]] bool failing() const noexcept { return std::uncaught_exceptions() > exceptions_; }
@@ -88,18 +92,30 @@ struct StartedWorld {
     bool failed_ = false;
   };
 
-  StartedWorld() = default;
+  /// The world of this process, made at the first call. It ends at the exit of the process; where static objects made
+  /// before it own strategies, with the last of these.
+  [[nodiscard]] static StartedWorld& of_process();
+
   StartedWorld(const StartedWorld&) = delete;
   StartedWorld& operator=(const StartedWorld&) = delete;
-  ~StartedWorld();
 
  private:
+  class AtExit;
+
+  StartedWorld() = default;
+  ~StartedWorld();
+
+  /// Ends if the process exits and no work goes on. A forked child leaves the world to its parent.
+  void end_if_over() noexcept;
   /// Meets the others and finalises MPI, which waits for all of them. Where one does not come the process ends here, with
   /// the reason.
   void part();
 
   bool lifeline_is_watched_ = false;
-  std::size_t unfinished_ = 0;
+  std::size_t unfinished_ = 0;  // also those that failed
+  std::size_t works_ = 0;       // that go on
+  bool exits_ = false;
+  pid_t process_ = getpid();
 };
 
 }  // namespace detail
@@ -174,7 +190,7 @@ class WorkerWorld {
   void end_strategy(const std::shared_ptr<PeerHealth>& health, std::chrono::nanoseconds timeout) const;
 
   /// What this library started in this process.
-  [[nodiscard]] static detail::StartedWorld& started();
+  [[nodiscard]] static detail::StartedWorld& started() { return detail::StartedWorld::of_process(); }
 
  private:
   /// What a resolver found, and how the world that processes host themselves is joined.

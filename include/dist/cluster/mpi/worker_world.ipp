@@ -51,6 +51,31 @@ DIST_INLINE_MPI void StartedWorld::abandon() noexcept {
   hosted.reset();
 }
 
+class StartedWorld::AtExit {
+ public:
+  explicit AtExit(StartedWorld& world) : world_(world) {}
+  AtExit(const AtExit&) = delete;
+  AtExit& operator=(const AtExit&) = delete;
+  ~AtExit() {
+    world_.exits_ = true;
+    if (world_.works_ != 0 && world_.hosted) world_.hosted->continue_server();
+    world_.end_if_over();
+  }
+
+ private:
+  StartedWorld& world_;
+};
+
+DIST_INLINE_MPI StartedWorld& StartedWorld::of_process() {
+  static StartedWorld& world = *new StartedWorld;
+  static const AtExit at_exit{world};
+  return world;
+}
+
+DIST_INLINE_MPI void StartedWorld::end_if_over() noexcept {
+  if (exits_ && works_ == 0 && process_ == getpid()) delete this;
+}
+
 DIST_INLINE_MPI StartedWorld::~StartedWorld() {
   if (unfinished_ != 0) abandon();
   if (hosted) hosted->goodbye();
@@ -82,11 +107,6 @@ DIST_INLINE_MPI WorkerWorld::Part::Part(const WorkerWorld& whole, const std::opt
   world_.comm_ = split_->comm().get();
   world_.is_part_ = true;
   world_.source_ = text("a part of ", whole.source_);
-}
-
-DIST_INLINE_MPI detail::StartedWorld& WorkerWorld::started() {
-  static detail::StartedWorld kept;
-  return kept;
 }
 
 DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerWorld::known_peers() const {

@@ -31,6 +31,7 @@ class Watchdog::Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch() {
+    if (!thread_.is_here()) return;
     {
       const std::lock_guard lock{mutex_};
       stop_ = true;
@@ -118,7 +119,7 @@ class Watchdog::Watch {
   std::mutex mutex_;
   detail::ConditionVariable wake_;
   bool stop_ = false;
-  std::thread thread_ = detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
+  detail::JoinedThread thread_ = detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
 };
 
 DIST_INLINE Watchdog::Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,

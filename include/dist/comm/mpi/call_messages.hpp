@@ -29,7 +29,7 @@ class CallMessages {
   CallMessages& operator=(const CallMessages&) = delete;
   ~CallMessages() {
     if (!is_running() || cancel_receives()) return;
-    static std::vector<std::unique_ptr<Messages>> kept_until_the_process_ends;
+    static auto& kept_until_the_process_ends = *new std::vector<std::unique_ptr<Messages>>;
     kept_until_the_process_ends.push_back(std::move(messages_));
   }
 

@@ -315,7 +315,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     transfers_.cancel_receives();
     // Transfers that are still on their way use the memory of this object.
     static std::mutex one_at_a_time;
-    static std::vector<std::shared_ptr<CommunicatorState>> kept_until_the_process_ends;
+    static auto& kept_until_the_process_ends = *new std::vector<std::shared_ptr<CommunicatorState>>;
     const std::lock_guard lock{one_at_a_time};
     kept_until_the_process_ends.push_back(shared_from_this());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <exception>
 #include <string_view>
@@ -25,7 +26,9 @@ DIST_INLINE_MPI bool is_running() noexcept {
   int finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  return initialized != 0 && finalized == 0;
+  if (initialized == 0 || finalized != 0) return false;
+  static const pid_t owner = getpid();
+  return owner == getpid();
 }
 
 DIST_INLINE_MPI void require_running() {

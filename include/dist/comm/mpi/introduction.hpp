@@ -86,7 +86,7 @@ struct Introduction {
     wait(made->requests, text("The introduction of ", size, " workers"), options.timeout, options.health);
   } catch (...) {
     // Transfers that are still on their way use this memory.
-    static std::vector<std::unique_ptr<Introduction>> kept_until_the_process_ends;
+    static auto& kept_until_the_process_ends = *new std::vector<std::unique_ptr<Introduction>>;
     kept_until_the_process_ends.push_back(std::move(made));
     throw;
   }

@@ -36,7 +36,7 @@ class Outbox {
   /// MPI may still read what has not left.
   ~Outbox() {
     if (!is_running() || has_left()) return;
-    static std::vector<std::unique_ptr<Sent>> kept_until_the_process_ends;
+    static auto& kept_until_the_process_ends = *new std::vector<std::unique_ptr<Sent>>;
     for (std::unique_ptr<Sent>& each : sent_) kept_until_the_process_ends.push_back(std::move(each));
   }
 
