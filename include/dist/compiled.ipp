@@ -56,6 +56,7 @@
 #include <dist/device/replica_threads.ipp>
 #include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
+#include <dist/device/processor_quota.ipp>
 #include <dist/hlo/collectives.ipp>
 #include <dist/hlo/convolution.ipp>
 #include <dist/hlo/gradients.ipp>

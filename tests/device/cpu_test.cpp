@@ -7,14 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include <conformance/device.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/topology.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::Cpu;
 using dist::IndexRange;
@@ -193,4 +198,22 @@ TEST_CASE("replicas stay on their processors, and none where they share one") {
     CHECK(processors[replica] == allowed[devices[replica]]);
   CHECK(Cpu::processors(std::vector<std::size_t>{0, 1, 0}).empty());
   CHECK(Cpu::processors({}).empty());
+}
+
+TEST_CASE("a quota limits how many replicas a strategy has by itself, and a shared host is bound to nobody") {
+  const support::TemporaryFolder root;
+  const auto limit = [&](const std::string& quota) {
+    for (const char* const folder : {"/proc/self", "/sys/fs/cgroup"})
+      std::filesystem::create_directories(root.path() + folder);
+    std::ofstream{root.path() + "/proc/self/cgroup"} << "0::/\n";
+    std::ofstream{root.path() + "/sys/fs/cgroup/cpu.max"} << quota << '\n';
+  };
+  const std::size_t all = Cpu::count();
+  CHECK(Cpu::most_at_once(root.path()) == all);
+  limit("100000 100000");
+  CHECK(Cpu::most_at_once(root.path()) == 1);
+  CHECK(Cpu::processors(std::vector<std::size_t>{0}, root.path()).size() == (all == 1 ? 1 : 0));
+  limit(dist::text(2 * all, "00000 100000"));
+  CHECK(Cpu::most_at_once(root.path()) == all);
+  CHECK(Cpu::processors(std::vector<std::size_t>{0}, root.path()).size() == 1);
 }

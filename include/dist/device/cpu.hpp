@@ -112,12 +112,17 @@ struct Cpu {
   /// As many as there are processors that this process may use.
   [[nodiscard]] static std::size_t count();
 
+  /// The lesser of `count()` and the quota of the process's control groups under `root` (processor_quota).
+  [[nodiscard]] static std::size_t most_at_once(const std::string& root = "");
+
   /// The devices of `replicas` replicas when nobody names them, in replica order: one per core, near each other
   /// (placement_order), among this process's share of the processors. Fewer than replicas when these share them all.
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas);
 
-  /// The processor of each replica's thread, given their devices; none where replicas share devices.
-  [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t> devices);
+  /// The processor of each replica's thread, given their devices. None where replicas share devices; nor where a quota
+  /// below `count()` says that other jobs use the same processors, because bound threads would wait for these.
+  [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t> devices,
+                                                           const std::string& root = "");
 
   /// "/cpu:0"
   [[nodiscard]] static std::string device_name(std::size_t device);

@@ -5,12 +5,15 @@
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/device/processor_quota.hpp>
 #include <dist/device/processor_share.hpp>
 #include <dist/device/topology.hpp>
 
 namespace dist {
 
 DIST_INLINE std::size_t Cpu::count() { return allowed_processors().size(); }
+
+DIST_INLINE std::size_t Cpu::most_at_once(const std::string& root) { return std::min(count(), processor_quota(root)); }
 
 DIST_INLINE std::vector<std::size_t> Cpu::placement(std::size_t replicas) {
   const std::vector<std::size_t> allowed = allowed_processors();
@@ -23,8 +26,9 @@ DIST_INLINE std::vector<std::size_t> Cpu::placement(std::size_t replicas) {
   return devices;
 }
 
-DIST_INLINE std::vector<std::size_t> Cpu::processors(std::span<const std::size_t> devices) {
+DIST_INLINE std::vector<std::size_t> Cpu::processors(std::span<const std::size_t> devices, const std::string& root) {
   const std::vector<std::size_t> allowed = allowed_processors();
+  if (processor_quota(root) < allowed.size()) return {};
   std::vector<std::size_t> chosen;
   for (std::size_t replica = 0; replica < devices.size(); ++replica) {
     if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(replica), devices[replica]) !=

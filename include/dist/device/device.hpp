@@ -147,6 +147,13 @@ concept SharedOutOnHost = requires(std::size_t replicas, LocalProcesses here) {
   { D::placement(replicas, here) } -> std::same_as<std::vector<std::size_t>>;
 };
 
+/// Devices of which a process may use fewer at the same time than there are: `most_at_once()`, the replicas of a strategy
+/// for which nobody says how many.
+template <class D>
+concept LimitsUse = requires {
+  { D::most_at_once() } -> std::same_as<std::size_t>;
+};
+
 /// A type of devices on which replicas run, numbered from 0.
 ///
 /// - `name` ("Cpu"), and `type` as it stands in device names ("cpu" in "/cpu:0", which is `device_name(0)`).

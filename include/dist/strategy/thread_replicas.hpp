@@ -70,8 +70,10 @@ template <class Device>
                             "Give one of the two: each device takes one replica");
     return {devices.size(), std::move(devices)};
   }
+  std::size_t usable = count;
+  if constexpr (LimitsUse<Device>) usable = Device::most_at_once();
   // At least one is asked for, so that the device says why there is none.
-  const std::size_t wanted = options.replicas.value_or(std::max<std::size_t>(count, 1));
+  const std::size_t wanted = options.replicas.value_or(std::max<std::size_t>(usable, 1));
   std::vector<std::size_t> devices;
   if constexpr (SharedOutOnHost<Device>)
     if (options.on_host.count != 0) devices = Device::placement(wanted, options.on_host);

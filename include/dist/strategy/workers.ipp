@@ -29,6 +29,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
+#include <dist/device/processor_quota.hpp>
 #include <dist/device/processor_share.hpp>
 #include <dist/device/shared_memory.hpp>
 #include <dist/device/topology.hpp>
@@ -287,8 +288,9 @@ bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) {
     if (all.host(rank) == all.host(all.rank()))
       bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
   if (bound_by_launcher) return mine.size() >= replicas_of(options);
-  if (mine.size() < here.count * replicas_of(options)) return false;
-  if (!options.pinned.value_or(false) || here.count == 1) return true;
+  const std::size_t quota = processor_quota();  // below the processors where other jobs use them, too
+  if (std::min(mine.size(), quota) < here.count * replicas_of(options)) return false;
+  if (quota < mine.size() || !options.pinned.value_or(false) || here.count == 1) return true;
   std::vector<std::size_t> share;
   for (const std::size_t position : share_of(read_topology(mine), here)) share.push_back(mine[position]);
   binding_ = std::make_unique<ThreadBinding>(share);
