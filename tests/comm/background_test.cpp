@@ -186,7 +186,7 @@ TEST_CASE("an exception surfaces where its collective or a later one is waited f
   CHECK(gate.entered == 2);
 }
 
-TEST_CASE("a run of this process alone starts nothing, tells nobody of a failure, and leaves the group whole") {
+TEST_CASE("a run of this process alone refuses collectives, keeps its failure to itself, and leaves the group whole") {
   Gate gate;
   gate.opened = 10;
   BackgroundCollectives<Gated> background{Gated{&gate, 2}};

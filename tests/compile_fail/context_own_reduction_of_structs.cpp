@@ -8,7 +8,7 @@ struct Best {
 
 int main() {
   dist::Default strategy;
-  // A function that cannot be called with numbers.
+  // The function takes structs, not numbers.
   const auto larger = dist::reduction([](auto a, auto b) { return a.value < b.value ? b : a; }, 0.0);
   strategy.run([&](auto& replica) {
 #ifdef CONTROL

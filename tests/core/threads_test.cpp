@@ -26,7 +26,7 @@ TEST_CASE("threads start, sleep and are joined") {
   CHECK(is_other);
 }
 
-TEST_CASE("a forked child neither joins its parent's threads nor waits for those that sleep") {
+TEST_CASE("a forked child does not wait for the threads of its parent") {
   struct Owner {
     std::mutex mutex;
     dist::detail::ConditionVariable changed;

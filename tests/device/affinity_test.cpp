@@ -52,7 +52,7 @@ TEST_CASE("a pinned thread may run on its processor only, others are not touched
   CHECK(dist::allowed_processors() == before);
 }
 
-TEST_CASE("a binding that ends gives the thread its processors back, unless somebody else has bound it since") {
+TEST_CASE("a binding gives the thread its processors back at its end, unless the thread was bound again") {
   const std::vector<std::size_t> before = dist::allowed_processors();
   std::vector<std::size_t> inside;
   std::vector<std::size_t> afterwards;

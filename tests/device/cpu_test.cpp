@@ -200,7 +200,7 @@ TEST_CASE("replicas stay on their processors, and none where they share one") {
   CHECK(Cpu::processors({}).empty());
 }
 
-TEST_CASE("a quota limits how many replicas a strategy has by itself, and a shared host is bound to nobody") {
+TEST_CASE("a quota below the processors limits the default number of replicas, and threads stay unbound") {
   const support::TemporaryFolder root;
   const auto limit = [&](const std::string& quota) {
     for (const char* const folder : {"/proc/self", "/sys/fs/cgroup"})

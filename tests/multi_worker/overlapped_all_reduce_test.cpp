@@ -242,7 +242,7 @@ TEST_CASE("once warm, a step allocates nothing") {
   CHECK(allocations == before);
 }
 
-TEST_CASE("gradients of one run never meet those of another run of a worker that has left one out") {
+TEST_CASE("gradients of different runs never meet, also where a worker leaves a run without its gradients") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     Workers strategy{with(in_memory)};

@@ -51,7 +51,7 @@ TEST_CASE("a strategy that a global object owns ends in order at the exit of the
   CHECK(kept_by_the_program->reduce(dist::max, sums) == static_cast<int>(2 * ranks()));
 }
 
-TEST_CASE("a forked child that leaves the scope of a strategy ends, and disturbs nobody") {
+TEST_CASE("a forked child leaves the scope of a strategy without an effect on the parent") {
   auto strategy = std::make_unique<Workers>(2);
   const auto step = [](auto& replica) { return replica.all_reduce(dist::sum, 1); };
   const auto background = strategy->background();

@@ -88,8 +88,8 @@ class BackgroundCollectives {
   [[nodiscard]] bool overlaps() const noexcept { return progress_ == BackgroundProgress::by_a_thread; }
   [[nodiscard]] const Ops& ops() const noexcept { return ops_; }
 
-  /// The caller begins a run; `alone` if other processes do not make it. What is started in one run never meets what
-  /// another member starts in another run. Called while nobody starts or waits, as is `end_run`.
+  /// Begins a run of the caller; `alone` if other processes do not make it. A collective of one run never meets one that
+  /// another member starts in another run. No thread may start or wait for collectives during this call, nor during `end_run`.
   void begin_run(bool alone) noexcept {
     const std::lock_guard lock{mutex_};
     alone_ = alone;
@@ -187,7 +187,7 @@ class BackgroundCollectives {
     const std::lock_guard lock{mutex_};
     return alone_;
   }
-  /// The communicator counts the first `runs` runs. Called by the thread that performs tasks, or while there are none.
+  /// Lets the communicator count the first `runs` runs. Only the thread that performs tasks calls it while there are tasks.
   void begin_runs(std::uint64_t runs) {
     for (; runs_seen_ != runs; ++runs_seen_) ops_.communicator().begin_run(0);
   }
@@ -329,8 +329,8 @@ class BackgroundCollectives {
   bool drops_ = false;
   Ticket first_dropped_ = 1;  // the last ones in a row; none so far
   Ticket last_dropped_ = 0;
-  std::uint64_t runs_ = 0;       // that have begun
-  std::uint64_t runs_seen_ = 0;  // those that the communicator has been told of
+  std::uint64_t runs_ = 0;       // begun so far
+  std::uint64_t runs_seen_ = 0;  // counted by the communicator
   bool alone_ = false;           // in a run of this process alone
   AlignedBuffer<std::byte> scratch_;
   std::atomic<std::uint32_t> calls_{0};  // to the thread: one for each task, and one to end

@@ -48,7 +48,7 @@ class CallPlace {
   /// The meaning of a mark, for messages: "outside run".
   [[nodiscard]] static std::string describe(std::uint64_t mark);
 
-  /// Whether this member is in a run of its process alone.
+  /// True if this member is in a run of its process alone.
   [[nodiscard]] bool is_alone() const noexcept { return alone_; }
   /// Throws WrongStrategy if it is, because the other members do not make the call `operation`.
   void require_shared(std::string_view operation) const {

@@ -30,7 +30,7 @@ class AgreedStructure {
     if constexpr (!is_alone && holds_optional<Value>()) require_equal_optionals(member, value);
     set_form<Value>();
   }
-  /// Of a broadcast, which gives optionals of all members the root's form: compares the form of the type only.
+  /// Compares the form of the type only, for a broadcast, which gives optionals of all members the root's form.
   template <class Value>
   AgreedStructure(const Collectives& collectives, std::type_identity<Value>) : collectives_(collectives) {
     set_form<Value>();

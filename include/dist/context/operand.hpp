@@ -18,7 +18,7 @@
 #include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 
-// Why the results of calls must be used. A range with a name is written in place, so these calls then return nothing.
+// Reasons to use the results of calls. A range with a name is written in place, so these calls then return nothing.
 #define DIST_ALL_REDUCE_RETURNS \
   "all_reduce of a value returns the reduction and leaves the operand as it was: x = replica.all_reduce(op, x)"
 #define DIST_BROADCAST_RETURNS \
@@ -249,7 +249,7 @@ concept CollectiveOperand = PlaceOf<V>::host_accessible &&
     (Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> || is_tensor_list<V> ||
      HasShape<V> || HasDenseShape<V>);
 
-/// Whether values of type T are plain structs, pairs or tuples, or consist of these.
+/// True for plain structs, pairs and tuples, and for values that consist of these.
 template <class T>
 [[nodiscard]] constexpr bool holds_records() {
   using Plain = std::remove_cvref_t<T>;
@@ -265,13 +265,18 @@ template <class T>
     return Structure<Plain> || Aggregate<Plain>;
 }
 
+template <class Op>
+concept NamesItself = requires {
+  Op::name;
+};
+
 /// The one sentence for a reduction that does not combine records member by member; returns whether it does.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_memberwise_op() {
   constexpr bool takes_extremes = std::same_as<Op, Min> || std::same_as<Op, Max>;
   constexpr bool is_memberwise = std::same_as<Op, Sum> || std::same_as<Op, Mean> || std::same_as<Op, Prod> ||
                                  std::same_as<Op, BitAnd> || std::same_as<Op, BitOr> || std::same_as<Op, BitXor>;
-  constexpr bool is_own = !takes_extremes && !is_memberwise && requires { Op::name; };
+  constexpr bool is_own = !takes_extremes && !is_memberwise && NamesItself<Op>;
   constexpr bool has_records = (takes_extremes || is_own) && holds_records<V>();
   static_assert(!(has_records && takes_extremes),
                 "min and max of a struct, pair or tuple would combine each member by itself, and may give a value that "

@@ -242,7 +242,7 @@ template <class Fn, Reducible Identity>
   return {{}, identity};
 }
 
-/// An identity that is no number, for a sentence.
+/// Refuses an identity of another type than a number.
 template <class Fn, class Identity>
   requires(!Reducible<Identity>)
 [[nodiscard]] constexpr Sum reduction(Fn, const Identity&) {

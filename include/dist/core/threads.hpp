@@ -15,6 +15,17 @@
 
 namespace dist::detail {
 
+/// The process in which an object was made. A forked child of it has a copy of the object, but neither the threads nor the
+/// connections that the object uses.
+class OwnProcess {
+ public:
+  /// False in a forked child.
+  [[nodiscard]] bool is_here() const noexcept { return id_ == getpid(); }
+
+ private:
+  pid_t id_ = getpid();
+};
+
 /// A thread that its owner joins. A forked child of the process has a copy of the owner, but not the thread: there it is
 /// not joinable, and is left alone.
 class JoinedThread {
@@ -32,7 +43,7 @@ class JoinedThread {
   }
 
   /// False in a forked child.
-  [[nodiscard]] bool is_here() const noexcept { return process_ == getpid(); }
+  [[nodiscard]] bool is_here() const noexcept { return process_.is_here(); }
   [[nodiscard]] bool joinable() const noexcept { return is_here() && thread_.joinable(); }
   [[nodiscard]] std::thread::id get_id() const noexcept { return thread_.get_id(); }
   void join() {
@@ -43,7 +54,7 @@ class JoinedThread {
   union {
     std::thread thread_;  // not destroyed in a forked child
   };
-  pid_t process_ = getpid();
+  OwnProcess process_;
 };
 
 }  // namespace dist::detail

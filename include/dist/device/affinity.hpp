@@ -47,7 +47,7 @@ void bind_this_thread(std::span<const std::size_t> processors);
 void pin_this_thread(std::size_t processor);
 
 /// Binds the calling thread to these processors. The destructor gives the thread the processors that it had before, if it is
-/// called in that thread and nobody else has bound the thread since.
+/// called in that thread and the thread is still bound as here.
 class ThreadBinding {
  public:
   explicit ThreadBinding(std::span<const std::size_t> processors);

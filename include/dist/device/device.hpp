@@ -147,8 +147,8 @@ concept SharedOutOnHost = requires(std::size_t replicas, LocalProcesses here) {
   { D::placement(replicas, here) } -> std::same_as<std::vector<std::size_t>>;
 };
 
-/// Devices of which a process may use fewer at the same time than there are: `most_at_once()`, the replicas of a strategy
-/// for which nobody says how many.
+/// Devices of which a process may use fewer at the same time than there are: `most_at_once()`, which is the default
+/// number of replicas.
 template <class D>
 concept LimitsUse = requires {
   { D::most_at_once() } -> std::same_as<std::size_t>;

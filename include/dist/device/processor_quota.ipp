@@ -9,7 +9,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/processor_quota.hpp>
-#include <dist/device/topology.ipp>
+#include <dist/device/topology.hpp>
 
 namespace dist {
 
@@ -17,7 +17,7 @@ namespace detail {
 
 inline constexpr std::size_t no_quota = std::numeric_limits<std::size_t>::max();
 
-/// Of a quota and a period in microseconds, as text; no limit where they are no positive numbers.
+/// Divides a quota by a period, both as text in microseconds. Returns `no_quota` unless both are positive numbers.
 [[nodiscard]] inline std::size_t whole_processors(const std::string& quota, const std::string& period) {
   const long long time = std::strtoll(quota.c_str(), nullptr, 10);
   const long long of = std::strtoll(period.c_str(), nullptr, 10);

@@ -10,6 +10,13 @@
 
 namespace dist {
 
+namespace detail {
+
+/// The text of a file without the end of its last line; empty if the file cannot be read, or is longer than any list.
+[[nodiscard]] std::string text_of_file(const std::string& name);
+
+}  // namespace detail
+
 /// What `processors` share, as the system tells it in the files under `root`. Where it tells nothing (a container, an
 /// older kernel) or nothing sensible, each processor is a core of its own, on one node of one package; that is no
 /// error.

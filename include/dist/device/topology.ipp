@@ -15,8 +15,7 @@ namespace dist {
 
 namespace detail {
 
-/// What stands in a file, without the end of the line; nothing if it is longer than any list.
-[[nodiscard]] inline std::string text_of_file(const std::string& name) {
+DIST_INLINE std::string text_of_file(const std::string& name) {
   std::array<char, 32 * 1024> buffer;
   std::size_t filled = 0;
   const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

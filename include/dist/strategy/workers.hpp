@@ -1,7 +1,5 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -32,6 +30,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/threads.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/device/device.hpp>
@@ -52,7 +51,7 @@ struct MultiWorkerOptions {
   /// One replica on each of these, in this order: {"/gpu:2", "/gpu:3"}. None: those that the devices' type places them on;
   /// the processes of a host share out its GPUs, each process the first ones of its part.
   std::vector<std::string> devices = {};
-  /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough: the
+  /// True if the processes of a node share its processors out among them, where they are unbound and there are enough: the
   /// thread that makes the strategy is bound as long as the strategy lives, and other replicas' threads to a processor each.
   /// Left out, the thread of a program that owns MPI stays unbound, because threads that it starts later, such as a team of
   /// OpenMP, inherit its processors. A program with such teams lets the launcher bind processes, one replica in each.
@@ -192,7 +191,7 @@ class WorkerProcesses {
   ~WorkerProcesses();
 
   /// False in a forked child, which leaves the network to its parent.
-  [[nodiscard]] bool is_here() const noexcept { return process_ == getpid(); }
+  [[nodiscard]] bool is_here() const noexcept { return process_.is_here(); }
 
   /// That of the thread that made the strategy.
   [[nodiscard]] Place first_place() const;
@@ -229,7 +228,7 @@ class WorkerProcesses {
   /// are enough. Returns whether every replica of the host has a processor of its own.
   [[nodiscard]] bool share_processors(const MultiWorkerOptions& options);
 
-  pid_t process_ = getpid();
+  OwnProcess process_;
   typename World::Work work_;
   World world_;
   std::chrono::nanoseconds timeout_;

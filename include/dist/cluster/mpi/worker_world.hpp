@@ -112,8 +112,8 @@ struct StartedWorld {
   void part();
 
   bool lifeline_is_watched_ = false;
-  std::size_t unfinished_ = 0;  // also those that failed
-  std::size_t works_ = 0;       // that go on
+  std::size_t unfinished_ = 0;  // works, and failed works
+  std::size_t works_ = 0;       // works that have begun and not ended
   bool exits_ = false;
   pid_t process_ = getpid();
 };

@@ -37,8 +37,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Whether MPI can be called now: it is initialised and not finalised, and this is no forked child of the process where
-/// this was true first.
+/// True if MPI can be called now: it is initialised and not finalised, and this process is the one where this was true
+/// first, not a forked child of it.
 [[nodiscard]] bool is_running() noexcept;
 
 /// Throws InvalidArgument, with the fix, unless MPI can be called now.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/train/callbacks.hpp>
@@ -64,8 +65,11 @@ class CSVLogger {
   }
   void on_train_end(const Logs&) { file_.reset(); }
 
-  /// A fit that goes on keeps the lines that were there when it was saved. See Trackable.
-  void track(auto& visit) { visit("rows", rows_); }
+  /// A fit that goes on keeps the lines that were there when it was saved. The chief counts them. See Trackable.
+  void track(auto& model, auto& visit) {
+    rows_ = dist::detail::of_first_process(model.strategy(), [this] { return rows_; });
+    visit("rows", rows_);
+  }
 
  private:
   struct Close {
