@@ -13,6 +13,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/trace.hpp>
@@ -108,6 +109,7 @@ DIST_INLINE std::string Trace::chrome_json(std::size_t process) const {
 
 DIST_INLINE void Trace::write_chrome_json(const std::string& path, std::size_t process) const {
   const std::string json = chrome_json(process);
+  fill_standard_descriptors();
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   bool written = file != nullptr && std::fwrite(json.data(), 1, json.size(), file) == json.size();
   if (file != nullptr) written = std::fclose(file) == 0 && written;
@@ -115,13 +117,13 @@ DIST_INLINE void Trace::write_chrome_json(const std::string& path, std::size_t p
 }
 
 DIST_INLINE void Trace::clear_file(const std::string& path) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = detail::above_standard(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (file < 0) refuse(path);
   close(file);
 }
 
 DIST_INLINE void Trace::append_to_file(const std::string& path) const {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int file = detail::above_standard(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (file < 0) refuse(path);
   const std::string events = json_events(process_);
   struct stat state {};

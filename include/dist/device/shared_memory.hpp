@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/standard_descriptors.hpp>
 
 namespace dist {
 
@@ -36,7 +37,8 @@ class SharedMemory {
   }
 
   /// New memory. `bytes` cost addresses only, until they are touched. Throws OutOfMemory.
-  explicit SharedMemory(std::size_t bytes) : bytes_(bytes), descriptor_(memfd_create("dist", MFD_CLOEXEC)) {
+  explicit SharedMemory(std::size_t bytes)
+      : bytes_(bytes), descriptor_(detail::above_standard(memfd_create("dist", MFD_CLOEXEC))) {
     if (descriptor_ < 0) refuse("there is no descriptor for it", errno);
     // Beyond the limit the system would end the process by a signal.
     if (bytes > largest()) {
@@ -62,7 +64,7 @@ class SharedMemory {
     const std::string path = text("/proc/", name.process, "/fd/", name.descriptor);
     SharedMemory attached;
     attached.bytes_ = name.bytes;
-    attached.descriptor_ = open(path.c_str(), (only_to_read ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    attached.descriptor_ = detail::above_standard(open(path.c_str(), (only_to_read ? O_RDONLY : O_RDWR) | O_CLOEXEC));
     if (attached.descriptor_ < 0) return std::nullopt;
     void* const mapped = attached.map(only_to_read ? PROT_READ : PROT_READ | PROT_WRITE);
     if (mapped == MAP_FAILED) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/processor_place.hpp>
 #include <dist/device/topology.hpp>
@@ -18,7 +19,7 @@ namespace detail {
 DIST_INLINE std::string text_of_file(const std::string& name) {
   std::array<char, 32 * 1024> buffer;
   std::size_t filled = 0;
-  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = above_standard(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file < 0) return {};
   while (filled < buffer.size()) {
     const ssize_t got = read(file, buffer.data() + filled, buffer.size() - filled);

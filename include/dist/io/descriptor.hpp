@@ -4,13 +4,15 @@
 
 #include <utility>
 
+#include <dist/core/standard_descriptors.hpp>
+
 namespace dist::io {
 
-/// Owns a file descriptor; closes it.
+/// Owns a file descriptor, and closes it. Its number is never that of standard input, output or error.
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int descriptor) noexcept : descriptor_(descriptor) {}
+  explicit Descriptor(int descriptor) noexcept : descriptor_(dist::detail::above_standard(descriptor)) {}
   Descriptor(Descriptor&& other) noexcept : descriptor_(other.release()) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     if (this != &other) reset(other.release());
@@ -24,7 +26,7 @@ class Descriptor {
   [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
   void reset(int descriptor = -1) noexcept {
     if (descriptor_ >= 0) close(descriptor_);
-    descriptor_ = descriptor;
+    descriptor_ = dist::detail::above_standard(descriptor);
   }
 
  private:

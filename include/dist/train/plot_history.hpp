@@ -13,6 +13,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/standard_descriptors.hpp>
 #include <dist/io/writable_file.hpp>  // what errors suggest
 #include <dist/train/history.hpp>
 
@@ -240,6 +241,7 @@ inline void plot_history(const History& history, const std::string& path, PlotSi
   const auto fail = [&] {
     throw FileError(path, "cannot be written", std::strerror(errno), io::detail::writing_suggestion(errno));
   };
+  fill_standard_descriptors();
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) fail();
   const bool is_written = std::fwrite(svg.data(), 1, svg.size(), file) == svg.size();

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <string>
@@ -118,6 +119,27 @@ TEST_CASE("a mute listener where an X server would be, such as TensorBoard at po
   Processes processes{2, [&](std::size_t rank) {
                         HostedWorld world = join_and_initialise(options_for(tasks, rank));
                         const bool right = std::getenv("HWLOC_COMPONENTS") == nullptr;
+                        world.goodbye();
+                        MPI_Finalize();
+                        return right ? 0 : 1;
+                      }};
+  CHECK(processes.wait() == std::vector<int>{0, 0});
+}
+
+TEST_CASE("a program without standard output and error joins, and what it prints reaches no socket") {
+  const auto tasks = free_endpoints(2);
+  Processes processes{2, [&](std::size_t rank) {
+                        for (const int each : {0, 1, 2}) close(each);
+                        HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                        bool right = true;
+                        for (const int each : {0, 1, 2}) {
+                          struct stat status {};
+                          right = right && fstat(each, &status) == 0 && S_ISCHR(status.st_mode);
+                          right = right && write(each, "words", 5) == 5;
+                        }
+                        MPI_Barrier(MPI_COMM_WORLD);
+                        right = right && !world.lost_peer();
+                        MPI_Barrier(MPI_COMM_WORLD);
                         world.goodbye();
                         MPI_Finalize();
                         return right ? 0 : 1;

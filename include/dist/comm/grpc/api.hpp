@@ -28,6 +28,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/standard_descriptors.hpp>
 #include <dist/device/wait.hpp>
 
 /// The C core of gRPC, as far as calls of bytes need it: the one header that includes <grpc/...>. No code is generated, and
@@ -53,6 +54,7 @@ class Core {
     refuse_after_fork();
     static const int registered = pthread_atfork(nullptr, nullptr, [] { forked() = true; });
     static_cast<void>(registered);
+    fill_standard_descriptors();
     grpc_init();
   }
   Core(const Core&) = delete;

@@ -17,6 +17,7 @@
 #include <dist/comm/collective_call.hpp>  // hash_of
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/wait.hpp>
 
@@ -26,7 +27,7 @@ namespace detail {
 
 DIST_INLINE char process_state(pid_t pid) noexcept {
   char status[512];
-  const int file = open(text("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = above_standard(open(text("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) return ' ';
   const ssize_t length = read(file, status, sizeof(status));
   close(file);
@@ -37,7 +38,7 @@ DIST_INLINE char process_state(pid_t pid) noexcept {
 
 DIST_INLINE ProcessWatch::ProcessWatch(pid_t pid, bool by_number) noexcept : pid_(pid) {
 #ifdef SYS_pidfd_open
-  if (!by_number) descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (!by_number) descriptor_ = above_standard(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   gone_ = descriptor_ < 0 && !by_number && errno == ESRCH;
 #else
   static_cast<void>(by_number);
@@ -68,7 +69,7 @@ DIST_INLINE void ProcessWatch::send(int signal) noexcept {
 DIST_INLINE std::uint64_t process_space() noexcept {
   struct stat numbers {};
   if (stat("/proc/self/ns/pid", &numbers) != 0) return 0;
-  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  const int file = detail::above_standard(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   if (file < 0) return 0;
   char boot[64];
   const ssize_t length = read(file, boot, sizeof(boot));

@@ -9,6 +9,7 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/standard_descriptors.hpp>
 
 namespace dist::mpi {
 
@@ -68,6 +69,7 @@ DIST_INLINE_MPI Environment::Environment(ThreadLevel wanted) : exceptions_(std::
   MPI_Initialized(&done);
   int provided = MPI_THREAD_SINGLE;
   if (done == 0) {
+    fill_standard_descriptors();
     check(MPI_Init_thread(nullptr, nullptr, static_cast<int>(wanted), &provided), "MPI_Init_thread");
     owns_ = true;
   } else {

@@ -14,6 +14,7 @@
 #include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/standard_descriptors.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/logs.hpp>
 
@@ -91,6 +92,7 @@ class CSVLogger {
     }
   }
   void open(const char* mode, std::string_view problem) {
+    fill_standard_descriptors();
     file_.reset(std::fopen(path_.c_str(), mode));
     if (!file_) fail(problem);
   }
