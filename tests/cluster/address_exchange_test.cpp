@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -71,14 +72,16 @@ TEST_CASE("workers that know one address learn those of all: one host for a mach
   }
 }
 
-TEST_CASE("workers of another machine start at the meeting place's port again") {
+TEST_CASE("workers of another machine count from the first port that is free there") {
   const std::vector<Outcome> outcomes =
       meet(4, [](MeetingOptions& options, std::size_t rank) { options.machine = rank % 2 == 0 ? "one" : "two"; });
   const std::vector<Endpoint>& addresses = outcomes[3].addresses;
   REQUIRE(addresses.size() == 4);
-  CHECK(addresses[1].port == addresses[0].port);
-  CHECK(addresses[3].port == addresses[2].port);
-  CHECK(addresses[2].port != addresses[0].port);
+  // Here both machines are this one, so that the meeting's port is in use on the other one.
+  const auto port = [&](std::size_t rank) { return std::stoul(addresses[rank].port); };
+  CHECK(port(1) > port(0));
+  CHECK(port(2) == port(0) + 1);
+  CHECK(port(3) == port(1) + 1);
 }
 
 TEST_CASE("a worker that comes late is waited for, also worker 0") {
@@ -98,7 +101,41 @@ TEST_CASE("a worker that does not come is named") {
   CHECK(contains(outcomes[0].error, "deadline: Worker 2 has not come to worker 0 at 127.0.0.1:"));
   CHECK(contains(outcomes[0].error, " within 0.5 s (no connection came)"));
   CHECK(contains(outcomes[1].error, "deadline: "));
-  CHECK(contains(outcomes[2].error, "deadline: Worker 0 at 127.0.0.1:"));
+  CHECK(contains(outcomes[2].error, "deadline: The worker that holds the meeting at 127.0.0.1:"));
+}
+
+TEST_CASE("jobs that meet at the same ports do not disturb each other") {
+  const std::vector<Endpoint> places = dist_test::free_endpoints(2);
+  for (const std::string secret : {"", "0123456789abcdef0123456789abcdef"}) {
+    // Both jobs derive the same first port; the one that comes second takes the other one.
+    std::vector<Outcome> jobs[2];
+    std::vector<std::thread> runs;
+    for (std::size_t job = 0; job < 2; ++job)
+      runs.emplace_back([&, job] {
+        jobs[job] = meet(3, [&](MeetingOptions& options, std::size_t) {
+          options.place = places[0];
+          options.other_ports = {static_cast<std::uint16_t>(std::stoul(places[1].port))};
+          options.job = std::to_string(job);
+          options.secret = secret;
+        });
+      });
+    for (std::thread& run : runs) run.join();
+    for (const std::vector<Outcome>& job : jobs)
+      for (const Outcome& outcome : job) {
+        CHECK(outcome.error == "");
+        CHECK(outcome.addresses == job[0].addresses);
+        CHECK(outcome.addresses.size() == 3);
+      }
+  }
+}
+
+TEST_CASE("where no port is free, the error names MASTER_PORT") {
+  const std::vector<Endpoint> places = dist_test::free_endpoints(1);
+  const dist::io::Descriptor holder = dist::net::listen_at(places[0], {});
+  const std::vector<Outcome> outcomes =
+      meet(1, [&](MeetingOptions& options, std::size_t) { options.place = places[0]; });
+  CHECK(contains(outcomes[0].error, "rendezvous: This task cannot listen at its own address "));
+  CHECK(contains(outcomes[0].error, "Choose another MASTER_PORT"));
 }
 
 TEST_CASE("a rank that came twice, another number of workers and a wrong secret are refused") {

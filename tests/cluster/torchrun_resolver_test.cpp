@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -54,6 +56,36 @@ TEST_CASE("where torchrun's agent holds the port, the workers meet at the next o
                        InvalidArgument);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "job-master-0:65535");
+}
+
+TEST_CASE("jobs on neighbouring ports have different other ports, and only torchrun's agent makes them necessary") {
+  Environment::Variables variables = job_of_three(1);
+  CHECK(resolver(variables).other_ports().empty());
+  CHECK_FALSE(resolver(variables).agent_listens());
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  CHECK(resolver(variables).agent_listens());
+  std::set<std::uint16_t> ports;
+  for (std::size_t master = 29500; master < 29510; ++master) {
+    variables["MASTER_PORT"] = std::to_string(master);
+    for (const std::uint16_t port : resolver(variables).other_ports()) {
+      CHECK(port >= 10'000);
+      CHECK(port < 32'000);
+      ports.insert(port);
+    }
+  }
+  CHECK(ports.size() == 30);
+}
+
+TEST_CASE("workers may be on other hosts unless LOCAL_WORLD_SIZE says that all are here") {
+  Environment::Variables variables = job_of_three(1);
+  CHECK(resolver(variables).workers_elsewhere());
+  CHECK_FALSE(resolver(variables).local_rank());
+  variables["LOCAL_RANK"] = "1";
+  variables["LOCAL_WORLD_SIZE"] = "2";
+  CHECK(resolver(variables).workers_elsewhere());
+  CHECK(resolver(variables).local_rank() == 1);
+  variables["LOCAL_WORLD_SIZE"] = "3";
+  CHECK_FALSE(resolver(variables).workers_elsewhere());
 }
 
 TEST_CASE("an IPv6 address gets its brackets") {

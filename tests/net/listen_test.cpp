@@ -60,8 +60,14 @@ TEST_CASE("a port in use is tried again for a while, then named") {
   end_of_holder.join();
 }
 
-TEST_CASE("an address of another machine is named") {
-  const std::string problem = problem_of({"192.0.2.7", "23456"}, {false, 20s, 20s});  // at once
+TEST_CASE("an address that this machine does not have is waited for, then named") {
+  const testing::Ending waited = testing::stderr_of([] {
+    static_cast<void>(problem_of({"192.0.2.7", "23456"}, {false, 0ms, 120ms, 10ms}));
+  });
+  CHECK(waited.stderr_text ==
+        "dist: this task cannot listen at its own address 192.0.2.7:23456 yet (192.0.2.7: Cannot assign requested "
+        "address); trying up to 0.12 s\n");
+  const std::string problem = problem_of({"192.0.2.7", "23456"}, {false, 20s, 0ms});
   CHECK(contains(problem, "its own address 192.0.2.7:23456 (192.0.2.7: "));
   CHECK(contains(problem, "That is no address of this machine"));
 }
@@ -77,6 +83,17 @@ TEST_CASE("an address of this machine only is refused where peers are elsewhere"
   const std::string problem = problem_of({"0x7f000101", "23456"}, {true});
   CHECK(contains(problem, "is one that only this machine reaches ('0x7f000101' stands for 127.0.1.1 here"));
   CHECK(contains(problem, "/etc/hosts"));
+}
+
+TEST_CASE("an address of this machine only stands for all interfaces where that is wanted") {
+  const auto own = free_endpoints(1)[0];
+  ListenOptions options;
+  options.widen_loopback = true;
+  CHECK(dist::net::own_address(listen_at(own, options).get()).is_loopback());
+  options.peers_elsewhere = true;
+  const dist::net::SocketAddress address = dist::net::own_address(listen_at(own, options).get());
+  CHECK(address.is_any());
+  CHECK(std::to_string(address.port()) == own.port);
 }
 
 TEST_CASE("a name that is not known is waited for, then named") {

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/warning.hpp>
 #include <dist/net/connection.hpp>
 #include <dist/net/dialer.hpp>
 #include <dist/net/listen.hpp>
@@ -19,27 +21,57 @@
 
 namespace dist::net {
 
-/// What a worker that knows only where worker 0 is must know to learn where all workers are.
+/// The input of a worker that knows only the meeting place to learn the addresses of all workers.
 struct MeetingOptions {
-  Endpoint place;                      ///< worker 0's, the same in every process
-  std::size_t rank = 0;                ///< of this process
-  std::size_t world = 1;               ///< number of workers
-  std::string secret;                  ///< of the job; empty: peers are believed
-  Milliseconds deadline{300'000};      ///< for all to come
-  Milliseconds patience{10'000};       ///< for all to come, before stderr says which are missing
-  Milliseconds handshake{3'000};       ///< for a connection to say what it is
-  std::string machine = machine_id();  ///< the machine of this process
+  Endpoint place;                           ///< the same port in every process; each may have its own name for the host
+  std::size_t rank = 0;                     ///< of this process
+  std::size_t world = 1;                    ///< number of workers
+  std::string secret;                       ///< of the job; empty: peers are believed
+  Milliseconds deadline{300'000};           ///< for all to come
+  Milliseconds patience{10'000};            ///< for all to come, before stderr says which are missing
+  Milliseconds handshake{3'000};            ///< for a connection to say what it is
+  std::string machine = machine_id();       ///< the machine of this process
+  std::optional<std::size_t> local_rank{};  ///< of this process among those of its machine, if that is known
+  std::vector<std::uint16_t> other_ports{};  ///< for the meeting, where the port of `place` is in use
+  bool agent_has_place = false;    ///< `place` is on the machine of the launcher's store, which may not be rank 0's
+  bool workers_elsewhere = false;  ///< or that is not known
+  std::string job{};               ///< jobs that differ do not meet
 };
 
 namespace detail {
 
 inline constexpr std::uint16_t address_list_frame = 16;
+inline constexpr std::uint16_t free_port_frame = 17;
 
-/// Worker 0's side: the others come, and when all have come each is told where all are.
+/// True if this process holds the meeting: it is the lowest rank on the machine of the meeting place. Rank 0 is that
+/// unless the place belongs to the launcher's store, whose machine may have other ranks. Waits until the name of the place
+/// is known.
+[[nodiscard]] inline bool holds_meeting(const MeetingOptions& options, Deadline deadline) {
+  const bool first = options.local_rank.value_or(options.rank) == 0;
+  if (!options.agent_has_place || !options.local_rank || !first) return options.rank == 0;
+  for (;;) {
+    const Resolved resolved = resolve(options.place);
+    for (const SocketAddress& address : resolved.addresses)
+      if (address.is_loopback() || !interface_of(address).empty()) return true;
+    if (!resolved.addresses.empty() || deadline.passed()) return false;
+    poll(nullptr, 0, 50);
+  }
+}
+
+/// The first port from `wanted` on at which the local address of `connection` is free.
+[[nodiscard]] inline std::uint16_t free_port(const Connection& connection, std::uint32_t wanted) {
+  constexpr std::uint32_t most = 100;
+  const SocketAddress here = own_address(connection.descriptor());
+  for (std::uint32_t port = wanted; port < wanted + most && port <= 65535; ++port)
+    if (try_to_listen(here.at_port(static_cast<std::uint16_t>(port)))) return static_cast<std::uint16_t>(port);
+  return static_cast<std::uint16_t>(wanted);
+}
+
+/// The side of the worker that holds the meeting: the others come, and when all have come each is told where all are.
 class Meeting {
  public:
   explicit Meeting(const MeetingOptions& options, std::uint64_t checksum)
-      : options_(options), guests_(options.world), checksum_(checksum) {}
+      : options_(options), guests_(options.world), ports_(options.world), checksum_(checksum) {}
 
   [[nodiscard]] std::vector<Endpoint> hold() {
     await_all();
@@ -53,25 +85,53 @@ class Meeting {
   }
 
  private:
+  [[nodiscard]] io::Descriptor listen() {
+    ListenOptions listening;
+    listening.name_unknown = options_.deadline;
+    listening.peers_elsewhere = options_.workers_elsewhere;
+    listening.widen_loopback = true;
+    listening.in_use_advice =
+        "Choose another MASTER_PORT, or end the process that holds the port (ss -ltnp shows it); if two processes were "
+        "started with the same RANK, give each its own";
+    io::Descriptor socket = open_at(options_.place, listening, [&](const SocketAddress& address) {
+      io::Descriptor opened = try_to_listen(address);
+      for (std::size_t i = 0; i < options_.other_ports.size() && !opened && errno == EADDRINUSE; ++i)
+        opened = try_to_listen(address.at_port(options_.other_ports[i]));
+      return opened;
+    });
+    const SocketAddress address = own_address(socket.get());
+    port_ = address.port();
+    static constinit dist::detail::Warning open_to_all{};
+    if (address.is_any() && options_.secret.empty())
+      open_to_all.give(
+          text("the workers meet at port ", port_, " of all network interfaces, because ", quoted(options_.place.host),
+               " is an address of this machine only; without DIST_JOB_SECRET "
+               "anybody who reaches it can join. Set DIST_JOB_SECRET for all workers; where all run on this "
+               "machine, LOCAL_WORLD_SIZE=",
+               options_.world, " keeps the port local."));
+    return socket;
+  }
+
   /// The listening socket is closed at the end: a worker that comes back to this port wants the job's next stage.
   void await_all() {
-    Reception reception{listen_at(options_.place, {}),
-                        {options_.secret, options_.world, checksum_, options_.handshake, 64}};
+    Reception reception{listen(), {options_.secret, options_.world, checksum_, options_.handshake, 64, true}};
     const Deadline deadline = Deadline::in(options_.deadline);
     const Deadline patience = Deadline::in(options_.patience);
     bool said = false;
     for (std::size_t missing = missing_count(); missing != 0; missing = missing_count()) {
       if (deadline.passed())
-        throw DeadlineExceeded(text(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker 0 at ",
-                                    to_string(options_.place), " within ", seconds(options_.deadline)),
-                               why_missing(reception),
-                               "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
-                               "that no firewall blocks the port");
+        throw DeadlineExceeded(
+            text(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ", options_.rank, " at ",
+                 to_string(options_.place), " within ", seconds(options_.deadline)),
+            why_missing(reception),
+            "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
+            "that no firewall blocks the port");
       if (!said && patience.passed()) {
         said = true;
-        const std::string line = text("dist: ", names_of_missing(), missing == 1 ? " has" : " have",
-                                      " not come to worker 0 at ", to_string(options_.place), " yet (",
-                                      why_missing(reception), "); waiting up to ", seconds(options_.deadline), "\n");
+        const std::string line =
+            text("dist: ", names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ", options_.rank,
+                 " at ", to_string(options_.place), " yet (", why_missing(reception), "); waiting up to ",
+                 seconds(options_.deadline), "\n");
         static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
       }
       std::vector<pollfd> entries;
@@ -88,43 +148,66 @@ class Meeting {
       // With a secret it was one of us who came with other numbers; without, it may have been anybody.
       if (const std::optional<Refusal>& other = reception.other_list(); other && !options_.secret.empty())
         throw RendezvousError(other->problem, other->why, other->suggestion);
-      // A worker that ended, and may come again; a guest has nothing to say.
-      for (std::optional<Guest>& guest : guests_)
-        if (guest && (!guest->connection.receive() || !guest->connection.received_all())) guest.reset();
+      for (std::size_t rank = 0; rank < guests_.size(); ++rank)
+        if (guests_[rank] && !attend(rank)) {  // a worker that ended, and may come again
+          guests_[rank].reset();
+          ports_[rank].reset();
+        }
+    }
+  }
+
+  /// Takes the port that a guest has found free on its machine. False if the guest is gone, or sends anything else.
+  [[nodiscard]] bool attend(std::size_t rank) {
+    Connection& connection = guests_[rank]->connection;
+    try {
+      const bool alive = connection.receive();
+      if (const std::optional<Frame> frame = ports_[rank] ? std::nullopt : connection.next()) {
+        RecordReader reader{frame->payload};
+        ports_[rank] = reader.number<std::uint16_t>();
+        reader.expect_end();
+        if (frame->type != free_port_frame) return false;
+      }
+      return alive && (!ports_[rank] || connection.received_all());
+    } catch (const FrameError&) {
+      return false;
     }
   }
 
   [[nodiscard]] std::optional<Refusal> admit(const Hello& hello) const {
     const std::string worker = text("Worker ", hello.rank, " on host '", hello.host, "'");
-    if (hello.rank == 0 || hello.rank >= options_.world)
-      return Refusal{worker + " cannot join", text("the ranks of the others are 1 to ", options_.world - 1),
+    if (hello.rank >= options_.world)
+      return Refusal{worker + " cannot join", text("ranks are 0 to ", options_.world - 1),
                      "Give every process its own RANK"};
-    if (guests_[static_cast<std::size_t>(hello.rank)])
+    if (hello.rank == options_.rank || guests_[static_cast<std::size_t>(hello.rank)])
       return Refusal{text("Worker ", hello.rank, " has come twice"),
                      text("a second process, on host '", hello.host, "', says that it is worker ", hello.rank),
                      "Give every process its own RANK"};
     return std::nullopt;
   }
 
-  /// The workers of one machine share the host by which worker 0 saw the first of them; worker 0's own machine has the
-  /// host of the meeting place. Ports count from that of the meeting place on every machine.
+  /// The workers of one machine share the host by which the meeting saw the first of them; the meeting's own machine has
+  /// the address at which guests of other machines reach it, or the host of the meeting place if there are none. Ports
+  /// count from that of the meeting, or from the one that the first worker of another machine has found free.
   [[nodiscard]] std::vector<Endpoint> addresses_of_all() const {
     struct Machine {
       std::string id;
       std::string host;
-      std::uint32_t workers;
+      std::uint32_t port;
     };
-    const std::uint32_t first_port = port_number(options_.place);
-    std::vector<Machine> machines{{options_.machine, options_.place.host, 1}};
-    std::vector<Endpoint> addresses{options_.place};
-    for (std::size_t rank = 1; rank < guests_.size(); ++rank) {
-      const Guest& guest = *guests_[rank];
+    Machine own{options_.machine, options_.place.host, port_};
+    for (const std::optional<Guest>& guest : guests_)
+      if (guest && guest->hello.machine != options_.machine)
+        own.host = to_string(own_address(guest->connection.descriptor()));
+    std::vector<Machine> machines{own};
+    std::vector<Endpoint> addresses;
+    for (std::size_t rank = 0; rank < guests_.size(); ++rank) {
+      const std::string& id = guests_[rank] ? guests_[rank]->hello.machine : options_.machine;
       std::size_t at = 0;
-      while (at < machines.size() && machines[at].id != guest.hello.machine) ++at;
-      if (at == machines.size()) machines.push_back({guest.hello.machine, host_of(guest.connection), 0});
-      const std::uint32_t number = machines[at].workers++;
-      const std::uint32_t port = first_port + number <= 65535 ? first_port + number : first_port - number;
-      addresses.push_back({machines[at].host, text(port)});
+      while (at < machines.size() && machines[at].id != id) ++at;
+      if (at == machines.size()) machines.push_back({id, host_of(guests_[rank]->connection), *ports_[rank]});
+      std::uint32_t& next = machines[at].port;
+      addresses.push_back({machines[at].host, text(next)});
+      next = next < 65535 ? next + 1 : 1024;
     }
     return addresses;
   }
@@ -149,15 +232,16 @@ class Meeting {
 
   [[nodiscard]] std::size_t missing_count() const {
     std::size_t count = 0;
-    for (std::size_t rank = 1; rank < guests_.size(); ++rank) count += guests_[rank] ? 0U : 1U;
+    for (std::size_t rank = 0; rank < guests_.size(); ++rank) count += is_missing(rank) ? 1U : 0U;
     return count;
   }
+  [[nodiscard]] bool is_missing(std::size_t rank) const { return rank != options_.rank && !ports_[rank]; }
   [[nodiscard]] std::string names_of_missing() const {
     constexpr std::size_t most = 8;
     std::string names;
     std::size_t count = 0;
-    for (std::size_t rank = 1; rank < guests_.size(); ++rank)
-      if (!guests_[rank] && ++count <= most) names += text(count == 1 ? "Worker " : ", worker ", rank);
+    for (std::size_t rank = 0; rank < guests_.size(); ++rank)
+      if (is_missing(rank) && ++count <= most) names += text(count == 1 ? "Worker " : ", worker ", rank);
     if (count > most) names += text(" and ", count - most, " more");
     return names;
   }
@@ -168,14 +252,16 @@ class Meeting {
   }
 
   const MeetingOptions& options_;
-  std::vector<std::optional<Guest>> guests_;  // by rank; never one of worker 0
+  std::vector<std::optional<Guest>> guests_;         // by rank; never one of the holder
+  std::vector<std::optional<std::uint16_t>> ports_;  // that the guests have found free
   std::uint64_t checksum_;
+  std::uint16_t port_ = 0;  // of the meeting
 };
 
-/// The list of `world` addresses that worker 0 has sent. Throws FrameError.
+/// The list of `world` addresses that the holder of the meeting has sent. Throws FrameError.
 [[nodiscard]] inline std::vector<Endpoint> address_list_from(const Frame& frame, std::size_t world) {
   if (frame.type != address_list_frame)
-    throw FrameError("Worker 0 sends what is no list of addresses", text("frame ", frame.type),
+    throw FrameError("The meeting of the workers sends what is no list of addresses", text("frame ", frame.type),
                      "Let all processes of the job run the same version");
   RecordReader reader{frame.payload};
   std::vector<Endpoint> addresses;
@@ -190,29 +276,39 @@ class Meeting {
 }  // namespace detail
 
 /// The addresses of all workers, in rank order and the same in every process, for workers that were told only where
-/// worker 0 is: they meet there. Worker 0 listens at the meeting place and closes it again before this returns.
+/// they meet. One of them (`holds_meeting`) listens at the meeting place and closes it again before this returns.
 ///
-/// The workers of one machine get the same host and ports of their own: the port of the meeting place and those that
-/// follow it. Throws DeadlineExceeded naming the workers that have not come, RendezvousError for an address that cannot
-/// be listened at, a rank that came twice, another number of workers or a wrong secret.
+/// The workers of one machine get the same host and ports of their own: the port of the meeting, or the next one that is
+/// free on their machine, and those that follow it. Throws DeadlineExceeded naming the workers that have not come,
+/// RendezvousError for an address that cannot be listened at, a rank that came twice, another number of workers or a wrong
+/// secret.
 [[nodiscard]] inline std::vector<Endpoint> exchange_addresses(const MeetingOptions& options) {
-  const std::uint64_t checksum = list_checksum({&options.place, 1}, "addresses");
-  if (options.rank == 0) return detail::Meeting{options, checksum}.hold();
-
+  const std::uint64_t checksum = list_checksum({}, text("addresses ", options.place.port, " ", options.job));
   const Deadline deadline = Deadline::in(options.deadline);
-  const std::string whom = text("Worker 0 at ", to_string(options.place));
+  if (detail::holds_meeting(options, deadline)) return detail::Meeting{options, checksum}.hold();
+
+  const std::string whom = text("The worker that holds the meeting at ", to_string(options.place));
   const Hello hello{Hello::Role::worker, options.rank, options.world, checksum, host_name(), options.machine};
   constexpr std::size_t longest_entry = 300;
   for (;;) {
-    Dialer dialer{options.place, hello, {options.secret, options.handshake, longest_entry * options.world}};
-    Connection connection = dial(dialer, whom, options.deadline, deadline);
+    Dialer dialer{
+        options.place,
+        hello,
+        {options.secret, options.handshake, longest_entry * options.world, options.deadline, options.other_ports}};
+    Connection connection = dial(dialer, whom, options.deadline, deadline, options.patience);
+    RecordWriter found;
+    found.number(detail::free_port(connection, port_number(options.place)));
+    connection.send(detail::free_port_frame, found.content());
     for (;;) {
+      connection.flush();
       const bool alive = connection.receive();
       if (const std::optional<Frame> frame = connection.next()) return detail::address_list_from(*frame, options.world);
-      if (!alive) break;                                // worker 0 ended, and may be started again
-      if (deadline.later(Milliseconds{2000}).passed())  // worker 0 keeps the same deadline and knows which are missing
-        throw DeadlineExceeded(text("Not all workers have come to ", whom, " within ", seconds(options.deadline)),
-                               "worker 0 has not told the addresses of all", "See what worker 0 printed");
+      if (!alive) break;                                // the holder ended, and may be started again
+      if (deadline.later(Milliseconds{2000}).passed())  // it keeps the same deadline and knows which are missing
+        throw DeadlineExceeded(text("Not all workers have come to the meeting at ", to_string(options.place),
+                                    " within ", seconds(options.deadline)),
+                               "the worker that holds it has not sent the addresses of all",
+                               "See what the other workers printed");
       pollfd entry = connection.poll_entry();
       poll(&entry, 1, 200);
     }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
@@ -13,11 +15,13 @@
 namespace dist {
 
 /// The processes that torchrun or Kubeflow's PyTorchJob started: WORLD_SIZE workers, of which this one has the number
-/// RANK. Only worker 0 has an address, MASTER_ADDR and MASTER_PORT: the others meet it there. Without these variables
+/// RANK. Only worker 0 has an address, MASTER_ADDR and MASTER_PORT: the workers meet there. Without these variables
 /// there is no cluster.
 ///
 /// Where torchrun's agent listens at MASTER_PORT itself (TORCHELASTIC_USE_AGENT_STORE), the workers meet at the next
-/// port.
+/// port, or at one of `other_ports` if that is in use; MASTER_ADDR may then be the host of other workers than worker 0.
+/// MASTER_ADDR may be a loopback address on its own host, as in the master of a PyTorchJob: the workers then meet on all
+/// network interfaces, unless LOCAL_WORLD_SIZE says that all of them are on this host.
 class TorchrunResolver {
  public:
   explicit TorchrunResolver(Environment environment = Environment{}) : environment_(std::move(environment)) {}
@@ -26,6 +30,18 @@ class TorchrunResolver {
   [[nodiscard]] std::optional<Task> task() const;
   [[nodiscard]] std::optional<std::size_t> num_accelerators() const noexcept { return std::nullopt; }
   [[nodiscard]] std::string describe() const { return "MASTER_ADDR"; }
+
+  /// True if torchrun's agent listens at MASTER_PORT.
+  [[nodiscard]] bool agent_listens() const { return environment_.get("TORCHELASTIC_USE_AGENT_STORE") == "True"; }
+  /// The ports at which the workers meet if the one after torchrun's own is in use. They differ widely between jobs on
+  /// neighbouring ports.
+  [[nodiscard]] std::vector<std::uint16_t> other_ports() const;
+  /// The number of this process among those of its host, LOCAL_RANK.
+  [[nodiscard]] std::optional<std::size_t> local_rank() const { return environment_.number("LOCAL_RANK"); }
+  /// True unless LOCAL_WORLD_SIZE says that all workers are on this host.
+  [[nodiscard]] bool workers_elsewhere() const;
+  /// What distinguishes jobs that meet at the same place: TORCHELASTIC_RUN_ID.
+  [[nodiscard]] std::string job() const { return environment_.get("TORCHELASTIC_RUN_ID").value_or(""); }
 
  private:
   static constexpr const char* why = "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE belong together";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_spec.hpp>
@@ -35,12 +36,28 @@ DIST_INLINE std::size_t TorchrunResolver::number(const char* name) const {
   return environment_.require_number(name, why, suggestion);
 }
 
+DIST_INLINE std::vector<std::uint16_t> TorchrunResolver::other_ports() const {
+  std::vector<std::uint16_t> ports;
+  if (!is_set() || !agent_listens()) return ports;
+  constexpr std::uint32_t lowest = 10'000, highest = 32'000;  // below the ports that the system gives to connections
+  auto mixed = static_cast<std::uint32_t>(number("MASTER_PORT"));
+  for (int i = 0; i < 3; ++i) {
+    mixed = mixed * 2'654'435'761U + 12'345U;
+    ports.push_back(static_cast<std::uint16_t>(lowest + (mixed >> 8) % (highest - lowest)));
+  }
+  return ports;
+}
+
+DIST_INLINE bool TorchrunResolver::workers_elsewhere() const {
+  const std::optional<std::size_t> here = environment_.number("LOCAL_WORLD_SIZE");
+  return !here || *here < environment_.number("WORLD_SIZE").value_or(*here);
+}
+
 DIST_INLINE std::string TorchrunResolver::meeting_place() const {
-  const bool agent_listens = environment_.get("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  const std::size_t port = number("MASTER_PORT") + (agent_listens ? 1 : 0);
+  const std::size_t port = number("MASTER_PORT") + (agent_listens() ? 1 : 0);
   if (port == 0 || port > 65535)
     throw InvalidArgument("The workers cannot meet at MASTER_PORT",
-                          text("they would at port ", port, agent_listens ? ", next to torchrun's own" : ""),
+                          text("they would at port ", port, agent_listens() ? ", next to torchrun's own" : ""),
                           "Choose a port from 1 to 65534");
   return to_string(Address{environment_.require("MASTER_ADDR", why, suggestion), static_cast<std::uint16_t>(port)});
 }

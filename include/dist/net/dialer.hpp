@@ -5,10 +5,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/say.hpp>
@@ -27,10 +30,11 @@ namespace dist::net {
 class Dialer {
  public:
   struct Options {
-    std::string secret;                       ///< empty: none
-    Milliseconds attempt{3000};               ///< for one connection and its handshake
-    std::size_t longest = longest_handshake;  ///< frames of the connection afterwards
-    Milliseconds refusals{0};                 ///< how long it tries again after a refusal that passes
+    std::string secret;                        ///< empty: none
+    Milliseconds attempt{3000};                ///< for one connection and its handshake
+    std::size_t longest = longest_handshake;   ///< frames of the connection afterwards
+    Milliseconds refusals{0};                  ///< how long it tries again after a refusal that passes
+    std::vector<std::uint16_t> other_ports{};  ///< where the peer may listen instead, tried in turn
   };
 
   Dialer(Endpoint peer, Hello hello, Options options)
@@ -79,7 +83,10 @@ class Dialer {
   void begin() {
     const Resolved resolved = resolve(peer_);
     if (resolved.addresses.empty()) return again(resolved.problem);
-    const SocketAddress& address = resolved.addresses[attempts_++ % resolved.addresses.size()];
+    const std::size_t ports = 1 + options_.other_ports.size();
+    const std::size_t port = attempts_ % ports;
+    SocketAddress address = resolved.addresses[attempts_++ / ports % resolved.addresses.size()];
+    if (port != 0) address = address.at_port(options_.other_ports[port - 1]);
     socket_.reset(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_) return again(system_text());
     next_ = Deadline::in(options_.attempt);

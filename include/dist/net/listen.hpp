@@ -1,5 +1,6 @@
 #pragma once
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -18,7 +19,9 @@ namespace detail {
 /// A socket bound to `address` that listens, or an empty one with errno set.
 [[nodiscard]] inline io::Descriptor try_to_listen(const SocketAddress& address) {
   io::Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  const int on = 1;
+  const int on = 1, off = 0;
+  if (socket && address.family() == AF_INET6)  // :: is IPv4's 0.0.0.0, too
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (socket && setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
       bind(socket.get(), address.get(), address.size) == 0 && listen(socket.get(), 128) == 0)
     return socket;
@@ -33,12 +36,17 @@ namespace detail {
 struct ListenOptions {
   bool peers_elsewhere = false;        ///< other tasks are on other hosts: an address of this machine only is a mistake
   Milliseconds port_in_use{5'000};     ///< for the process before to give the port up
-  Milliseconds name_unknown{120'000};  ///< for the network to learn this task's name
+  Milliseconds name_unknown{120'000};  ///< for the network to learn this task's name, and this machine its address
   Milliseconds patience = default_patience;  ///< before stderr says what it waits for
+  bool widen_loopback = false;  ///< listen on all interfaces instead of refusing an address of this machine only
+  const char* in_use_advice =
+      "If two processes were started with the same index, give each its own; else end the process that holds the "
+      "port (ss -ltnp shows it), or list another port";
 };
 
 /// Opens a task's own entry of its list: that address only, never all interfaces. `open(address)` gives what listens there,
-/// or what is false, with errno set. A name that is not known yet and a port that is in use are tried again for a while.
+/// or what is false, with errno set. A name that is not known yet, an address that this machine does not have yet (the name
+/// may still stand for the machine before), and a port that is in use are tried again for a while.
 /// Throws RendezvousError, naming the address and what to change.
 template <class Open>
 [[nodiscard]] auto open_at(const Endpoint& own, const ListenOptions& options, Open open) {
@@ -56,24 +64,25 @@ template <class Open>
         throw RendezvousError(text("This task's address ", to_string(own), " stands for all interfaces"),
                               "it would be open to every network of this machine",
                               "List the address by which the other tasks reach this one");
-      if (options.peers_elsewhere && address.is_loopback())
+      const bool unreachable = options.peers_elsewhere && address.is_loopback();
+      if (unreachable && !options.widen_loopback)
         throw RendezvousError(
             text("This task's address ", to_string(own), " is one that only this machine reaches"),
             text(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
             names_loopback(own.host) ? "List an address of its network"
                                      : "Give the name its network address in /etc/hosts, or list that address");
-      auto opened = open(address);
+      auto opened = open(unreachable ? address.on_all_interfaces() : address);
       if (opened) return opened;
+      if (problem == EADDRINUSE) continue;
       problem = errno;
       why = text(to_string(address), ": ", system_text(problem));
     }
-    const bool wait = problem == 0 ? !name_deadline.passed() : problem == EADDRINUSE && !port_deadline.passed();
+    const bool may_come = problem == 0 || problem == EADDRNOTAVAIL;
+    const bool wait = may_come ? !name_deadline.passed() : problem == EADDRINUSE && !port_deadline.passed();
     if (!wait) {
       const char* suggestion = "Check the name, or list the address itself";
       if (problem == EADDRINUSE)
-        suggestion =
-            "If two processes were started with the same index, give each its own; else end the process that holds the "
-            "port (ss -ltnp shows it), or list another port";
+        suggestion = options.in_use_advice;
       else if (problem == EADDRNOTAVAIL)
         suggestion =
             "That is no address of this machine: check that this process has the right index, and that its name "
@@ -85,7 +94,7 @@ template <class Open>
     if (!said && said_at.passed()) {
       said = true;
       say(text("this task cannot listen at its own address ", to_string(own), " yet (", why, "); trying up to ",
-               seconds(problem == 0 ? options.name_unknown : options.port_in_use)));
+               seconds(may_come ? options.name_unknown : options.port_in_use)));
     }
     poll(nullptr, 0, 50);
   }

@@ -36,6 +36,7 @@ class Reception {
     std::uint64_t checksum = 0;    ///< `list_checksum`
     Milliseconds handshake{3000};  ///< for each connection
     std::size_t pending = 64;      ///< connections that introduce themselves at a time
+    bool other_jobs = false;       ///< another checksum means another job, which looks for its own meeting nearby
   };
 
   Reception(io::Descriptor listening, Options options)
@@ -133,7 +134,7 @@ class Reception {
       std::optional<Refusal> refusal = check_secret(hello, visitor.nonce, of_connector, said, proof);
       if (!refusal) {
         refusal = check_list(hello);
-        if (refusal) other_list_ = refusal;
+        if (refusal && !refusal->passes) other_list_ = refusal;
       }
       if (refusal) disagreement_ = text(refusal->problem, " (", refusal->why, ")");
       if (!refusal) refusal = admit(std::as_const(hello));
@@ -174,6 +175,10 @@ class Reception {
 
   [[nodiscard]] std::optional<Refusal> check_list(const Hello& hello) const {
     if (hello.world == options_.world && hello.checksum == options_.checksum) return std::nullopt;
+    if (options_.other_jobs && hello.checksum != options_.checksum)
+      return Refusal{text("Worker ", hello.rank, " on host '", hello.host, "' belongs to another job"),
+                     "it has another MASTER_PORT or TORCHELASTIC_RUN_ID", "Give the same ones to all workers of a job",
+                     true};
     return Refusal{text("Worker ", hello.rank, " on host '", hello.host, "' has another list of tasks"),
                    hello.world != options_.world
                        ? text("its list has ", hello.world, " tasks, the one here ", options_.world)

@@ -4,8 +4,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <dist/core/text.hpp>
@@ -23,10 +26,39 @@ struct SocketAddress {
   [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
   [[nodiscard]] int family() const { return storage.ss_family; }
 
+  /// True if both are the same address, whatever their ports.
+  [[nodiscard]] bool has_host_of(const sockaddr& other) const {
+    if (family() != other.sa_family) return false;
+    const auto bytes = [&](const sockaddr* address, std::size_t offset) {
+      return reinterpret_cast<const std::byte*>(address) + offset;
+    };
+    const std::size_t offset =
+        family() == AF_INET ? offsetof(sockaddr_in, sin_addr) : offsetof(sockaddr_in6, sin6_addr);
+    const std::size_t length = family() == AF_INET ? sizeof(in_addr) : family() == AF_INET6 ? sizeof(in6_addr) : 0;
+    return length != 0 && std::memcmp(bytes(get(), offset), bytes(&other, offset), length) == 0;
+  }
   /// Of this machine only: 127.0.0.0/8 or ::1.
   [[nodiscard]] bool is_loopback() const {
     if (family() == AF_INET) return ntohl(reinterpret_cast<const sockaddr_in*>(&storage)->sin_addr.s_addr) >> 24 == 127;
     return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr);
+  }
+  /// The address 0.0.0.0 or :: with the same port.
+  [[nodiscard]] SocketAddress on_all_interfaces() const {
+    SocketAddress all = *this;
+    if (family() == AF_INET) reinterpret_cast<sockaddr_in*>(&all.storage)->sin_addr = {};
+    if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&all.storage)->sin6_addr = {};
+    return all;
+  }
+  /// The same address with another port.
+  [[nodiscard]] SocketAddress at_port(std::uint16_t port) const {
+    SocketAddress other = *this;
+    if (family() == AF_INET) reinterpret_cast<sockaddr_in*>(&other.storage)->sin_port = htons(port);
+    if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&other.storage)->sin6_port = htons(port);
+    return other;
+  }
+  [[nodiscard]] std::uint16_t port() const {
+    if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+    return family() == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_port) : std::uint16_t{0};
   }
   /// 0.0.0.0 or ::, which mean all interfaces.
   [[nodiscard]] bool is_any() const {
@@ -35,10 +67,21 @@ struct SocketAddress {
   }
 };
 
+/// The number without the port. An IPv4 address that a socket of IPv6 has accepted is written as IPv4.
 [[nodiscard]] inline std::string to_string(const SocketAddress& address) {
   char host[NI_MAXHOST];
   if (getnameinfo(address.get(), address.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return "?";
-  return host;
+  const std::string_view name = host;
+  constexpr std::string_view mapped = "::ffff:";
+  return std::string{name.starts_with(mapped) && name.find('.') != name.npos ? name.substr(mapped.size()) : name};
+}
+
+/// The address of this end of a socket.
+[[nodiscard]] inline SocketAddress own_address(int socket) {
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  getsockname(socket, address.get(), &address.size);
+  return address;
 }
 
 /// The addresses of a name, or why there are none.

@@ -10,6 +10,7 @@
 #include <dist/cluster/mpi/world_host.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/cluster/torchrun_resolver.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/net/secret.hpp>
 
@@ -50,6 +51,12 @@ DIST_INLINE_MPI std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& clu
     meeting.world = tasks.size();
     meeting.secret = options.secret;
     meeting.deadline = start_timeout;
+    const TorchrunResolver torchrun;
+    meeting.local_rank = torchrun.local_rank();
+    meeting.other_ports = torchrun.other_ports();
+    meeting.agent_has_place = torchrun.agent_listens();
+    meeting.workers_elsewhere = torchrun.workers_elsewhere();
+    meeting.job = torchrun.job();
     options.tasks = net::exchange_addresses(meeting);
   } else {
     for (const Task each : tasks) options.tasks.push_back(endpoint_of(each));
