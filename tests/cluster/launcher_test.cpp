@@ -83,6 +83,19 @@ TEST_CASE("launchers are known by their variables") {
   check(Environment{{{"WORLD_SIZE", "8"}}}, Launcher::Kind::none, std::nullopt, std::nullopt);
 }
 
+TEST_CASE("a launcher makes a world if it starts MPI in several processes") {
+  for (const Environment& several :
+       {mpirun_open_mpi, mpirun_mpich, srun_pmix, srun_pmi2, hydra_in_slurm, mpirun_in_slurm, pmix_only})
+    CHECK(find_launcher(several).makes_world());
+  // srun --pty bash in an allocation of several tasks, with and without PMIx, and a shell under mpirun
+  const Environment step_of_one{{{"SLURM_NTASKS", "4"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}};
+  const Environment step_with_pmix{{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"PMIX_RANK", "0"}}};
+  const Environment mpirun_of_one{{{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_RANK", "0"}}};
+  for (const Environment& other : {srun_plain, step_of_one, step_with_pmix, mpirun_of_one, torchrun, batch_script})
+    CHECK_FALSE(find_launcher(other).makes_world());
+  CHECK_NOTHROW(require_world_size(find_launcher(step_of_one), 1));
+}
+
 TEST_CASE("a variable that is no number is named") {
   CHECK_THROWS_WITH_AS(find_launcher(Environment{{{"OMPI_COMM_WORLD_SIZE", "many"}}}),
                        "The environment variable OMPI_COMM_WORLD_SIZE has a value that cannot be used ('many' is not a "
@@ -99,11 +112,11 @@ TEST_CASE("a promise of several processes and a world of one stop, with the righ
          "PMI's launcher promised 2 processes, and this one is alone (PMI_SIZE=2, and the size of MPI_COMM_WORLD is "
          "1). The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n 2 "
          "PROGRAM, or the mpirun beside the mpicxx that it was built with.");
-  refuse(
-      srun_plain,
-      "Slurm's srun promised 2 processes, and this one is alone (SLURM_STEP_NUM_TASKS=2, and the size of "
-      "MPI_COMM_WORLD is 1). Start with srun --mpi=pmix -n 2 PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 "
-      "is for MPICH).");
+  refuse(srun_plain,
+         "Slurm's srun promised 2 processes, and this one is alone (SLURM_STEP_NUM_TASKS=2, and the step "
+         "has no variables of PMIx or PMI). Start with srun --mpi=pmix -n 2 PROGRAM (srun --mpi=list shows what this "
+         "Slurm has; pmi2 "
+         "is for MPICH).");
   refuse(torchrun,
          "torchrun promised 8 processes, and this one is alone (WORLD_SIZE=8, and the size of MPI_COMM_WORLD is 1). "
          "Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n 8 PROGRAM, or give every process its "

@@ -19,6 +19,11 @@ struct Launcher {
   std::optional<std::size_t> world_size{};  ///< the number of processes that it promised
   std::optional<std::size_t> rank{};        ///< of this process among them
   std::string evidence{};                   ///< the variable that promises: "OMPI_COMM_WORLD_SIZE"
+  bool starts_mpi = false;                  ///< MPI_Init joins the processes that it started
+
+  /// True if MPI_COMM_WORLD is the world of several processes that it started. A launcher of one process, such as a
+  /// shell in a Slurm step or under mpirun, leaves that process alone.
+  [[nodiscard]] bool makes_world() const noexcept { return starts_mpi && world_size != 1; }
 };
 
 /// Looks for the variables of Open MPI's mpirun, PMI (MPICH's and Intel's mpirun, srun --mpi=pmi2), srun, PMIx and
@@ -27,10 +32,12 @@ struct Launcher {
 /// The order matters: an mpirun inside a Slurm allocation starts its daemons by srun, whose variables its ranks
 /// inherit, and srun --mpi=pmix sets PMIX_RANK and says only by its own variables how many ranks there are. With
 /// --mpi=pmi2 srun says it in both languages. A batch script has no step number (SLURM_STEP_ID), and promises nothing.
+/// Under srun MPI starts only if the step has variables of PMIx or PMI as well.
 [[nodiscard]] Launcher find_launcher(const Environment& environment = Environment{});
 
-/// Throws InvalidArgument, with the right command line, when the launcher promised several processes and the MPI world
-/// that came up has one. Every process would otherwise train alone, and nothing would tell.
+/// Throws InvalidArgument, with the right command line, if the launcher promised several processes and this one is
+/// alone, because the MPI world has one process or the launcher starts no MPI. Every process would otherwise train alone
+/// without a message.
 void require_world_size(const Launcher& launcher, std::size_t world_size);
 
 /// A sentence when the process runs directly in a Slurm batch script, or an interactive allocation, that has several

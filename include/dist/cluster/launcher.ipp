@@ -12,7 +12,7 @@ namespace dist {
 
 DIST_INLINE Launcher find_launcher(const Environment& environment) {
   const auto launched = [&](Launcher::Kind kind, const char* name, const char* size, const char* rank) {
-    return Launcher{kind, name, environment.number(size), environment.number(rank), size};
+    return Launcher{kind, name, environment.number(size), environment.number(rank), size, true};
   };
   const auto has = [&](const char* name) { return environment.get(name).has_value(); };
   using Kind = Launcher::Kind;
@@ -22,11 +22,16 @@ DIST_INLINE Launcher find_launcher(const Environment& environment) {
     const bool srun = has("SLURM_STEP_ID") && environment.get("SLURM_STEP_NUM_TASKS") == environment.get("PMI_SIZE");
     return launched(srun ? Kind::slurm : Kind::pmi, srun ? "Slurm's srun" : "PMI's launcher", "PMI_SIZE", "PMI_RANK");
   }
-  if (has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS"))
-    return launched(Kind::slurm, "Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+  if (has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS")) {
+    Launcher srun = launched(Kind::slurm, "Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+    srun.starts_mpi = has("PMIX_RANK") || has("PMI_RANK");
+    return srun;
+  }
   if (has("PMIX_RANK"))
-    return Launcher{Kind::pmix, "PMIx's launcher", std::nullopt, environment.number("PMIX_RANK"), "PMIX_RANK"};
-  if (has("WORLD_SIZE") && has("RANK")) return launched(Kind::torchrun, "torchrun", "WORLD_SIZE", "RANK");
+    return Launcher{Kind::pmix, "PMIx's launcher", std::nullopt, environment.number("PMIX_RANK"), "PMIX_RANK", true};
+  if (has("WORLD_SIZE") && has("RANK"))
+    return Launcher{Kind::torchrun, "torchrun", environment.number("WORLD_SIZE"), environment.number("RANK"),
+                    "WORLD_SIZE"};
   return {};
 }
 
@@ -46,8 +51,12 @@ DIST_INLINE void require_world_size(const Launcher& launcher, std::size_t world_
                     promised, " PROGRAM, or the mpirun beside the mpicxx that it was built with");
     }
   };
-  throw InvalidArgument(text(launcher.name, " promised ", promised, " processes, and this one is alone"),
-                        text(launcher.evidence, "=", promised, ", and the size of MPI_COMM_WORLD is 1"), suggestion());
+  throw InvalidArgument(
+      text(launcher.name, " promised ", promised, " processes, and this one is alone"),
+      text(launcher.evidence, "=", promised, ", and ",
+           launcher.kind == Launcher::Kind::slurm && !launcher.starts_mpi ? "the step has no variables of PMIx or PMI"
+                                                                          : "the size of MPI_COMM_WORLD is 1"),
+      suggestion());
 }
 
 DIST_INLINE std::optional<std::string> launcher_note(const Environment& environment) {

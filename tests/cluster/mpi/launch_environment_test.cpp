@@ -37,6 +37,32 @@ TEST_CASE("variables are set for a time, and are as before afterwards") {
   CHECK(value_of("OMPI_MCA_dist_test") == "the user's");
 }
 
+TEST_CASE("what MPI adds to the environment does not stay, and what it or a launcher had set comes back") {
+  unsetenv("OMPI_MCA_dist_new");
+  setenv("OMPI_MCA_dist_test", "the user's", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+  setenv("OMPI_MCA_orte_dist_test", "mpirun's", 1);
+  setenv("PMIX_DIST_TEST", "mpirun's", 1);
+  setenv("PMIX_MCA_dist_test", "the user's", 1);
+  LaunchEnvironment environment;
+  environment.set("OMPI_MCA_orte_dist_test=ours");
+  CHECK(value_of("OMPI_COMM_WORLD_SIZE") == "unset");
+  CHECK(value_of("OMPI_MCA_orte_dist_test") == "ours");
+  CHECK(value_of("PMIX_DIST_TEST") == "unset");
+  CHECK(value_of("PMIX_MCA_dist_test") == "the user's");
+  setenv("OMPI_MCA_dist_new", "MPI's", 1);
+  setenv("OMPI_MCA_dist_test", "MPI's", 1);
+  environment.restore();
+  CHECK(environment.empty());
+  CHECK(value_of("OMPI_MCA_dist_new") == "unset");
+  CHECK(value_of("OMPI_MCA_dist_test") == "the user's");
+  CHECK(value_of("OMPI_COMM_WORLD_SIZE") == "1");
+  CHECK(value_of("OMPI_MCA_orte_dist_test") == "mpirun's");
+  CHECK(value_of("PMIX_DIST_TEST") == "mpirun's");
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_MCA_orte_dist_test", "PMIX_DIST_TEST", "PMIX_MCA_dist_test"})
+    unsetenv(name);
+}
+
 TEST_CASE("ranks yield only where they are more than the cores") {
   const auto yields = [](std::size_t ranks) {
     std::vector<std::string> variables;
@@ -63,7 +89,13 @@ TEST_CASE("variables do not outlive their owner, which may move") {
 TEST_CASE("only ranks of several nodes open ports") {
   for (const bool one_node : {true, false}) {
     std::vector<std::string> variables;
-    add_launch_variables(variables, 2, one_node, "/dev/shm/x");
+    add_launch_variables(variables, 2, one_node, "/dev/shm/x", "eth7");
     CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl=self,vader") == (one_node ? 1 : 0));
+    CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl_tcp_if_include=eth7") == (one_node ? 0 : 1));
   }
+  setenv("OMPI_MCA_btl_tcp_if_exclude", "docker0", 1);
+  std::vector<std::string> variables;
+  add_launch_variables(variables, 2, false, "/dev/shm/x", "eth7");
+  CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl_tcp_if_include=eth7") == 0);
+  unsetenv("OMPI_MCA_btl_tcp_if_exclude");
 }

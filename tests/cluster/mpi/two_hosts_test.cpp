@@ -49,6 +49,12 @@ dist::HostedOptions options_for(std::size_t rank) {
 
 TEST_CASE("two tasks on each of two hosts are one world, with shared memory on each host") {
   const TwoHosts hosts;
+  // An address that both hosts have, as Docker gives it to its bridge: nothing that is sent there reaches the other host.
+  for (const std::size_t host : {0U, 1U}) {
+    REQUIRE(hosts.on(host, "link add docker0 type bridge"));
+    REQUIRE(hosts.on(host, "addr add 172.17.0.1/16 dev docker0"));
+    REQUIRE(hosts.on(host, "link set docker0 up"));
+  }
   const auto start = std::chrono::steady_clock::now();
   Processes processes{4, [&](std::size_t task) {
                         hosts.enter(task % 2);
@@ -74,8 +80,12 @@ TEST_CASE("two tasks on each of two hosts are one world, with shared memory on e
   CHECK(processes.wait() == std::vector<int>(4, 0));
 }
 
-TEST_CASE("tasks that know the first one's address only are one world over two hosts") {
-  const TwoHosts hosts;
+namespace {
+
+/// Four tasks on two hosts that know only their meeting place form a world. `meet(options, task)` says where they meet, and
+/// `is_expected` looks at their addresses.
+template <class Meet, class IsExpected>
+void check_meeting(const TwoHosts& hosts, Meet&& meet, IsExpected&& is_expected) {
   Processes processes{4, [&](std::size_t task) {
                         hosts.enter(task % 2);
                         dist::HostedOptions options = options_for(task);
@@ -84,13 +94,11 @@ TEST_CASE("tasks that know the first one's address only are one world over two h
                         meeting.rank = task;
                         meeting.world = 4;
                         meeting.secret = options.secret;
-                        meeting.deadline = 20s;
-                        meeting.machine = dist::text("host ", task % 2);  // these hosts see the same processes
+                        meeting.deadline = 60s;
+                        meeting.workers_elsewhere = true;
+                        meet(meeting, task);
                         options.tasks = exchange_addresses(meeting);
-                        bool right = options.tasks.size() == 4;
-                        for (std::size_t each = 0; right && each < 4; ++each)
-                          right = options.tasks[each].host == TwoHosts::address(each % 2) &&
-                                  options.tasks[each].port == dist::text(23450 + each / 2);
+                        const bool right = options.tasks.size() == 4 && is_expected(options.tasks);
                         dist::HostedWorld world = join_and_initialise(options);
                         int one = 1, sum = 0;
                         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -99,6 +107,60 @@ TEST_CASE("tasks that know the first one's address only are one world over two h
                         return right && sum == 4 ? 0 : 1;
                       }};
   CHECK(processes.wait() == std::vector<int>(4, 0));
+}
+
+/// A process on a host that listens at a port of it, and answers nobody.
+Processes mute_listener(const TwoHosts& hosts, std::size_t host, const char* port, Notes& notes) {
+  return {1, [&hosts, host, port, &notes](std::size_t) {
+            hosts.enter(host);
+            const auto socket = dist::net::listen_at({TwoHosts::address(host), port}, {});
+            notes.write(host, "listens");
+            for (;;) pause();
+            return 0;
+          }};
+}
+
+}  // namespace
+
+TEST_CASE("tasks that know the first one's address only are one world over two hosts") {
+  const TwoHosts hosts;
+  for (const bool knows_loopback_only : {false, true}) {  // as the master of Kubeflow's PyTorchJob does
+    CAPTURE(knows_loopback_only);
+    check_meeting(
+        hosts,
+        [&](dist::net::MeetingOptions& meeting, std::size_t task) {
+          if (knows_loopback_only && task == 0) meeting.place.host = "localhost";
+        },
+        [](const std::vector<dist::HostedTask>& tasks) {
+          bool right = true;
+          for (std::size_t each = 0; each < 4; ++each)
+            right = right && tasks[each] == dist::HostedTask{TwoHosts::address(each % 2), dist::text(23450 + each / 2)};
+          return right;
+        });
+  }
+}
+
+TEST_CASE("tasks meet where torchrun's store is, which may be another host than the first task's, with ports in use") {
+  const TwoHosts hosts;
+  Notes notes{2};
+  const Processes at_meeting = mute_listener(hosts, 1, "23450", notes);
+  const Processes at_other = mute_listener(hosts, 0, "23450", notes);
+  for (int i = 0; i < 60'000 && (notes[0].empty() || notes[1].empty()); ++i) usleep(1000);
+  check_meeting(
+      hosts,
+      [](dist::net::MeetingOptions& meeting, std::size_t task) {
+        meeting.place.host = task == 1 ? "localhost" : TwoHosts::address(1);
+        meeting.local_rank = task / 2;
+        meeting.agent_has_place = true;
+        meeting.other_ports = {23470};
+        meeting.handshake = 500ms;
+      },
+      [](const std::vector<dist::HostedTask>& tasks) {
+        return tasks[0] == dist::HostedTask{TwoHosts::address(0), "23451"} &&
+               tasks[1] == dist::HostedTask{TwoHosts::address(1), "23470"} &&
+               tasks[2] == dist::HostedTask{TwoHosts::address(0), "23452"} &&
+               tasks[3] == dist::HostedTask{TwoHosts::address(1), "23471"};
+      });
 }
 
 TEST_CASE("a killed rank is named on both hosts") {

@@ -97,7 +97,7 @@ class HostedWorld {
   /// A process that is gone, if the lifeline tells of one now. Does not wait.
   [[nodiscard]] std::optional<LostPeer> lost_peer() const { return read_lost_peer(lifeline_.get(), server_); }
 
-  /// MPI_Init is over: takes the variables that it needed out of the environment again, and tells the server. Throws
+  /// MPI_Init is over: gives the environment its values from before, and tells the server. Throws
   /// RendezvousError if MPI is not in this world: then its library does not ask PMIx.
   void initialised() {
     environment_.restore();
@@ -163,6 +163,7 @@ class HostedWorld {
     int status = 1;
     try {
       keep_only(listening, own);
+      detail::leave_other_worlds();
       detail::NodeServer server{options, std::move(listening), std::move(own), deadline};
       status = server.run();
     } catch (const std::exception& error) {
@@ -172,15 +173,8 @@ class HostedWorld {
   }
 
   /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the
-  /// standard error that all share. Throws RendezvousError.
-  static void keep_only(io::Descriptor& listening, io::Descriptor& own) {
-    for (io::Descriptor* const kept : {&listening, &own}) {
-      if (kept->get() > STDERR_FILENO) continue;
-      io::Descriptor moved{fcntl(kept->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
-      if (!moved)
-        throw RendezvousError("The server of this node does not start", net::system_text(), "Check ulimit -n");
-      *kept = std::move(moved);
-    }
+  /// standard error that all share.
+  static void keep_only(const io::Descriptor& listening, const io::Descriptor& own) {
     const int low = std::min(listening.get(), own.get());
     const int high = std::max(listening.get(), own.get());
     close_all(STDERR_FILENO + 1, low - 1);

@@ -20,8 +20,10 @@
 #include <dist/cluster/mpi/pmix_server.hpp>
 #include <dist/cluster/mpi/world_directory.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
+#include <dist/comm/mpi/environment.hpp>  // connections_advice
 #include <dist/core/say.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/net/machine.hpp>
 #include <dist/net/reception.hpp>
 
 namespace dist::detail {
@@ -39,6 +41,7 @@ class NodeServer {
         gathered_by_(deadline),
         nodes_(options.tasks),
         node_(nodes_.node_of(options.rank)),
+        interface_(net::interface_of(net::own_address(listening.get()))),
         reception_(std::move(listening), {options.secret, options.tasks.size(),
                                           net::list_checksum(options.tasks, options.job), options.handshake}),
         ranks_(nodes_.ranks(node_)),
@@ -93,7 +96,8 @@ class NodeServer {
     NodeDoor door{door_path};
     for (const std::size_t rank : nodes_.ranks(node_)) {
       NodeWelcome welcome{getpid(), door_path, pmix.environment(rank)};
-      add_launch_variables(welcome.variables, nodes_.ranks(node_).size(), nodes_.nodes() == 1, directory.path());
+      add_launch_variables(welcome.variables, nodes_.ranks(node_).size(), nodes_.nodes() == 1, directory.path(),
+                           interface_);
       ranks_.send(rank, WorldFrame::environment, welcome.record());
     }
     links_.heard_from_all();
@@ -154,7 +158,9 @@ class NodeServer {
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.in_mpi(rank)) return lose(rank, text("it has not come to MPI_Init", within));
     for (const std::size_t rank : nodes_.ranks(node_))
-      if (!ranks_.initialised(rank)) return lose(rank, text("it has not left MPI_Init", within));
+      if (!ranks_.initialised(rank))
+        return lose(rank, text("it has not left MPI_Init", within, ", which all workers of its host have reached. ",
+                               mpi::connections_advice));
   }
 
   /// Ends the processes of this node that are still there. A closed lifeline ends those that run, as libpmix sees it, but
@@ -267,6 +273,7 @@ class NodeServer {
   std::optional<Deadline> gathered_by_;
   NodeMap nodes_;
   std::size_t node_;
+  std::string interface_;  ///< of the address that this server listens at
   net::Reception reception_;
   NodeRanks ranks_;
   NodeLinks links_;

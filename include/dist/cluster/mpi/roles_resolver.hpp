@@ -30,7 +30,7 @@ class MpiRolesResolver {
       : options_(options), launcher_(find_launcher(environment)) {}
   /// Takes those of an MPI world that is there already.
   MpiRolesResolver(std::size_t world_size, std::size_t rank, Options options)
-      : options_(options), launcher_{Launcher::Kind::none, "MPI", world_size, rank, "MPI_COMM_WORLD"} {}
+      : options_(options), launcher_{Launcher::Kind::none, "MPI", world_size, rank, "MPI_COMM_WORLD", true} {}
 
   /// Throws InvalidArgument where no launcher has started this process, or fewer processes than there are roles.
   [[nodiscard]] ClusterSpec cluster_spec() const {
@@ -59,6 +59,7 @@ class MpiRolesResolver {
     if (!launcher_.world_size || !launcher_.rank)
       throw InvalidArgument("No launcher of MPI has started this process",
                             "its variables, such as OMPI_COMM_WORLD_SIZE, are not set", command);
+    if (!launcher_.starts_mpi) require_world_size(launcher_, 1);
     if (options_.parameter_servers == 0)
       throw InvalidArgument("A job with parameter servers was given none", "parameter_servers is 0",
                             "Give the number of parameter servers to dist::MpiRolesResolver");

@@ -138,7 +138,8 @@ class WorkerWorld::Start {
  public:
   Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted)
       : health_(started().hosted ? *started().peers() : alone_),
-        watchdog_(health_, longest + (started().hosted ? first_word_of_the_server : std::chrono::milliseconds{0})),
+        watchdog_(health_, longest + (started().hosted ? first_word_of_the_server : std::chrono::milliseconds{0}),
+                  std::chrono::seconds{1}, {}, mpi::connections_advice),
         guard_(&watchdog_, call_) {
     if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>(wanted);
   }
@@ -181,15 +182,14 @@ DIST_INLINE_MPI void WorkerWorld::join(Found found, std::chrono::milliseconds st
       found = {torchrun.cluster_spec(), torchrun.task(), torchrun.describe(), found.host};
   const ClusterSpec& cluster = found.cluster;
   const std::optional<Task>& task = found.task;
-  const bool launched = launcher.kind != Launcher::Kind::none && launcher.kind != Launcher::Kind::torchrun;
   source_ = found.source;
-  if (mpi::is_running() || launched) {
+  if (mpi::is_running() || launcher.makes_world()) {
     join_launched(cluster, task, launcher, start_timeout);
   } else {
     validate_multi_worker(cluster, task, source_);
     for (const std::string& note : multi_worker_notes(cluster, source_)) detail::Warning{}.give(note);
     if (const std::optional<std::string> note = launcher_note(); note && cluster.empty()) detail::Warning{}.give(*note);
-    if (launcher.kind == Launcher::Kind::torchrun && cluster.empty()) require_world_size(launcher, 1);
+    if (cluster.empty()) require_world_size(launcher, 1);
     task_ = task;
     if (cluster.empty()) source_ = "no other workers";
     if (!trains(task) || sync_tasks(cluster).size() <= 1) return;

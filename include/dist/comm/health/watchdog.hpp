@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/health/end_process.hpp>
@@ -27,10 +28,12 @@ class Watchdog {
 
   /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
   /// After the loss of a peer the call may take `grace` longer. `before_end` is called before the process is ended.
+  /// `late_advice`, which must outlive the watchdog, ends the message of a call that is late.
   /// Throws OutOfMemory when the system gives no thread.
-  explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline,
-                    std::chrono::nanoseconds grace = std::chrono::seconds{1},
-                    detail::KeptFunction<void> before_end = {});
+  explicit Watchdog(
+      PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace = std::chrono::seconds{1},
+      detail::KeptFunction<void> before_end = {},
+      std::string_view late_advice = "Find out what they wait for, or give the strategy a longer timeout");
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <dist/comm/collective_call.hpp>
@@ -26,8 +27,13 @@ namespace dist {
 class Watchdog::Watch {
  public:
   Watch(Watchdog& watchdog, PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
-        detail::KeptFunction<void> before_end)
-      : watchdog_(watchdog), health_(health), deadline_(deadline), grace_(grace), before_end_(std::move(before_end)) {}
+        detail::KeptFunction<void> before_end, std::string_view late_advice)
+      : watchdog_(watchdog),
+        health_(health),
+        deadline_(deadline),
+        grace_(grace),
+        before_end_(std::move(before_end)),
+        late_advice_(late_advice) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch() {
@@ -99,11 +105,11 @@ class Watchdog::Watch {
     try {
       if (status == exit_lost) health_.look();
       const std::string stopped = health_.stopped();
-      throw DeadlineExceeded(text("A call did not end in time: ", call),
-                             text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others",
-                                  stopped.empty() ? "" : text("; a signal has stopped ", stopped)),
-                             stopped.empty() ? "Find out what they wait for, or give the strategy a longer timeout"
-                                             : "Continue what is stopped (kill -CONT), or start all workers again");
+      throw DeadlineExceeded(
+          text("A call did not end in time: ", call),
+          text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others",
+               stopped.empty() ? "" : text("; a signal has stopped ", stopped)),
+          stopped.empty() ? late_advice_ : "Continue what is stopped (kill -CONT), or start all workers again");
     } catch (const Error& error) {
       detail::end_process(call, error, status, [&] {
         if (before_end_) before_end_();
@@ -116,6 +122,7 @@ class Watchdog::Watch {
   std::chrono::nanoseconds deadline_;
   std::chrono::nanoseconds grace_;
   detail::KeptFunction<void> before_end_;
+  std::string_view late_advice_;
   std::mutex mutex_;
   detail::ConditionVariable wake_;
   bool stop_ = false;
@@ -123,8 +130,8 @@ class Watchdog::Watch {
 };
 
 DIST_INLINE Watchdog::Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
-                               detail::KeptFunction<void> before_end)
-    : watch_(std::make_unique<Watch>(*this, health, deadline, grace, std::move(before_end))) {}
+                               detail::KeptFunction<void> before_end, std::string_view late_advice)
+    : watch_(std::make_unique<Watch>(*this, health, deadline, grace, std::move(before_end), late_advice)) {}
 
 DIST_INLINE Watchdog::~Watchdog() = default;
 

@@ -37,6 +37,12 @@ namespace detail {
 
 }  // namespace detail
 
+/// The likely cause and the cure where MPI's processes do not meet although all of them have started.
+inline constexpr std::string_view connections_advice =
+    "MPI's own connections between hosts probably fail. Name a network interface that reaches all hosts in "
+    "OMPI_MCA_btl_tcp_if_include, or open the ports of OMPI_MCA_btl_tcp_port_min_v4 and "
+    "OMPI_MCA_btl_tcp_port_range_v4 in the firewall";
+
 /// True if MPI can be called now: it is initialised and not finalised, and this process is the one where this was true
 /// first, not a forked child of it.
 [[nodiscard]] bool is_running() noexcept;
