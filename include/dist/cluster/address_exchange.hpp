@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/warning.hpp>
 #include <dist/net/connection.hpp>
 #include <dist/net/dialer.hpp>
 #include <dist/net/listen.hpp>
@@ -90,6 +89,7 @@ class Meeting {
     listening.name_unknown = options_.deadline;
     listening.peers_elsewhere = options_.workers_elsewhere;
     listening.widen_loopback = true;
+    listening.authenticated = !options_.secret.empty();
     listening.in_use_advice =
         "Choose another MASTER_PORT, or end the process that holds the port (ss -ltnp shows it); if two processes were "
         "started with the same RANK, give each its own";
@@ -99,16 +99,7 @@ class Meeting {
         opened = try_to_listen(address.at_port(options_.other_ports[i]));
       return opened;
     });
-    const SocketAddress address = own_address(socket.get());
-    port_ = address.port();
-    static constinit dist::detail::Warning open_to_all{};
-    if (address.is_any() && options_.secret.empty())
-      open_to_all.give(
-          text("the workers meet at port ", port_, " of all network interfaces, because ", quoted(options_.place.host),
-               " is an address of this machine only; without DIST_JOB_SECRET "
-               "anybody who reaches it can join. Set DIST_JOB_SECRET for all workers; where all run on this "
-               "machine, LOCAL_WORLD_SIZE=",
-               options_.world, " keeps the port local."));
+    port_ = own_address(socket.get()).port();
     return socket;
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <dist/core/say.hpp>
+#include <dist/core/warning.hpp>
 #include <dist/io/descriptor.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
@@ -15,6 +16,8 @@
 namespace dist::net {
 
 namespace detail {
+
+inline constinit dist::detail::Warning open_to_all{};
 
 /// A socket bound to `address` that listens, or an empty one with errno set.
 [[nodiscard]] inline io::Descriptor try_to_listen(const SocketAddress& address) {
@@ -39,6 +42,7 @@ struct ListenOptions {
   Milliseconds name_unknown{120'000};  ///< for the network to learn this task's name, and this machine its address
   Milliseconds patience = default_patience;  ///< before stderr says what it waits for
   bool widen_loopback = false;  ///< listen on all interfaces instead of refusing an address of this machine only
+  bool authenticated = true;    ///< peers prove that they know a secret, or have a certificate
   const char* in_use_advice =
       "If two processes were started with the same index, give each its own; else end the process that holds the "
       "port (ss -ltnp shows it), or list another port";
@@ -72,6 +76,10 @@ template <class Open>
             names_loopback(own.host) ? "List an address of its network"
                                      : "Give the name its network address in /etc/hosts, or list that address");
       auto opened = open(unreachable ? address.on_all_interfaces() : address);
+      if (opened && !options.authenticated && (unreachable || !address.is_loopback()))
+        detail::open_to_all.give(text("this task listens at ", unreachable ? "all network interfaces" : to_string(own),
+                                      " without a secret or TLS: anybody who reaches it can join the job. Set "
+                                      "DIST_JOB_SECRET for all tasks. DIST_WARNINGS=0 silences this."));
       if (opened) return opened;
       if (problem == EADDRINUSE) continue;
       problem = errno;

@@ -407,6 +407,7 @@ class Server {
     net::ListenOptions options;
     options.peers_elsewhere = host_->options.peers_elsewhere;
     options.port_in_use = host_->options.port_in_use;
+    options.authenticated = !host_->options.secret.empty() || !host_->options.tls.empty();
     const ServerCredentials credentials = server_credentials(host_->options.tls);
     static_cast<void>(net::open_at(own, options, [&](const net::SocketAddress& address) {
       // The core does not say why it cannot listen; a socket of ours does.
