@@ -7,7 +7,9 @@ target_compile_options(dist_warnings INTERFACE
 
 add_library(dist_program INTERFACE)
 target_link_libraries(dist_program INTERFACE dist_warnings)
-target_compile_options(dist_program INTERFACE $<$<BOOL:${DIST_NATIVE}>:-march=native>)
+# A program with the property DIST_PORTABLE runs on any processor of the architecture.
+target_compile_options(dist_program INTERFACE
+  $<$<AND:$<BOOL:${DIST_NATIVE}>,$<NOT:$<BOOL:$<TARGET_PROPERTY:DIST_PORTABLE>>>>:-march=native>)
 # There are a thousand programs, which lld links in a third of the time.
 find_program(DIST_LLD ld.lld)
 mark_as_advanced(DIST_LLD)

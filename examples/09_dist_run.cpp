@@ -21,6 +21,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +113,24 @@ std::string random_secret() {
   std::string digits;
   for (const unsigned char byte : bytes) (digits += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
   return digits;
+}
+
+/// Two ends for what a task prints. They are a terminal's, so that the task's C library passes each line on at once, and a
+/// pipe's where the system gives no terminal. False with errno set if there is neither.
+bool open_output(int (&ends)[2]) {
+  ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  char name[64];
+  if (ends[0] >= 0 && grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0 && ptsname_r(ends[0], name, sizeof name) == 0) {
+    ends[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    termios settings{};
+    if (ends[1] >= 0 && tcgetattr(ends[1], &settings) == 0) {
+      cfmakeraw(&settings);  // bytes pass unchanged
+      if (tcsetattr(ends[1], TCSANOW, &settings) == 0) return true;
+    }
+    if (ends[1] >= 0) close(ends[1]);
+  }
+  if (ends[0] >= 0) close(ends[0]);
+  return pipe2(ends, O_CLOEXEC) == 0;
 }
 
 /// What a task prints on one descriptor, line by line.
@@ -212,7 +231,7 @@ class Launcher {
   void start(std::size_t number) {
     const std::string config = tf_config(tasks_, addresses_, number);
     int out[2], err[2];
-    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
+    if (!open_output(out) || pipe2(err, O_CLOEXEC) != 0) std::abort();
     std::fflush(nullptr);
     const pid_t process = fork();
     if (process == 0) {
@@ -407,6 +426,10 @@ int check_itself() {
                             7),
                  "[worker 0] told\n"),
         "what a worker started is told to end, too");
+
+  const std::string at_once = printed_by(
+      2, "case $TF_CONFIG in *'index\": 0'*) yes | head -n 100000 | tail -n 1; test -t 1 && echo lines;; esac", 0);
+  check(contains(at_once, "[worker 0] y\n[worker 0] lines\n"), "a task writes to a terminal, line by line");
 
   check(contains(printed_by(1, "printf 'no end'; exit 0", 0), "[worker 0] no end\n"),
         "a last line without an end is kept");

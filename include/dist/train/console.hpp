@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -26,11 +27,18 @@ struct Console {
               std::fwrite(message.data(), 1, message.size(), file);
               std::fflush(file);
             },
-        .terminal = isatty(fileno(file)) == 1,
+        .terminal = is_screen(fileno(file)),
         .clock =
             [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }};
   }
   [[nodiscard]] static Console standard_output() { return to(stdout); }
+
+ private:
+  /// False for a terminal without a width: a launcher reads it, and passes it on line by line.
+  [[nodiscard]] static bool is_screen(int descriptor) {
+    winsize size{};
+    return isatty(descriptor) == 1 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  }
 };
 
 }  // namespace dist::nn
