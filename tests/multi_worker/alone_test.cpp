@@ -17,6 +17,7 @@
 #include <dist/data/range.hpp>
 
 #include <doctest/doctest.h>
+#include <support/stderr_of.hpp>
 
 using dist::Task;
 using dist::TaskType;
@@ -72,6 +73,21 @@ TEST_CASE_TEMPLATE("without a cluster and a launcher a process is alone, and MPI
   }
   CHECK(Ring{}.num_local_replicas() == 1);
   CHECK_FALSE(mpi_was_started());
+}
+
+TEST_CASE("a chief without a cluster says that it trains alone") {
+  forget_launchers();
+  const auto said = [](std::optional<Task> task) {
+    return testing::stderr_of([&] {
+             dist::WorkerWorld{dist::SimpleResolver{{}, task}, std::chrono::seconds{60}};
+           })
+        .stderr_text;
+  };
+  CHECK(
+      said(Task{TaskType::chief, 0}).find("says that this process is chief 0, and lists no cluster: it trains alone") !=
+      std::string::npos);
+  CHECK(said(std::nullopt).empty());
+  CHECK(said(Task{TaskType::evaluator, 0}).empty());
 }
 
 TEST_CASE("a cluster of one worker has nobody to wait for (spec A08, A09)") {

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,6 +13,7 @@
 #include <dist/net/listen.hpp>
 #include <net/pair.hpp>
 #include <net/ports.hpp>
+#include <support/processes.hpp>
 #include <support/stderr_of.hpp>
 
 using dist::io::Descriptor;
@@ -107,6 +111,19 @@ TEST_CASE("a node whose tasks have come starts, under a name that is new each ti
   }
   CHECK(names[0] != names[1]);
   CHECK(names[0].size() < 256);  // PMIX_MAX_NSLEN
+}
+
+TEST_CASE("a node whose name is too long for libpmix gets that of its address") {
+  const std::string name(57, 'a');
+  std::vector<dist::HostedTask> tasks = dist_test::free_endpoints(1);
+  support::Processes process{1, [&](std::size_t) {
+                               if (unshare(CLONE_NEWUTS) != 0 || sethostname(name.data(), name.size()) != 0) return 77;
+                               Server server{tasks, 0, 20s};
+                               server.finish();
+                               return server.start.node_names == std::vector<std::string>{"127.0.0.1"} ? 0 : 1;
+                             }};
+  const int status = process.wait()[0];
+  CHECK((status == 0 || status == 77));
 }
 
 TEST_CASE("two servers find each other; nodes of one name get those of their addresses") {

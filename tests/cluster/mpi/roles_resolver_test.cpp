@@ -37,8 +37,10 @@ TEST_CASE("rank 0 is the chief, the last ranks are the parameter servers, those 
 }
 
 TEST_CASE("srun and a world that is there already give roles, too") {
-  const MpiRolesResolver srun{
-      {}, Environment{{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "2"}}}};
+  Environment::Variables step{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "2"}};
+  CHECK_THROWS_AS(static_cast<void>(MpiRolesResolver({}, Environment{step}).task()), dist::InvalidArgument);
+  step["PMIX_RANK"] = "2";
+  const MpiRolesResolver srun{{}, Environment{step}};
   CHECK(srun.task() == Task{TaskType::parameter_server, 0});
   CHECK(srun.describe() == "Slurm's srun");
   const MpiRolesResolver world{4, 2, {}};

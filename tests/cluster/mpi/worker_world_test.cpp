@@ -122,6 +122,14 @@ TEST_CASE("a communicator of the program is taken as it is") {
   MPI_Comm_free(&reversed);
 }
 
+TEST_CASE("MPI_COMM_NULL is refused") {
+  CHECK_THROWS_WITH_AS(
+      dist::WorkerWorld{dist::mpi::ref(MPI_COMM_NULL)},
+      "A communicator of MPI does not hold a group of workers (it is MPI_COMM_NULL, as for those left out "
+      "of a group). Give a communicator of one group, on its members only.",
+      dist::InvalidArgument);
+}
+
 TEST_CASE("one process can be without others") { CHECK(dist::WorkerWorld{}.is_alone()); }
 
 }  // namespace

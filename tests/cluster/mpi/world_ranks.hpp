@@ -67,7 +67,7 @@ inline dist::HostedWorld join_and_initialise(const dist::HostedOptions& options)
 }
 
 /// Watches a lifeline until it tells of a process that did not end in order; nothing after `longest`.
-inline std::optional<dist::LostPeer> await_loss(const dist::HostedWorld& world, milliseconds longest = 20s) {
+inline std::optional<dist::LostPeer> await_loss(const dist::HostedWorld& world, milliseconds longest = 90s) {
   for (const auto start = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - start < longest;) {
     if (std::optional<dist::LostPeer> lost = world.lost_peer(); lost && !lost->in_order) return lost;
     usleep(500);

@@ -97,14 +97,15 @@ class Gathering {
         next = next.sooner(dialer_->next());
       }
       poll(entries.data(), entries.size(), next.poll_timeout(net::Milliseconds{500}));
+      // Those that have ended leave before those that come again in their place are let in.
+      ranks_.advance([](std::size_t) {}, [&](std::size_t rank, const std::string&) { left(rank); });
+      links_.advance([&](std::size_t node, const net::Frame& frame) { take(node, frame); },
+                     [&](std::size_t node, const std::string&) { unlinked(node); });
       reception_.advance([&](const net::Hello& hello) { return admit(hello); },
                          [&](net::Guest guest) { enter(std::move(guest)); });
       // With a secret it was one of us who came with another list; without, it may have been anybody.
       if (reception_.other_list() && !options_.secret.empty())
         throw WorldFailure{WorldFailure::Kind::rendezvous, *reception_.other_list()};
-      ranks_.advance([](std::size_t) {}, [&](std::size_t rank, const std::string&) { left(rank); });
-      links_.advance([&](std::size_t node, const net::Frame& frame) { take(node, frame); },
-                     [&](std::size_t node, const std::string&) { unlinked(node); });
     }
     return *start_;
   }
@@ -209,12 +210,22 @@ class Gathering {
     WorldStart start{text("dist-", net::list_checksum(options_.tasks, options_.job), "-"), node_names_};
     const net::Nonce random = net::random_nonce();
     for (std::size_t i = 0; i < 8; ++i) start.name += text(i == 0 ? "" : ".", std::to_integer<int>(random[i]));
-    // Machines may share a name (containers often do); nodes may not.
-    for (std::size_t node = 0; node < node_names_.size(); ++node)
-      for (std::size_t other = 0; other < node; ++other)
-        if (node_names_[node] == node_names_[other])
-          for (std::size_t all = 0; all < node_names_.size(); ++all)
-            start.node_names[all] = options_.tasks[nodes_.first(all)].host;
+    // Machines may share a name (containers often do); nodes may not. libpmix writes beyond its memory for a name with
+    // more than about 50 letters.
+    constexpr std::size_t longest = 40;
+    const auto are_usable = [](const std::vector<std::string>& names) {
+      for (std::size_t node = 0; node < names.size(); ++node) {
+        if (names[node].size() > longest) return false;
+        for (std::size_t other = 0; other < node; ++other)
+          if (names[node] == names[other]) return false;
+      }
+      return true;
+    };
+    if (!are_usable(start.node_names))
+      for (std::size_t node = 0; node < node_names_.size(); ++node)
+        start.node_names[node] = options_.tasks[nodes_.first(node)].host;
+    if (!are_usable(start.node_names))
+      for (std::size_t node = 0; node < node_names_.size(); ++node) start.node_names[node] = text("node", node);
     links_.send_all(WorldFrame::start, start.record());
     return start;
   }

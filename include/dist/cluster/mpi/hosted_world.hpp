@@ -8,11 +8,16 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/launch_environment.hpp>
@@ -69,7 +74,8 @@ class HostedWorld {
       io::Descriptor listening = net::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
                                                                        .port_in_use = options.port_patience,
                                                                        .name_unknown = options.deadline,
-                                                                       .patience = options.patience});
+                                                                       .patience = options.patience,
+                                                                       .authenticated = !options.secret.empty()});
       world.await_start(
           net::Connection{start_server(options, std::move(listening), deadline), detail::longest_lifeline_frame},
           deadline, options);
@@ -156,20 +162,46 @@ class HostedWorld {
     setsid();
     // It ends with its ranks, and not before: a signal to the whole job reaches the server, too.
     for (const int ignored : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
-    for (const int usual : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGCHLD}) signal(usual, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     int status = 1;
     try {
       keep_only(listening, own);
+      report_crashes(own.get());
       detail::leave_other_worlds();
+      detail::require_home("/");
       detail::NodeServer server{options, std::move(listening), std::move(own), deadline};
       status = server.run();
     } catch (const std::exception& error) {
       say(error.what());
     }
     _exit(status);
+  }
+
+  /// From now on the signals of a crash in this process are reported on the standard error and by a frame on `lifeline`.
+  static void report_crashes(int lifeline) {
+    static constexpr int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+    static int line = -1;
+    static std::vector<std::byte> frames[std::size(signals)];  // a handler may not allocate
+    line = lifeline;
+    for (std::size_t i = 0; i < std::size(signals); ++i) {
+      const detail::WorldFailure failure{
+          detail::WorldFailure::Kind::rendezvous,
+          {"The server process of this host crashed", text("signal ", signals[i], ", ", strsignal(signals[i])),
+           "Look for the cause on the standard error; libpmix, which it runs, may be damaged or of another version"}};
+      frames[i].clear();
+      net::append_frame(frames[i], static_cast<std::uint16_t>(detail::WorldFrame::failed), failure.record());
+      signal(signals[i], [](int crash) {
+        constexpr std::string_view message = "dist: the server process of this host was ended by a signal.\n";
+        static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
+        for (std::size_t each = 0; each < std::size(signals); ++each)
+          if (signals[each] == crash) static_cast<void>(!::write(line, frames[each].data(), frames[each].size()));
+        signal(crash, SIG_DFL);
+        raise(crash);
+      });
+    }
   }
 
   /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the

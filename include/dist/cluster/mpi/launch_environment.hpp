@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -59,6 +60,12 @@ inline void leave_other_worlds() {
   for (const std::string& name : names) unsetenv(name.c_str());
 }
 
+/// Sets HOME to `directory` if neither HOME nor the user's entry in /etc/passwd names a folder, as in a container that
+/// runs under another user number: libpmix and Open MPI 4.1 crash there.
+inline void require_home(const std::string& directory) {
+  if (std::getenv("HOME") == nullptr && getpwuid(getuid()) == nullptr) setenv("HOME", directory.c_str(), 1);
+}
+
 /// The variables of this process while MPI starts. Afterwards the environment is as it was before, without those that
 /// MPI has added, so that a child, such as another mpirun, does not take itself for this rank.
 class LaunchEnvironment {
@@ -77,6 +84,7 @@ class LaunchEnvironment {
     if (before_ == nullptr) {
       before_ = std::make_unique<Variables>(all());
       leave_other_worlds();
+      require_home("/");
     }
     const std::string name{variable.substr(0, equals)};
     if ((name.starts_with("OMPI_MCA_") || name.starts_with("HWLOC_")) && std::getenv(name.c_str()) != nullptr) return;

@@ -113,7 +113,7 @@ class PmixServer {
   PmixServer(const PmixServer&) = delete;
   PmixServer& operator=(const PmixServer&) = delete;
   ~PmixServer() {
-    const TimeLimit limit{5};
+    const TimeLimit limit{30};
     if (started_) PMIx_server_finalize();
     event_pipe = -1;
   }

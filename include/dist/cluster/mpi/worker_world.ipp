@@ -93,6 +93,7 @@ DIST_INLINE_MPI void StartedWorld::part() {
 DIST_INLINE_MPI WorkerWorld::WorkerWorld(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
   detail::has_joined_others.store(true, std::memory_order_relaxed);
   mpi::require_running();
+  mpi::detail::require_group(comm);
   task_->index = mpi::detail::rank_in(comm_);
   source_ = "the program's communicator";
   static_cast<void>(started());
@@ -190,6 +191,9 @@ DIST_INLINE_MPI void WorkerWorld::join(Found found, std::chrono::milliseconds st
     for (const std::string& note : multi_worker_notes(cluster, source_)) detail::Warning{}.give(note);
     if (const std::optional<std::string> note = launcher_note(); note && cluster.empty()) detail::Warning{}.give(*note);
     if (cluster.empty()) require_world_size(launcher, 1);
+    if (cluster.empty() && task && trains(task))
+      detail::Warning{}.give(text(source_, " says that this process is ", to_string(*task),
+                                  ", and lists no cluster: it trains alone. List all tasks under 'cluster'."));
     task_ = task;
     if (cluster.empty()) source_ = "no other workers";
     if (!trains(task) || sync_tasks(cluster).size() <= 1) return;
