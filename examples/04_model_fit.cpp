@@ -38,5 +38,5 @@ int main() try {
   check(history["loss"].back() < 0.7, "the loss fell");
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  return dist::exit_code(error);
 }

@@ -15,7 +15,7 @@
 #include "check.hpp"
 #include "quick.hpp"
 
-int main() {
+int main() try {
   namespace nn = dist::nn;
   namespace data = dist::data;
 
@@ -69,4 +69,7 @@ int main() {
 
   check(train_loss < first / (quick() ? 1.4f : 2), "the loss falls");
   check(train_accuracy > (quick() ? 0.7 : 0.8), "the network learns");
+} catch (const dist::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return dist::exit_code(error);
 }

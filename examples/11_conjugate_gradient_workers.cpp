@@ -11,7 +11,7 @@
 #include "check.hpp"
 #include "conjugate_gradient.hpp"
 
-int main() {
+int main() try {
   dist::MultiWorker<dist::RingAllReduce> workers{2};  // first of all: finds the other processes, and meets them
   dist::Default serial;
   const poisson::Solution many = poisson::solve<256>(workers);
@@ -22,4 +22,7 @@ int main() {
 
   check(one.largest_error < 1e-10 && many.largest_error < 1e-10, "the solution is the known one");
   check(std::abs(one.iterations - many.iterations) <= 2, "workers take the same iterations, up to rounding");
+} catch (const dist::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return dist::exit_code(error);
 }

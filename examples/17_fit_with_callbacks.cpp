@@ -109,5 +109,5 @@ int main(int argc, char** argv) try {
   if (quick()) std::filesystem::remove_all(folder);
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  return dist::exit_code(error);
 }

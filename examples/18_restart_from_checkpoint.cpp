@@ -78,5 +78,5 @@ int main(int argc, char** argv) try {
   if (quick() && argc == 1 && strategy.is_chief()) std::filesystem::remove_all(folder);
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  return dist::exit_code(error);
 }

@@ -115,5 +115,5 @@ int main(int argc, char** argv) try {
   check(accuracy > 0.5, "the network tells the classes apart");
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  return dist::exit_code(error);
 }

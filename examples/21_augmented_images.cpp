@@ -60,5 +60,5 @@ int main() try {
   check(quick() || accuracy >= 0.93, "it classifies 93 % of the test images");
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  return dist::exit_code(error);
 }

@@ -130,5 +130,5 @@ int main() try {
   }
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  return dist::exit_code(error);
 }

@@ -41,6 +41,7 @@
 #include <dist/core/axes.ipp>
 #include <dist/core/contract.ipp>
 #include <dist/core/error.ipp>
+#include <dist/core/exit_code.ipp>
 #include <dist/core/shape.ipp>
 #include <dist/core/slicing.ipp>
 #include <dist/core/text.ipp>

@@ -10,6 +10,7 @@
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>

@@ -6,6 +6,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 
 namespace dist {
 
@@ -15,6 +16,8 @@ class Cancelled : public Error {
  public:
   Cancelled(std::string_view problem, std::string_view why)
       : Error(problem, why, "Schedule the function again if its result is wanted") {}
+
+  [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 };
 
 /// A scheduled function threw on a worker, or could not begin there.

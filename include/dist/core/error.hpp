@@ -11,6 +11,18 @@
 
 namespace dist {
 
+/// The statuses with which processes of a job end, so that a cluster knows which of them to start again.
+struct ExitCode {
+  /// The program failed with an error that is not the library's.
+  static constexpr int failure = 1;
+  /// The job was told to end and has saved a checkpoint: start it again, and do not count it as a failure.
+  static constexpr int preempted = 42;
+  /// Another try may succeed, such as after the loss of a process: start the job again, and count it.
+  static constexpr int try_again = 75;
+  /// The user must change something first, such as an argument or a file: do not start the job again.
+  static constexpr int must_change = 78;
+};
+
 /// Every mistake of a user, a file, the environment or a peer that the library reports.
 ///
 /// The text follows one grammar, "<problem> (<why>). <suggestion>.": the problem names the culprit (a variable, a file,
@@ -19,6 +31,10 @@ namespace dist {
 class Error : public std::runtime_error {
  public:
   Error(std::string_view problem, std::string_view why, std::string_view suggestion);
+
+  /// The status with which `main` ends because of this error (dist::exit_code): by default the one for what the user
+  /// must change.
+  [[nodiscard]] virtual int exit_code() const noexcept;
 
  private:
   /// Lines stay: an exception of the program may have several.
@@ -64,6 +80,8 @@ class CollectiveMismatch : public Error {
 class DeadlineExceeded : public Error {
  public:
   using Error::Error;
+
+  [[nodiscard]] int exit_code() const noexcept override;
 };
 
 /// A process of the job is gone: it ended, was killed, or left without a word. What it held is lost, so the job is
@@ -77,6 +95,7 @@ class Unavailable : public Error {
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
   /// How it was noticed.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
+  [[nodiscard]] int exit_code() const noexcept override;
 
  protected:
   /// Of a process that is no worker: `problem` says which.
@@ -99,6 +118,7 @@ class PeerError : public Error {
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
   /// The text of its exception.
   [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
+  [[nodiscard]] int exit_code() const noexcept override;
 
  private:
   std::size_t rank_;
@@ -110,6 +130,8 @@ class PeerError : public Error {
 class OutOfMemory : public Error {
  public:
   using Error::Error;
+
+  [[nodiscard]] int exit_code() const noexcept override;
 };
 
 /// An exception left the replica function of `replica()`, its number among all in sync. Surfaces once, in the thread
@@ -120,6 +142,8 @@ class ReplicaError : public Error {
 
   [[nodiscard]] std::size_t replica() const noexcept { return replica_; }
   [[nodiscard]] const std::exception_ptr& cause() const noexcept { return cause_; }
+  /// That of the cause.
+  [[nodiscard]] int exit_code() const noexcept override;
 
  private:
   std::size_t replica_;

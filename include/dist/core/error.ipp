@@ -11,6 +11,20 @@ DIST_INLINE Error::Error(std::string_view problem, std::string_view why, std::st
           text(shown(problem), " (", shown(why), "). ", shown(suggestion), suggestion.ends_with('.') ? "" : ".")) {}
 
 DIST_INLINE std::string Error::shown(std::string_view part) { return printable(part, 4000, "\n\t"); }
+DIST_INLINE int Error::exit_code() const noexcept { return ExitCode::must_change; }
+DIST_INLINE int DeadlineExceeded::exit_code() const noexcept { return ExitCode::try_again; }
+DIST_INLINE int Unavailable::exit_code() const noexcept { return ExitCode::try_again; }
+DIST_INLINE int PeerError::exit_code() const noexcept { return ExitCode::try_again; }
+DIST_INLINE int OutOfMemory::exit_code() const noexcept { return ExitCode::try_again; }
+DIST_INLINE int ReplicaError::exit_code() const noexcept {
+  try {
+    if (cause_) std::rethrow_exception(cause_);
+  } catch (const Error& error) {
+    return error.exit_code();
+  } catch (...) {  // not an exception of the library
+  }
+  return ExitCode::failure;
+}
 
 DIST_INLINE FileError::FileError(std::string_view path, std::string_view problem, std::string_view why,
                                  std::string_view suggestion)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 
 namespace dist {
 
@@ -13,6 +14,8 @@ namespace dist {
 class RendezvousError : public Error {
  public:
   using Error::Error;
+
+  [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 };
 
 namespace net {

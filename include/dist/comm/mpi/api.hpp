@@ -18,6 +18,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 
 namespace dist::mpi {
 
@@ -28,6 +29,7 @@ class MpiError : public Error {
 
   /// What the call returned.
   [[nodiscard]] int code() const noexcept { return code_; }
+  [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 
  private:
   int code_;

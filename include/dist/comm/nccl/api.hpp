@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist {
@@ -19,6 +20,7 @@ class NcclError : public Error {
       : Error(problem, why, fix), code_(code) {}
 
   [[nodiscard]] ncclResult_t code() const noexcept { return code_; }
+  [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 
  private:
   ncclResult_t code_;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/visible.hpp>
@@ -85,6 +86,8 @@ class NoKernelImage : public CudaError {
 class GpuLost : public CudaError {
  public:
   using CudaError::CudaError;
+
+  [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 };
 
 /// While the work of queues is captured as a graph, something was done that no graph holds: memory allocated, or work
