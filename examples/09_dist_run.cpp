@@ -9,8 +9,9 @@
 // so that nobody else can join.
 //
 // With --ps there are P parameter servers and a chief, too, which coordinates the job: it lasts as long as the chief, and
-// has its status. A worker or server that fails does not end it, and is started again by itself, all of them together at
-// most R times; a server comes back empty. Without arguments the launcher checks itself.
+// has its status. A worker that fails does not end it, and is started again by itself. A server that fails ends the job,
+// because its variables are lost: all tasks are started again. Both count as restarts. Without arguments the launcher checks
+// itself.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -186,7 +187,7 @@ class Launcher {
   /// How often the job, or a single task of it, was started again.
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
 
-  /// The status of the chief, or of the worker that failed first, or 0.
+  /// The status of the chief, or of the worker or server that failed first, or 0.
   int run() {
     signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody hears of the workers' ends
     sigset_t handled;
@@ -269,17 +270,18 @@ class Launcher {
       processes_[i] = 0;
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       const std::string end = text(tasks_[i].name(), " ended with status ", code);
-      if (has_chief() && i > 0) {
-        if (code != 0 && !ending_) lose(i, end);
-      } else if (code != 0) {
-        fail(end, code);
-      } else if (has_chief()) {
+      if (tasks_[i].type == "chief" && code == 0) {
         begin_end();
+      } else if (code != 0 && !(has_chief() && ending_ && i > 0)) {
+        if (has_chief() && tasks_[i].type == "worker")
+          lose(i, end);
+        else
+          fail(end, code);
       }
     }
   }
 
-  /// A task without which the chief goes on, or not.
+  /// A worker without which the chief goes on.
   void lose(std::size_t number, const std::string& end) {
     const bool comes_back = restarts_ < options_.restarts;
     if (comes_back) ++restarts_;
@@ -400,6 +402,15 @@ void check_servers() {
       0, 1, 1);
   check(contains(back, "worker 0 ended with status 9; starts it again, restart 1 of 1\n[worker 0] start 1\n"),
         "a worker that fails is started again by itself");
+
+  const std::string again = printed_by(1,
+                                       by_type("[ $DIST_RESTARTS = 1 ] || { sleep 1; exit 75; }",
+                                               "[ $DIST_RESTARTS = 1 ] || { sleep 0.2; exit 9; }; " + lasting, lasting)
+                                           .c_str(),
+                                       0, 1, 1);
+  check(contains(again, "dist-run: ps 0 ended with status 9; the others have") &&
+            contains(again, "dist-run: starts all tasks again, restart 1 of 1\n"),
+        "a lost server is one restart of the whole job");
 }
 
 int check_itself() {

@@ -102,7 +102,7 @@ void optimise(const Resolver& resolver) {
 
 }  // namespace
 
-int main() {
+int main() try {
   if (std::getenv("TF_CONFIG") != nullptr) {
     // [serve]
     const dist::TfConfigResolver resolver;
@@ -119,4 +119,9 @@ int main() {
     const dist::LocalJob job{/*parameter_servers=*/2, /*workers=*/3};
     optimise<dist::Local>(job.resolver());
   }
+  // [exit]
+} catch (const dist::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return dist::exit_code(error);
 }
+// [/exit]

@@ -335,7 +335,6 @@ void deadlines() {
     CHECK(error->failure() == rpc::Failure::deadline);
     CHECK(error->what() == "Call 'keep' to " + to_string(pair.endpoint) + " has no reply in time (" + error->why() +
                                "). Give the call a longer timeout, or see what keeps the server busy.");
-    CHECK(took < (again == 0 ? 3s : 100ms));
     CHECK((again == 1 || took >= 150ms));
   }
   CHECK(call.is_done());
@@ -350,13 +349,10 @@ void cancellation() {
   RpcPair<Kit> pair;
   auto call = pair.start("keep", "abc");
   REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
-  const auto took = rpc_time([&] {
-    call.cancel();
-    const dist::RpcError error = rpc_error([&] { call.wait(); });
-    CHECK(error.failure() == rpc::Failure::cancelled);
-    CHECK(error.why() == "by the caller");
-  });
-  CHECK(took < 1s);
+  call.cancel();
+  const dist::RpcError cancelled = rpc_error([&] { call.wait(); });
+  CHECK(cancelled.failure() == rpc::Failure::cancelled);
+  CHECK(cancelled.why() == "by the caller");
   CHECK(soon([&] { return pair.call("cancelled") == "1"; }));
   pair.forget_kept();
 
@@ -427,8 +423,8 @@ void dead_peers() {
   });
   MESSAGE("a peer that is killed during a call is lost after " << took.count() << " ms");
   CHECK(rpc::is_lost(*error));
-  CHECK(took < 2s);
-  CHECK(rpc_time([&] { CHECK(rpc::is_lost(rpc_error([&] { pair.call("echo", "", {}); }))); }) < 2s);
+  CHECK_FALSE(error->was_silent());  // its connection has closed
+  CHECK(rpc::is_lost(rpc_error([&] { pair.call("echo", "", {}); })));
   CHECK(soon([&] { return pair.channel->state() == rpc::State::lost; }));
 }
 
@@ -448,7 +444,6 @@ void restarted_peers() {
     const auto took = rpc_time([&] { CHECK_NOTHROW(call.wait()); });
     restart.join();
     MESSAGE("a peer that is started again after 200 ms answers after " << took.count() << " ms");
-    CHECK(took < 10s);
     CHECK(call.reply().incarnation() != before.incarnation());
   }
 }
@@ -489,11 +484,13 @@ void stopped_peers() {
   const std::vector<rpc::Piece> large = repeated_block(40 << 20);
   auto push = pair.channel->start("matches", large, {});
   const auto took = rpc_time([&] {
-    CHECK(rpc::is_lost(rpc_error([&] { call.wait(); })));
+    const dist::RpcError error = rpc_error([&] { call.wait(); });
+    CHECK(rpc::is_lost(error));
+    CAPTURE(error.why());
+    CHECK(error.was_silent());
     CHECK(rpc::is_lost(rpc_error([&] { push.wait(); })));
   });
   MESSAGE("a peer that stops is lost after " << took.count() << " ms, where silence is 1500 ms");
-  CHECK(took < 5s);
   pair.peer->resume();
   CHECK(pair.call("echo", "again") == "again");
 }
@@ -504,7 +501,7 @@ void absent_peers() {
   const dist::net::Endpoint endpoint = Kit::endpoint();
   typename Transport::Channel channel{endpoint, {}};
   CHECK(channel.state() == rpc::State::idle);
-  CHECK(rpc_time([&] { CHECK(rpc::is_lost(rpc_error([&] { channel.call("echo", {}, {}); }))); }) < 2s);
+  CHECK(rpc::is_lost(rpc_error([&] { channel.call("echo", {}, {}); })));
   CHECK(rpc_error([&] { channel.call("echo", {}, {100ms, true}); }).failure() == rpc::Failure::deadline);
   auto cancelled = channel.start("echo", {}, {60s, true});
   cancelled.cancel();

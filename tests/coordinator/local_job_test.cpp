@@ -15,6 +15,16 @@ TEST_CASE("a job of threads ends with its coordinator, and without any") {
   { const dist::LocalJob without_coordinator{1, 1}; }
 }
 
+TEST_CASE("a second strategy on a job that has ended is an error at once") {
+  const dist::LocalJob job{1, 1};
+  const dist::SimpleResolver resolver = job.resolver();
+  { const dist::ParameterServer<dist::Local> strategy{resolver}; }
+  CHECK_THROWS_WITH_AS(
+      (dist::ParameterServer<dist::Local>{resolver}),
+      doctest::Contains("has ended (the coordinator that it served has done its work). Make another job"),
+      dist::InvalidArgument);
+}
+
 TEST_CASE("a job needs parameter servers and workers") {
   CHECK_THROWS_WITH_AS((dist::LocalJob{0, 1}), doctest::Contains("LocalJob lists no parameter server"),
                        dist::InvalidArgument);

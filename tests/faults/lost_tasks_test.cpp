@@ -130,7 +130,10 @@ void serve_worker(const dist::ClusterSpec& cluster, Task task) {
   options.wait_for_coordinator = 60s;
   options.linger = 0s;
   options.server.silence = silence;
-  static_cast<void>(dist::serve<Grpc>(dist::SimpleResolver{cluster, task}, options));
+  try {
+    static_cast<void>(dist::serve<Grpc>(dist::SimpleResolver{cluster, task}, options));
+  } catch (const dist::CoordinatorUnavailable&) {  // cells whose coordinator is lost
+  }
 }
 
 /// What a coordinator has, whether it is the test or a process of its own.

@@ -148,9 +148,10 @@ TEST_CASE("a killed parameter server ends the job with an error that names it, i
 TEST_CASE("a killed coordinator ends servers and workers at once (spec L22)") {
   const std::string output = run_job(chief, "killed");
   CAPTURE(output);
-  for (const char* const rank : {"1", "2", "3"})
-    CHECK(has(output, std::string{"rank "} + rank + " ended: it has served"));
-  CHECK(has(output, "has lost its coordinator, and ends"));
+  for (const char* const process : {"1 ended: worker 0", "2 ended: worker 1", "3 ended: ps 0"})
+    CHECK(has(output, std::string{"rank "} + process + " at rank-"));
+  CHECK(has(output, " has lost its coordinator ("));
+  CHECK(has(output, " has gone without a word). Start the job again from its last checkpoint."));
 }
 
 TEST_CASE("a stopped worker is silent, and ends the job with an error that says so") {

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 using dist::Local;
 using dist::Task;
 using dist::TaskType;
+using dist::server::detail::Farewell;
 using dist::server::detail::Greeting;
 using dist::server::detail::Verdict;
 using dist::server::detail::Welcome;
@@ -31,12 +32,15 @@ struct Pair {
     return channel->start(method, {&piece, 1}, {});
   }
   Welcome greet(std::uint64_t coordinator, const std::string& task = "ps 1",
-                const std::string& program = dist::binary_identity()) {
-    const auto bytes = dist::ArchiveWriter{}.put(program).put(Greeting{coordinator, task}).take();
+                const std::string& program = dist::binary_identity(), bool takes_over = false) {
+    const auto bytes = dist::ArchiveWriter{}.put(program).put(Greeting{coordinator, task, takes_over}).take();
     return dist::from_bytes<Welcome>(start("lifeline.greet", bytes).reply().pieces(), "A welcome");
   }
   Local::Call attend(std::uint64_t coordinator) { return start("lifeline.attend", dist::to_bytes(coordinator)); }
-  void leave(std::uint64_t coordinator) { start("lifeline.leave", dist::to_bytes(coordinator)).wait(); }
+  Welcome take_over(std::uint64_t coordinator) { return greet(coordinator, "ps 1", dist::binary_identity(), true); }
+  void leave(std::uint64_t coordinator, int status = 0) {
+    start("lifeline.leave", dist::to_bytes(Farewell{coordinator, status})).wait();
+  }
   State state() { return lifeline.standing().state; }
 
   Lifeline lifeline{Task{TaskType::parameter_server, 1}, 77};
@@ -60,15 +64,36 @@ TEST_CASE("a process sees its coordinator come, go and leave") {
     attending.cancel();
   }
   CHECK(pair.state() == State::lost);
-  CHECK(pair.greet(6).verdict == Verdict::welcome);
-  const Local::Call attending = pair.attend(6);
+  CHECK(pair.greet(5).verdict == Verdict::welcome);  // it is back
+  const Local::Call attending = pair.attend(5);
   CHECK(pair.state() == State::attended);
-  pair.leave(5);  // of another one
+  pair.leave(6);  // of another one
   CHECK(pair.state() == State::attended);
-  pair.leave(6);
+  pair.leave(5);
   CHECK(pair.lifeline.wait_for(60s).state == State::left);
+  CHECK(pair.lifeline.standing().status == 0);
   CHECK(attending.is_done());
-  CHECK(pair.greet(7).verdict == Verdict::busy);
+  CHECK(pair.greet(7).verdict == Verdict::ended);
+}
+
+TEST_CASE("what was held for a coordinator that is lost goes to another one that asks for it") {
+  Pair pair;
+  CHECK(pair.greet(5).verdict == Verdict::welcome);
+  pair.attend(5).cancel();
+  CHECK(pair.greet(6).verdict == Verdict::held);
+  CHECK(pair.state() == State::lost);
+  CHECK(pair.take_over(6).verdict == Verdict::welcome);
+  CHECK(pair.greet(5).verdict == Verdict::busy);
+  CHECK(pair.state() == State::attended);
+}
+
+TEST_CASE("a coordinator says with which status all end, even where its connection was just lost") {
+  Pair pair;
+  CHECK(pair.greet(5).verdict == Verdict::welcome);
+  pair.attend(5).cancel();
+  pair.leave(5, 42);
+  CHECK(pair.state() == State::left);
+  CHECK(pair.lifeline.standing().status == 42);
 }
 
 TEST_CASE("one coordinator at a time, which may come again") {

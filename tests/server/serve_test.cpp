@@ -1,5 +1,7 @@
 #include <dist/server/serve.hpp>
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -129,7 +131,7 @@ TEST_CASE("a parameter server keeps its variables for another coordinator (spec 
   const std::uint64_t incarnation = fail_with_variable(cluster);
   CHECK(!server.ends_within(200ms));
   {
-    const Session session{served(cluster)};
+    const Session session{served(cluster), {.takes_over = true}};
     CHECK(session.incarnation(ps_0) == incarnation);
     Client client{0, {"ps0", "1"}, of_store(incarnation)};
     const auto held = client.list();
@@ -142,18 +144,56 @@ TEST_CASE("a parameter server keeps its variables for another coordinator (spec 
   CHECK(server.result());
 }
 
-TEST_CASE("a process without a coordinator ends after a time") {
-  const ClusterSpec cluster = cluster_of(1);
+TEST_CASE("a process that has lost its coordinator fails: that is no end of the work") {
+  ClusterSpec cluster = cluster_of(1);
   {
     ServedThread server{cluster, ps_0, lingering(0ms)};
     fail_with_variable(cluster);
-    CHECK(server.result());
+    CHECK(
+        what_throws<dist::CoordinatorUnavailable>([&] { static_cast<void>(server.result()); }) ==
+        "ps 0 at ps0:1 has lost its coordinator (a coordinator has gone without a word). Start the job again from its "
+        "last checkpoint.");
   }
+  cluster.add({TaskType::chief, 0}, "chief:1");
   ServedThread server{cluster, ps_0, lingering(200ms)};
   fail_with_variable(cluster);
-  const auto lost = std::chrono::steady_clock::now();
+  CHECK(what_throws<dist::CoordinatorUnavailable>([&] {
+          static_cast<void>(server.result());
+        }).find("(chief 0 at chief:1 has gone without a word, and has not come back within 0.2 s)") !=
+        std::string::npos);
+}
+
+TEST_CASE("a process ends with the status with which its coordinator has ended the job") {
+  const ClusterSpec cluster = cluster_of(1);
+  ServedThread server{cluster, ps_0};
+  { const Session of_a_finished_job{served(cluster)}; }
   CHECK(server.result());
-  CHECK(std::chrono::steady_clock::now() - lost >= 190ms);
+  ServedThread again{cluster, ps_0};
+  {
+    const dist::detail::SignalFlag flag{SIGUSR2};
+    const Session session{served(cluster)};
+    dist::detail::SignalFlag::obey(42);
+  }
+  try {
+    static_cast<void>(again.result());
+    FAIL("the end of a preempted job is no end of its work");
+  } catch (const dist::Preempted& error) {
+    CHECK(dist::exit_code(error) == 42);
+    CHECK(
+        std::string{error.what()} ==
+        "ps 0 at ps0:1 ends because the job was told to end (a coordinator has ended it with status 42). Start the job "
+        "again: it goes on.");
+  }
+  const dist::detail::SignalFlag flag{SIGUSR2};  // forgets the status
+}
+
+TEST_CASE("what decides over the life of a process outlasts a container without its share of the processors") {
+  constexpr auto throttled = 20s;
+  CHECK(dist::rpc::ServerOptions{}.silence > throttled);
+  CHECK(dist::rpc::ChannelOptions{}.silence > throttled);
+  CHECK(ServeOptions{}.end_timeout > throttled);
+  CHECK(ServeOptions{}.leave_timeout > throttled);
+  CHECK(ServeOptions{}.leave_timeout < 30s);  // in which a cluster kills what it has told to end
 }
 
 TEST_CASE("clients on other hosts reach no address of one machine") {

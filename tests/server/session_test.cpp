@@ -73,7 +73,9 @@ TEST_CASE("a session waits for all parameter servers, and names those that do no
     second.emplace(ps_1, 8);
   }};
   {
-    const Session session{served(cluster_of(2)), patient()};
+    SessionOptions takes_over = patient();
+    takes_over.takes_over = true;
+    const Session session{served(cluster_of(2)), takes_over};
     CHECK(session.incarnation(ps_0) == 1);
     CHECK(session.incarnation(ps_1) == 8);
     CHECK(session.incarnation(worker_0) == 0);  // workers may come later
@@ -173,6 +175,41 @@ TEST_CASE("processes of other tasks and of other jobs are refused by name") {
   CHECK(what_throws<dist::RpcError>([&] {
           const Session session{served(cluster_of(1)), patient()};
         }).find("asks for what the server does not do") != std::string::npos);
+}
+
+TEST_CASE("a parameter server that holds what another coordinator has lost is an error, unless it is taken over") {
+  Process server{ps_0}, worker{worker_0};
+  const auto fail = [&] {
+    const Session first{served(cluster_of(1)), patient()};
+    while (first.incarnation(worker_0) == 0) std::this_thread::sleep_for(1ms);
+    throw std::runtime_error("the coordinator fails");
+  };
+  CHECK_THROWS_AS(fail(), std::runtime_error);
+  CHECK(what_throws<dist::ServerUnavailable>([&] {
+          const Session second{served(cluster_of(1)), patient()};
+        }) ==
+        "Parameter server 0 at ps0:1 holds the variables of another coordinator (it has lost that one, and waits for "
+        "it to "
+        "come back). Start the whole job again, or take the variables over (SessionOptions::takes_over).");
+  SessionOptions options = patient();
+  options.takes_over = true;
+  {
+    const Session third{served(cluster_of(1)), options};
+    CHECK(server.state() == State::attended);
+    CHECK(soon([&] { return third.incarnation(worker_0) != 0; }));
+  }
+  CHECK(server.state() == State::left);
+  CHECK(worker.state() == State::left);
+}
+
+TEST_CASE("a task that is a thread and has ended with its coordinator is an error for another one") {
+  dist::server::Lifeline<Local::Exchange> ended{ps_0, 1, State::left};
+  const Local::Server server{{"ps0", "1"}, {}, ended.methods()};
+  CHECK(what_throws<dist::InvalidArgument>([&] {
+          const Session session{served(cluster_of(1)), patient()};
+        }) ==
+        "ps 0 at ps0:1 has ended (the coordinator that it served has done its work). Make another job for another "
+        "coordinator, such as a dist::LocalJob.");
 }
 
 TEST_CASE("a second coordinator waits until the first one is gone") {

@@ -7,9 +7,10 @@
 #include <string>
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
-#include <dist/checkpoint/signal_flag.hpp>
 #include <dist/context/any_process.hpp>
+#include <dist/core/exit_code.hpp>
 #include <dist/core/say.hpp>
+#include <dist/device/signal_flag.hpp>
 
 namespace dist {
 
@@ -17,7 +18,7 @@ struct PreemptionOptions {
   /// What tells a process that it is to end soon.
   int signal = SIGTERM;
   /// What the program is to return then, by which who started it knows that it may be started again (spec O06).
-  int exit_code = 42;
+  int exit_code = ExitCode::preempted;
 };
 
 /// Ends a program that is told to end soon with one checkpoint, which all processes save after the same step, and goes on
@@ -50,10 +51,12 @@ class PreemptionHandler {
     return detail::any_process(manager_.strategy(), detail::SignalFlag::came());
   }
   /// If some process was told to end, saves a checkpoint, and returns true when it is complete. Call it after each step,
-  /// outside replica functions: a collective call of the processes.
+  /// outside replica functions: a collective call of the processes. The parameter servers and workers of a ParameterServer
+  /// then end with the same `exit_code()`.
   [[nodiscard]] bool save_if_preempted() {
     if (!is_preempted()) return false;
     const std::string path = manager_.save();
+    detail::SignalFlag::obey(exit_code());
     if (manager_.strategy().first_local_replica() == 0) say(text("told to end: saved ", path));
     return true;
   }

@@ -57,6 +57,8 @@ struct Outcome {
   Failure failure = Failure::lost;
   std::string why;     ///< for `handler` the text of what was thrown
   std::string thrown;  ///< for `handler` its type
+  /// For `lost`: the server was silent for too long. Else the connection was closed or refused.
+  bool silent = false;
 };
 
 /// What a handler threw. To be called where it is caught.
@@ -76,8 +78,12 @@ class RpcError : public Error {
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   /// How the failure was noticed; of a handler, the text of what it threw.
   [[nodiscard]] const std::string& why() const noexcept { return outcome_.why; }
+  /// Whether the server was lost because it was silent for too long.
+  [[nodiscard]] bool was_silent() const noexcept { return outcome_.silent; }
   /// The type of what the server's handler threw, else empty.
   [[nodiscard]] const std::string& thrown() const noexcept { return outcome_.thrown; }
+  /// That of another try where the server was lost, late, or the call was cancelled.
+  [[nodiscard]] int exit_code() const noexcept override;
 
  private:
   [[nodiscard]] static std::string problem_of(std::string_view method, std::string_view peer,
@@ -103,21 +109,25 @@ enum class State : std::uint8_t {
   lost,        ///< the last attempt failed or the connection broke; calls try again
 };
 
+/// For how long a peer may be silent before it is lost, unless its connection closes: longer than a container may go without its
+/// share of the processors.
+inline constexpr net::Milliseconds default_silence{30'000};
+
 struct ServerOptions {
   std::size_t threads = 2;  ///< that run handlers, however many clients there are
   std::string secret = {};  ///< of the job; empty: every caller is believed (`net::job_secret()`)
   net::TlsFiles tls = {};   ///< of this task; none: nothing is encrypted (`net::job_tls()`)
   std::uint64_t longest = std::uint64_t{1} << 40;  ///< bytes of a request; a longer one is refused
-  bool peers_elsewhere = false;          ///< clients are on other hosts: an address of this machine is a mistake
-  net::Milliseconds silence{3'000};      ///< a client that is silent for so long is lost
-  net::Milliseconds port_in_use{5'000};  ///< for the process before to give the port up
+  bool peers_elsewhere = false;                 ///< clients are on other hosts: an address of this machine is a mistake
+  net::Milliseconds silence = default_silence;  ///< a client that is silent for so long is lost
+  net::Milliseconds port_in_use{5'000};         ///< for the process before to give the port up
 };
 
 struct ChannelOptions {
   std::string secret = {};  ///< of the job; empty: none
   net::TlsFiles tls = {};   ///< of this task, where the server has them, too; none: not encrypted
   std::uint64_t longest = std::uint64_t{1} << 40;  ///< bytes of a reply; a longer one is refused
-  net::Milliseconds silence{3'000};                ///< a server that is silent for so long is lost
+  net::Milliseconds silence = default_silence;     ///< a server that is silent for so long is lost
   /// A channel that did not find its server looks again after so long at most; until then calls are lost at once. Who tries
   /// again pauses for as long.
   net::Milliseconds reconnect{200};

@@ -61,6 +61,16 @@ DIST_INLINE RpcError::RpcError(std::string_view method, std::string_view peer, c
       outcome_(outcome),
       peer_(peer) {}
 
+DIST_INLINE int RpcError::exit_code() const noexcept {
+  switch (failure()) {
+    case rpc::Failure::deadline:
+    case rpc::Failure::cancelled:
+    case rpc::Failure::lost:
+      return ExitCode::try_again;
+    default:
+      return Error::exit_code();
+  }
+}
 DIST_INLINE std::string RpcError::problem_of(std::string_view method, std::string_view peer,
                                              const rpc::Outcome& outcome) {
   const std::string call = text("Call ", quoted(method), " to ", peer);

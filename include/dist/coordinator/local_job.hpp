@@ -19,7 +19,8 @@ namespace dist {
 ///     const dist::LocalJob job{1, 3};
 ///     dist::ParameterServer<dist::Local> strategy{job.resolver()};
 ///
-/// It outlives the strategy, whose end is theirs. Where there was none, the destructor ends them.
+/// It outlives the strategy, whose end is theirs: another strategy needs another job, and throws InvalidArgument on this one.
+/// Where there was none, the destructor ends them.
 class LocalJob {
  public:
   /// Throws InvalidArgument where there is no parameter server or no worker.

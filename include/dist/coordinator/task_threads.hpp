@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <exception>
 #include <future>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,29 +14,39 @@
 #include <dist/comm/rpc.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/deadline.hpp>
+#include <dist/server/error.hpp>
+#include <dist/server/lifeline.hpp>
 #include <dist/server/served.hpp>
 #include <dist/server/session.hpp>
 
 namespace dist {
 
 /// The parameter servers and workers of a cluster as threads of this process, whose calls travel by `T`. They end soon after their
-/// coordinator; the destructor ends those that have had none.
+/// coordinator, and from then on refuse another one; the destructor ends those that have had none.
 template <rpc::Transport T>
 class TaskThreads {
  public:
   /// `owner` says in messages whose they are: "LocalJob".
   TaskThreads(ClusterSpec cluster, std::string owner) : cluster_(std::move(cluster)), owner_(std::move(owner)) {
     for (const server::Served& served : server::served_by(cluster_, owner_)) {
-      std::packaged_task<void()> serves{[cluster = cluster_, task = served.task] {
-        static_cast<void>(serve<T>(SimpleResolver{cluster, task}, {.linger = net::Milliseconds{0}}));
+      std::packaged_task<void()> serves{[this, task = served.task] {
+        try {
+          static_cast<void>(serve<T>(SimpleResolver{cluster_, task}, {.linger = net::Milliseconds{0}}));
+        } catch (const CoordinatorUnavailable&) {  // an exception has ended it, which its owner sees
+        }
       }};
       ends_.push_back(serves.get_future());
-      threads_.emplace_back(std::move(serves));
+      threads_.emplace_back([this, served, serves = std::move(serves)]() mutable {
+        serves();
+        refuse_others(served);
+      });
     }
   }
   TaskThreads(const TaskThreads&) = delete;
@@ -43,13 +54,16 @@ class TaskThreads {
   ~TaskThreads() {
     try {
       while (!have_ended()) dismiss();
-      for (std::thread& thread : threads_) thread.join();
       for (std::future<void>& end : ends_) end.get();
     } catch (const std::exception& error) {
       say(text("a task of a ", owner_, " failed: ", error.what()));
-      for (std::thread& thread : threads_)
-        if (thread.joinable()) thread.join();
     }
+    {
+      const std::lock_guard lock{mutex_};
+      ending_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
   }
 
   [[nodiscard]] const ClusterSpec& cluster() const noexcept { return cluster_; }
@@ -71,13 +85,29 @@ class TaskThreads {
     for (std::size_t task = 0; task < all.size(); ++task)
       if (ends_[task].wait_for(std::chrono::seconds{0}) != std::future_status::ready) waiting.push_back(all[task]);
     if (waiting.empty()) return;
-    const server::Session<T> session{std::move(waiting)};
-    std::this_thread::sleep_for(std::chrono::milliseconds{200});  // workers are not waited for, but greeted meanwhile
+    try {
+      const server::Session<T> session{std::move(waiting)};
+      std::this_thread::sleep_for(std::chrono::milliseconds{200});  // workers are not waited for, but greeted meanwhile
+    } catch (const Error&) {                                        // one of them has ended meanwhile
+    }
+  }
+  /// Tells other coordinators that the task has ended, until all tasks do.
+  void refuse_others(const server::Served& served) {
+    try {
+      server::Lifeline<typename T::Exchange> ended{served.task, 0, server::Lifeline<typename T::Exchange>::State::left};
+      const typename T::Server answers{served.endpoint, {}, ended.methods()};
+      std::unique_lock lock{mutex_};
+      changed_.wait(lock, [&] { return ending_; });
+    } catch (const Error&) {  // the address has another owner, who answers
+    }
   }
 
   const ClusterSpec cluster_;
   const std::string owner_;
   std::vector<std::future<void>> ends_;
+  std::mutex mutex_;
+  detail::ConditionVariable changed_;
+  bool ending_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -114,9 +114,8 @@ class ReportSignal {
   /// The signal ends the process again, unless the program has taken it over meanwhile.
   ~ReportSignal();
 
-  /// For a program of one process, which answers only where DIST_REPORT_SIGNAL is given, and then to its end: nobody
-  /// else takes a signal away from it.
-  static void answer_where_chosen();
+  /// The process answers from now on to its end.
+  static void answer_to_the_end();
 
   /// What the lines call this process: "worker 1 on host east".
   static void name_process(std::string_view name) noexcept;

@@ -110,10 +110,7 @@ DIST_INLINE ReportSignal::~ReportSignal() {
   if (signal_ != 0 && sigaction(signal_, nullptr, &now) == 0 && now.sa_handler == on_signal) signal(signal_, SIG_DFL);
 }
 
-DIST_INLINE void ReportSignal::answer_where_chosen() {
-  if (std::getenv("DIST_REPORT_SIGNAL") == nullptr) return;
-  static const ReportSignal until_the_process_ends;
-}
+DIST_INLINE void ReportSignal::answer_to_the_end() { static const ReportSignal until_the_process_ends; }
 
 DIST_INLINE void ReportSignal::on_signal(int) noexcept {
   const int before = errno;

@@ -42,6 +42,8 @@ class StoreError : public Error {
   [[nodiscard]] const std::string& said() const noexcept { return what_; }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   [[nodiscard]] const std::string& suggestion() const noexcept { return suggestion_; }
+  /// That of another try for problems that end with the processes of this job.
+  [[nodiscard]] int exit_code() const noexcept override;
 
  private:
   server::Problem problem_;
@@ -56,6 +58,26 @@ class ServerUnavailable : public Unavailable {
  public:
   ServerUnavailable(std::size_t index, std::string_view address, std::string_view happened, std::string_view why,
                     std::string_view suggestion);
+};
+
+/// The coordinator of a job with parameter servers is gone, and with it the work of this process, which is a parameter server
+/// or a worker. `rank()` is 0; `host()` is the coordinator as the cluster lists it: "chief 0 at 10.0.0.1:2222".
+class CoordinatorUnavailable : public Unavailable {
+ public:
+  /// `self` is this process: "ps 0 at 10.0.0.2:2222". `happened` goes on after the coordinator's name.
+  CoordinatorUnavailable(std::string_view self, std::string_view coordinator, std::string_view happened);
+};
+
+/// The job was told to end, and its coordinator has ended it with `exit_code()`, so that it goes on when it is started again
+/// (PreemptionHandler). This process, a parameter server or a worker, ends with the same status.
+class Preempted : public Error {
+ public:
+  Preempted(std::string_view self, std::string_view why, int exit_code);
+
+  [[nodiscard]] int exit_code() const noexcept override { return exit_code_; }
+
+ private:
+  int exit_code_;
 };
 
 }  // namespace dist

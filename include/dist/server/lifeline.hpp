@@ -27,12 +27,13 @@ namespace detail {
 inline constexpr std::string_view greet_method = "lifeline.greet";
 /// The number of a coordinator that was welcome. It is answered when the process serves it no longer.
 inline constexpr std::string_view attend_method = "lifeline.attend";
-/// The number of a coordinator that has done its work.
+/// A Farewell.
 inline constexpr std::string_view leave_method = "lifeline.leave";
 
 struct Greeting {
   std::uint64_t coordinator = 0;  ///< a random number
   std::string task;               ///< which the process is in the coordinator's list: "ps 0"
+  bool takes_over = false;        ///< it wants what the process holds for a coordinator that was lost
 };
 
 enum class Verdict : std::uint8_t {
@@ -40,6 +41,8 @@ enum class Verdict : std::uint8_t {
   busy = 1,           ///< it serves another coordinator
   other_program = 2,  ///< it runs another build of the program
   other_task = 3,     ///< it is another task
+  held = 4,           ///< it holds what it has for a coordinator that was lost
+  ended = 5,          ///< its coordinator has left, and it ends
 };
 
 struct Welcome {
@@ -47,6 +50,12 @@ struct Welcome {
   std::string program;
   std::string task;               ///< which the process is
   std::uint64_t incarnation = 0;  ///< another number after it was started again
+};
+
+/// A coordinator ends.
+struct Farewell {
+  std::uint64_t coordinator = 0;
+  std::int32_t status = 0;  ///< with which all end; 0: the work is done
 };
 
 }  // namespace detail
@@ -62,15 +71,17 @@ class Lifeline {
     waiting,   ///< no coordinator has come yet
     attended,  ///< there is one
     lost,      ///< it has gone without a word
-    left,      ///< it has done its work, so nobody else is welcome
+    left,      ///< it has said that it ends, so nobody else is welcome
   };
   struct Standing {
     State state = State::waiting;
     Clock::time_point since = Clock::now();
+    int status = 0;  ///< with which the coordinator has left
   };
 
   /// Of the process that is `own`; `incarnation` is another number after it was started again.
-  Lifeline(Task own, std::uint64_t incarnation) : own_(to_string(own)), incarnation_(incarnation) {}
+  Lifeline(Task own, std::uint64_t incarnation, State state = State::waiting)
+      : own_(to_string(own)), incarnation_(incarnation), standing_{state} {}
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
 
@@ -93,7 +104,7 @@ class Lifeline {
 
  private:
   /// A coordinator that was welcome attends within this time, or is taken for gone.
-  static constexpr std::chrono::seconds before_attending{10};
+  static constexpr std::chrono::seconds before_attending{30};
 
   void greet(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The greeting of a coordinator"};
@@ -102,21 +113,23 @@ class Lifeline {
     if (same) {
       const auto greeting = request.get<detail::Greeting>();
       request.expect_end();
-      answer.verdict = greeting.task != own_         ? detail::Verdict::other_task
-                       : takes(greeting.coordinator) ? detail::Verdict::welcome
-                                                     : detail::Verdict::busy;
+      answer.verdict = greeting.task != own_ ? detail::Verdict::other_task : take(greeting);
     }
     exchange.reply(to_bytes(answer));
   }
   /// Whether the coordinator is that of this process from now on. One that has lost the connection comes again.
-  [[nodiscard]] bool takes(std::uint64_t coordinator) {
+  [[nodiscard]] detail::Verdict take(const detail::Greeting& greeting) {
     const std::lock_guard lock{mutex_};
     const State state = looked().state;
-    if (state == State::left || (state == State::attended && coordinator != coordinator_)) return false;
+    if (state == State::left) return detail::Verdict::ended;
+    if (state != State::waiting && greeting.coordinator != coordinator_) {
+      if (state == State::attended) return detail::Verdict::busy;
+      if (!greeting.takes_over) return detail::Verdict::held;
+    }
     let_go();
-    coordinator_ = coordinator;
+    coordinator_ = greeting.coordinator;
     standing_ = {State::attended, Clock::now()};
-    return true;
+    return detail::Verdict::welcome;
   }
   void attend(Exchange& exchange) {
     const auto coordinator = from_bytes<std::uint64_t>(exchange.pieces(), "The lifeline of a coordinator");
@@ -126,12 +139,13 @@ class Lifeline {
     attending_.emplace(exchange.keep());
   }
   void leave(Exchange& exchange) {
-    const auto coordinator = from_bytes<std::uint64_t>(exchange.pieces(), "The leave of a coordinator");
+    const auto farewell = from_bytes<detail::Farewell>(exchange.pieces(), "The farewell of a coordinator");
     {
       const std::lock_guard lock{mutex_};
-      if (standing_.state == State::attended && coordinator == coordinator_) {
+      const bool has_one = standing_.state == State::attended || standing_.state == State::lost;
+      if (has_one && farewell.coordinator == coordinator_) {
         let_go();
-        standing_ = {State::left, Clock::now()};
+        standing_ = {State::left, Clock::now(), farewell.status};
       }
     }
     exchange.reply({});

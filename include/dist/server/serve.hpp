@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,14 +20,18 @@
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/exit_code.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/core/warning.hpp>
+#include <dist/device/signal_flag.hpp>  // SIGTERM, too
+#include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
+#include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
 #include <dist/server/served.hpp>
 #include <dist/server/store.hpp>
@@ -36,12 +40,17 @@ namespace dist::server {
 
 struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
-  /// For how long a process that has lost its coordinator keeps what it has for another one; 0: it ends at once, as it does
-  /// where a transport loses processes for good.
-  net::Milliseconds linger{60'000};
+  /// For how long a process that has lost its coordinator waits for it to come back, or for one that takes over
+  /// (SessionOptions::takes_over); 0: it ends at once, as it does where a transport loses processes for good.
+  net::Milliseconds linger{5'000};
+  /// What tells the process that the job is to end, unless the program handles or ignores the signal itself; 0: nothing does.
+  /// The process serves on until its coordinator has ended the job.
+  int end_signal = SIGTERM;
+  /// For the coordinator to do so.
+  net::Milliseconds leave_timeout{25'000};
   /// For handlers that run, such as functions that a coordinator has scheduled, to end with the process; then it ends
-  /// without them, with status 1.
-  net::Milliseconds end_timeout{10'000};
+  /// without them, with the status of a failure.
+  net::Milliseconds end_timeout{30'000};
   net::Milliseconds patience = net::default_patience;  ///< before stderr says for whom the process waits
   rpc::ServerOptions server = {.threads = 4, .secret = net::job_secret(), .tls = net::job_tls()};
 };
@@ -54,40 +63,71 @@ namespace detail {
 /// "chief 0 at 10.0.0.1:2222", for messages.
 [[nodiscard]] std::string coordinator_of(const ClusterSpec& cluster);
 
-/// Returns when the process is to end: its coordinator has left, or is lost and no other one has come.
+/// Notes that the process waits for its coordinator, for `kill -USR1`.
+void note(std::optional<SlowWait>& wait, const std::string& coordinator);
+
+/// Returns when the coordinator has done its work, and throws what else ends the process. `heeds_signal`: see
+/// ServeOptions::end_signal.
 template <class Lifeline>
 void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::string& coordinator,
-                        const ServeOptions& options) {
+                        const ServeOptions& options, bool heeds_signal) {
+  using Clock = typename Lifeline::Clock;
   using State = typename Lifeline::State;
   const bool speaks = dist::detail::warnings_are_wanted();
-  const auto begin = Lifeline::Clock::now();
+  const auto begin = Clock::now();
   bool said_waiting = false;
-  std::optional<typename Lifeline::Clock::time_point> said_lost;
+  std::optional<typename Clock::time_point> said_lost, told;
+  std::optional<SlowWait> wait;
   for (;;) {
     const typename Lifeline::Standing now = lifeline.wait_for(net::Milliseconds{50});
-    if (now.state == State::left) return;
-    if (now.state == State::attended) continue;
-    if (now.state == State::waiting) {
-      const auto waited = Lifeline::Clock::now() - begin;
-      if (waited >= options.wait_for_coordinator)
-        throw DeadlineExceeded(text(self, " has no coordinator"),
-                               text(coordinator, " has not come within ", net::seconds(options.wait_for_coordinator)),
-                               "Start the coordinator with the same list of tasks, or wait for it for longer "
-                               "(wait_for_coordinator)");
-      if (!said_waiting && speaks && waited >= options.patience) {
-        said_waiting = true;
-        say(text(self, " waits for ", coordinator, " since ", net::seconds(options.patience)));
+    if (!told && heeds_signal && dist::detail::SignalFlag::came()) {
+      told = Clock::now();
+      if (speaks && now.state == State::attended)
+        say(text(self, " was told to end, and serves until ", coordinator, " has ended the job, for ",
+                 net::seconds(options.leave_timeout), " at most"));
+    }
+    if (now.state == State::attended && !told)
+      wait.reset();
+    else
+      note(wait, coordinator);
+    switch (now.state) {
+      case State::left:
+        if (now.status == 0) return;
+        throw Preempted(self, text(coordinator, " has ended it with status ", now.status), now.status);
+      case State::attended:
+        if (told && Clock::now() - *told >= options.leave_timeout)
+          throw DeadlineExceeded(text(self, " was told to end, and the job has not ended"),
+                                 text(coordinator, " has not ended it within ", net::seconds(options.leave_timeout)),
+                                 "Tell the coordinator to end, too, and let it save within that time (leave_timeout)");
+        break;
+      case State::waiting: {
+        if (told) throw Preempted(self, "no coordinator has come yet", ExitCode::preempted);
+        const auto waited = Clock::now() - begin;
+        if (waited >= options.wait_for_coordinator)
+          throw DeadlineExceeded(text(self, " has no coordinator"),
+                                 text(coordinator, " has not come within ", net::seconds(options.wait_for_coordinator)),
+                                 "Start the coordinator with the same list of tasks, or wait for it for longer "
+                                 "(wait_for_coordinator)");
+        if (!said_waiting && speaks && waited >= options.patience) {
+          said_waiting = true;
+          say(text(self, " waits for ", coordinator, " since ", net::seconds(options.patience)));
+        }
+        break;
       }
-      continue;
+      case State::lost: {
+        if (told || Clock::now() - now.since >= options.linger)
+          throw CoordinatorUnavailable(
+              self, coordinator,
+              told || options.linger.count() == 0
+                  ? std::string{"has gone without a word"}
+                  : text("has gone without a word, and has not come back within ", net::seconds(options.linger)));
+        if (said_lost != now.since && speaks) {
+          said_lost = now.since;
+          say(text(self, " has lost its coordinator, and waits for it for ", net::seconds(options.linger)));
+        }
+        break;
+      }
     }
-    const bool over = Lifeline::Clock::now() - now.since >= options.linger;
-    if (said_lost != now.since && speaks) {
-      said_lost = now.since;
-      say(text(
-          self, " has lost its coordinator",
-          over ? ", and ends" : text(" and keeps what it has for another one, for ", net::seconds(options.linger))));
-    }
-    if (over) return;
   }
 }
 
@@ -105,7 +145,8 @@ template <class T, class Resolver>
 /// Ends the process unless it is gone in time: no thread can be made to leave a function that does not return.
 class EndWatch {
  public:
-  EndWatch(std::string self, net::Milliseconds timeout);
+  /// A process that is still there after `timeout` exits with `status`.
+  EndWatch(std::string self, net::Milliseconds timeout, int status);
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
   ~EndWatch();
@@ -125,9 +166,13 @@ class EndWatch {
 ///   if (dist::server::serve<dist::Grpc>(dist::TfConfigResolver{})) return 0;
 ///
 /// It listens at the address that the resolver lists for it. A parameter server has a Store; a worker has the methods
-/// `of_workers`, which outlive the call. A coordinator that is lost is waited for, or another one in its place, as long as
-/// `linger` says; then the process ends, too. Throws InvalidArgument for a cluster that cannot work, RendezvousError where
-/// the process cannot listen, and DeadlineExceeded where no coordinator comes.
+/// `of_workers`, which outlive the call.
+///
+/// Every other end of the job is an error: CoordinatorUnavailable where the coordinator is lost and has not come back within
+/// `linger`; Preempted where the job was told to end and the coordinator has saved it (PreemptionHandler); DeadlineExceeded
+/// where no coordinator comes, and where this process was told to end and the coordinator has not ended the job within
+/// `leave_timeout`. dist::exit_code says the status that each of them means. Throws InvalidArgument for a cluster that cannot
+/// work, and RendezvousError where the process cannot listen.
 template <rpc::Transport T, ClusterResolver Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const ServeOptions& options,
                          std::vector<rpc::Method<typename T::Exchange>> of_workers) {
@@ -151,13 +196,27 @@ template <rpc::Transport T, ClusterResolver Resolver>
   rpc::ServerOptions its = options.server;
   its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
   const std::string self = text(to_string(*task), " at ", to_string(own));
+  if constexpr (!rpc::WithinProcess<T>) {
+    ReportSignal::name_process(self);
+    ReportSignal::answer_to_the_end();
+  }
   typename T::Server server{own, its, std::move(methods)};
   ServeOptions waits = options;
   if constexpr (rpc::LosesForGood<T>) waits.linger = net::Milliseconds{0};
-  detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), waits);
+  std::optional<dist::detail::SignalFlag> signal;
+  if constexpr (!rpc::WithinProcess<T>) dist::detail::SignalFlag::make_if_free(signal, options.end_signal);
+  std::exception_ptr failure;
+  int status = ExitCode::failure;
+  try {
+    detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), waits, signal.has_value());
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    status = error.exit_code();
+  }
   std::optional<detail::EndWatch> watch;
-  if constexpr (!rpc::WithinProcess<T>) watch.emplace(self, options.end_timeout);
+  if constexpr (!rpc::WithinProcess<T>) watch.emplace(self, options.end_timeout, status);
   server.stop();
+  if (failure) std::rethrow_exception(failure);
   return true;
 }
 /// The same for workers without methods.

@@ -25,13 +25,18 @@ DIST_INLINE std::string coordinator_of(const ClusterSpec& cluster) {
   return address.empty() ? to_string(chief) : text(to_string(chief), " at ", address);
 }
 
-DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout)
-    : thread_([this, self = std::move(self), timeout] {
+DIST_INLINE void note(std::optional<SlowWait>& wait, const std::string& coordinator) {
+  if (!wait) wait.emplace();
+  wait->note([&] { return text("for ", coordinator); });
+}
+
+DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout, int status)
+    : thread_([this, self = std::move(self), timeout, status] {
         std::unique_lock lock{mutex_};
         if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
         say(text(self, " ends without what it still runs, which has not ended within ", net::seconds(timeout),
                  ": a function that runs for long should ask whether it is to stop"));
-        std::_Exit(EXIT_FAILURE);
+        std::_Exit(status);
       }) {}
 DIST_INLINE EndWatch::~EndWatch() {
   {

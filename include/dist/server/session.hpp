@@ -23,6 +23,8 @@
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/core/warning.hpp>
+#include <dist/device/signal_flag.hpp>
+#include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/random_number.hpp>
@@ -42,6 +44,9 @@ struct SessionOptions {
   net::Milliseconds patience = net::default_patience;  ///< before stderr says who is missing
   /// How often a parameter server that was lost is dialled before it counts as gone (spec L15).
   std::size_t attempts = 3;
+  /// Whether this coordinator takes over processes that have lost another one and still wait for it (ServeOptions::linger), with
+  /// the variables that they hold for it. Else a parameter server that holds some is an error.
+  bool takes_over = false;
   /// Called once, in a thread of the session, when a parameter server is gone.
   dist::detail::KeptFunction<void, const ServerUnavailable&> on_loss = {};
 };
@@ -50,18 +55,20 @@ struct SessionOptions {
 /// server does. Any thread.
 ///
 /// The constructor waits for all parameter servers. Workers may come later, go and come back. The destructor tells all that
-/// the work is done, so that they end; not so where an exception destroys the session, because another coordinator may take
-/// over what the parameter servers hold.
+/// the work is done, so that they end, or with which status they end where a PreemptionHandler has ended the program. It tells
+/// nobody where an exception destroys the session, because another coordinator may take over what the parameter servers hold.
 template <class T>
 class Session {
   static_assert(dist::detail::holds<rpc::Transport<T>>,
                 "a session names what calls travel by, such as dist::Local or dist::Grpc");
 
  public:
-  /// Throws ServerUnavailable where a parameter server does not come in time, InvalidArgument where a process runs another
-  /// program or is another task than listed, and RpcError where what listens does not belong to this job.
+  /// Throws ServerUnavailable where a parameter server does not come in time, or holds the variables of a coordinator that was
+  /// lost; InvalidArgument where a process runs another program, is another task than listed, or is a thread that has ended with
+  /// its coordinator; and RpcError where what listens does not belong to this job.
   explicit Session(const std::vector<Served>& processes, SessionOptions options = {})
       : options_(std::move(options)), coordinator_(net::random_number()) {
+    ReportSignal::answer_to_the_end();
     for (const Served& process : processes) add(process);
     thread_ = std::thread{[this] { run(); }};
     try {
@@ -119,17 +126,25 @@ class Session {
     bool ended = false;      ///< nothing is asked of it any more
     std::uint64_t incarnation = 0;
     std::size_t failures = 0;  ///< greetings in vain, since it was last there
+    bool silent = false;       ///< it was lost because it was silent, not because it closed the connection
+    Clock::time_point lost_since{};
     Clock::time_point not_before{};
     std::string why = "nobody has answered there";
   };
 
   static constexpr net::Milliseconds between_looks{20};
   /// For a process that is not there is waited so long at a time; for one that was there, not at all.
-  static constexpr net::Milliseconds greeting_timeout{1000}, second_greeting_timeout{250};
-  static constexpr std::chrono::seconds longest_farewell{1};
+  static constexpr net::Milliseconds greeting_timeout{1000};
+  /// For the answer of a process that was silent for too long. One that has closed the connection has as long to answer as it
+  /// may be silent.
+  static constexpr net::Milliseconds last_greeting_timeout{250};
+  static constexpr std::chrono::seconds longest_wait_for_greetings{1};
 
   [[nodiscard]] std::vector<std::byte> dial_message(Task task) const {
-    return ArchiveWriter{}.put(binary_identity()).put(detail::Greeting{coordinator_, to_string(task)}).take();
+    return ArchiveWriter{}
+        .put(binary_identity())
+        .put(detail::Greeting{coordinator_, to_string(task), options_.takes_over})
+        .take();
   }
 
   void run() {
@@ -159,6 +174,7 @@ class Session {
       link.call.reset();
       if (std::exchange(link.attending, false)) {
         if (reply) link.why = "it has ended";
+        link.lost_since = Clock::now();
       } else if (reply) {
         lost = take(link, *reply);
       } else if (!link.ended) {
@@ -171,8 +187,11 @@ class Session {
     }
     if (!link.call && !link.ended && Clock::now() >= link.not_before) {
       const bool was_there = link.is_server() && link.incarnation != 0;
-      start(link, detail::greet_method, link.greeting,
-            {was_there ? second_greeting_timeout : greeting_timeout, !was_there});
+      const bool was_silent = link.silent || Clock::now() - link.lost_since >= options_.channel.silence;
+      const auto timeout = !was_there   ? greeting_timeout
+                           : was_silent ? last_greeting_timeout
+                                        : options_.channel.silence;
+      start(link, detail::greet_method, link.greeting, {timeout, !was_there});
     }
     return lost;
   }
@@ -187,6 +206,7 @@ class Session {
       return link.call->reply();
     } catch (const RpcError& error) {
       link.why = error.why();
+      link.silent = link.silent || error.was_silent();
       const bool may_come = rpc::is_lost(error) || error.failure() == rpc::Failure::deadline;
       if (!may_come && !link.attending) refuse(link, std::current_exception());
     }
@@ -204,6 +224,7 @@ class Session {
     switch (welcome.verdict) {
       case detail::Verdict::welcome:
         link.failures = 0;
+        link.silent = false;
         if (link.is_server() && link.incarnation != 0 && link.incarnation != welcome.incarnation)
           return lose(link, "has lost its variables: restore a checkpoint", "it was started again",
                       "Restart the job from its last checkpoint");
@@ -212,8 +233,24 @@ class Session {
         start(link, detail::attend_method, number_, {});
         break;
       case detail::Verdict::busy:
-        link.why = "it serves another coordinator";
-        link.not_before = Clock::now() + options_.channel.reconnect;
+        wait(link, "it serves another coordinator");
+        break;
+      case detail::Verdict::held:
+        if (!link.is_server())
+          wait(link, "it waits for a coordinator that it has lost");
+        else
+          refuse(link, std::make_exception_ptr(ServerUnavailable(
+                           link.task.index, link.address, "holds the variables of another coordinator",
+                           "it has lost that one, and waits for it to come back",
+                           "Start the whole job again, or take the variables over (SessionOptions::takes_over)")));
+        break;
+      case detail::Verdict::ended:
+        if constexpr (rpc::WithinProcess<T>)
+          refuse(link, std::make_exception_ptr(InvalidArgument(
+                           text(link.name(), " has ended"), "the coordinator that it served has done its work",
+                           "Make another job for another coordinator, such as a dist::LocalJob")));
+        else
+          wait(link, "its coordinator has done its work, and it ends");
         break;
       case detail::Verdict::other_program:
         refuse(
@@ -231,6 +268,10 @@ class Session {
     }
     return std::nullopt;
   }
+  void wait(Link& link, std::string_view why) {
+    link.why = why;
+    link.not_before = Clock::now() + options_.channel.reconnect;
+  }
   [[nodiscard]] ServerUnavailable lose(Link& link, std::string_view happened, std::string_view why,
                                        std::string_view suggestion) {
     ServerUnavailable error{link.task.index, link.address, happened, why, suggestion};
@@ -247,6 +288,7 @@ class Session {
     const net::Deadline deadline = net::Deadline::in(options_.wait_for_servers);
     const net::Deadline patience = net::Deadline::in(options_.patience);
     bool said = !dist::detail::warnings_are_wanted();
+    SlowWait wait;
     std::unique_lock lock{mutex_};
     for (;;) {
       if (failure_) std::rethrow_exception(failure_);
@@ -266,27 +308,38 @@ class Session {
         said = true;
         say(text("the coordinator waits since ", net::seconds(options_.patience), " for ", missing));
       }
+      wait.note([&] { return text("for ", missing); });
       changed_.wait_for(lock, std::min(deadline.left(), between_looks));
     }
   }
 
-  /// Ends all lifelines, in a bounded time. `done`: the processes are told to end, too, also one that has just come.
+  /// Ends all lifelines, in a bounded time. `done`: the processes are told to end, too, also one that has just come. A process
+  /// that does not hear it would take this one for lost, so it has as long as it may be silent.
   void end(bool done) {
     {
       std::unique_lock lock{mutex_};
-      if (done) changed_.wait_for(lock, longest_farewell, [&] { return all_are_greeted(); });
+      if (done) changed_.wait_for(lock, longest_wait_for_greetings, [&] { return all_are_greeted(); });
       stopping_ = true;
     }
     changed_.notify_all();
     thread_.join();
     std::vector<Call> farewells;
-    const rpc::Piece number = number_;
-    for (const auto& link : links_)
-      if (done && link->attending)
-        farewells.push_back(link->channel.start(detail::leave_method, {&number, 1}, {longest_farewell, false}));
-    for (Call& farewell : farewells) await(farewell);
+    const std::vector<std::byte> farewell =
+        to_bytes(detail::Farewell{coordinator_, dist::detail::SignalFlag::obeyed()});
+    const rpc::Piece piece = farewell;
     for (const auto& link : links_) {
       if (!link->call) continue;
+      // A greeting that nobody has waited for may have come to a process, which would wait for this coordinator then.
+      const net::Milliseconds longest = link->attending ? options_.channel.silence : greeting_timeout;
+      if (!link->attending) {
+        link->call->cancel();
+        await(*link->call);
+      }
+      if (done) farewells.push_back(link->channel.start(detail::leave_method, {&piece, 1}, {longest, false}));
+    }
+    for (Call& call : farewells) await(call);
+    for (const auto& link : links_) {
+      if (!link->attending) continue;
       link->call->cancel();
       await(*link->call);
     }

@@ -360,9 +360,10 @@ class Batch {
   argument.value.string = const_cast<char*>(value.c_str());
   return argument;
 }
-/// Options of the core for channels and servers. `silence`: of a peer, until it counts as lost.
+/// Options of the core for channels and servers. `silence`: of a peer, until it counts as lost. Most of it is time for the answer
+/// to a ping, so that a peer that stands still for a little less is not lost, whenever that begins.
 [[nodiscard]] inline std::vector<grpc_arg> arguments(net::Milliseconds silence) {
-  const std::int64_t ping = std::max<std::int64_t>(10, silence.count() / 3);
+  const std::int64_t ping = std::max<std::int64_t>(10, silence.count() / 6);
   constexpr std::int64_t longest = longest_message + rpc::longest_head;
   return {
       argument(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, longest), argument(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, longest),
@@ -386,6 +387,12 @@ class Batch {
   if (!options.tls.server_name.empty())
     list.push_back(argument(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, options.tls.server_name));
   return list;
+}
+
+/// Whether the core says that a connection ended because a ping had no answer, or that the system says so of bytes.
+[[nodiscard]] inline bool was_silent(std::string_view details) {
+  return details.find("keepalive watchdog timeout") != std::string_view::npos ||
+         details.find("Connection timed out") != std::string_view::npos;
 }
 
 [[nodiscard]] inline gpr_timespec deadline_in(std::chrono::nanoseconds timeout) {

@@ -374,7 +374,11 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
       if (const std::optional<std::string> why = distrust(view(details_), link_->options.tls))
         return give_up(rpc::Failure::refused, *why);
       std::string why = failed_connection(view(details_), link_->options.tls);
-      if (!looking_) return give_up(failure, why);
+      if (!looking_) {
+        give_up(failure, why);
+        outcome_->silent = was_silent(view(details_));
+        return false;
+      }
       found_ = std::move(why);
       return true;
     }

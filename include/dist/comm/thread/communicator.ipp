@@ -17,7 +17,7 @@ DIST_INLINE ThreadGroup::ThreadGroup(const RunStatus& status, detail::SpinBudget
       timeout_(detail::longest_wait(timeout)),
       members_(new Member[status.replicas()]),
       boxes_({members_.get(), status.replicas(), &arrivals_}, budget) {
-  ReportSignal::answer_where_chosen();
+  ReportSignal::answer_to_the_end();
 }
 
 DIST_INLINE void ThreadGroup::reset() noexcept {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include <dist/core/error.hpp>
 
@@ -20,6 +21,7 @@ class SignalFlag {
       throw InvalidArgument("A second PreemptionHandler was made", "the first one still waits for its signal",
                             "Use one for the whole program");
     is_set.store(false);
+    status.store(0);
     struct sigaction handle {};
     handle.sa_handler = [](int) { is_set.store(true, std::memory_order_relaxed); };
     handle.sa_flags = SA_RESTART;
@@ -37,13 +39,29 @@ class SignalFlag {
     exists.store(false);
   }
 
+  /// Makes the flag of a signal that the program neither handles nor ignores, unless there is another flag.
+  static void make_if_free(std::optional<SignalFlag>& flag, int signal) {
+    struct sigaction now {};
+    if (signal <= 0 || sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 ||
+        now.sa_handler != SIG_DFL)
+      return;
+    try {
+      flag.emplace(signal);
+    } catch (const InvalidArgument&) {  // another one was made meanwhile
+    }
+  }
   /// Whether the signal has come.
   [[nodiscard]] static bool came() noexcept { return is_set.load(std::memory_order_relaxed); }
+  /// The program ends with this status because the signal has come.
+  static void obey(int exit_code) noexcept { status.store(exit_code, std::memory_order_relaxed); }
+  /// That status, also after the end of the object; 0 where the program has not obeyed.
+  [[nodiscard]] static int obeyed() noexcept { return status.load(std::memory_order_relaxed); }
 
  private:
   static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set atomics without locks alone");
   static inline constinit std::atomic<bool> is_set{false};
   static inline constinit std::atomic<bool> exists{false};
+  static inline constinit std::atomic<int> status{0};
 
   int signal_;
   struct sigaction before_ {};
