@@ -1,5 +1,7 @@
 #include <dist/coordinator/cluster_coordinator.hpp>
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -56,6 +58,11 @@ void reset() {
 void wait_for_gate(WorkerContext& worker) {
   ++running;
   while (!gate && !worker.stop_requested()) std::this_thread::sleep_for(1ms);
+  --running;
+}
+void wait_for_gate_alone(WorkerContext&) {
+  ++running;
+  while (!gate) std::this_thread::sleep_for(1ms);
   --running;
 }
 int twice(WorkerContext&, int x) {
@@ -152,7 +159,7 @@ TEST_CASE(
     Cluster<Local> cluster(2);
     auto& coordinator = cluster.coordinator;
     REQUIRE(cluster.connected());
-    const auto busy = coordinator.schedule_on(0, dist::function<wait_for_gate>);
+    const auto busy = coordinator.schedule_on(0, dist::function<wait_for_gate_alone>);
     REQUIRE(holds_soon([] { return running == 1; }));
     const auto waits = coordinator.schedule_on(0, dist::function<twice>, 1);
     // Its text is that of a lost worker, and it is not taken for one (spec L13).
@@ -188,6 +195,61 @@ TEST_CASE(
     CHECK_NOTHROW(coordinator.join());
     CHECK(coordinator.metrics().lost == 0);
   }
+}
+
+TEST_CASE("functions that run when another one fails are asked to stop, and are cancelled where they do (spec L05)") {
+  Cluster<Local> cluster(3);
+  auto& coordinator = cluster.coordinator;
+  REQUIRE(cluster.connected());
+  std::vector<RemoteValue<void>> running_ones;
+  for (const std::size_t worker : {0U, 1U})
+    running_ones.push_back(coordinator.schedule_on(worker, dist::function<wait_for_gate>));
+  REQUIRE(holds_soon([] { return running == 2; }));
+  coordinator.schedule([](WorkerContext&) { throw std::out_of_range("bad"); });
+  CHECK_THROWS_AS(coordinator.join(60s), dist::RemoteError);  // nobody opens the gate
+  CHECK(running == 0);
+  for (const auto& value : running_ones) {
+    CHECK(value.state() == RemoteState::cancelled);
+    CHECK(what_throws<dist::Cancelled>([&] { value.fetch(); }) ==
+          "A scheduled function was cancelled (another one failed while it ran). Schedule the function again if its "
+          "result is wanted.");
+  }
+  CHECK(coordinator.metrics().cancelled == 2);
+  CHECK(coordinator.metrics().lost == 0);
+  // What is scheduled afterwards is not asked to stop.
+  const auto later = coordinator.schedule_on(0, dist::function<wait_for_gate>);
+  REQUIRE(holds_soon([] { return running == 1; }));
+  gate = true;
+  CHECK_NOTHROW(later.fetch());
+  CHECK_NOTHROW(coordinator.join(60s));
+}
+
+TEST_CASE("an error of no function asks what runs to stop, too") {
+  Cluster<Local> cluster(1);
+  const auto runs = cluster.coordinator.schedule(dist::function<wait_for_gate>);
+  REQUIRE(holds_soon([] { return running == 1; }));
+  cluster.coordinator.report(std::make_exception_ptr(dist::ServerUnavailable(2, "a:1", "is gone", "gone", "Go")));
+  CHECK_THROWS_AS(cluster.coordinator.join(60s), dist::ServerUnavailable);
+  CHECK_THROWS_AS(runs.fetch(), dist::Cancelled);
+}
+
+TEST_CASE("join says what it waits for, when no function ends and when it is asked") {
+  const testing::Ending ending = testing::stderr_of([] {
+    Cluster<Local> cluster(1, {.patience = 200ms});
+    auto& coordinator = cluster.coordinator;
+    coordinator.schedule(dist::function<wait_for_gate_alone>);
+    std::thread asks([] {
+      std::this_thread::sleep_for(1s);
+      raise(SIGUSR1);
+      gate = true;
+    });
+    coordinator.join();
+    asks.join();
+  });
+  CAPTURE(ending.stderr_text);
+  CHECK_FALSE(ending.aborted);
+  CHECK(ending.says("dist: join waits, and no function has ended for 0.2 s: 0 functions wait; worker 0 at here:"));
+  CHECK(ending.says(" waits in join: 0 functions wait; worker 0 at here:"));
 }
 
 TEST_CASE("what is no std::exception comes back as well, and so do errors of dist with all their text") {

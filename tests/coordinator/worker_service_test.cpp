@@ -66,6 +66,9 @@ struct Talk {
   static Bytes in(std::uint64_t session, const Bytes& rest) {
     return ArchiveWriter{}.put(session).put_bytes(rest.data(), rest.size()).take();
   }
+  static Bytes in_run(std::uint64_t session, std::uint64_t run, const Bytes& rest) {
+    return ArchiveWriter{}.put(session).put(run).put_bytes(rest.data(), rest.size()).take();
+  }
   static Ending ending_of(const Bytes& reply) { return ArchiveReader{reply}.get<Ending>(); }
 
   dist_test::LocalWorkers<Local> workers{1};
@@ -78,17 +81,17 @@ TEST_CASE("a worker of the program runs its functions, in a session") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   CHECK(session != 0);
-  const Bytes reply = talk.ask("worker/run", Talk::in(session, message(3, {4})));
+  const Bytes reply = talk.ask("worker/run", Talk::in_run(session, 1, message(3, {4})));
   ArchiveReader reader{reply};
   CHECK(reader.get<Ending>() == Ending::result);
   CHECK(reader.get<int>() == 7);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in(session + 1, message(3, {4})))) == Ending::no_session);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == Ending::no_session);
   CHECK(Talk::ending_of(talk.ask("worker/make", Talk::in(session + 1, {}))) == Ending::no_session);
   CHECK(talk.workers.service(0).sessions() == 1);
   talk.ask("worker/leave", dist::to_bytes(session));
   talk.ask("worker/leave", dist::to_bytes(session));
   CHECK(talk.workers.service(0).sessions() == 0);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in(session, message(3, {4})))) == Ending::no_session);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, message(3, {4})))) == Ending::no_session);
 }
 
 TEST_CASE("a coordinator of another program gets no session") {
@@ -103,7 +106,7 @@ TEST_CASE("a coordinator of another program gets no session") {
 TEST_CASE("bytes that are no request are refused, wherever they are cut and whatever is changed") {
   Talk talk;
   const std::uint64_t session = talk.greet();
-  const Bytes whole = Talk::in(session, message(3, {4}));
+  const Bytes whole = Talk::in_run(session, 1, message(3, {4}));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     CHECK(Talk::ending_of(talk.ask("worker/run", cut)) == Ending::refused);
@@ -113,14 +116,14 @@ TEST_CASE("bytes that are no request are refused, wherever they are cut and what
   longer.push_back(std::byte{0});
   CHECK(Talk::ending_of(talk.ask("worker/run", longer)) == Ending::refused);
   // Another function, and a list of another length.
-  for (const std::size_t at : {sizeof(std::uint64_t), 2 * sizeof(std::uint64_t), whole.size() - 12}) {
+  for (const std::size_t at : {2 * sizeof(std::uint64_t), 3 * sizeof(std::uint64_t), whole.size() - 12}) {
     Bytes changed = whole;
     changed[at] ^= std::byte{0x55};
     const Bytes reply = talk.ask("worker/run", changed);
     CHECK(Talk::ending_of(reply) == Ending::refused);
   }
   CHECK(ran == 0);
-  for (const char* method : {"worker/greet", "worker/watch", "worker/make", "worker/leave"})
+  for (const char* method : {"worker/greet", "worker/watch", "worker/make", "worker/stop", "worker/leave"})
     for (const std::size_t size : {0u, 1u, 7u, 9u, 17u})
       CHECK(Talk::ending_of(talk.ask(method, Bytes(size, std::byte{1}))) != Ending::result);
   CHECK(Talk::ending_of(talk.ask("worker/run", whole)) == Ending::result);
@@ -130,20 +133,20 @@ TEST_CASE("bytes that are no request are refused, wherever they are cut and what
 TEST_CASE("what a function throws is its own, and what a worker refuses is not") {
   Talk talk;
   const std::uint64_t session = talk.greet();
-  const Bytes reply = talk.ask("worker/run", Talk::in(session, message(3, {})));
+  const Bytes reply = talk.ask("worker/run", Talk::in_run(session, 1, message(3, {})));
   ArchiveReader reader{reply};
   CHECK(reader.get<Ending>() == Ending::thrown);
   CHECK(reader.get<dist::detail::Trouble>().thrown == "std::out_of_range");
   // An ArchiveError of the function is an error of the function.
   const auto parse = [](WorkerContext&) { return dist::from_bytes<int>(Bytes(3)); };
   const auto parsing = dist::detail::closure_message<std::remove_const_t<decltype(parse)>>(parse);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in(session, parsing))) == Ending::thrown);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, parsing))) == Ending::thrown);
 }
 
 TEST_CASE("a function of a session that ends is asked to stop, and its session has its objects until then") {
   Talk talk;
   const std::uint64_t session = talk.greet();
-  const Bytes waiting = Talk::in(session, dist::detail::closure_message<Wait>(wait));
+  const Bytes waiting = Talk::in_run(session, 1, dist::detail::closure_message<Wait>(wait));
   Bytes reply;
   std::thread caller([&] {
     Local::Channel other{talk.workers[0], {}};
@@ -155,6 +158,29 @@ TEST_CASE("a function of a session that ends is asked to stop, and its session h
   caller.join();
   CHECK(reply.back() == std::byte{1});
   CHECK(talk.workers.service(0).sessions() == 1);
+}
+
+TEST_CASE("the function of a run is asked to stop, and no later one (spec L05)") {
+  Talk talk;
+  const std::uint64_t session = talk.greet();
+  const auto stop = [&](std::uint64_t run) { talk.ask("worker/stop", ArchiveWriter{}.put(session).put(run).take()); };
+  Bytes reply;
+  std::thread caller([&] {
+    Local::Channel other{talk.workers[0], {}};
+    reply = Talk::ask(other, "worker/run", Talk::in_run(session, 2, dist::detail::closure_message<Wait>(wait)));
+  });
+  REQUIRE(dist_test::holds_soon([] { return ran == 1; }));
+  stop(1);
+  std::this_thread::sleep_for(5ms);
+  CHECK(talk.workers.service(0).sessions() == 1);
+  stop(2);
+  stop(1);
+  caller.join();
+  CHECK(Talk::ending_of(reply) == Ending::stopped);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 3, message(3, {4})))) == Ending::result);
+  // A function that does not ask has its result, also where the request to stop came first.
+  stop(4);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 4, message(3, {4})))) == Ending::result);
 }
 
 TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)") {
@@ -172,5 +198,5 @@ TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)")
   CHECK(watching.is_done());
   CHECK(dist_test::holds_soon([&] { return talk.workers.service(0).sessions() == 1; }));
   CHECK(talk.ask("worker/watch", dist::to_bytes(session)).empty());  // the session has ended, so it does not wait
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in(session + 1, message(3, {4})))) == Ending::result);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == Ending::result);
 }

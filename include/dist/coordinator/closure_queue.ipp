@@ -44,13 +44,16 @@ DIST_INLINE void ClosureQueue::put(Closure closure, Until until) {
     work_.notify_one();
   }
 }
-DIST_INLINE void ClosureQueue::join(Until until) {
+DIST_INLINE bool ClosureQueue::wait_until_idle(Until until) {
   std::unique_lock lock{mutex_};
+  if (!wait(idle_, lock, until, [&] { return is_idle() || (error_ && in_flight_ == 0); })) return false;
   throw_error(lock, until);
-  while (!is_idle()) {
-    if (!wait(idle_, lock, until, [&] { return error_ || is_idle(); })) throw_late();
-    throw_error(lock, until);
-  }
+  return true;
+}
+DIST_INLINE void ClosureQueue::join(Until until) {
+  if (wait_until_idle(until)) return;
+  const std::lock_guard lock{mutex_};
+  throw_late();
 }
 DIST_INLINE bool ClosureQueue::done(Until until) {
   std::unique_lock lock{mutex_};
@@ -79,6 +82,7 @@ DIST_INLINE std::optional<Closure> ClosureQueue::take(std::size_t worker, const 
     tagged_.erase(worker);
   ++in_flight_;
   ++closure->attempts;
+  closure->round = rounds_;
   return closure;
 }
 DIST_INLINE void ClosureQueue::wake() {
@@ -92,15 +96,25 @@ DIST_INLINE void ClosureQueue::finish(const Closure& closure, std::vector<std::b
   land();
 }
 DIST_INLINE void ClosureQueue::fail(const Closure& closure, std::exception_ptr error) {
+  std::uint64_t round = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    closure.result->fail(RemoteState::failed, error);
+    store(std::move(error));
+    land();
+    round = rounds_;
+  }
+  ask_to_stop(round);
+}
+DIST_INLINE void ClosureQueue::cancel_stopped(const Closure& closure) {
   const std::lock_guard lock{mutex_};
-  closure.result->fail(RemoteState::failed, error);
-  store(std::move(error));
+  cancel(closure, "another one failed while it ran");
   land();
 }
 DIST_INLINE void ClosureQueue::put_back(Closure closure) {
   const std::lock_guard lock{mutex_};
   if (error_ || closed_) {
-    cancel(closure);
+    cancel(closure, reason_to_cancel());
   } else {
     closure.since = Clock::now();
     std::deque<Closure>& to = closure.worker ? tagged_[*closure.worker] : waiting_;
@@ -119,8 +133,21 @@ DIST_INLINE void ClosureQueue::abort_result(detail::RemoteResult& result) {
                                                                       "its coordinator ended while a worker ran it")));
 }
 DIST_INLINE void ClosureQueue::fail(std::exception_ptr error) {
-  const std::lock_guard lock{mutex_};
-  store(std::move(error));
+  std::uint64_t round = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    store(std::move(error));
+    round = rounds_;
+  }
+  ask_to_stop(round);
+}
+DIST_INLINE void ClosureQueue::set_on_error(detail::KeptFunction<void, std::uint64_t> stop) {
+  const std::lock_guard lock{on_error_mutex_};
+  on_error_ = std::move(stop);
+}
+DIST_INLINE void ClosureQueue::ask_to_stop(std::uint64_t round) {
+  const std::lock_guard lock{on_error_mutex_};
+  if (on_error_) on_error_(round);
 }
 DIST_INLINE void ClosureQueue::close() {
   const std::lock_guard lock{mutex_};
@@ -161,23 +188,25 @@ DIST_INLINE void ClosureQueue::store(std::exception_ptr error) {
   ++failed_;
   if (error_) return;
   error_ = std::move(error);
+  ++rounds_;
   cancel_waiting();
   room_.notify_all();
   idle_.notify_all();
 }
 DIST_INLINE void ClosureQueue::cancel_waiting() {
-  for (const Closure& closure : waiting_) cancel(closure);
+  for (const Closure& closure : waiting_) cancel(closure, reason_to_cancel());
   waiting_.clear();
   for (const auto& [worker, queue] : tagged_)
-    for (const Closure& closure : queue) cancel(closure);
+    for (const Closure& closure : queue) cancel(closure, reason_to_cancel());
   tagged_.clear();
 }
-DIST_INLINE void ClosureQueue::cancel(const Closure& closure) {
+DIST_INLINE std::string_view ClosureQueue::reason_to_cancel() const {
+  return closed_ ? "its coordinator has ended" : "another one failed before it ran";
+}
+DIST_INLINE void ClosureQueue::cancel(const Closure& closure, std::string_view because) {
   ++cancelled_;
-  closure.result->fail(
-      RemoteState::cancelled,
-      std::make_exception_ptr(Cancelled("A scheduled function was cancelled",
-                                        closed_ ? "its coordinator has ended" : "another one failed before it ran")));
+  closure.result->fail(RemoteState::cancelled,
+                       std::make_exception_ptr(Cancelled("A scheduled function was cancelled", because)));
 }
 DIST_INLINE void ClosureQueue::throw_error(std::unique_lock<std::mutex>& lock, Until until) {
   if (!wait(idle_, lock, until, [&] { return !error_ || in_flight_ == 0; })) throw_late();

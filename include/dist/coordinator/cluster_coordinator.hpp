@@ -29,6 +29,9 @@
 #include <dist/core/never.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/warning.hpp>
+#include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 
@@ -44,7 +47,7 @@ namespace dist {
 ///
 /// A function runs at least once: when its worker is lost, another one runs it from its beginning, and what it has done
 /// on parameter servers before stays done. The first error of a function is kept; the next `schedule`, `join` or `done`
-/// throws it, and then the coordinator can be used again (spec L05). It is a RemoteError for what a function threw, and
+/// throws it, and then the coordinator can be used again (spec L05). Functions that run meanwhile are asked to stop. It is a RemoteError for what a function threw, and
 /// Unavailable for a parameter server that is lost or a worker that does not come.
 ///
 /// Any thread may call. The destructor cancels what waits and asks what runs to stop. It waits for that as long as
@@ -62,11 +65,16 @@ class ClusterCoordinator {
   /// Throws InvalidArgument where there is no worker, or for options that make no sense. Does not wait for workers.
   explicit ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options = {})
       : ClusterCoordinator(state_of(strategy, options)) {
+    ReportSignal::answer_to_the_end();
     // The object is constructed, so its destructor ends what has begun if no more threads can be started.
     const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
     for (const net::Endpoint& worker : workers)
       add_link(worker,
                std::min(options.start_delay * static_cast<std::int64_t>(links_.size()), options.longest_start_delay));
+    state_->queue.set_on_error([this](std::uint64_t round) {
+      const std::lock_guard lock{mutex_};
+      for (const auto& link : links_) link->stop_function(round);
+    });
     if constexpr (ReportsLosses<Strategy>) {
       strategy.set_on_loss(
           [state = state_](const ServerUnavailable& error) { state->queue.fail(std::make_exception_ptr(error)); });
@@ -93,6 +101,7 @@ class ClusterCoordinator {
   ~ClusterCoordinator() {
     watch_.reset();
     if (end_reports_) end_reports_();
+    state_->queue.set_on_error({});
     state_->queue.close();
     const std::lock_guard lock{mutex_};
     for (const auto& link : links_) link->stop();
@@ -122,9 +131,10 @@ class ClusterCoordinator {
   }
 
   /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05), and
-  /// DeadlineExceeded after `timeout`, where there is one; then it may be called again.
-  void join() { state_->queue.join(); }
-  void join(std::chrono::nanoseconds timeout) { state_->queue.join(ClosureQueue::Clock::now() + timeout); }
+  /// DeadlineExceeded after `timeout`, where there is one; then it may be called again. When no function has ended for ten seconds
+  /// (CoordinatorOptions::patience), stderr says what it waits for.
+  void join() { join_until({}); }
+  void join(std::chrono::nanoseconds timeout) { join_until(ClosureQueue::Clock::now() + timeout); }
   /// Whether all scheduled functions have ended (spec L06). Throws the first error of any of them, once nothing runs.
   [[nodiscard]] bool done() { return state_->queue.done(); }
 
@@ -197,6 +207,29 @@ class ClusterCoordinator {
 
  private:
   using Link = WorkerLink<Transport>;
+
+  void join_until(ClosureQueue::Until until) {
+    using Clock = ClosureQueue::Clock;
+    SlowWait wait;
+    std::uint64_t ended = 0;
+    Clock::time_point since = Clock::now();
+    bool said = !detail::warnings_are_wanted();
+    const auto next_look = [] { return Clock::now() + std::chrono::milliseconds{100}; };
+    while (!until || Clock::now() < *until) {
+      if (state_->queue.wait_until_idle(until ? std::min(*until, next_look()) : next_look())) return;
+      wait.note([&] { return text("in join: ", describe()); });
+      const ClosureQueue::Counts counts = state_->queue.counts();
+      if (std::exchange(ended, counts.finished + counts.failed + counts.cancelled) != ended) {
+        since = Clock::now();
+      } else if (!said && Clock::now() - since >= state_->options.patience) {
+        said = true;
+        say(text("join waits, and no function has ended for ",
+                 net::seconds(std::chrono::duration_cast<net::Milliseconds>(state_->options.patience)), ": ",
+                 describe()));
+      }
+    }
+    state_->queue.join(until);
+  }
 
   explicit ClusterCoordinator(std::shared_ptr<detail::CoordinatorState> state) : state_(std::move(state)) {}
 

@@ -39,6 +39,8 @@ struct CoordinatorOptions {
   /// When no function has ended for so long, though some wait or run, the state of all workers is printed on stderr; 0:
   /// never (spec L19).
   Duration watchdog_timeout{0};
+  /// When no function has ended for so long while `join` waits, stderr says what it waits for.
+  Duration patience = std::chrono::seconds{10};
   /// How long the destructor waits for functions that it has asked to stop.
   Duration end_timeout = std::chrono::seconds{5};
 };

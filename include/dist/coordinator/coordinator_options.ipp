@@ -17,6 +17,7 @@ DIST_INLINE void validate(const CoordinatorOptions& options) {
   refuse_negative("start_delay", options.start_delay);
   refuse_negative("longest_start_delay", options.longest_start_delay);
   refuse_negative("watchdog_timeout", options.watchdog_timeout);
+  refuse_negative("patience", options.patience);
   refuse_negative("end_timeout", options.end_timeout);
   if (options.server_failures == 0)
     throw InvalidArgument("The option server_failures of a coordinator is 0",

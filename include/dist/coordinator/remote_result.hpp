@@ -21,7 +21,7 @@ enum class RemoteState : std::uint8_t {
   not_ready,  ///< it waits for a worker, or runs
   ready,      ///< its result is here
   failed,     ///< it threw, or what it needs is lost
-  cancelled,  ///< it did not run, because another function failed before, or the coordinator ended
+  cancelled,  ///< it did not run, or stopped, because another function failed, or the coordinator ended
   aborted,    ///< it began to run, and nobody knows how far it came, because the coordinator ended
 };
 

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include <dist/coordinator/remote_result.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/device/slow_wait.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {
@@ -30,12 +32,15 @@ DIST_INLINE void RemoteResult::fail(RemoteState state, std::exception_ptr error)
 DIST_INLINE std::span<const std::byte> RemoteResult::wait(std::optional<Clock::time_point> until) const {
   const auto ended = [&] { return state() != RemoteState::not_ready; };
   look_within(SpinBudget::of_a_wake(), ended);
+  SlowWait wait;
   std::unique_lock lock{mutex_};
-  if (!until) {
-    changed_.wait(lock, ended);
-  } else if (!changed_.wait_until(lock, *until, ended)) {
-    throw DeadlineExceeded("The result of a scheduled function is not here in time",
-                           "the function waits for a worker, or still runs", "Give fetch a longer timeout");
+  for (;;) {
+    const Clock::time_point next = Clock::now() + std::chrono::milliseconds{100};
+    if (changed_.wait_until(lock, until ? std::min(*until, next) : next, ended)) break;
+    if (until && Clock::now() >= *until)
+      throw DeadlineExceeded("The result of a scheduled function is not here in time",
+                             "the function waits for a worker, or still runs", "Give fetch a longer timeout");
+    wait.note([] { return std::string_view{"for the result of a scheduled function"}; });
   }
   if (error_) std::rethrow_exception(error_);
   return bytes_;

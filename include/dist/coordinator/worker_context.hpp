@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,7 +32,7 @@ struct PerWorker {
 /// The first argument of every scheduled function: the worker that runs it. It is valid during the call.
 class WorkerContext {
  public:
-  /// `stop_requested` says whether the caller is gone.
+  /// `stop_requested` says whether the caller is gone, or asks the function to stop.
   WorkerContext(detail::WorkerSession& session, detail::FunctionRef<bool()> stop_requested)
       : session_(&session), stop_requested_(stop_requested) {}
   WorkerContext(const WorkerContext&) = delete;
@@ -51,9 +52,13 @@ class WorkerContext {
     return session_->template clients<T>();
   }
 
-  /// Whether nobody waits for the result any more, because the coordinator has ended, or takes this worker for lost. A
-  /// function that runs for long asks now and then, and returns.
-  [[nodiscard]] bool stop_requested() const { return session_->ended() || stop_requested_(); }
+  /// Whether nobody waits for the result any more, because another function has failed (spec L05), or because the coordinator has
+  /// ended, or takes this worker for lost. A function that runs for long asks now and then, and returns: its result is Cancelled.
+  [[nodiscard]] bool stop_requested() const {
+    const bool stops = session_->ended() || stop_requested_();
+    if (stops) knows_.store(true, std::memory_order_relaxed);
+    return stops;
+  }
 
   /// The object of this worker that a PerWorker names. A function calls it for a PerWorker inside a structure; one that is
   /// an argument is the object already.
@@ -70,7 +75,8 @@ class WorkerContext {
 
   detail::WorkerSession* session_;
   detail::FunctionRef<bool()> stop_requested_;
-  bool in_function_ = false;  ///< it has been called: what is thrown before is no error of the function
+  mutable std::atomic<bool> knows_{false};  ///< that it is to stop
+  bool in_function_ = false;                ///< it has been called: what is thrown before is no error of the function
 };
 
 }  // namespace dist

@@ -66,6 +66,14 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     changed_.notify_all();
     leave();
   }
+  /// Asks the function that the worker runs to stop, if it was taken in an earlier `round` of the queue.
+  void stop_function(std::uint64_t round) {
+    const std::lock_guard lock{mutex_};
+    if (!running_result_ || running_round_ >= round || stopping_run_) return;
+    stop_message_ = ArchiveWriter{}.put(session_).put(run_).take();
+    const rpc::Piece piece = stop_message_;
+    stopping_run_.emplace(channel_.start(detail::stop_method, {&piece, 1}, {longest_farewell, false}));
+  }
   /// Waits until the thread has ended, after `stop`. A thread that does not end in time is left behind: it runs a
   /// function of this process that does not stop. The result of that function is aborted.
   void join(Clock::time_point until) {
@@ -84,10 +92,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       return;
     }
     thread_.join();
-    if (leaving_) try {
-        leaving_->wait();
-      } catch (const RpcError&) {  // a worker that is gone has no session either
-      }
+    if (leaving_) await(*leaving_);
   }
 
   /// Adds what this worker has done to the metrics of the coordinator.
@@ -164,14 +169,23 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     } catch (...) {
       failure = std::current_exception();
     }
+    std::optional<Call> stopping_run;
     {
       const std::lock_guard lock{mutex_};
       current_ = nullptr;
       running_ = {};
       running_result_ = nullptr;
+      stopping_run.swap(stopping_run_);
     }
+    if (stopping_run) await(*stopping_run);  // its message is lent
     if (failure) std::rethrow_exception(failure);
     return call.reply();
+  }
+  static void await(Call& call) {
+    try {
+      call.wait();
+    } catch (const RpcError&) {  // it was cancelled, or the worker is gone
+    }
   }
 
   // ---- sessions ----
@@ -239,10 +253,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   void watch() {
     if (watching_) {
       watching_->cancel();
-      try {
-        watching_->wait();
-      } catch (const RpcError&) {  // it was cancelled, or the worker was lost
-      }
+      await(*watching_);
     }
     watched_ = to_bytes(session_);
     const rpc::Piece piece = watched_;
@@ -338,8 +349,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   // ---- functions ----
 
   /// What the worker does from here to the end of the next call.
-  void begin(std::string_view what, std::shared_ptr<detail::RemoteResult> result) {
+  void begin(std::string_view what, std::shared_ptr<detail::RemoteResult> result, std::uint64_t round = 0) {
     const std::lock_guard lock{mutex_};
+    ++run_;
+    running_round_ = round;
     running_ = what;
     running_since_ = Clock::now();
     running_result_ = std::move(result);
@@ -379,13 +392,14 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
 
   void execute(Closure closure) {
     const Clock::time_point start = Clock::now();
-    begin(closure.function, closure.result);
+    begin(closure.function, closure.result, closure.round);
+    stop_function(state_->queue.rounds());  // of an error since it was taken
     {
       const std::lock_guard lock{mutex_};
       done_.queue_wait.add(start - closure.since);
     }
-    const std::vector<std::byte> session = to_bytes(session_);
-    const rpc::Piece pieces[] = {session, closure.message};
+    const std::vector<std::byte> head = ArchiveWriter{}.put(session_).put(run_).take();
+    const rpc::Piece pieces[] = {head, closure.message};
     std::exception_ptr failure;
     try {
       const Reply reply = call(detail::run_method, pieces, {state_->options.function_timeout, false});
@@ -436,6 +450,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       case Ending::no_session:  // the function has not begun
         lose(anew);
         return put_back(std::move(closure));
+      case Ending::stopped:
+        return state_->queue.cancel_stopped(closure);
       case Ending::resource:
         return fail("a function that makes a per-worker resource", trouble.thrown);
       default:
@@ -508,7 +524,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   const std::size_t index_;
   const std::string address_;
   // Lent to calls of the channel, whose destructor waits for their end.
-  std::vector<std::byte> watched_, farewell_;
+  std::vector<std::byte> watched_, farewell_, stop_message_;
   typename Transport::Channel channel_;
   std::atomic<bool> errand_{false};
 
@@ -521,6 +537,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   std::string_view running_;   ///< a function; empty: none
   Clock::time_point running_since_;
   std::shared_ptr<detail::RemoteResult> running_result_;
+  std::uint64_t running_round_ = 0;   ///< of the queue
+  std::uint64_t run_ = 0;             ///< how many calls for functions there were; only the thread writes it
+  std::optional<Call> stopping_run_;  ///< asks the worker to stop that function
   Clock::time_point lost_since_ = Clock::now();
   std::string why_lost_ = "it was not dialled yet";
   bool told_ = false;  ///< `complain` has reported the worker since it was lost

@@ -62,8 +62,8 @@ class WorkerService {
 
   [[nodiscard]] std::vector<rpc::Method<Exchange>> methods() {
     return {method<&WorkerService::greet>(detail::greet_method), method<&WorkerService::watch>(detail::watch_method),
-            method<&WorkerService::make>(detail::make_method), method<&WorkerService::run>(detail::run_method),
-            method<&WorkerService::leave>(detail::leave_method)};
+            method<&WorkerService::make>(detail::make_method),   method<&WorkerService::run>(detail::run_method),
+            method<&WorkerService::stop>(detail::stop_method),   method<&WorkerService::leave>(detail::leave_method)};
   }
 
   /// How many coordinators have a session with this worker.
@@ -134,19 +134,32 @@ class WorkerService {
     ArchiveReader request{exchange.pieces(), "A scheduled function"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
     if (!session) return refuse(exchange, Ending::no_session, {});
+    const auto number = request.get<std::uint64_t>();
     const auto function = FunctionTable<Invocation<WorkerContext>>::find(request.get<CodePlace>());
     if (!session->begin_function())
       return refuse(exchange, Ending::refused, {"", "another function of this coordinator runs on this worker"});
-    const auto is_gone = [&] { return exchange.cancelled(); };
-    WorkerContext worker{*session, is_gone};
+    const auto is_to_stop = [&] { return exchange.cancelled() || session->is_stopped(number); };
+    WorkerContext worker{*session, is_to_stop};
+    // What a function gives or throws because it was asked to stop is no result, and no error of its own.
+    const auto has_stopped = [&] { return worker.knows_ && session->is_stopped(number); };
     try {
       std::vector<std::byte> result = function(worker, request);
       session->end_function();
+      if (has_stopped()) return refuse(exchange, Ending::stopped, {});
       answer(exchange, Ending::result, std::move(result));
     } catch (...) {
       session->end_function();
+      if (has_stopped()) return refuse(exchange, Ending::stopped, {});
       refuse_with_exception(exchange, *session, worker.in_function_);
     }
+  }
+  void stop(Exchange& exchange) {
+    ArchiveReader request{exchange.pieces(), "The end of a scheduled function"};
+    const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
+    const auto number = request.get<std::uint64_t>();
+    request.expect_end();
+    if (session) session->stop(number);
+    exchange.reply({});
   }
   void leave(Exchange& exchange) {
     const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The leave of a coordinator");

@@ -87,6 +87,14 @@ class WorkerSession {
   /// Asks its functions to stop, because nobody waits for them.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+  /// Asks the function of a run, and of those before, to stop.
+  void stop(std::uint64_t run) noexcept {
+    for (std::uint64_t before = stopped_.load(); before < run && !stopped_.compare_exchange_weak(before, run);) {
+    }
+  }
+  [[nodiscard]] bool is_stopped(std::uint64_t run) const noexcept {
+    return run <= stopped_.load(std::memory_order_relaxed);
+  }
   /// Returns false where a function of the session runs already.
   [[nodiscard]] bool begin_function() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
   void end_function() noexcept { busy_.store(false, std::memory_order_release); }
@@ -101,6 +109,7 @@ class WorkerSession {
   std::map<const void*, std::shared_ptr<void>> clients_;  ///< of each transport, by its `type_mark`
   std::atomic<bool> ended_{false};
   std::atomic<bool> busy_{false};
+  std::atomic<std::uint64_t> stopped_{0};  ///< the latest run that is to stop
 };
 
 }  // namespace dist::detail
