@@ -122,6 +122,33 @@ TEST_CASE("a folder has one manager") {
         }).starts_with("File '" + folder.path("file/a") + "'"));
 }
 
+TEST_CASE("a folder that cannot be written is refused at the start, not at the first save") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.path("of_others");
+  support::Processes user{
+      1, [&](std::size_t) {
+        {
+          Training training;
+          const CheckpointManager before{training.checkpoint, path};
+        }
+        namespace fs = std::filesystem;
+        fs::permissions(path + "/.lock", fs::perms::all);  // it may still be locked
+        fs::permissions(path, fs::perms{0555});
+        fs::permissions(folder.path(), fs::perms::all);
+        if (geteuid() == 0 && seteuid(65'534) != 0) return 2;  // root may write everywhere
+        const std::string said = what_throws<dist::FileError>([&] {
+          Training training;
+          const CheckpointManager manager{training.checkpoint, path};
+        });
+        return said.starts_with("File '" + path +
+                                "' is a folder in which no checkpoint can be saved (Permission denied)")
+                   ? 0
+                   : 1;
+      }};
+  CHECK(user.wait()[0] == 0);
+  std::filesystem::permissions(path, std::filesystem::perms::all);  // so that it can be removed
+}
+
 TEST_CASE("a newest one that was damaged is left out loudly, and the one before is restored") {
   const support::TemporaryFolder folder;
   Training training;

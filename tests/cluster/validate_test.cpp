@@ -170,6 +170,12 @@ TEST_CASE("a job with parameter servers has some, workers, addresses, and no eva
       "there "
       "calls it). Take it out of the list, and start it with a cluster that lists the evaluator only.";
   refuse_servers(good, Task{TaskType::evaluator, 0}, evaluator);
+  refuse_servers(
+      {{TaskType::evaluator, {"c:2222"}}}, Task{TaskType::evaluator, 0},
+      "This process is evaluator 0 of TF_CONFIG, which is no task of a job with parameter servers (it runs "
+      "beside the job, alone, and evaluates its checkpoints). Look at the task first: an evaluator calls neither "
+      "dist::serve nor a ParameterServer, but evaluates under another strategy, such as by nn::SidecarEvaluator "
+      "under dist::Default.");
   ClusterSpec with_evaluator = good;
   with_evaluator.add({TaskType::evaluator, 0}, "c:2222");
   for (const Task task : {chief, server, worker_0}) refuse_servers(with_evaluator, task, evaluator);

@@ -17,7 +17,6 @@
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
-#include <dist/io/writable_file.hpp>
 
 namespace dist {
 
@@ -35,8 +34,8 @@ class CheckpointManager {
  public:
   using Saving = typename Checkpoint<S>::Saving;
 
-  /// Makes the folder where it is missing. Throws FileError where that fails, or another manager has the folder, and
-  /// InvalidArgument for a name with a '/'.
+  /// Makes the folder where it is missing. Throws FileError where that fails, a process may not write there, or another manager
+  /// has the folder, and InvalidArgument for a name with a '/'.
   CheckpointManager(Checkpoint<S>& checkpoint, std::string folder, CheckpointManagerOptions options = {})
       : checkpoint_(checkpoint),
         series_(std::make_shared<detail::CheckpointSeries>(
@@ -45,9 +44,8 @@ class CheckpointManager {
     if (name.empty() || name.find('/') != std::string::npos)
       throw InvalidArgument("CheckpointManagerOptions.name is no name of a folder", text("it is ", quoted(name)),
                             "Give a name without '/', such as \"ckpt\"");
+    detail::open_folder(strategy(), series_->folder, series_->lock);
     last_ = detail::of_first_process(strategy(), [&] {
-      io::make_folders(series_->folder);
-      series_->lock.emplace(series_->folder);
       const std::vector<std::uint64_t> all = series_->numbers();
       return all.empty() ? std::uint64_t{0} : all.back();
     });

@@ -19,11 +19,13 @@
 #include <vector>
 
 #include <dist/checkpoint/manifest.hpp>
+#include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/atomic_file.hpp>
 #include <dist/io/descriptor.hpp>
 #include <dist/io/folder_names.hpp>
 #include <dist/io/random_access.hpp>
+#include <dist/io/writable_file.hpp>
 
 namespace dist {
 
@@ -98,6 +100,16 @@ struct FoundCheckpoint {
   return found;
 }
 
+/// Finds out whether this process may make files in a folder, rather than at the first save. Throws FileError.
+inline void require_writable(const std::string& folder) {
+  const std::string path = text(folder, "/.probe-", ::getpid());
+  const io::Descriptor probe{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
+  if (!probe)
+    throw FileError(folder, "is a folder in which no checkpoint can be saved", std::strerror(errno),
+                    "Give a folder that all processes of the job reach, and in which they may write");
+  ::unlink(path.c_str());
+}
+
 /// Held by who writes checkpoints to a folder: a second one is refused, in this process or another. The system lets go
 /// when the process ends.
 class FolderLock {
@@ -133,6 +145,22 @@ class FolderLock {
 
   io::Descriptor file_;
 };
+
+/// Makes a folder for checkpoints, which the first process locks, and finds out in all processes of a strategy whether they may
+/// write there. A collective call. Throws FileError.
+template <class S>
+void open_folder(const S& strategy, const std::string& folder, std::optional<FolderLock>& lock) {
+  of_first_process(strategy, [&] {
+    io::make_folders(folder);
+    lock.emplace(folder);
+    return true;
+  });
+  together(strategy, [&] {
+    require_writable(folder);
+    std::uint64_t writable = 1;
+    strategy.workers().broadcast(0, std::span<std::uint64_t>{&writable, 1});
+  });
+}
 
 [[nodiscard]] inline std::string end_mark_path(const std::string& folder) { return text(folder, "/.ended"); }
 

@@ -119,6 +119,14 @@ DIST_INLINE void validate_parameter_servers(const ClusterSpec& cluster, const st
   detail::require_single_tasks(cluster, source);
   detail::validate_addresses(cluster, source);
   if (task != Task{TaskType::chief, 0} || cluster.has(TaskType::chief)) detail::validate_task(cluster, task, source);
+  const bool has_job = cluster.has(TaskType::parameter_server) || cluster.has(TaskType::worker);
+  if (task->type == TaskType::evaluator && !has_job)
+    throw InvalidArgument(
+        text("This process is ", to_string(*task), " of ", source,
+             ", which is no task of a job with parameter servers"),
+        "it runs beside the job, alone, and evaluates its checkpoints",
+        "Look at the task first: an evaluator calls neither dist::serve nor a ParameterServer, but evaluates under "
+        "another strategy, such as by nn::SidecarEvaluator under dist::Default");
   if (cluster.has(TaskType::evaluator) || task->type == TaskType::evaluator)
     throw InvalidArgument(
         text(to_string(Task{TaskType::evaluator, 0}), " of ", source, " is in a cluster with parameter servers"),

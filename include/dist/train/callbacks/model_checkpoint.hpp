@@ -8,9 +8,7 @@
 
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/folder.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/io/writable_file.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/callbacks/every_batches.hpp>
 #include <dist/train/callbacks/format_path.hpp>
@@ -53,8 +51,8 @@ class ModelCheckpoint {
           "Leave out ModelCheckpointOptions.save_freq, or monitor 'loss'");
   }
 
-  /// Throws FileError where the folder cannot be made, or somebody else writes checkpoints there, and InvalidArgument for a
-  /// save_freq under a ParameterServer (spec Q24), and as Monitor::begin does where the best models alone are saved.
+  /// Throws FileError where the folder cannot be made or written, or somebody else writes checkpoints there, and InvalidArgument
+  /// for a save_freq under a ParameterServer (spec Q24), and as Monitor::begin does where the best models alone are saved.
   void on_train_begin(auto& model) {
     detail::require_calls_between_batches(model, static_cast<bool>(every_), "ModelCheckpointOptions.save_freq");
     if (options_.save_best_only && !std::exchange(has_begun_, true)) monitor_.begin(model);  // later fits go on
@@ -94,11 +92,7 @@ class ModelCheckpoint {
   /// A collective call of the processes.
   [[nodiscard]] static std::shared_ptr<Lock> lock_folder(auto& model, const std::string& folder) {
     auto lock = std::make_shared<Lock>();
-    dist::detail::of_first_process(model.strategy(), [&] {
-      io::make_folders(folder);
-      lock->emplace(folder);
-      return true;
-    });
+    dist::detail::open_folder(model.strategy(), folder, *lock);
     return lock;
   }
   template <class Model>
