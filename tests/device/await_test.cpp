@@ -18,6 +18,6 @@ TEST_CASE("a wait that lasts longer than it may says whose work it is, and what 
   const std::string late = support::what_throws<dist::DeadlineExceeded>([] {
     await([] { return false; }, [] {}, [] { return "queue 1"; }, std::chrono::milliseconds{2}, "Look at the device");
   });
-  CHECK(late.find("Work was not done in time: queue 1 (the host waited 0.00") == 0);
+  CHECK(late.find("Work was not done in time: queue 1 (the host waited ") == 0);
   CHECK(late.find("Look at the device, or set a longer timeout") != std::string::npos);
 }

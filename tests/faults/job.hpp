@@ -86,7 +86,7 @@ struct Plan {
   std::string fault;
   std::size_t victim = 1;
   std::size_t replicas = 1;
-  long timeout_ms = 20'000;  ///< 0: DIST_COLLECTIVE_TIMEOUT is set, to 1 s
+  long timeout_ms = 20'000;  ///< 0: DIST_COLLECTIVE_TIMEOUT is set, to 6 s
   long start_ms = 20'000;
 };
 
@@ -179,7 +179,7 @@ class Job {
 
   /// Waits for the ends of all that these jobs started; what lasts longer is killed. Then no process may be left, once the
   /// servers of the worlds had time to leave. Returns how many were.
-  static std::size_t finish(const std::vector<Job*>& jobs, Clock::duration longest = 15s) {
+  static std::size_t finish(const std::vector<Job*>& jobs, Clock::duration longest = 90s) {
     const auto have_ended = [&] {
       bool all = true;
       for (Job* const job : jobs) all = job->attend() && all;
@@ -294,7 +294,7 @@ class Job {
     dup2(output, STDERR_FILENO);
     unsetenv("TF_CONFIG");
     unsetenv("DIST_COLLECTIVE_TIMEOUT");
-    if (plan_.timeout_ms == 0) setenv("DIST_COLLECTIVE_TIMEOUT", "1", 1);
+    if (plan_.timeout_ms == 0) setenv("DIST_COLLECTIVE_TIMEOUT", "6", 1);
     setenv("DIST_FAULTS_LOG", log().c_str(), 1);
     setenv("TMPDIR", folder_.path("tmp").c_str(), 1);
     for (const char* name :

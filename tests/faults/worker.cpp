@@ -64,7 +64,7 @@ class Fault {
     }
     if (happens("busy")) {  // the others wait for it, and are asked for whom
       Log::write("fault");
-      sleep(1);
+      sleep(3);
     }
     if (happens("throw_outside")) {
       Log::write("fault");
@@ -82,7 +82,7 @@ class Fault {
     if (happens("stop_at_end")) strike(SIGSTOP);
     if (!happens("late") && !happens("never_ends")) return;
     Log::write("fault");
-    sleep(is("late") ? 2 : 60);
+    sleep(is("late") ? 3 : 60);
   }
   /// In MPI_Init.
   static void in_init() {
