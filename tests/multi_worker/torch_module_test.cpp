@@ -42,3 +42,15 @@ TEST_CASE("losses of several workers are those of libtorch in one process, from 
     });
   }
 }
+
+TEST_CASE("workers with equal seeds draw different random numbers once a module is made") {
+  Workers strategy{{.replicas = 1}};
+  const auto net = dist::torch_module(strategy, [] { return convolution::make_net(5); });
+  strategy.run([&](auto& replica) {
+    const torch::Tensor drawn = torch::rand({4});
+    std::vector<float> largest(drawn.data_ptr<float>(), drawn.data_ptr<float>() + 4), smallest{largest};
+    replica.all_reduce(dist::max, largest);
+    replica.all_reduce(dist::min, smallest);
+    for (std::size_t i = 0; i < 4; ++i) CHECK((largest[i] == smallest[i]) == (replica.num_replicas_in_sync() == 1));
+  });
+}

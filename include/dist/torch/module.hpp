@@ -8,6 +8,7 @@
 // First: other headers of libtorch 1.13 use vectors of a type that is complete only here, which clang++ does not take.
 #include <ATen/core/ivalue.h>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <torch/nn/module.h>
 
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,6 +34,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/function_ref.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -149,6 +152,15 @@ struct TorchParts {
   }
 };
 
+/// Seeds libtorch's generator by its own seed and the number of this process, in all processes but the first: where all have
+/// the same seed, they would have the same dropout masks.
+inline void separate_random_numbers(std::size_t process) {
+  if (process == 0) return;
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock{generator.mutex()};
+  generator.set_current_seed(RandomStream{generator.current_seed(), process}.bits(0));
+}
+
 /// The sizes that libtorch calls a shape.
 [[nodiscard]] inline std::vector<std::int64_t> torch_sizes(const Shape& shape) {
   std::vector<std::int64_t> sizes;
@@ -191,8 +203,9 @@ template <class T>
 /// - libtorch allocates outputs and gradients anew in each step. glibc gives large ones back to the system at once, which the
 ///   threads of a process do one after the other: run the program with MALLOC_TRIM_THRESHOLD_=1000000000 and
 ///   MALLOC_MMAP_THRESHOLD_=1000000000 in the environment, which keep them.
-/// - Random numbers of modules, as those of dropout, are libtorch's, from one generator of the process that replicas ask in
-///   any order.
+/// - Random numbers of modules, such as dropout masks, are libtorch's, from one generator of the process that its replicas use
+///   in any order. Once modules are made, the constructor seeds it by its seed and the number of the process, so that equal
+///   calls of torch::manual_seed before give each process other masks. A later torch::manual_seed must differ by process.
 /// - A copy of a module must not be used after this object has ended: its tensors lie in the memory of the variables.
 template <detail::HoldsTorchModule Made>
 class TorchModule {
@@ -229,6 +242,7 @@ class TorchModule {
       if (counted_) lay(local.parts.counted, counted_layout_, counted_->component(scope, replica).data());
       watch(local, gradients_.component(scope, replica).data());
     }
+    detail::separate_random_numbers(strategy.workers().rank());
   }
   TorchModule(const TorchModule&) = delete;
   TorchModule& operator=(const TorchModule&) = delete;
