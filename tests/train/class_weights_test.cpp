@@ -42,6 +42,20 @@ TEST_CASE("rows weigh as their classes, times what they are given") {
   CHECK(weights(of, labels({1})) == std::vector<float>{2});  // the last batch is short
 }
 
+TEST_CASE("the class of a row with one 1 is the column of the 1") {
+  ClassWeights of{1};
+  of.set({0.5F, 2, 8});
+  const auto rows = [](std::vector<std::int32_t> numbers) {
+    return dist::Tensor<std::int32_t>{{numbers.size() / 3, 3}, numbers};
+  };
+  CHECK(weights(of, rows({0, 0, 1, 1, 0, 0, 0, 1, 0})) == std::vector<float>{8, 0.5F, 2});
+  using Lists = std::vector<std::vector<std::int32_t>>;
+  for (const auto& no_class : Lists{{0, 0, 0}, {1, 0, 1}, {1, 2, 0}, {2, 0, 0}})
+    CHECK_THROWS_AS(weights(of, rows(no_class)), dist::InvalidArgument);
+  CHECK_THROWS_AS(weights(of, dist::Tensor<std::int32_t>{{1, 4}, {0, 0, 0, 1}}), dist::InvalidArgument);  // no weight
+  CHECK(weights(of, dist::Tensor<std::int32_t>{{2, 1}, {2, 0}}) == std::vector<float>{8, 0.5F});
+}
+
 TEST_CASE("targets that are no class with a weight are refused") {
   ClassWeights of{1};
   of.set({1, 1});

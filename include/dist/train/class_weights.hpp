@@ -25,8 +25,9 @@ class ClassWeights {
   /// The weight of each class; none: all rows count alike.
   void set(std::vector<float> weights) { of_classes_ = std::move(weights); }
 
-  /// Calls `step(weights)` with the weights of a batch's rows: the sample weights, where they are `given`, times those of the
-  /// classes. Throws InvalidArgument for targets that are no classes, or no class with a weight.
+  /// Calls `step(weights)` with the weights of a batch's rows: the weights of their classes, times the sample weights if they are
+  /// `given`. A target is the number of a class, or a row with a number for each class: 1 for the right one, and 0 for the
+  /// others. Throws InvalidArgument for other targets, and for a class without a weight.
   template <class Targets>
   void weigh(std::size_t local_replica, const Targets& targets, const auto& step, const auto&... given) {
     using Labels = decltype(values_of(targets));
@@ -42,7 +43,7 @@ class ClassWeights {
       Tensor<float>& weights = of_rows_[local_replica];
       weights.resize(Shape{labels.rows()});
       for (std::size_t row = 0; row < labels.rows(); ++row)
-        weights[row] = (weight_of(labels[row]) * ... * static_cast<float>(values_of(given)[row]));
+        weights[row] = (weight_of(class_of_row(row, labels)) * ... * static_cast<float>(values_of(given)[row]));
       step(weights);
     } else {
       refuse_targets();
@@ -72,10 +73,31 @@ class ClassWeights {
     throw InvalidArgument("fit was given class_weight for targets that are no classes",
                           "they are not integers in memory of the host", "Give each example a sample weight instead");
   }
-  [[nodiscard]] float weight_of(auto label) const {
+  /// The only number of a row, or the column of its 1.
+  template <class Labels>
+  [[nodiscard]] static std::int64_t class_of_row(std::size_t row, const Labels& labels) {
+    const std::size_t classes = labels.row_size();
+    const auto* const numbers = labels.data() + row * classes;
+    if (classes == 1) return static_cast<std::int64_t>(numbers[0]);
+    std::size_t ones = 0, others = 0, column = 0;
+    for (std::size_t k = 0; k < classes; ++k) {
+      if (numbers[k] == 1) {
+        ++ones;
+        column = k;
+      } else if (numbers[k] != 0) {
+        ++others;
+      }
+    }
+    if (ones != 1 || others > 0)
+      throw InvalidArgument(text("fit was given class_weight, and row ", row, " of the targets is of no single class"),
+                            text("its ", classes, " numbers are not a 1 and zeros"),
+                            "Give each example the number of its class, a row with one 1, or a sample weight");
+    return static_cast<std::int64_t>(column);
+  }
+  [[nodiscard]] float weight_of(std::int64_t label) const {
     if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, of_classes_.size()))
       throw InvalidArgument("fit met a label that class_weight has no weight for",
-                            text("label ", +label, ", and ", of_classes_.size(), " weights"),
+                            text("label ", label, ", and ", of_classes_.size(), " weights"),
                             "Give one weight for each class");
     return of_classes_[static_cast<std::size_t>(label)];
   }
