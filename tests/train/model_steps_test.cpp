@@ -1,13 +1,26 @@
 #include <dist/train/model_steps.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 #include <doctest/doctest.h>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/layers/dense.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
+#include <dist/nn/mixed_precision.hpp>
+#include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>
+#include <dist/strategy/mirrored.hpp>
 
 #include "linear.hpp"
 
@@ -77,4 +90,44 @@ TEST_CASE("a step of training updates and measures, one of a test measures alone
   CHECK(steps.optimizer().iterations(strategy.scope()) == 1);
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(net.parameters().read(strategy.scope())[i] == doctest::Approx(plain.weights[i]));
+}
+
+namespace {
+
+using Halves = nn::MixedPrecision<nn::Reference, dist::Float16>;
+
+/// The kernel of y = w x after each of so many steps of SGD from w = 0 on one row for each replica, with x = 1 and this target.
+std::vector<float> kernels(std::size_t replicas, float target, std::size_t steps) {
+  using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+  using Net = nn::Network<nn::Sequential<nn::Input<1>, nn::Dense<1, nn::Linear, nn::Zeros>>, Halves>;
+  Strategy strategy{replicas};
+  Net net{strategy};
+  nn::detail::ModelSteps<Strategy, Net, nn::SGD, nn::MeanSquaredError> model{
+      strategy, net, nn::SGD{.learning_rate = 0.25F}, nn::MeanSquaredError{}};
+  const dist::Tensor<float> x{{1, 1}, {1}}, y{{1, 1}, {target}};
+  std::vector<float> kernels;
+  for (std::size_t step = 0; step < steps; ++step) {
+    strategy.run([&](auto& replica) { model.train(replica, std::tuple{x.view(), y.view()}); });
+    kernels.push_back(net.parameter(strategy.scope(), "dense/kernel")[0]);
+  }
+  std::vector<std::string> tracked;
+  auto visit = [&](std::string_view name, const auto&) { tracked.emplace_back(name); };
+  model.track(visit);
+  CHECK(std::find(tracked.begin(), tracked.end(), "loss_scale") != tracked.end());
+  return kernels;
+}
+
+}  // namespace
+
+// The gradient of the kernel is 2 (w - target), of which Float16 has nothing below 2^-25 and above 65504.
+TEST_CASE("the loss of a network of Float16 is scaled so that small gradients count, and overflows skip a step") {
+  const float tiny = 0x1p-30F;
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+    CAPTURE(replicas);
+    CHECK(kernels(replicas, tiny, 1) == std::vector<float>{tiny / 2});
+    // 4 times the replica's share of the loss and a scale of 32768 is too large, and fits once that has halved enough.
+    const std::vector<float> large = kernels(replicas, 2, 3);
+    CHECK(large[0] == 0);
+    CHECK(large[2] == (replicas == 1 ? 1 : 1.5F));
+  }
 }

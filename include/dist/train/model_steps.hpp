@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,12 +13,15 @@
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/track.hpp>
 #include <dist/core/work.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
+#include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
@@ -157,11 +161,23 @@ class Measures {
   bool is_taken_ = false;
 };
 
+/// A network whose products round gradients to Float16, where small ones vanish.
+template <class Network>
+concept RoundsToFloat16 =
+    RoundsFactors<typename Network::Backend> && std::same_as<typename Network::Backend::Factor, Float16>;
+
+/// For networks that need no LossScale.
+struct NoLossScale {
+  explicit NoLossScale(const auto&) {}
+};
+
 /// What a replica does with its part of a batch, in training, in a test and in a prediction, and what is measured of it:
-/// all of a Model but its loops. Refers to the strategy and the network.
+/// all of a Model but its loops. The loss of a network that RoundsToFloat16 has a LossScale. Refers to the strategy and the
+/// network.
 template <class S, class Network, class O, class L, class... Ms>
 class ModelSteps {
   using FitLoss = detail::FitLoss<L>;
+  static constexpr bool scales_loss = RoundsToFloat16<Network>;
 
  public:
   ModelSteps(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
@@ -171,6 +187,7 @@ class ModelSteps {
         optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
         trained_(strategy, metrics...),
         tested_(strategy, std::move(metrics)...),
+        loss_scale_(strategy),
         class_weights_(strategy.num_local_replicas()) {}
 
   [[nodiscard]] Network& network() const noexcept { return network_; }
@@ -186,6 +203,7 @@ class ModelSteps {
   void track(auto& visit) {
     visit("network", network_);
     visit("optimizer", optimizer_);
+    if constexpr (scales_loss) visit("loss_scale", loss_scale_);
     visit("metrics", trained_);
   }
 
@@ -195,11 +213,14 @@ class ModelSteps {
       const auto outputs = network_.forward(replica, x);
       const auto learn = [&](const auto& weights) {
         const auto loss = fit_loss(replica, outputs, targets, weights);
+        if constexpr (scales_loss) loss_scale_.apply(replica, outputs);
         backward(replica, loss);
+        bool are_finite = true;
+        if constexpr (scales_loss) are_finite = loss_scale_.remove(replica, network_);
         const auto penalty = start_penalty(replica);  // of the weights before the update
         if constexpr (FitLoss::is_regularized)
           add_regularization_gradients(replica, network_, loss_function_.regularizer);
-        optimizer_.apply_gradients(replica);
+        if (are_finite) optimizer_.apply_gradients(replica);
         report_loss(trained_, replica, loss, penalty);
         trained_.template measure<true>(replica, outputs, targets, weights);
       };
@@ -281,9 +302,9 @@ class ModelSteps {
     return fit_loss(replica, outputs, targets, weights...);
   }
 
-  /// Gradients to which no regulariser adds are applied when they are ready, where the optimizer can.
+  /// Gradients that are not changed before are applied when they are ready, where the optimizer can.
   void backward(const InReplica auto& replica, const auto& loss) {
-    if constexpr (!FitLoss::is_regularized && AppliesWhenReady<Optimizer<S, Network, O>>)
+    if constexpr (!FitLoss::is_regularized && !scales_loss && AppliesWhenReady<Optimizer<S, Network, O>>)
       network_.backward(replica, loss, optimizer_.when_ready(replica));
     else
       network_.backward(replica, loss);
@@ -332,6 +353,7 @@ class ModelSteps {
   Optimizer<S, Network, O> optimizer_;
   Measures<S, Ms...> trained_;
   Measures<S, Ms...> tested_;
+  [[no_unique_address]] std::conditional_t<scales_loss, LossScale<S>, NoLossScale> loss_scale_;
   ClassWeights class_weights_;
 };
 
