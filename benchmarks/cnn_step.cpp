@@ -66,12 +66,12 @@ const bench::NamedContender contenders[] = {
 };
 
 constexpr bench::Quotient quotients[] = {
-    {"1 replica over the multiply-add limit (0.70)", "one", "limit"},
+    {"1 replica over the multiply-add limit (0.70)", "one", "limit", true},
     {"2 replicas over 1 replica (1.9)", "mirrored", "one"},
     {"central storage, 2 replicas over 1 replica", "central", "one"},
     {"8 replicas over 2, same work in all (0.9)", "eight", "mirrored"},
     {"8 replicas over 2, same work for each", "eight", "small"},
-    {"owners compute: 1 replica over the multiply-add limit (0.80)", "one_owner", "limit"},
+    {"owners compute: 1 replica over the multiply-add limit (0.80)", "one_owner", "limit", true},
     {"owners compute: 2 replicas over 1 with stored gradients (2.0)", "mirrored_owners", "one"},
     {"owners compute: 2 replicas over 1", "mirrored_owners", "one_owner"},
     {"owners compute: central storage, 2 replicas over 1", "central_owners", "one_owner"},

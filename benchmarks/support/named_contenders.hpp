@@ -32,6 +32,7 @@ struct Quotient {
   const char* title;
   std::string_view numerator;
   std::string_view denominator;
+  bool is_share = false;  ///< of a limit, so at most 1
 };
 /// What a unit of one contender takes longer than one of another.
 struct Difference {
@@ -50,7 +51,7 @@ inline void add(Rounds& rounds, std::span<const NamedContender> contenders, std:
     return static_cast<std::size_t>(found - contenders.begin());
   };
   for (const Quotient& quotient : quotients)
-    rounds.ratio(quotient.title, index_of(quotient.numerator), index_of(quotient.denominator));
+    rounds.ratio(quotient.title, index_of(quotient.numerator), index_of(quotient.denominator), quotient.is_share);
   for (const Difference& difference : differences)
     rounds.difference(difference.title, index_of(difference.slower), index_of(difference.faster));
 }

@@ -28,6 +28,7 @@ struct Relation {
   std::size_t first;
   std::size_t second;
   bool is_difference;
+  bool is_share = false;  ///< of a limit, so at most 1
 };
 
 class Rounds {
@@ -45,8 +46,8 @@ class Rounds {
     rates_.emplace_back();
     return contenders_.size() - 1;
   }
-  void ratio(std::string name, std::size_t numerator, std::size_t denominator) {
-    relations_.push_back({std::move(name), numerator, denominator, false});
+  void ratio(std::string name, std::size_t numerator, std::size_t denominator, bool is_share = false) {
+    relations_.push_back({std::move(name), numerator, denominator, false, is_share});
   }
   void difference(std::string name, std::size_t slower, std::size_t faster) {
     relations_.push_back({std::move(name), slower, faster, true});
@@ -93,6 +94,19 @@ class Rounds {
                    relation.is_difference ? "us" : "x", value.least, value.tenth, value.ninetieth, value.greatest,
                    marks_.effect(values).c_str());
     }
+  }
+
+  /// False if the share of a limit is above 1, so that the limit is measured wrongly; prints which.
+  [[nodiscard]] bool limits_hold() const {
+    bool hold = true;
+    for (const Relation& relation : relations_) {
+      const double share = distribution(marks_.counted(values_of(relation))).median;
+      if (!relation.is_share || share <= 1) continue;
+      std::fprintf(stderr, "%s is %.3f, more than the limit allows: the benchmark measures the limit wrongly\n",
+                   relation.name.c_str(), share);
+      hold = false;
+    }
+    return hold;
   }
 
   void print_json(std::FILE* out) const {

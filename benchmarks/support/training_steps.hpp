@@ -37,7 +37,7 @@ inline int compare_training_steps(int argc, char** argv, std::span<const NamedCo
   measured.run(rounds, comparison.seconds, quiet_cores(both));
   measured.print_table();
   if (json.get() != nullptr) measured.print_json(json.get());
-  return 0;
+  return measured.limits_hold() ? 0 : 1;
 }
 
 }  // namespace bench
