@@ -41,7 +41,7 @@ struct Emitted<BatchNormalization<Statistics, Options>> {
       mean = combined(sum_of_channels(pass, values)) * share;
       const Values centred = values - along(mean);
       variance = combined(sum_of_channels(pass, centred * centred)) * share;
-      const auto follow = [has_rows = pass.rows > 0](Channels& moving, Channels of_batch) {
+      const auto follow = [has_rows = count > 0](Channels& moving, Channels of_batch) {
         constexpr auto step = static_cast<S>(1 - Options::momentum);
         moving = hlo::select(hlo::broadcast<typename Channels::template With<bool>>(has_rows),
                              moving + (of_batch - moving) * step, moving);

@@ -86,7 +86,7 @@ struct TakeStatistics {
     of.set(c, mean, of.sums[channels + c], gamma, beta);
   }
 };
-/// The moving statistics follow those that TakeStatistics left.
+/// The moving statistics follow those that TakeStatistics left, unless they are of no rows.
 template <class Options, std::size_t channels, class Compute, class S>
 struct FollowStatistics {
   NormalizedChannels<Options, channels, Compute> of;
@@ -94,6 +94,7 @@ struct FollowStatistics {
   S* moving_variance;
   DIST_HD void operator()(std::size_t c) const {
     const double count = of.sums[2 * channels];
+    if (count == 0) return;
     const double correction = Options::sample_variance && count > 1 ? count / (count - 1) : 1;
     constexpr double step = 1 - Options::momentum;
     moving_mean[c] += static_cast<S>((of.sums[c] - static_cast<double>(moving_mean[c])) * step);
@@ -148,7 +149,8 @@ struct GradientOfStatistics {
 /// moving = moving * momentum + batch * (1 - momentum). In inference with the moving statistics.
 ///
 /// Each replica updates its own moving statistics with its own batch; outside replica functions they are the mean of
-/// the copies. A replica without rows leaves its copy as it is (spec P21), under SynchronizedStatistics as well.
+/// the copies. Statistics of no rows leave them unchanged (spec P21): those of a replica without rows, and under
+/// SynchronizedStatistics of a step in which no replica has rows.
 template <class Statistics = PerReplicaStatistics, class Options = BatchNormalizationOptions>
 struct BatchNormalization {
   static_assert(Options::momentum >= 0 && Options::momentum <= 1,
@@ -196,9 +198,8 @@ struct BatchNormalization {
           queue.fill(sums.subspan(2 * channels, 1), static_cast<double>(x.size() / channels));
           Statistics::combine(call.replica, sums);
           queue.for_each({0, channels}, detail::TakeStatistics<Options, channels, Compute, T>{of, gamma, beta});
-          if (x.rows() > 0)
-            queue.for_each({0, channels},
-                           detail::FollowStatistics<Options, channels, Compute, S>{of, moving_mean, moving_variance});
+          queue.for_each({0, channels},
+                         detail::FollowStatistics<Options, channels, Compute, S>{of, moving_mean, moving_variance});
         } else {
           queue.for_each({0, channels}, detail::UseMovingStatistics<Options, channels, Compute, T, S>{
                                             of, gamma, beta, moving_mean, moving_variance});
