@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/nn/activation.hpp>
 #include <dist/nn/onednn/api.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
 
@@ -63,9 +64,38 @@ class Primitives {
   std::vector<std::pair<dnnl::primitive, Arguments>> calls_;
 };
 
+/// ReLU by oneDNN. The back end does without, because oneDNN makes 0 of a NaN.
+struct BareRelu : dist::nn::Relu {};
+
+}  // namespace bench::bare
+
+template <>
+struct dist::nn::onednn::NameOf<bench::bare::BareRelu>
+    : KnownName<dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd> {};
+
+namespace bench::bare {
+
+/// The attributes of a primitive to whose result the activation is applied.
+template <class Activation>
+[[nodiscard]] dnnl::primitive_attr attributes() {
+  dnnl::primitive_attr attributes = onednn::attributes();
+  if constexpr (std::same_as<Activation, dist::nn::Relu>) {
+    dnnl::post_ops operations;
+#if DNNL_VERSION_MAJOR >= 3
+    operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#else
+    operations.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#endif
+    attributes.set_post_ops(operations);
+  } else {
+    static_assert(std::same_as<Activation, dist::nn::Linear>);
+  }
+  return attributes;
+}
+
 /// The gradient of ReLU, in place.
 inline void add_relu_gradient(Primitives& all, const Descriptor& values, const Buffers& b) {
-  const auto gradient = onednn::backward<dist::nn::Relu>(all.engine(), values);
+  const auto gradient = onednn::backward<BareRelu>(all.engine(), values);
   const dnnl::memory dy = all.at(b.dy, values);
   all.add(gradient, dnnl::eltwise_backward{gradient},
           {{DNNL_ARG_DST, all.at(b.y, values)}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_SRC, dy}});
@@ -91,7 +121,7 @@ struct Convolution {
     const dnnl::memory y = all.at(b.y, tensors.dst);
     const dnnl::memory dy = all.at(b.dy, tensors.dst);
 
-    const auto forward = onednn::forward(all.engine(), tensors, onednn::attributes<typename G::Activation>());
+    const auto forward = onednn::forward(all.engine(), tensors, attributes<typename G::Activation>());
     all.add(forward, dnnl::convolution_forward{forward},
             {{DNNL_ARG_SRC, x},
              {DNNL_ARG_WEIGHTS, all.copy(b.parameters[0], plain, forward.weights_desc())},
@@ -128,17 +158,18 @@ struct Dense {
     const Descriptor dst = onednn::tensor({b.rows, G::units}, Tag::ab);
     const dnnl::memory x = all.at(b.x, src);
     const dnnl::memory dy = all.at(b.dy, dst);
-    const auto attributes = onednn::attributes<typename G::Activation>();
+    const auto with_activation = attributes<typename G::Activation>();
     const auto none = onednn::attributes();
     constexpr auto kind = dnnl::prop_kind::forward_training;
 #if DNNL_VERSION_MAJOR >= 3
-    const dnnl::inner_product_forward::primitive_desc forward{all.engine(), kind, src, weights, bias, dst, attributes};
+    const dnnl::inner_product_forward::primitive_desc forward{all.engine(), kind,           src, weights, bias,
+                                                              dst,          with_activation};
     const dnnl::inner_product_backward_weights::primitive_desc of_kernel{all.engine(), src,     weights, bias,
                                                                          dst,          forward, none};
     const dnnl::inner_product_backward_data::primitive_desc of_input{all.engine(), src, weights, dst, forward, none};
 #else
     const dnnl::inner_product_forward::primitive_desc forward{
-        {kind, src, weights, bias, dst}, attributes, all.engine()};
+        {kind, src, weights, bias, dst}, with_activation, all.engine()};
     const dnnl::inner_product_backward_weights::primitive_desc of_kernel{
         {src, weights, bias, dst}, none, all.engine(), forward};
     const dnnl::inner_product_backward_data::primitive_desc of_input{{src, weights, dst}, none, all.engine(), forward};
@@ -162,27 +193,61 @@ struct Dense {
   }
 };
 
+/// The tensors and the window of a pooling.
+struct Pooling {
+  dnnl::algorithm algorithm;
+  Descriptor src;
+  Descriptor dst;
+  onednn::Dims strides;
+  onednn::Dims window;
+  onednn::Dims before;
+  onednn::Dims after;
+};
+
+[[nodiscard]] inline dnnl::pooling_forward::primitive_desc pooling_forward(const dnnl::engine& engine,
+                                                                           const Pooling& p) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  const onednn::Dims none{0, 0};
+  return {engine, kind, p.algorithm, p.src, p.dst, p.strides, p.window, none, p.before, p.after, onednn::attributes()};
+#else
+  return {dnnl::pooling_forward::desc{kind, p.algorithm, p.src, p.dst, p.strides, p.window, p.before, p.after},
+          onednn::attributes(), engine};
+#endif
+}
+
+[[nodiscard]] inline dnnl::pooling_backward::primitive_desc pooling_backward(const dnnl::engine& engine,
+                                                                             const Pooling& p) {
+  const auto hint = pooling_forward(engine, p);
+#if DNNL_VERSION_MAJOR >= 3
+  const onednn::Dims none{0, 0};
+  return {engine, p.algorithm, p.src, p.dst, p.strides, p.window, none, p.before, p.after, hint, onednn::attributes()};
+#else
+  return {dnnl::pooling_backward::desc{p.algorithm, p.src, p.dst, p.strides, p.window, p.before, p.after},
+          onednn::attributes(), engine, hint};
+#endif
+}
+
 struct MaxPooling {
   static constexpr std::size_t own_layouts = 0;
 
   template <class Placed, bool InputGradient>
   static void add(Primitives& all, const Buffers& b) {
     using G = typename Placed::Geometry;
-    const onednn::Pooling tensors{
-        .algorithm = dnnl::algorithm::pooling_max,
-        .src = onednn::tensor({b.rows, G::channels, G::height, G::width}, Tag::nhwc),
-        .dst = onednn::tensor({b.rows, G::channels, G::output_height, G::output_width}, Tag::nhwc),
-        .strides = {G::stride, G::stride},
-        .window = {G::window, G::window},
-        .before = {G::pad_top, G::pad_left},
-        .after = {G::pad_bottom, G::pad_right}};
-    const auto forward = onednn::forward(all.engine(), tensors);
+    const Pooling tensors{.algorithm = dnnl::algorithm::pooling_max,
+                          .src = onednn::tensor({b.rows, G::channels, G::height, G::width}, Tag::nhwc),
+                          .dst = onednn::tensor({b.rows, G::channels, G::output_height, G::output_width}, Tag::nhwc),
+                          .strides = {G::stride, G::stride},
+                          .window = {G::window, G::window},
+                          .before = {G::pad_top, G::pad_left},
+                          .after = {G::pad_bottom, G::pad_right}};
+    const auto forward = pooling_forward(all.engine(), tensors);
     const dnnl::memory places = all.own(forward.workspace_desc());
     all.add(forward, dnnl::pooling_forward{forward},
             {{DNNL_ARG_SRC, all.at(b.x, tensors.src)},
              {DNNL_ARG_DST, all.at(b.y, tensors.dst)},
              {DNNL_ARG_WORKSPACE, places}});
-    const auto backward = onednn::backward(all.engine(), tensors);
+    const auto backward = pooling_backward(all.engine(), tensors);
     if constexpr (InputGradient)
       all.add(backward, dnnl::pooling_backward{backward},
               {{DNNL_ARG_DIFF_DST, all.at(b.dy, tensors.dst)},

@@ -1,6 +1,7 @@
 #include <dist/nn/activation.hpp>
 
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -41,6 +42,13 @@ TEST_CASE("Relu and its gradient from its output") {
   CHECK(nn::Relu::gradient(2.5, 7.0) == 7);
   CHECK(nn::Relu::gradient(0.0, 7.0) == 0);
   CHECK(std::isnan(nn::Relu::apply(std::nan(""))));
+}
+
+TEST_CASE("Relu keeps a NaN, and lets the gradient of a NaN through") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(std::isnan(nn::Relu::apply(nan)));
+  CHECK(nn::Relu::gradient(nan, 3.0) == 3);
+  CHECK(std::isnan(nn::Relu::gradient(1.0, nan)));
 }
 
 TEST_CASE("Linear leaves values and gradients alone") {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -87,6 +88,11 @@ TEST_CASE("terms and slopes are those of Keras") {
   CHECK(both.slope(-2.0) == -1.5);
   CHECK(nn::L1{}.factor == 0.01f);
   CHECK(nn::L2{}.factor == 0.01f);
+}
+
+TEST_CASE("the slope of L1 is 0 at 0, and NaN at NaN") {
+  CHECK(nn::L1{0.5F}.slope(0.0) == 0);
+  CHECK(std::isnan(nn::L1{0.5F}.slope(std::numeric_limits<double>::quiet_NaN())));
 }
 
 TEST_CASE("all kernels of a layer that has several are regularised, and no bias") {

@@ -73,10 +73,10 @@ struct Pass {
   std::vector<double> gradients;
 };
 
-/// On the bench whose queue the workspace was made for.
+/// On the bench whose queue the workspace was made for. Without `targets` there are some.
 template <class Net, class Backend, class T>
 Pass pass(Bench<Backend>& bench, dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
-          const std::vector<double>& batch) {
+          const std::vector<double>& batch, std::vector<double> targets = {}) {
   using Elements = typename Bench<Backend>::template Elements<T>;
   const auto queue = bench.queue();
   const Elements weights{bench, converted<T>(parameters)};
@@ -86,7 +86,7 @@ Pass pass(Bench<Backend>& bench, dist::nn::Workspace<Net, Backend, T>& workspace
   const auto y = workspace.forward(weights.span(), x);
   REQUIRE(y.values.shape() == Net::OutputShape::shape().stacked(x.rows()));
   REQUIRE(y.gradient.shape() == y.values.shape());
-  const auto targets = numbers(y.values.size(), 3);
+  if (targets.empty()) targets = numbers(y.values.size(), 3);
   const auto values = support::on_host(queue, y.values);
   std::vector<T> slopes;
   Pass result;

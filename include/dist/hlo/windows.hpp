@@ -57,8 +57,8 @@ using WindowAxes = std::vector<WindowAxis>;
 [[nodiscard]] std::string list(std::string_view name, const WindowAxes& windows, std::size_t WindowAxis::*number);
 
 /// Reduces each window by "add" or "maximum", from `start`, which is the padding as well. There is a WindowAxis for each
-/// axis of `x`. The gradient of a maximum goes to the first element that has it, in row-major order; it is not known with a
-/// dilation or negative padding.
+/// axis of `x`. The gradient of a maximum goes to the first element that has it, in row-major order, and of a NaN to the first
+/// NaN; it is not known with a dilation or negative padding.
 [[nodiscard]] Value reduce_windows(std::string_view reduction, Value x, const std::string& start,
                                    const WindowAxes& windows);
 

@@ -53,9 +53,9 @@ namespace detail {
   });
 }
 
-/// The gradient of the maximum of each window, for the first element that has it: window by window, elements of the same
-/// place in their windows together. XLA's select_and_scatter would do it at once, but of several maxima XLA for CPUs does not
-/// take the first, and needs 3.6 times as long for windows of 2 x 2 (27 November 2026).
+/// The gradient of the maximum of each window, for the first element that has it, or the first NaN: window by window,
+/// elements of the same place in their windows together. XLA's select_and_scatter would do it at once, but of several maxima
+/// XLA for CPUs does not take the first, and needs 3.6 times as long for windows of 2 x 2 (27 November 2026).
 [[nodiscard]] DIST_INLINE Value to_first_maxima(Value x, Value maxima, Value gradient, const std::string& start,
                                                 const WindowAxes& windows) {
   const Type from = type_of(x);
@@ -81,7 +81,8 @@ namespace detail {
       last[axis] = place[axis] + limit[axis];
       rest[axis] = padded[axis] - last[axis];
     }
-    const Value is_maximum = compare("EQ", slice(all, place, last, stride), maxima);
+    const Value here = slice(all, place, last, stride);
+    const Value is_maximum = bitwise("or", compare("EQ", here, maxima), compare("NE", here, here));
     const Value is_first = found ? bitwise("and", is_maximum, logical_not(*found)) : is_maximum;
     found = found ? bitwise("or", *found, is_maximum) : is_maximum;
     const Value part = pad(select(is_first, gradient, zeros), zero, place, rest, between);

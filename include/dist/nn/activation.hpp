@@ -74,7 +74,7 @@ struct Linear {
   }
 };
 
-/// max(x, 0). The gradient at 0 is 0, as in TensorFlow; a NaN stays one.
+/// max(x, 0). The gradient at 0 is 0, as in TensorFlow. The output for a NaN is NaN, and gradients pass through it.
 struct Relu {
   template <class T>
   [[nodiscard]] DIST_HD static constexpr T apply(T x) {
@@ -84,7 +84,7 @@ struct Relu {
   template <class T>
   [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) {
     using detail::chosen;
-    return chosen(y > T{0}, y_gradient, T{0});
+    return chosen(y <= T{0}, T{0}, y_gradient);
   }
 };
 

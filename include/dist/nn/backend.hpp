@@ -63,7 +63,7 @@
 ///
 /// The dy of Dense and Conv2D is the gradient before the activation: the layer applies Elementwise to it
 /// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them
-/// in row-major order.
+/// in row-major order. The maximum of a window with a NaN is NaN, and its gradient goes to the first NaN.
 ///
 /// A network whose layer asks for an operation that its back end lacks is refused in a sentence that names the layer.
 ///

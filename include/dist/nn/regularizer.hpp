@@ -33,7 +33,8 @@ struct L1 {
   template <class T>
   [[nodiscard]] DIST_HD T slope(T weight) const {
     using detail::chosen;
-    return static_cast<T>(factor) * chosen(weight > T{0}, T{1}, chosen(weight < T{0}, T{-1}, T{0}));
+    // Last 0, or NaN.
+    return static_cast<T>(factor) * chosen(weight > T{0}, T{1}, chosen(weight < T{0}, T{-1}, weight));
   }
 };
 

@@ -1,5 +1,8 @@
 #include <dist/nn/losses/hinge.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include "nn/keras/compare_loss.hpp"
@@ -20,4 +23,5 @@ TEST_CASE("0 means no, as -1 does, and the slope at the margin is the one before
   CHECK(loss.slope(1.0, 1.0) == -1);
   CHECK(loss.slope(-1.0, 0.0) == 1);
   CHECK(loss.slope(1.5, 1.0) == 0);
+  CHECK(std::isnan(loss.slope(std::numeric_limits<double>::quiet_NaN(), 1.0)));
 }

@@ -2,24 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include "nn/own_activations.hpp"
-
 namespace onednn = dist::nn::onednn;
 using onednn::Tag;
 using onednn::tensor;
 
-TEST_CASE("descriptors ask for our scratchpad and append the activation") {
+TEST_CASE("attributes ask for our scratchpad, and add the result where wanted") {
   CHECK(onednn::attributes().get_scratchpad_mode() == dnnl::scratchpad_mode::user);
-  CHECK(onednn::attributes<dist::nn::Linear>().get_post_ops().len() == 0);
-  const auto operations = onednn::attributes<dist::nn::Relu>().get_post_ops();
+  CHECK(onednn::attributes().get_post_ops().len() == 0);
+  const auto operations = onednn::attributes(onednn::Result::is_added).get_post_ops();
   REQUIRE(operations.len() == 1);
-  CHECK(operations.kind(0) == dnnl::primitive::kind::eltwise);
-  CHECK(onednn::attributes<dist::nn::Gelu>().get_post_ops().len() == 1);
-  // What oneDNN does not know is left to loops after the primitive.
-  CHECK(onednn::attributes<dist_test::Softsign>().get_post_ops().len() == 0);
-  CHECK(onednn::is_appended<dist::nn::Linear>);
-  CHECK(onednn::is_appended<dist::nn::Gelu>);
-  CHECK_FALSE(onednn::is_appended<dist_test::Softsign>);
+  CHECK(operations.kind(0) == dnnl::primitive::kind::sum);
 }
 
 TEST_CASE("oneDNN refuses tensors that do not fit each other") {
@@ -43,19 +35,4 @@ TEST_CASE("convolutions choose the layout of their kernels and keep that of the 
   CHECK(onednn::forward(engine, c, onednn::attributes()).dst_desc() == c.dst);
   CHECK(onednn::backward_weights(engine, c).src_desc() == c.src);
   CHECK(onednn::backward_data(engine, c).diff_src_desc() == c.src);
-}
-
-TEST_CASE("poolings keep where the maxima were, and nothing else") {
-  const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  onednn::Pooling p{.algorithm = dnnl::algorithm::pooling_max,
-                    .src = tensor({2, 3, 5, 4}, Tag::nhwc),
-                    .dst = tensor({2, 3, 2, 2}, Tag::nhwc),
-                    .strides = {2, 2},
-                    .window = {2, 2},
-                    .before = {0, 0},
-                    .after = {0, 0}};
-  CHECK(onednn::forward(engine, p).workspace_desc().get_size() > 0);
-  CHECK(onednn::backward(engine, p).diff_src_desc() == p.src);
-  p.algorithm = dnnl::algorithm::pooling_avg_exclude_padding;
-  CHECK(onednn::forward(engine, p).workspace_desc().get_size() == 0);
 }

@@ -1,6 +1,7 @@
 #include <dist/nn/reference/vectors.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -25,4 +26,14 @@ TEST_CASE("add and add_scaled accumulate") {
   CHECK(to == std::vector<float>{11, 22, 33});
   reference::add_scaled(-1.0F, from.data(), to.data(), 2);
   CHECK(to == std::vector<float>{1, 2, 33});
+}
+
+TEST_CASE("are_finite finds a NaN and an infinity at each place") {
+  for (const float special : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()})
+    for (std::size_t at = 0; at < 19; ++at) {
+      std::vector<float> values(19, std::numeric_limits<float>::max());
+      CHECK(reference::are_finite(values.data(), values.size()));
+      values[at] = special;
+      CHECK_FALSE(reference::are_finite(values.data(), values.size()));
+    }
 }

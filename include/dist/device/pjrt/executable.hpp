@@ -58,8 +58,9 @@ class Executable {
   static void require_devices(const Client& client, std::size_t replicas);
 
   /// XLA's CompileOptionsProto with the number of replicas, and one partition: field 3, executable_build_options, has them
-  /// as its fields 4 and 5 (xla/pjrt/proto/compile_options.proto).
-  [[nodiscard]] static std::string compile_options(std::size_t replicas);
+  /// as its fields 4 and 5. For CPUs field 7, env_option_overrides, turns off maxima and minima that lose NaNs
+  /// (xla/pjrt/proto/compile_options.proto).
+  [[nodiscard]] static std::string compile_options(std::string_view platform, std::size_t replicas);
 
   Client client_;
   Owned<&PJRT_LoadedExecutable_Destroy_Args::executable, &PJRT_Api::PJRT_LoadedExecutable_Destroy> handle_;

@@ -88,7 +88,7 @@ DIST_INLINE_PJRT PJRT_LoadedExecutable* Executable::compile(const Client& client
                                                             std::size_t replicas) {
   require_devices(client, replicas);
   constexpr std::string_view format = "mlir";
-  const std::string options = compile_options(replicas);
+  const std::string options = compile_options(client.platform(), replicas);
   auto program = DIST_PJRT_ARGUMENTS(PJRT_Program);
   program.code = const_cast<char*>(module.data());
   program.code_size = module.size();
@@ -109,12 +109,18 @@ DIST_INLINE_PJRT void Executable::require_devices(const Client& client, std::siz
   static_cast<void>(client.device(replicas - 1));
 }
 
-DIST_INLINE_PJRT std::string Executable::compile_options(std::size_t replicas) {
+DIST_INLINE_PJRT std::string Executable::compile_options(std::string_view platform, std::size_t replicas) {
   std::string build{'\x20'};
   for (; replicas >= 0x80; replicas >>= 7) build.push_back(static_cast<char>(0x80U | (replicas & 0x7FU)));
   build.push_back(static_cast<char>(replicas));
   build.append("\x28\x01");
-  return std::string{'\x1a', static_cast<char>(build.size())} + build;
+  std::string options{'\x1a', static_cast<char>(build.size())};
+  options += build;
+  if (platform != "cpu") return options;
+  // A map's entry: field 1 is the key, and field 2 the value, whose field 2 is a bool.
+  constexpr std::string_view exact_maxima{"\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10\x00", 33};
+  options.append({'\x3a', static_cast<char>(exact_maxima.size())}).append(exact_maxima);
+  return options;
 }
 
 }  // namespace dist::pjrt

@@ -17,7 +17,7 @@ struct PoolWindows {
   using G = Geometry;
   const T* x;
 
-  /// The element that is the maximum of a window inside the image, the first of equal ones.
+  /// The element that is the maximum of a window inside the image, the first of equal ones; the first NaN if there is one.
   [[nodiscard]] DIST_HD std::size_t first_maximum(std::size_t image, std::size_t row, std::size_t column,
                                                   std::size_t channel) const {
     const IndexRange rows = reference::inside<G>(row, G::pad_top, G::height);
@@ -27,7 +27,8 @@ struct PoolWindows {
     for (std::size_t down = rows.begin; down < rows.end; ++down)
       for (std::size_t right = columns.begin; right < columns.end; ++right) {
         const std::size_t candidate = ((first_row + down) * G::width + right) * G::channels + channel;
-        if (x[candidate] > x[best]) best = candidate;
+        const bool is_first_nan = x[candidate] != x[candidate] && x[best] == x[best];
+        if (x[candidate] > x[best] || is_first_nan) best = candidate;
       }
     return best;
   }
@@ -76,7 +77,7 @@ struct ScatterToMaximum {
   DIST_HD void operator()(std::size_t i) const { dx[windows.first_maximum(i)] = dy[i]; }
 };
 
-/// The largest element of each window, per channel. Keeps nothing: the gradient looks for the maxima again, once for each
+/// The largest element of each window, per channel; NaN if the window has one. Keeps nothing: the gradient looks for the maxima again, once for each
 /// window where these do not overlap.
 template <class Geometry, class T>
 class MaxPool2D {

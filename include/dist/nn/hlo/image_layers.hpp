@@ -109,12 +109,11 @@ struct Emitted<GlobalMaxPool2D> {
     using Numbers = typename Image::template With<std::int32_t>;
     const Image image = hlo::reshape<X::extents[0], pixels, X::extents[3]>(x);
     const auto maxima = hlo::stop_gradient(hlo::reduce<1>(max, image));
-    // Only the first of several maxima is taken, so it alone gets the gradient.
+    // Only the first of several maxima, or the first NaN, is taken, so it alone gets the gradient.
     const Numbers number = hlo::iota<Numbers, 1>();
-    const auto first = hlo::reduce<1>(
-        min, hlo::select(image == hlo::broadcast<Image, 0, 2>(maxima), number, static_cast<std::int32_t>(pixels)));
-    const auto taken = hlo::reduce<1>(sum, hlo::select(number == hlo::broadcast<Numbers, 0, 2>(first), image, 0));
-    return hlo::select(maxima == maxima, taken, maxima);  // NaN stays
+    const Numbers of_nan = hlo::select(image != image, number, static_cast<std::int32_t>(pixels));
+    const auto first = hlo::reduce<1>(min, hlo::select(image == hlo::broadcast<Image, 0, 2>(maxima), number, of_nan));
+    return hlo::reduce<1>(sum, hlo::select(number == hlo::broadcast<Numbers, 0, 2>(first), image, 0));
   }
 };
 

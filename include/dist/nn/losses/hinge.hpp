@@ -19,10 +19,12 @@ struct Hinge {
     using detail::chosen;
     return chosen(margin < T{0}, T{0}, margin);
   }
+  /// NaN for NaN.
   template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    const T margin = T{1} - sign(target) * output;
     using detail::chosen;
-    return chosen(T{1} - sign(target) * output < T{0}, T{0}, -sign(target));
+    return chosen(margin < T{0}, T{0}, chosen(margin >= T{0}, -sign(target), margin));
   }
 
  private:

@@ -6,20 +6,20 @@
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
-#include <dist/nn/onednn/average_pool2d.hpp>
+#include <dist/nn/geometry.hpp>
 #include <dist/nn/onednn/conv2d.hpp>
 #include <dist/nn/onednn/dense.hpp>
 #include <dist/nn/onednn/elementwise.hpp>
-#include <dist/nn/onednn/max_pool2d.hpp>
 #include <dist/nn/onednn/softmax.hpp>
 #include <dist/nn/onednn/state.hpp>
 #include <dist/nn/reference/attention.hpp>
+#include <dist/nn/reference/average_pool2d.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/embedding.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
-#include <dist/nn/reference/global_max_pool2d.hpp>
 #include <dist/nn/reference/group_normalization.hpp>
+#include <dist/nn/reference/max_pool2d.hpp>
 
 namespace dist::nn {
 
@@ -38,13 +38,13 @@ struct OneDnn {
   template <class Geometry, class T>
   using Conv2D = onednn::Conv2D<Geometry, T>;
   template <class Geometry, class T>
-  using MaxPool2D = onednn::MaxPool2D<Geometry, T>;
+  using MaxPool2D = reference::MaxPool2D<Geometry, T>;
   template <class Geometry, class T>
-  using AveragePool2D = onednn::AveragePool2D<Geometry, T>;
+  using AveragePool2D = reference::AveragePool2D<Geometry, T>;
   template <class Image, class T>
   using GlobalAveragePool2D = reference::GlobalAveragePool2D<Image, T>;
   template <class Image, class T>
-  using GlobalMaxPool2D = reference::GlobalMaxPool2D<Image, T>;
+  using GlobalMaxPool2D = reference::MaxPool2D<GlobalPoolGeometry<Image>, T>;
   /// Memory is the limit, so plain loops are as fast.
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <utility>
 
 #include <dist/core/tensor.hpp>
+#include <dist/nn/activation.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
 #include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/primitive.hpp>
@@ -24,7 +26,7 @@ class Conv2DPrimitives {
     Plan& plan = forward_.for_rows(x.rows(), [&] {
       return translated(forward_label, [&] {
         const Convolution tensors = convolution(x.rows());
-        const auto descriptor = onednn::forward(state.engine(), tensors, attributes<typename Geometry::Activation>());
+        const auto descriptor = onednn::forward(state.engine(), tensors, attributes());
         return Plan{forward_label, state, plain_kernel(), descriptor.weights_desc(),
                     Primitive{forward_label,
                               state,
@@ -37,7 +39,7 @@ class Conv2DPrimitives {
       });
     });
     plan.primitive.execute(state, {x.data(), plan.chosen_layout(state, kernel.data()), bias.data(), y.data()});
-    if constexpr (!is_appended<typename G::Activation>) activation_.forward(state, y, y);
+    if constexpr (!std::same_as<typename G::Activation, Linear>) activation_.forward(state, y, y);
   }
 
   void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,

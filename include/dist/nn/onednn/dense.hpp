@@ -1,10 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <type_traits>
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
@@ -33,7 +33,7 @@ class Dense {
     product.first.execute(state, {x.data(), kernel.data(), y.data(), bias.data()});
     if constexpr (in_halves)
       product.second->execute(state, {x.data() + half, kernel.data() + half * Geometry::units, y.data()});
-    if constexpr (!is_appended<Activation>) activation_.forward(state, y, y);
+    if constexpr (!std::same_as<Activation, Linear>) activation_.forward(state, y, y);
   }
 
   void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
@@ -76,10 +76,9 @@ class Dense {
   [[nodiscard]] static constexpr Dim dim(std::size_t extent) { return static_cast<Dim>(extent); }
 
   struct Product {
-    Product(State& state, Dim rows)
-        : first(part(state, rows, half, true, attributes<std::conditional_t<in_halves, Linear, Activation>>())) {
+    Product(State& state, Dim rows) : first(part(state, rows, half, true, attributes())) {
       if constexpr (in_halves)
-        second.emplace(part(state, rows, Geometry::inputs - half, false, attributes<Activation>(Result::is_added)));
+        second.emplace(part(state, rows, Geometry::inputs - half, false, attributes(Result::is_added)));
     }
     Primitive first;
     std::optional<Primitive> second;

@@ -2,9 +2,6 @@
 /// other headers here read the same for both.
 #pragma once
 
-#include <concepts>
-
-#include <dist/nn/activation.hpp>
 #include <dist/nn/activations/gelu.hpp>
 #include <dist/nn/activations/sigmoid.hpp>
 #include <dist/nn/activations/silu.hpp>
@@ -20,8 +17,8 @@ using Descriptor = dnnl::memory::desc;
 /// float elements of extents `dims` in the order that `tag` names.
 [[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
 
-/// oneDNN's name of an activation, `algorithm` with `alpha`, and that of its gradient. What has none is computed by loops
-/// of ours.
+/// oneDNN's name of an activation, `algorithm` with `alpha`, and the name of its gradient. Activations without a name are
+/// computed by our own loops, which the compiler vectorises for Relu.
 template <class Function>
 struct NameOf {
   static constexpr bool is_known = false;
@@ -34,8 +31,6 @@ struct KnownName {
   static constexpr float alpha = Alpha;
 };
 template <>
-struct NameOf<Relu> : KnownName<dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd> {};
-template <>
 struct NameOf<Tanh> : KnownName<dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd> {};
 template <>
 struct NameOf<Sigmoid>
@@ -45,35 +40,19 @@ struct NameOf<Gelu> : KnownName<dnnl::algorithm::eltwise_gelu_erf> {};
 template <>
 struct NameOf<Silu> : KnownName<dnnl::algorithm::eltwise_swish, dnnl::algorithm::eltwise_swish, 1> {};
 
-/// Whether a primitive applies the activation to its result.
-template <class Function>
-inline constexpr bool is_appended = std::same_as<Function, Linear> || NameOf<Function>::is_known;
-
-/// Appends an activation to what a primitive computes, if oneDNN knows it.
-template <class Function>
-void append_activation([[maybe_unused]] dnnl::post_ops& operations) {
-  if constexpr (NameOf<Function>::is_known) {
-#if DNNL_VERSION_MAJOR >= 3
-    operations.append_eltwise(NameOf<Function>::algorithm, NameOf<Function>::alpha, 0.0F);
-#else
-    operations.append_eltwise(1.0F, NameOf<Function>::algorithm, NameOf<Function>::alpha, 0.0F);
-#endif
-  }
-}
-
 /// Whether a primitive's result takes the place of what there was, or is added to it.
 enum class Result { is_new, is_added };
 
-/// Attributes of every primitive here: the scratchpad is ours, and an activation that oneDNN knows is applied to the
-/// result.
-template <class Function = Linear>
-[[nodiscard]] dnnl::primitive_attr attributes(Result result = Result::is_new) {
-  dnnl::post_ops operations;
-  if (result == Result::is_added) operations.append_sum(1.0F);
-  append_activation<Function>(operations);
+/// Attributes of every primitive here: the scratchpad is ours. No activation is appended, because oneDNN turns a NaN into a
+/// number, depending on the primitive and the processor.
+[[nodiscard]] inline dnnl::primitive_attr attributes(Result result = Result::is_new) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  attributes.set_post_ops(operations);
+  if (result == Result::is_added) {
+    dnnl::post_ops operations;
+    operations.append_sum(1.0F);
+    attributes.set_post_ops(operations);
+  }
   return attributes;
 }
 
@@ -170,39 +149,6 @@ template <class Function>
   return {engine, algorithm, values, values, values, alpha, 0.0F, hint, attributes()};
 #else
   return {dnnl::eltwise_backward::desc{algorithm, values, values, alpha, 0.0F}, attributes(), engine, hint};
-#endif
-}
-
-/// The tensors and the window of a pooling.
-struct Pooling {
-  dnnl::algorithm algorithm;
-  Descriptor src;
-  Descriptor dst;
-  Dims strides;
-  Dims window;
-  Dims before;
-  Dims after;
-};
-
-[[nodiscard]] inline dnnl::pooling_forward::primitive_desc forward(const dnnl::engine& engine, const Pooling& p) {
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  const Dims none{0, 0};
-  return {engine, kind, p.algorithm, p.src, p.dst, p.strides, p.window, none, p.before, p.after, attributes()};
-#else
-  return {dnnl::pooling_forward::desc{kind, p.algorithm, p.src, p.dst, p.strides, p.window, p.before, p.after},
-          attributes(), engine};
-#endif
-}
-
-[[nodiscard]] inline dnnl::pooling_backward::primitive_desc backward(const dnnl::engine& engine, const Pooling& p) {
-  const auto hint = forward(engine, p);
-#if DNNL_VERSION_MAJOR >= 3
-  const Dims none{0, 0};
-  return {engine, p.algorithm, p.src, p.dst, p.strides, p.window, none, p.before, p.after, hint, attributes()};
-#else
-  return {dnnl::pooling_backward::desc{p.algorithm, p.src, p.dst, p.strides, p.window, p.before, p.after}, attributes(),
-          engine, hint};
 #endif
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -11,14 +10,19 @@
 #include <dist/nn/onednn/primitive.hpp>
 #include <dist/nn/plans.hpp>
 #include <dist/nn/reference/elementwise.hpp>
+#include <dist/nn/reference/vectors.hpp>
 
 namespace dist::nn::onednn {
 
-/// Functions whose loops the compiler does not vectorise, by oneDNN.
+/// Functions whose loops the compiler does not vectorise, by oneDNN; by plain loops where a number is not finite, which oneDNN
+/// may turn into a finite one.
 template <class Function, class T>
-class EltwisePrimitives {
+class EltwisePrimitives : reference::Elementwise<Function, T> {
+  using Loops = reference::Elementwise<Function, T>;
+
  public:
   void forward(State& state, TensorView<const T> x, TensorView<T> y) {
+    if (!reference::are_finite(x.data(), x.size())) return Loops::forward(state, x, y);
     Primitive& primitive = forward_.for_rows(x.size(), [&] {
       return translated(forward_label, [&] {
         const Descriptor values = tensor({Dim(x.size())}, Tag::x);
@@ -34,6 +38,8 @@ class EltwisePrimitives {
   }
 
   void input_gradient(State& state, TensorView<const T> value, TensorView<T> dy, TensorView<T> dx) {
+    if (!reference::are_finite(value.data(), value.size()) || !reference::are_finite(dy.data(), dy.size()))
+      return Loops::input_gradient(state, value, dy, dx);
     Primitive& primitive = backward_.for_rows(value.size(), [&] {
       return translated(backward_label, [&] {
         const Descriptor values = tensor({Dim(value.size())}, Tag::x);
@@ -60,9 +66,9 @@ class EltwisePrimitives {
   Plans<Primitive> backward_;
 };
 
-/// y = Function(x), element by element, also in place. Relu, and what oneDNN does not know, by plain loops.
+/// y = Function(x), element by element, also in place; by plain loops where oneDNN has no name for the function.
 template <class Function, class T>
-using Elementwise = std::conditional_t<NameOf<Function>::is_known && !std::same_as<Function, Relu>,
-                                       EltwisePrimitives<Function, T>, reference::Elementwise<Function, T>>;
+using Elementwise =
+    std::conditional_t<NameOf<Function>::is_known, EltwisePrimitives<Function, T>, reference::Elementwise<Function, T>>;
 
 }  // namespace dist::nn::onednn

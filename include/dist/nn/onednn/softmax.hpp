@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
@@ -12,11 +13,13 @@
 
 namespace dist::nn::onednn {
 
-/// The exponentials by oneDNN, of which the compiler's are scalar; the gradient, which has none, by plain loops.
+/// The exponentials by oneDNN, because the compiler's are scalar; the gradient, which has none, by plain loops. By plain
+/// loops, too, where a number is NaN or +infinity, which makes its whole row NaN: oneDNN makes 0 of the other elements.
 template <std::size_t Classes, class T>
 class Softmax : public reference::Softmax<Classes, T> {
  public:
   void forward(State& state, TensorView<const T> x, TensorView<T> y) {
+    if (!are_below_infinity(x)) return reference::Softmax<Classes, T>::forward(state, x, y);
     const std::size_t rows = x.size() / Classes;
     Primitive& primitive = forward_.for_rows(rows, [&] {
       return translated(label, [&] {
@@ -34,6 +37,13 @@ class Softmax : public reference::Softmax<Classes, T> {
   }
 
  private:
+  [[nodiscard]] static bool are_below_infinity(TensorView<const T> x) {
+    constexpr T infinity = -Max::identity<T>;
+    const T* const values = x.data();
+    int is_below = 1;
+    for (std::size_t i = 0; i < x.size(); ++i) is_below &= static_cast<int>(values[i] < infinity);
+    return is_below != 0;
+  }
   [[nodiscard]] static std::string describe() { return text("rows of ", Classes, " classes"); }
   static constexpr Label label{"the softmax of nn::Softmax", &describe};
 

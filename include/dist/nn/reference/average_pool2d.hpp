@@ -10,7 +10,8 @@
 
 namespace dist::nn::reference {
 
-/// The mean of the elements of each window that lie in the image, per channel.
+/// The mean of the elements of each window that lie in the image, per channel. Bound by memory, so other CPU back ends use
+/// it too.
 template <class Geometry, class T>
 class AveragePool2D {
   using G = Geometry;

@@ -6,6 +6,7 @@
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/geometry.hpp>
 #include <dist/nn/reference/attention.hpp>
 #include <dist/nn/reference/average_pool2d.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
@@ -15,7 +16,6 @@
 #include <dist/nn/reference/elementwise.hpp>
 #include <dist/nn/reference/embedding.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
-#include <dist/nn/reference/global_max_pool2d.hpp>
 #include <dist/nn/reference/group_normalization.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
 #include <dist/nn/reference/softmax.hpp>
@@ -47,7 +47,7 @@ struct Reference {
   template <class Image, class T>
   using GlobalAveragePool2D = reference::GlobalAveragePool2D<Image, T>;
   template <class Image, class T>
-  using GlobalMaxPool2D = reference::GlobalMaxPool2D<Image, T>;
+  using GlobalMaxPool2D = reference::MaxPool2D<GlobalPoolGeometry<Image>, T>;
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>

@@ -35,4 +35,33 @@ void add(const T* from, T* to, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) to[i] += from[i];
 }
 
+/// True if no number is NaN or infinite.
+template <class T>
+[[nodiscard]] bool are_finite(const T* values, std::size_t size) {
+  int is_finite = 1;
+  for (std::size_t i = 0; i < size; ++i) is_finite &= static_cast<int>(values[i] - values[i] == T{0});
+  return is_finite != 0;
+}
+
+/// most[i] = the greater of most[i] and from[i]; NaN if one of them is NaN.
+template <class T>
+void take_greater(const T* from, T* most, std::size_t size) {
+  DIST_INDEPENDENT_LOOP
+  for (std::size_t i = 0; i < size; ++i)
+    most[i] = (static_cast<int>(from[i] > most[i]) | static_cast<int>(from[i] != from[i])) != 0 ? from[i] : most[i];
+}
+
+/// Adds left[i] to to[i] and clears it, where from[i] is the maximum most[i] of several arrays. Calls for one array after
+/// another give `left` to the first array that has the maximum, or to the first NaN if the maximum is NaN.
+template <class T>
+void give_to_greatest(const T* from, const T* most, T* left, T* to, std::size_t size) {
+  DIST_INDEPENDENT_LOOP
+  for (std::size_t i = 0; i < size; ++i) {
+    const T rest = from[i] == most[i] ? T{0} : left[i];
+    const T given = from[i] == most[i] ? left[i] : T{0};
+    to[i] += from[i] != from[i] ? left[i] : given;
+    left[i] = from[i] != from[i] ? T{0} : rest;
+  }
+}
+
 }  // namespace dist::nn::reference
