@@ -2,9 +2,14 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 
+#include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 #include <dist/nn/geometry.hpp>
 #include <dist/variable/policies.hpp>
 
@@ -17,7 +22,10 @@ namespace dist::nn {
 /// - `stores_gradients`: whether all of them are in memory, as they are where nothing is said (SaysStoresGradients);
 ///   where it is false, `reduce_and_apply` and `update_shards` as nn::Network has them;
 /// - `layout()`: a span of its parameters' names and places, which stay where they are as long as it lives (HasLayout);
-/// - `lifetime()`: a std::weak_ptr that expires with it (HasLifetime).
+/// - `lifetime()`: a std::weak_ptr that expires with it (HasLifetime);
+/// - `has_gradients(replica)`: for each parameter of `layout()`, 1 if a `backward` gave it a gradient on this replica since
+///   the last update, else 0 (MayLackGradients). Optimizers and nn::OverlappedAllReduce make that the maximum over the
+///   replicas. An update leaves a parameter without a gradient as it is, and then sets all to 0.
 template <class N>
 concept TrainableNetwork = requires(N& network) {
   typename std::remove_cvref_t<decltype(network.parameters())>::Element;
@@ -26,6 +34,10 @@ concept TrainableNetwork = requires(N& network) {
 template <class N, class Replica>
 concept TakesGradients = requires(N& network, const Replica& replica) {
   network.take_gradients(replica);
+};
+template <class N, class Replica>
+concept MayLackGradients = requires(N& network, const Replica& replica) {
+  { network.has_gradients(replica) } -> std::same_as<std::span<std::uint8_t>>;
 };
 template <class N>
 concept SaysStoresGradients = requires {
@@ -77,6 +89,34 @@ template <class Network, class Replica>
     return network.take_gradients(replica);
   else
     return network.gradients().component(replica);
+}
+
+/// All parameters have a gradient.
+struct EveryParameter {};
+/// The parameters that have a gradient on this replica, of a network that may lack some.
+template <class Network, class Replica>
+[[nodiscard]] auto parameters_with_gradients(Network& network, const Replica& replica) {
+  if constexpr (MayLackGradients<Network, Replica>)
+    return network.has_gradients(replica);
+  else
+    return EveryParameter{};
+}
+/// Lets the network forget the gradients of its last `backward`, which are not applied.
+template <class Network, class Replica>
+void discard_gradients(Network& network, const Replica& replica) {
+  static_cast<void>(gradient_of(network, replica));
+  if constexpr (MayLackGradients<Network, Replica>) {
+    const std::span<std::uint8_t> has_gradients = network.has_gradients(replica);
+    std::fill(has_gradients.begin(), has_gradients.end(), std::uint8_t{0});
+  }
+}
+/// Throws what an optimizer reports where it finds no gradients that were not applied yet.
+[[noreturn]] inline void refuse_gradients(const InReplica auto& replica, bool has_computed, const char* advice) {
+  throw InvalidArgument(
+      "A network's gradients were to be applied, and there are none",
+      text("replica ", replica.replica_id().index(),
+           has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
+      advice);
 }
 
 /// The owners of a network's elements, where it computes with them: those that update them in its `reduce_and_apply`.

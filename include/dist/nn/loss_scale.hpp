@@ -16,6 +16,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/losses/values.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -96,6 +97,7 @@ class LossScale {
     const bool is_finite = replica.all_reduce(sum, here) == 0;
     const std::int64_t good = is_finite ? good_steps_.value(replica) + 1 : 0;
     const bool grows = good >= growth_steps_;
+    if (!is_finite) detail::discard_gradients(network, replica);
     value_.assign(replica, same(grows ? scale * 2 : is_finite ? scale : scale > 2 ? scale / 2 : 1));
     good_steps_.assign(replica, same(grows ? 0 : good));
     return is_finite;

@@ -132,7 +132,10 @@ class Network {
   [[nodiscard]] Span take_gradients(const InReplica auto& replica) {
     const Span gradients = gradients_.component(replica);
     Slot& slot = slots_[replica.local_index()];
-    if (!slot.has_gradients && !may_be_written_.load(std::memory_order_relaxed)) refuse_gradients(replica, slot);
+    if (!slot.has_gradients && !may_be_written_.load(std::memory_order_relaxed))
+      detail::refuse_gradients(replica, slot.has_computed,
+                               "Call forward, a loss and backward before each apply_gradients, or renew_gradients to "
+                               "apply them once more");
     slot.has_gradients = false;
     return stores_gradients ? gradients : Span{};
   }
@@ -399,14 +402,6 @@ class Network {
     static_assert(stores_gradients,
                   "a network with nn::OwnerComputedGradients has no gradients in memory: use nn::StoredGradients to "
                   "look at them, change them or keep them");
-  }
-
-  [[noreturn]] static void refuse_gradients(const InReplica auto& replica, const Slot& slot) {
-    throw InvalidArgument(
-        "A network's gradients were to be applied, and there are none",
-        text("replica ", replica.replica_id().index(),
-             slot.has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
-        "Call forward, a loss and backward before each apply_gradients, or renew_gradients to apply them once more");
   }
 
   void require_batches(const InReplica auto& replica) const {

@@ -15,6 +15,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
@@ -48,8 +49,9 @@ struct OptimizerInTrace {};
 /// Applies gradients to the parameters of a network: `nn::Optimizer optimizer{strategy, net, nn::Adam{}};`
 ///
 /// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all (OnShard).
-/// Every parameter has a gradient, zero where nothing flowed, so that none is ever missing (spec P09). Refers to the
-/// network, which must outlive it.
+/// Every parameter of an nn::Network has a gradient, zero where nothing flowed. Other networks may lack some
+/// (MayLackGradients): a parameter that has none on any replica stays as it is, with its slots (spec P09). The number of the
+/// step, which Adam's correction depends on, is the same for all parameters. Refers to the network, which must outlive it.
 template <class S, class Network, class O>
 class Optimizer {
   static_assert(
@@ -220,14 +222,17 @@ class Optimizer {
     slots_.require_kind(replica, aggregate);
     const auto gradient = options_.accumulated(replica, function_, detail::gradient_of(*network_, replica));
     if (!gradient) return;
+    const auto present = detail::parameters_with_gradients(*network_, replica);
+    if constexpr (aggregate && MayLackGradients<Network, Replica>) replica.all_reduce(max, std::span{present});
     const auto clipped = options_.template clipped<aggregate>(replica, function_, *gradient);
     const auto mirror = network_->parameters().component(replica);
 
     const std::int64_t iteration = iterations_.value(replica) + 1;
     function_.template with_update<Element>(iteration, [&](const auto functor) {
       const auto with_slots = slots_.update(replica, functor);
-      const auto given = options_.template directed<aggregate>(replica, with_slots, *gradient, clipped, mirror);
-      const auto update = options_.applied_to(replica, with_slots, given);
+      const auto given =
+          options_.template directed<aggregate>(replica, with_slots, *gradient, clipped, mirror, present);
+      const auto update = options_.applied_to(replica, with_slots, given, present);
       if constexpr (!stored)
         network_->reduce_and_apply(replica, update);
       else if constexpr (!aggregate)
@@ -237,6 +242,7 @@ class Optimizer {
       else
         replica.reduce_and_apply(sum, *gradient, mirror, update);
     });
+    if constexpr (MayLackGradients<Network, Replica>) std::fill(present.begin(), present.end(), std::uint8_t{0});
     iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
   }
 

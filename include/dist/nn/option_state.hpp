@@ -14,7 +14,9 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_accumulation.hpp>
 #include <dist/nn/gradient_clipping.hpp>
+#include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
+#include <dist/nn/optimizers/present_update.hpp>
 #include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -53,7 +55,7 @@ class OptionState {
   template <class Network>
   OptionState(S& strategy, Network& network, const O& function) {
     const std::size_t parameters = network.parameters().size();
-    if constexpr (has_segments) {
+    if constexpr (has_segments || MayLackGradients<Network, ReplicaContext<S>>) {
       segments_ = detail::segments_of(
           network, [&](const std::string& parameter) { return detail::decays(function, parameter); });
       if constexpr (!is_here) lay_out(strategy);
@@ -98,15 +100,16 @@ class OptionState {
 
   /// What a step applies whose `update` is that of the slots: what was clipped, or where the optimizer scales by norms, the
   /// directions of the first pass with the trust ratio of each parameter, of this replica's share or with `aggregate` false
-  /// of this replica's own gradients. A collective call where it aggregates and scales.
-  template <bool aggregate, class Update>
+  /// of this replica's own gradients. A collective call where it aggregates and scales. `present` is for `applied_to`.
+  template <bool aggregate, class Update, class Present = detail::EveryParameter>
   [[nodiscard]] Clipped directed([[maybe_unused]] const InReplica auto& replica, [[maybe_unused]] const Update& update,
                                  [[maybe_unused]] Span gradient, const Clipped& clipped,
-                                 [[maybe_unused]] ConstSpan weights) const {
+                                 [[maybe_unused]] ConstSpan weights,
+                                 [[maybe_unused]] const Present& present = {}) const {
     if constexpr (!ScalesByNorms<O>) {
       return clipped;
     } else {
-      const auto direction = applied_to(replica, dist::detail::direction_of(update), clipped);
+      const auto direction = applied_to(replica, dist::detail::direction_of(update), clipped, present);
       const auto decay = static_cast<double>(update.functor.decay);
       const detail::Segment* const table = table_on(replica);
       if constexpr (aggregate && !clips_norm)
@@ -116,15 +119,22 @@ class OptionState {
     }
   }
 
-  /// The step's update, which looks up what the options mean for the parameter of an element.
-  template <class Update>
+  /// The step's update, which looks up what the options mean for the parameter of an element. It leaves parameters without a
+  /// gradient as they are: `present` has 0 for them (MayLackGradients).
+  template <class Update, class Present = detail::EveryParameter>
   [[nodiscard]] auto applied_to([[maybe_unused]] const InReplica auto& replica, const Update& update,
-                                [[maybe_unused]] const Clipped& clipped) const {
-    if constexpr (has_segments)
+                                [[maybe_unused]] const Clipped& clipped,
+                                [[maybe_unused]] const Present& present = {}) const {
+    if constexpr (!std::is_same_v<Present, detail::EveryParameter>) {
+      const auto updated = applied_to(replica, update, clipped);
+      return PresentUpdate<std::remove_const_t<decltype(updated)>>{updated, segments_.data(), segments_.size(),
+                                                                   present.data()};
+    } else if constexpr (has_segments) {
       return SegmentedUpdate<Update>{update, table_on(replica), segments_.size(), clipped.scales.data(),
                                      clipped.stride};
-    else
+    } else {
       return update;
+    }
   }
 
   /// Gradients that are being accumulated. See Trackable.

@@ -23,6 +23,7 @@
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/core/work.hpp>
+#include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/parameter.hpp>
 
 namespace dist::nn {
@@ -155,7 +156,8 @@ class OverlappedAllReduce {
 
   /// Returns when all buckets are reduced: this replica's gradients are the sums of those of all replicas. A collective
   /// call. Throws what ended a reduction, InvalidArgument when `backward` did not go before.
-  void wait(const InReplica auto& replica) {
+  template <InReplica Replica>
+  void wait(const Replica& replica) {
     if constexpr (reduces) {
       if (background_ == nullptr) return;
       const std::size_t local = replica.local_index();
@@ -169,6 +171,7 @@ class OverlappedAllReduce {
       detail::meet_here(replica);  // afterwards all replicas have all their gradients, and so all buckets are started
       mine.is_open = false;
       last_started().wait(local == 0);
+      if constexpr (MayLackGradients<Network, Replica>) replica.all_reduce(max, network_->has_gradients(replica));
     }
   }
 
