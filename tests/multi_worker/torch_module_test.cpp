@@ -3,6 +3,7 @@
 #include <dist/multi_worker.hpp>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <dist/comm/ring_all_reduce.hpp>
@@ -10,10 +11,14 @@
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/torch/module.hpp>
 
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 
 #undef CHECK  // of libtorch's log
 #include <doctest/doctest.h>
+#include <support/what_throws.hpp>
 
 #include "../torch/convolution_net.hpp"
 #include "of_workers.hpp"
@@ -53,4 +58,38 @@ TEST_CASE("workers with equal seeds draw different random numbers once a module 
     replica.all_reduce(dist::min, smallest);
     for (std::size_t i = 0; i < 4; ++i) CHECK((largest[i] == smallest[i]) == (replica.num_replicas_in_sync() == 1));
   });
+}
+
+TEST_CASE("processes that register children in another order are refused, with the first difference") {
+  if (of_workers::ranks() == 1) return;
+  Workers strategy;
+  const auto make = [] {
+    const bool swapped = of_workers::my_rank() == 1;
+    torch::nn::Sequential net;
+    for (const bool first : {!swapped, swapped}) net->push_back(first ? "a" : "b", torch::nn::Linear{4, 4});
+    return net;
+  };
+  CHECK(support::what_throws<dist::CollectiveMismatch>([&] { auto net = dist::torch_module(strategy, make); }) ==
+        "The workers did not make the same module of libtorch (worker 0 has parameter 'a.weight' of shape [4, 4], "
+        "worker 1 "
+        "has parameter 'b.weight' of shape [4, 4]). Register the same children, parameters and buffers in the same "
+        "order on "
+        "every worker.");
+  // They go on together.
+  auto net = dist::torch_module(strategy, [] { return torch::nn::Linear{2, 2}; });
+  CHECK(net.layout().size() == 2);
+}
+
+TEST_CASE("assign gives all processes the tensors of the first one") {
+  Workers strategy{{.replicas = 2}};
+  auto net = dist::torch_module(strategy, [] { return torch::nn::BatchNorm1d{3}; });
+  torch::nn::BatchNorm1d other{3};
+  other->weight.data().fill_(5.0 + static_cast<double>(of_workers::my_rank()));
+  other->running_var.fill_(2.0 + static_cast<double>(of_workers::my_rank()));
+  net.assign(strategy.scope(), other);
+  for (std::size_t replica = 0; replica < 2; ++replica) {
+    const auto& ours = net.on(strategy.scope(), replica);
+    CHECK(ours->weight[2].item<float>() == 5);
+    CHECK(ours->running_var[2].item<float>() == 2);
+  }
 }

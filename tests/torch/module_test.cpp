@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <torch/nn/modules/activation.h>
@@ -13,16 +15,23 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
+#include <torch/serialize.h>
 
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/adam_w.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
+#include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/overlapped_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -59,6 +68,20 @@ struct MakeNets {
 
 std::vector<double> by_descent() { return losses_of_libtorch<torch::optim::SGD>(seed, torch::optim::SGDOptions{0.05}); }
 std::vector<double> by_adam() { return losses_of_libtorch<torch::optim::Adam>(seed, torch::optim::AdamOptions{0.02}); }
+
+/// Parameters of ones, some of which only the loss of replica 0, or none, depends on.
+struct PartlyUsedImpl : torch::nn::Module {
+  PartlyUsedImpl() {
+    for (const char* const name : {"everywhere", "of_first", "of_zero", "never", "frozen"})
+      register_parameter(name, torch::ones({4}));
+  }
+  torch::Tensor loss(std::size_t replica) {
+    const auto ours = named_parameters();
+    const torch::Tensor of_all = (ours["everywhere"].pow(2) + 0 * ours["of_zero"] + ours["frozen"]).sum();
+    return replica == 0 ? of_all + 3 * ours["of_first"].pow(2).sum() : of_all;
+  }
+};
+TORCH_MODULE(PartlyUsed);
 
 template <class S, class Net>
 bool copies_are_equal(S& strategy, Net& net) {
@@ -138,27 +161,228 @@ TEST_CASE("parameters and gradients of the modules are in the strategy's memory,
   CHECK(optimizer.slot(strategy.scope(), "momentum", "conv1.weight").shape() == dist::Shape{3, 1, 3, 3});
 }
 
-TEST_CASE("backward overwrites gradients, and those to which nothing flows are zero") {
+TEST_CASE("gradients add up as in libtorch until they are applied, and are zero where nothing flows") {
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
+  nn::Optimizer optimizer{strategy, net, descent};
   strategy.run([&](auto& replica) {
     auto& module = net.on(replica);
-    const auto gradients = net.gradients().component(replica);
-    const convolution::Batch batch{0};
-    net.backward(replica, convolution::sum_of_losses(module, batch, 0, 4));
+    const auto gradients = std::as_const(net).gradients().component(replica);
+    const auto compute = [&] {
+      net.backward(replica, convolution::sum_of_losses(module, convolution::Batch{0}, 0, 4));
+    };
+    const auto is = [&](const std::vector<float>& once, float times) {
+      return std::equal(once.begin(), once.end(), gradients.begin(),
+                        [&](float one, float now) { return now == times * one; });
+    };
+    compute();
     const std::vector<float> once{gradients.begin(), gradients.end()};
     CHECK(once[0] != 0);
-    net.backward(replica, convolution::sum_of_losses(module, batch, 0, 4));
-    CHECK(std::equal(once.begin(), once.end(), gradients.begin()));
+    compute();
+    CHECK(is(once, 2));
+    net.zero_grad(replica);
+    CHECK(is(once, 0));
+    compute();
+    CHECK(is(once, 1));
+    module->zero_grad();  // libtorch's own
+    compute();
+    CHECK(is(once, 1));
 
-    convolution::sum_of_losses(module, batch, 0, 4).backward();  // libtorch's own adds
-    CHECK(gradients[0] == doctest::Approx(2 * once[0]));
-
+    optimizer.apply_gradients(replica);
     const torch::Tensor of_dense = module->dense->forward(torch::ones({1, 48})).sum();
     net.backward(replica, of_dense);
     CHECK(gradients[0] == 0);
     CHECK(gradients[net.layout()[3].offset] == 1);
   });
+}
+
+TEST_CASE("gradients are applied once, and only those of the module's backward") {
+  dist::Default strategy;
+  auto net = dist::torch_module(strategy, MakeNets{});
+  nn::Optimizer optimizer{strategy, net, descent};
+  const auto refused = [&](auto&& step) { return refusal([&] { strategy.run(step); }); };
+  const auto compute = [&](auto& replica) {
+    net.backward(replica, convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4));
+  };
+  CHECK(has(refused([&](auto& replica) { optimizer.apply_gradients(replica); }), "has called no backward yet"));
+  CHECK(has(refused([&](auto& replica) {
+              convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4).backward();
+              optimizer.apply_gradients(replica);
+            }),
+            "Call net.backward(replica, loss) before each apply_gradients, not loss.backward()"));
+  CHECK(has(refused([&](auto& replica) {
+              compute(replica);
+              optimizer.apply_gradients(replica);
+              optimizer.apply_gradients(replica);
+            }),
+            "has applied those of its last backward already"));
+  CHECK(has(refused([&](auto& replica) {
+              compute(replica);
+              net.zero_grad(replica);
+              optimizer.apply_gradients(replica);
+            }),
+            "has applied those of its last backward already"));
+  strategy.run([&](auto& replica) {
+    compute(replica);
+    optimizer.apply_gradients(replica);
+  });
+  CHECK(optimizer.iterations(strategy.scope()) == 2);
+
+  // Gradients that were reduced are sums over the replicas.
+  CHECK(has(refused([&](auto& replica) {
+              compute(replica);
+              net.backward(replica, convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4),
+                           [](dist::IndexRange) {});
+              compute(replica);
+            }),
+            "backward was called before reduced gradients were applied"));
+}
+
+TEST_CASE("gradients of a step that a loss scale leaves out are discarded") {
+  dist::Default strategy;
+  auto net = dist::torch_module(strategy, MakeNets{});
+  nn::LossScale scale{strategy, {.initial = 1}};
+  nn::Optimizer optimizer{strategy, net, descent};
+  strategy.run([&](auto& replica) {
+    const auto compute = [&](float factor) {
+      net.backward(replica,
+                   convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4) * torch::tensor(factor));
+    };
+    compute(INFINITY);
+    CHECK(!scale.remove(replica, net));
+    compute(1);
+    CHECK(scale.remove(replica, net));
+    CHECK(std::isfinite(std::as_const(net).gradients().component(replica)[0]));
+    optimizer.apply_gradients(replica);
+  });
+}
+
+TEST_CASE("parameters without a gradient on any replica stay as they are, as in libtorch") {
+  constexpr std::size_t replicas = 2, steps = 3;
+  const auto freeze = [](PartlyUsed& module) { module->named_parameters()["frozen"].set_requires_grad(false); };
+  PartlyUsed expected;
+  freeze(expected);
+  torch::optim::AdamW alone{expected->parameters(), torch::optim::AdamWOptions{0.05}.weight_decay(0.1)};
+  for (std::size_t step = 0; step < steps; ++step) {
+    alone.zero_grad();
+    (expected->loss(0) + expected->loss(1)).backward();
+    alone.step();
+  }
+  // The right values by arithmetic: what has no gradient is 1, and what has a gradient of 0 decays by half a percent a step.
+  REQUIRE(expected->named_parameters()["never"][0].item<float>() == 1);
+  REQUIRE(expected->named_parameters()["of_zero"][0].item<float>() == doctest::Approx(0.995 * 0.995 * 0.995));
+
+  Mirrored strategy{replicas};
+  const auto check = [&](auto&& train) {
+    auto net = dist::torch_module(strategy, [] { return PartlyUsed{}; });
+    for (std::size_t replica = 0; replica < replicas; ++replica) freeze(net.on(strategy.scope(), replica));
+    train(net);
+    for (const auto& named : expected->named_parameters())
+      for (std::size_t replica = 0; replica < replicas; ++replica) {
+        CAPTURE(named.key());
+        const torch::Tensor ours = net.on(strategy.scope(), replica)->named_parameters()[named.key()];
+        CHECK(torch::allclose(ours, named.value(), 1e-5, 1e-6));
+      }
+    CHECK(copies_are_equal(strategy, net));
+  };
+  const nn::AdamW adam_w{.learning_rate = 0.05F, .weight_decay = 0.1F, .epsilon = 1e-8F};
+  const auto loss_of = [](auto& net, auto& replica) { return net.on(replica)->loss(replica.replica_id().index()); };
+  check([&](auto& net) {
+    nn::Optimizer optimizer{strategy, net, adam_w};
+    for (std::size_t step = 0; step < steps; ++step)
+      strategy.run([&](auto& replica) {
+        net.backward(replica, loss_of(net, replica));
+        optimizer.apply_gradients(replica);
+      });
+    CHECK(optimizer.slot(strategy.scope(), "velocity", "never")[0] == 0);
+  });
+  check([&](auto& net) {  // reduced before, where a replica does not see by itself which parameters the others used
+    nn::Optimizer optimizer{strategy, net, adam_w};
+    nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 64}};
+    for (std::size_t step = 0; step < steps; ++step)
+      strategy.run([&](auto& replica) {
+        net.backward(replica, loss_of(net, replica), overlap.on_ready(replica));
+        overlap.wait(replica);
+        optimizer.apply_gradients(replica, nn::skip_aggregation);
+      });
+  });
+  check([&](auto& net) {  // in two calls, of which one uses each parameter
+    nn::Optimizer optimizer{strategy, net, nn::With{adam_w, nn::AccumulateGradients{2}}};
+    for (std::size_t step = 0; step < 2 * steps; ++step)
+      strategy.run([&](auto& replica) {
+        const std::size_t part = (replica.replica_id().index() + step) % 2;
+        net.backward(replica, torch::Tensor{net.on(replica)->loss(part)});
+        optimizer.apply_gradients(replica);
+      });
+  });
+  auto net = dist::torch_module(strategy, [] { return PartlyUsed{}; });
+  nn::Optimizer optimizer{strategy, net, nn::With{nn::Lamb{}, nn::GlobalClipNorm{1.0F}, nn::WeightDecay{0.1F}}};
+  strategy.run([&](auto& replica) {
+    net.backward(replica, loss_of(net, replica));
+    optimizer.apply_gradients(replica);
+  });
+  CHECK(net.parameter(strategy.scope(), "never")[0] == 1);
+  CHECK(net.parameter(strategy.scope(), "of_first")[0] < 1);
+}
+
+TEST_CASE("modules whose tensors have left the strategy's memory are refused, and assign takes over a loaded one") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.path("net.pt");
+  const convolution::Net saved = make_net(99);
+  torch::save(saved, path);
+  Mirrored strategy{2};
+  const auto step = [&](auto& net) {
+    return refusal([&] { strategy.run([&](auto& replica) { static_cast<void>(net.on(replica)); }); });
+  };
+  const char* const refused = "Tensor 'conv1.weight' of a torch_module has left the strategy's memory";
+  {
+    auto net = dist::torch_module(strategy, MakeNets{});
+    torch::load(net.on(strategy.scope(), 1), path);
+    CHECK(has(step(net), refused));
+  }
+  {
+    auto net = dist::torch_module(strategy, MakeNets{});
+    auto& module = net.on(strategy.scope(), 0);
+    strategy.run([&](auto& replica) {
+      const torch::Tensor loss = convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4);
+      if (replica.replica_id().index() == 0) {
+        module->to(torch::kFloat64);
+        module->to(torch::kFloat32);
+        CHECK(has(refusal([&] { net.backward(replica, loss); }), refused));
+      }
+    });
+  }
+  auto net = dist::torch_module(strategy, MakeNets{});
+  convolution::Net loaded = make_net(3);
+  torch::load(loaded, path);
+  net.assign(strategy.scope(), loaded);
+  strategy.run([&](auto& replica) { static_cast<void>(net.on(replica)); });
+  for (std::size_t replica = 0; replica < 2; ++replica)
+    CHECK(torch::equal(net.on(strategy.scope(), replica)->dense->weight, saved->dense->weight));
+
+  // Other shapes are refused, and buffers are assigned.
+  const auto make = [](std::int64_t size) {
+    return [size] { return torch::nn::Sequential{torch::nn::Linear{2, size}, torch::nn::BatchNorm1d{size}}; };
+  };
+  auto normalised = dist::torch_module(strategy, make(3));
+  CHECK(has(refusal([&] { normalised.assign(strategy.scope(), make(4)()); }), "A module has no '0.weight' of shape"));
+  torch::nn::Sequential other = make(3)();
+  other->named_buffers()["1.running_mean"].fill_(0.5);
+  other->named_buffers()["1.num_batches_tracked"].fill_(7);
+  normalised.assign(strategy.scope(), other);
+  const auto buffers = normalised.on(strategy.scope(), 1)->named_buffers();
+  CHECK(buffers["1.running_mean"][2].item<float>() == 0.5F);
+  CHECK(buffers["1.num_batches_tracked"].item<std::int64_t>() == 7);
+  buffers["1.running_mean"].set_data(torch::zeros({3}));
+  CHECK(has(step(normalised), "Tensor '1.running_mean' of a torch_module has left the strategy's memory"));
+
+  auto frozen = dist::torch_module(strategy, [] {
+    torch::nn::Linear linear{2, 2};
+    linear->bias.set_requires_grad(false);
+    return linear;
+  });
+  frozen.on(strategy.scope(), 0)->bias.set_requires_grad(true);
+  CHECK(has(step(frozen), "Parameter 'bias' of a torch_module requires a gradient, and is not trained"));
 }
 
 TEST_CASE("parts of the gradients are ready from the last parameter to the first, also where nothing flows") {
@@ -177,6 +401,7 @@ TEST_CASE("parts of the gradients are ready from the last parameter to the first
         net.backward(replica, convolution::sum_of_losses(module, convolution::Batch{0}, 0, 4), ready);
       else
         net.backward(replica, torch::Tensor{module->conv1->weight.sum()}, ready);
+      net.zero_grad(replica);
       CHECK(end == 0);
       CHECK(parts >= (of_all ? 2 : 1));
     }
@@ -245,14 +470,22 @@ TEST_CASE("buffers and parameters that are not trained are kept, as the mean of 
   dist::Tensor<std::int64_t> counts;
   dist::walk(net, [&](std::string_view key, auto& leaf) {
     if constexpr (std::is_same_v<typename decltype(leaf.whole(strategy.scope()))::Element, float>) {
-      if (key == "1.running_mean") means = leaf.whole(strategy.scope());
+      if (key != "1.running_mean") return;
+      means = leaf.whole(strategy.scope());
+      leaf.restore(strategy.scope(), means);
     } else {
       counts = leaf.whole(strategy.scope());
       leaf.restore(strategy.scope(), std::int64_t{41});
     }
   });
-  for (std::size_t i = 0; i < 2; ++i)
+  for (std::size_t i = 0; i < 2; ++i) {
+    // After a restore every replica goes on from the mean.
+    for (std::size_t replica = 0; replica < 2; ++replica)
+      CHECK(net.on(strategy.scope(), replica)
+                ->named_buffers()["1.running_mean"][static_cast<std::int64_t>(i)]
+                .item<float>() == means[i]);
     CHECK(means[i] == doctest::Approx(0.1 * 2 * weight[static_cast<std::int64_t>(i)].sum().item<float>()));
+  }
   CHECK(counts[0] == 1);
   CHECK(net.on(strategy.scope(), 1)->named_buffers()["1.num_batches_tracked"].item<std::int64_t>() == 41);
 }
@@ -317,7 +550,8 @@ TEST_CASE("what cannot be is refused") {
   CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] {
                             return torch::nn::Linear{size++, 2};
                           }); }),
-            "makes unlike ones"));
+            "makes unlike ones (replica 0 has parameter 'weight' of shape [2, 2], replica 1 has parameter 'weight' of "
+            "shape [2, 3])"));
   torch::nn::Linear same{2, 2};
   CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] { return same; }); }), "makes one module only"));
 

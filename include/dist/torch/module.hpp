@@ -1,18 +1,14 @@
-/// Modules of libtorch on a strategy. The only header that includes libtorch. Works with libtorch 1.13 and newer.
+/// Modules of libtorch on a strategy. Works with libtorch 1.13 and newer.
 #pragma once
 
-#if !__has_include(<torch/nn/module.h>)
-#error "<torch/nn/module.h> of libtorch was not found: install libtorch-dev, and link dist::torch"
-#endif
-
-// First: other headers of libtorch 1.13 use vectors of a type that is complete only here, which clang++ does not take.
-#include <ATen/core/ivalue.h>
+#include <dist/torch/parts.hpp>  // first: it includes what libtorch 1.13 needs before its other headers
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +23,10 @@
 #include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/together.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -40,6 +38,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/forward_mode.hpp>
+#include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/losses/values.hpp>
 #include <dist/nn/outputs.hpp>
 #include <dist/nn/parameter.hpp>
@@ -62,95 +61,8 @@ concept TakesTorchTensor = requires(M& made, const torch::Tensor& x) {
   { made->forward(x) } -> std::convertible_to<torch::Tensor>;
 };
 
-/// Tensors of a module and where they lie in the variable that holds all of their kind, in the order of the module.
-class TorchTensors {
- public:
-  void add(std::string name, const torch::Tensor& tensor) {
-    const auto is_same = [&](const torch::Tensor& other) { return other.is_same(tensor); };
-    if (std::any_of(tensors_.begin(), tensors_.end(), is_same))
-      return;  // shared within the module: under its first name
-    names_.push_back(std::move(name));
-    tensors_.push_back(tensor);
-    shapes_.push_back(shape_of(tensor));
-  }
-
-  [[nodiscard]] std::size_t size() const noexcept { return tensors_.size(); }
-  [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-  [[nodiscard]] const std::vector<torch::Tensor>& tensors() const noexcept { return tensors_; }
-  [[nodiscard]] bool is_like(const TorchTensors& other) const {
-    return names_ == other.names_ && shapes_ == other.shapes_;
-  }
-
-  /// Their places, which refer to the names here.
-  [[nodiscard]] std::vector<nn::Parameter> layout() const {
-    std::vector<nn::Parameter> places;
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const std::string_view name = names_[i];
-      const std::size_t dot = name.rfind('.');
-      const std::string_view owner = dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
-      places.push_back({.layer = owner,
-                        .ordinal = 0,
-                        .kind = dot == std::string_view::npos ? name : name.substr(dot + 1),
-                        .shape = shapes_[i],
-                        .offset = offset,
-                        .separator = '.'});
-      offset += nn::padded(shapes_[i].elements());
-    }
-    return places;
-  }
-
-  [[nodiscard]] static Shape shape_of(const torch::Tensor& tensor) {
-    std::vector<std::size_t> extents;
-    for (const std::int64_t extent : tensor.sizes()) extents.push_back(static_cast<std::size_t>(extent));
-    return Shape{std::span<const std::size_t>{extents}};
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<torch::Tensor> tensors_;
-  std::vector<Shape> shapes_;
-};
-
 /// What torch_module returns after it has said why there is no module.
 struct NoTorchModule {};
-
-/// The elements that tensors of one layout need, padding included.
-[[nodiscard]] inline std::size_t elements_of(std::span<const nn::Parameter> layout) {
-  return layout.empty() ? 0 : layout.back().offset + nn::padded(layout.back().shape.elements());
-}
-
-/// What a module has: what it learns, numbers that it keeps, and counts that it keeps.
-struct TorchParts {
-  TorchTensors learned, kept, counted;
-
-  /// Throws InvalidArgument for parameters that are not numbers of type float in the host's memory, and where there is
-  /// nothing to learn.
-  explicit TorchParts(const torch::nn::Module& module) {
-    for (const auto& named : module.named_parameters()) {
-      require_float_on_host(named.key(), named.value());
-      (named.value().requires_grad() ? learned : kept).add(named.key(), named.value());
-    }
-    for (const auto& named : module.named_buffers()) {
-      const torch::Tensor& buffer = named.value();
-      if (!buffer.defined() || !buffer.device().is_cpu()) continue;
-      if (buffer.scalar_type() == torch::kFloat32) kept.add(named.key(), buffer);
-      if (buffer.scalar_type() == torch::kInt64) counted.add(named.key(), buffer);
-    }
-    if (learned.size() == 0)
-      throw InvalidArgument(text("Module ", module.name(), " of libtorch has nothing to train"),
-                            "it has no parameter that requires a gradient", "Give torch_module one that has");
-  }
-
- private:
-  static void require_float_on_host(const std::string& name, const torch::Tensor& parameter) {
-    if (parameter.scalar_type() == torch::kFloat32 && parameter.device().is_cpu()) return;
-    throw InvalidArgument(text("Parameter '", name, "' of a module of libtorch cannot lie in a strategy's memory"),
-                          text("it has elements of type ", c10::toString(parameter.scalar_type()), " on ",
-                               parameter.device().str(), ", and a torch_module has floats on the CPU"),
-                          "Leave the module's type and device as they are made, or call module->to(torch::kFloat32)");
-  }
-};
 
 /// Seeds libtorch's generator by its own seed and the number of this process, in all processes but the first: where all have
 /// the same seed, they would have the same dropout masks.
@@ -161,22 +73,7 @@ inline void separate_random_numbers(std::size_t process) {
   generator.set_current_seed(RandomStream{generator.current_seed(), process}.bits(0));
 }
 
-/// The sizes that libtorch calls a shape.
-[[nodiscard]] inline std::vector<std::int64_t> torch_sizes(const Shape& shape) {
-  std::vector<std::int64_t> sizes;
-  for (const std::size_t extent : shape.extents()) sizes.push_back(static_cast<std::int64_t>(extent));
-  return sizes;
-}
-
 }  // namespace detail
-
-/// A tensor of libtorch over the elements of a view in the host's memory, which is not copied and must outlive it.
-template <class T>
-[[nodiscard]] torch::Tensor torch_tensor(TensorView<T> view) {
-  using Number = std::remove_const_t<T>;
-  return torch::from_blob(const_cast<Number*>(view.data()), detail::torch_sizes(view.shape()),
-                          torch::TensorOptions{}.dtype(c10::CppTypeToScalarType<Number>()));
-}
 
 /// A module of libtorch with one copy for each replica, whose parameters and gradients are tensors over the strategy's
 /// memory. So an optimizer reduces and applies them where they are:
@@ -193,11 +90,20 @@ template <class T>
 /// in `forward` and `backward` with the library's losses.
 ///
 /// - Parameters are those that require a gradient. They begin, on all replicas of all processes, with what the first
-///   module of the first process has. They are named as in libtorch, "conv1.weight", with the offsets of `layout()`.
+///   module of the first process has. They are named as in libtorch, "conv1.weight", with the offsets of `layout()`. All
+///   processes make modules with the same names and shapes in the same order, or the constructor throws.
+/// - A parameter that has no gradient on any replica, because the loss does not depend on it or because it requires none
+///   since the module was made, stays as it is, as in PyTorch: it does not decay and its slots do not change.
 /// - What the module keeps, buffers of type float such as running statistics and parameters that require no gradient,
 ///   each replica changes for itself; outside replica functions and in files it is the mean of the replicas' (an OnRead
-///   variable). Counts, buffers of 64-bit integers, are those of replica 0 there. Other buffers stay as make_module makes
+///   variable with aggregation Mean, as tf.distribute has them in BatchNormalization). So a job of several replicas that
+///   resumes has its weights to the last bit, and on every replica the mean of the running statistics, from which each
+///   goes on. Counts, buffers of 64-bit integers, are those of replica 0 there. Other buffers stay as make_module makes
 ///   them.
+/// - Give the module weights from a file in `make_module`, or later by `assign`: `Net loaded; torch::load(loaded, path);
+///   net.assign(strategy.scope(), loaded);`. torch::save of `on(scope, 0)` writes them. torch::load into `on(…)`, and its
+///   `to` of another type or device, replace the memory of its tensors: the next `on`, `forward` or `backward` throws.
+///   Submodules and parameters that are added or replaced later are not trained.
 /// - Where a process has several replicas, each computes with one thread: `on` and `forward` call at::set_num_threads(1),
 ///   which holds for the process, its calling thread included.
 /// - libtorch allocates outputs and gradients anew in each step. glibc gives large ones back to the system at once, which the
@@ -215,15 +121,17 @@ class TorchModule {
   using Gradients = ReplicaBuffer<float>;
   using Kept = DistributedVariable<float, OnRead, Mean>;
   using Counted = DistributedVariable<std::int64_t, OnRead, OnlyFirstReplica>;
+  using Span = typename Gradients::Span;
 
   static constexpr bool stores_gradients = true;
 
   /// Calls `make()` for each replica of this process. A collective call of the processes, outside replica functions.
   /// Throws InvalidArgument for parameters that are not floats on the CPU, for a module without any, and where `make` does
-  /// not make the same module every time; OutOfMemory, and what libtorch throws.
+  /// not make the same module every time; CollectiveMismatch where processes make different ones; OutOfMemory, and what
+  /// libtorch throws.
   template <Strategy S, std::invocable Make>
   TorchModule(S& strategy, Make& make)
-      : locals_(made_by(make, strategy.num_local_replicas())),
+      : locals_(made_by(strategy, make)),
         learned_(locals_[0].parts.learned.layout()),
         kept_layout_(locals_[0].parts.kept.layout()),
         counted_layout_(locals_[0].parts.counted.layout()),
@@ -237,9 +145,9 @@ class TorchModule {
                                                                            counted_layout_, "counts"));
     for (std::size_t replica = 0; replica < locals_.size(); ++replica) {
       Local& local = locals_[replica];
-      lay(local.parts.learned, learned_, parameters_.component(scope, replica).data());
-      if (kept_) lay(local.parts.kept, kept_layout_, kept_->component(scope, replica).data());
-      if (counted_) lay(local.parts.counted, counted_layout_, counted_->component(scope, replica).data());
+      lay(local, local.parts.learned, learned_, parameters_.component(scope, replica).data());
+      if (kept_) lay(local, local.parts.kept, kept_layout_, kept_->component(scope, replica).data());
+      if (counted_) lay(local, local.parts.counted, counted_layout_, counted_->component(scope, replica).data());
       watch(local, gradients_.component(scope, replica).data());
     }
     detail::separate_random_numbers(strategy.workers().rank());
@@ -248,12 +156,17 @@ class TorchModule {
   TorchModule& operator=(const TorchModule&) = delete;
 
   [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
-  [[nodiscard]] Gradients& gradients() noexcept { return gradients_; }
+  /// The caller may write them. From then on `take_gradients` needs no `backward`.
+  [[nodiscard]] Gradients& gradients() noexcept {
+    if (!may_be_written_.load(std::memory_order_relaxed)) may_be_written_.store(true, std::memory_order_relaxed);
+    return gradients_;
+  }
   [[nodiscard]] const Gradients& gradients() const noexcept { return gradients_; }
   /// Name, shape and offset of every parameter in both.
   [[nodiscard]] std::span<const nn::Parameter> layout() const noexcept { return learned_; }
 
-  /// The calling replica's module, with all that its type can do. Throws WrongStrategy.
+  /// The calling replica's module, with all that its type can do. Throws WrongStrategy, and InvalidArgument where its tensors
+  /// were replaced.
   [[nodiscard]] Made& on(const InReplica auto& replica) { return local_of(replica).module; }
   /// That of a replica of this process, outside replica functions.
   [[nodiscard]] Made& on(const InCrossReplica auto& scope, std::size_t local_replica) {
@@ -270,6 +183,36 @@ class TorchModule {
   template <class Values>
   void assign_parameter(const InCrossReplica auto& scope, std::string_view name, const Values& values) {
     nn::ParameterPart{parameters_, nn::detail::parameter_named(learned_, name)}.restore(scope, values);
+  }
+
+  /// Copies the parameters and buffers of another module to the modules of all replicas. All processes take the module of the
+  /// first one. A collective call of the processes. Throws InvalidArgument for a module of other names or shapes.
+  void assign(const InCrossReplica auto& scope, const Made& other) {
+    const torch::nn::Module& module = *other;
+    const auto parameters = module.named_parameters(), buffers = module.named_buffers();
+    const auto of_other = [&](const nn::Parameter& place) {
+      const std::string name = place.name();
+      const torch::Tensor* found = parameters.find(name);
+      if (found == nullptr) found = buffers.find(name);
+      if (found == nullptr || detail::TorchTensors::shape_of(*found) != place.shape)
+        throw InvalidArgument(text("A module has no '", name, "' of shape ", to_string(place.shape), " to assign"),
+                              found == nullptr
+                                  ? std::string{"it has no parameter or buffer of that name"}
+                                  : text("its shape is ", to_string(detail::TorchTensors::shape_of(*found))),
+                              "Give assign a module that the function of torch_module has made");
+      return *found;
+    };
+    const auto take = [&](auto& variable, std::span<const nn::Parameter> layout) {
+      Tensor<typename std::remove_cvref_t<decltype(variable)>::Element> all{variable.shape()};
+      copy(of_other, layout, all.view());
+      scope.strategy().workers().broadcast(0, all.elements());
+      variable.assign(scope, all);
+    };
+    dist::detail::together(scope.strategy(), [&] {
+      take(parameters_, learned_);
+      if (kept_) take(*kept_, kept_layout_);
+      if (counted_) take(*counted_, counted_layout_);
+    });
   }
 
   /// What the module makes of a batch, a tensor or a view of one, and where a loss writes its gradient. In inference the
@@ -304,29 +247,48 @@ class TorchModule {
   }
 
   /// The gradients of all parameters for the batch of the last `forward`, from what `loss` wrote into its outputs' gradient,
-  /// or with a tensor of libtorch, those of that loss, whose sum over the replicas is what an optimizer lowers. They
-  /// overwrite those before, and are zero where nothing flowed; `loss.backward()` by itself would add to them. Throws
-  /// InvalidArgument for sparse gradients, and what libtorch throws.
+  /// or with a tensor of libtorch, those of that loss, whose sum over the replicas is what an optimizer lowers. They are zero
+  /// where nothing flowed. As in PyTorch they add to the gradients of earlier calls, until an optimizer applies them or
+  /// `zero_grad` discards them. `loss.backward()` by itself prepares nothing for an optimizer. Throws InvalidArgument for
+  /// sparse gradients, where the module's tensors were replaced, and what libtorch throws.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss& loss) {
-    backward(replica, loss, [](IndexRange) {});
+    compute_gradients(
+        replica, loss, [](IndexRange) {}, Held::gradients);
   }
-  /// The same, calling `when_ready(elements)` as nn::Network::backward does, for nn::OverlappedAllReduce.
+  /// Computes gradients and calls `when_ready(elements)` as nn::Network::backward does, for nn::OverlappedAllReduce. They add
+  /// to the gradients of earlier calls without `when_ready`, as with no_sync of PyTorch's DistributedDataParallel. Because
+  /// `when_ready` may reduce gradients, the next `backward` throws InvalidArgument unless they were applied or discarded.
   template <class Loss, std::invocable<IndexRange> WhenReady>
   void backward(const InReplica auto& replica, const Loss& loss, WhenReady&& when_ready) {
-    Local& local = local_of(replica);
-    const detail::FunctionRef<void(IndexRange)> ready{when_ready};
-    const Pass pass{*this, local, ready};
-    if constexpr (std::same_as<Loss, torch::Tensor>) {
-      loss.backward();
-    } else if (!local.output.defined()) {
-      throw InvalidArgument("A torch_module's backward was called before its forward",
-                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
-                            "Call forward and a loss first, in the same replica, or give backward a loss of libtorch");
-    } else if (local.output.requires_grad()) {
-      local.output.backward(local.output_gradient);
+    compute_gradients(replica, loss, when_ready, Held::sums);
+  }
+
+  /// Discards this replica's gradients that no optimizer has applied yet. The module's own zero_grad does it too.
+  void zero_grad(const InReplica auto& replica) {
+    for (const torch::Tensor& parameter : local_of(replica).parts.learned.tensors()) parameter.mutable_grad().reset();
+    take_over_discarded(local_of(replica));
+  }
+
+  /// For an optimizer that applies this replica's gradients, once after one or several `backward`. Throws InvalidArgument when
+  /// they were taken before, or there was no `backward`.
+  [[nodiscard]] Span take_gradients(const InReplica auto& replica) {
+    const Span gradients = gradients_.component(replica);
+    Local& local = locals_[replica.local_index()];
+    take_over_discarded(local);
+    if (may_be_written_.load(std::memory_order_relaxed)) {
+      for (std::size_t i = 0; i < learned_.size(); ++i)
+        if (local.gradients[i].count_nonzero().template item<std::int64_t>() > 0) local.has_gradient[i] = 1;
+    } else if (local.held == Held::nothing) {
+      nn::detail::refuse_gradients(replica, local.has_computed,
+                                   "Call net.backward(replica, loss) before each apply_gradients, not loss.backward()");
     }
-    complete(local);
+    local.held = Held::nothing;
+    return gradients;
+  }
+  /// See nn::MayLackGradients.
+  [[nodiscard]] std::span<std::uint8_t> has_gradients(const InReplica auto& replica) {
+    return locals_[replica.local_index()].has_gradient;
   }
 
   /// Its parameters and what it keeps, by their names in libtorch. See Trackable.
@@ -337,36 +299,53 @@ class TorchModule {
   }
 
  private:
+  /// The content of a replica's gradients: applied or discarded, its own, or perhaps sums over the replicas.
+  enum class Held : char { nothing, gradients, sums };
+
+  /// A tensor of a module and its place in the strategy's memory.
+  struct Laid {
+    torch::Tensor tensor;
+    const void* memory;
+  };
+
   /// A replica's module and its tensors; on cache lines of their own, because each is written by another thread.
   struct alignas(cache_line) Local {
-    explicit Local(Made made) : module(std::move(made)), parts(*module) {}
+    explicit Local(Made made) : module(std::move(made)), parts(*module), has_gradient(parts.learned.size()) {}
 
     Made module;
     detail::TorchParts parts;
+    std::vector<Laid> laid;                // the tensors of parts, in the same order
     std::vector<torch::Tensor> gradients;  // over the strategy's memory, like parts.learned
     Shape row;                             // of an output, as far as one is known
     torch::Tensor output, output_gradient;
-    // Of the backward pass that goes on: whom to tell what is ready, which parameters have a gradient, and the first of
-    // those at the end that have one and were told of.
+    Held held = Held::nothing;
+    bool has_computed = false;               // a backward was called
+    std::vector<std::uint8_t> has_gradient;  // of parameters, since the last update
+    // The current backward pass: the function that it reports to, true if it adds to the gradients in memory, the parameters
+    // whose gradient has arrived, and the first parameter that was reported.
     const detail::FunctionRef<void(IndexRange)>* ready = nullptr;
-    std::vector<char> has_gradient;
+    bool adds = false;
+    std::vector<char> has_come;
     std::size_t told = 0;
   };
 
   /// While it lives, gradients of the pass go to the strategy's memory by hooks: where a parameter had a gradient already,
-  /// libtorch would read it and add to it, and somebody would have to make it zero before.
+  /// libtorch would read it and add to it, and somebody would have to make it zero before. A pass that fails leaves none.
   class Pass {
    public:
     Pass(const TorchModule& net, Local& local, const detail::FunctionRef<void(IndexRange)>& ready) : local_(local) {
       for (const torch::Tensor& parameter : local.parts.learned.tensors()) parameter.mutable_grad().reset();
-      local.has_gradient.assign(net.learned_.size(), false);
+      local.has_come.assign(net.learned_.size(), false);
       local.told = net.learned_.size();
       local.ready = &ready;
+      local.adds = local.held != Held::nothing;
+      local.held = Held::nothing;
     }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
     ~Pass() {
       local_.ready = nullptr;
+      if (local_.held == Held::nothing) std::ranges::fill(local_.has_gradient, 0);
       show_gradients(local_);
     }
 
@@ -380,44 +359,95 @@ class TorchModule {
       local.parts.learned.tensors()[i].mutable_grad() = local.gradients[i];
   }
 
-  template <class Make>
-  [[nodiscard]] static std::vector<Local> made_by(Make& make, std::size_t replicas) {
-    std::vector<Local> made;
-    made.reserve(replicas);
-    for (std::size_t replica = 0; replica < replicas; ++replica) {
-      made.emplace_back(make());
-      const detail::TorchParts &first = made.front().parts, &parts = made.back().parts;
-      if (!parts.learned.is_like(first.learned) || !parts.kept.is_like(first.kept) ||
-          !parts.counted.is_like(first.counted))
-        throw InvalidArgument("The function that makes the modules of torch_module makes unlike ones",
-                              text("what it made for replica ", replica,
-                                   " has parameters or buffers of other names or shapes than that for replica 0"),
-                              "Let it make a new module of the same kind at each call");
-      if (replica > 0 && parts.learned.tensors()[0].is_same(first.learned.tensors()[0]))
-        throw InvalidArgument("The function that makes the modules of torch_module makes one module only",
-                              text("what it gave replica ", replica, " is that of replica 0"),
-                              "Let it make a new module at each call, as in [] { return Net{}; }");
-    }
-    return made;
+  /// Makes gradients zero that a zero_grad has left undefined. They are then not to be applied.
+  static void take_over_discarded(Local& local) {
+    std::size_t discarded = 0;
+    for (std::size_t i = 0; i < local.gradients.size(); ++i)
+      if (!local.parts.learned.tensors()[i].grad().defined()) {
+        local.gradients[i].zero_();
+        local.has_gradient[i] = 0;
+        ++discarded;
+      }
+    if (discarded == local.gradients.size()) local.held = Held::nothing;
+    if (discarded > 0) show_gradients(local);
   }
 
+  /// A module for each replica of this process.
+  template <class S, class Make>
+  [[nodiscard]] static std::vector<Local> made_by(const S& strategy, Make& make) {
+    return detail::together(strategy, [&] {
+      std::vector<Local> made;
+      made.reserve(strategy.num_local_replicas());
+      for (std::size_t replica = 0; replica < strategy.num_local_replicas(); ++replica) {
+        made.emplace_back(make());
+        const detail::TorchParts &first = made.front().parts, &parts = made.back().parts;
+        if (parts.description != first.description) {
+          const auto [of_first, of_this] = detail::first_difference(first.description, parts.description);
+          throw InvalidArgument("The function that makes the modules of torch_module makes unlike ones",
+                                text("replica 0 has ", of_first, ", replica ", replica, " has ", of_this),
+                                "Let it make a new module of the same kind at each call");
+        }
+        if (replica > 0 && parts.learned.tensors()[0].is_same(first.learned.tensors()[0]))
+          throw InvalidArgument("The function that makes the modules of torch_module makes one module only",
+                                text("what it gave replica ", replica, " is that of replica 0"),
+                                "Let it make a new module at each call, as in [] { return Net{}; }");
+      }
+      if constexpr (!CollectivesOfOne<decltype(strategy.workers())>)
+        require_same_in_all_processes(strategy.workers(), made.front().parts.description);
+      return made;
+    });
+  }
+  /// Throws CollectiveMismatch, with the first difference, unless the modules of all processes have the same description.
+  template <class Workers>
+  static void require_same_in_all_processes(const Workers& workers, const std::string& description) {
+    PerReplica<std::uint64_t> hashes(workers.communicator().size());
+    workers.exchange("module of libtorch", detail::hash_of(description),
+                     std::span<std::uint64_t>{hashes.begin(), hashes.size()});
+    const auto other =
+        std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) { return hash != hashes[0]; });
+    if (other == hashes.end()) return;
+    const auto of_worker = [&](std::size_t worker) {
+      std::uint64_t size = description.size();
+      workers.broadcast(worker, std::span<std::uint64_t>{&size, 1});
+      std::string lines = description;
+      lines.resize(size);
+      workers.broadcast(worker, std::span<char>{lines});
+      return lines;
+    };
+    const auto worker = static_cast<std::size_t>(other - hashes.begin());
+    const auto [of_first, of_other] = detail::first_difference(of_worker(0), of_worker(worker));
+    throw CollectiveMismatch("The workers did not make the same module of libtorch",
+                             text("worker 0 has ", of_first, ", worker ", worker, " has ", of_other),
+                             "Register the same children, parameters and buffers in the same order on every worker");
+  }
+
+  /// Copies tensors to their places in `all`.
+  template <class TensorOf, class T>
+  static void copy(const TensorOf& tensor_of, std::span<const nn::Parameter> layout, TensorView<T> all) {
+    const torch::NoGradGuard guard;
+    for (const nn::Parameter& place : layout)
+      torch_tensor(TensorView<T>{all.data() + place.offset, place.shape}).copy_(tensor_of(place));
+  }
   /// A variable with what `tensors` hold.
   template <class Sync, class Agg, class T, class S>
   [[nodiscard]] static auto variable_of(S& strategy, const detail::TorchTensors& tensors,
                                         const std::vector<nn::Parameter>& layout, std::string name) {
     const auto fill = [&](TensorView<T> all) {
-      const torch::NoGradGuard guard;
-      for (std::size_t i = 0; i < layout.size(); ++i)
-        torch_tensor(TensorView<T>{all.data() + layout[i].offset, layout[i].shape}).copy_(tensors.tensors()[i]);
+      auto next = tensors.tensors().begin();
+      copy([&](const nn::Parameter&) { return *next++; }, layout, all);
     };
     return strategy.template variable<T, Sync, Agg>(Shape{detail::elements_of(layout)}, fill, std::move(name));
   }
 
-  /// Lets `tensors` have their elements in `memory`.
+  /// Lets `tensors` of a module have their elements in `memory`.
   template <class T>
-  static void lay(const detail::TorchTensors& tensors, const std::vector<nn::Parameter>& layout, T* memory) {
-    for (std::size_t i = 0; i < layout.size(); ++i)
-      tensors.tensors()[i].set_data(torch_tensor(TensorView<T>{memory + layout[i].offset, layout[i].shape}));
+  static void lay(Local& local, const detail::TorchTensors& tensors, const std::vector<nn::Parameter>& layout,
+                  T* memory) {
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      T* const place = memory + layout[i].offset;
+      tensors.tensors()[i].set_data(torch_tensor(TensorView<T>{place, layout[i].shape}));
+      local.laid.push_back({tensors.tensors()[i], place});
+    }
   }
 
   /// Lets the gradients of a replica's module go to `memory`.
@@ -430,6 +460,31 @@ class TorchModule {
     show_gradients(local);
   }
 
+  template <class Loss, class WhenReady>
+  void compute_gradients(const InReplica auto& replica, const Loss& loss, const WhenReady& when_ready, Held then) {
+    Local& local = local_of(replica);
+    take_over_discarded(local);
+    if (local.held == Held::sums)
+      throw InvalidArgument(
+          "A torch_module's backward was called before reduced gradients were applied",
+          text("replica ", replica.replica_id().index(), " would add its own gradients to sums over the replicas"),
+          "Call apply_gradients before the next backward, or net.zero_grad(replica) to discard them");
+    const detail::FunctionRef<void(IndexRange)> ready{when_ready};
+    const Pass pass{*this, local, ready};
+    if constexpr (std::same_as<Loss, torch::Tensor>) {
+      loss.backward();
+    } else if (!local.output.defined()) {
+      throw InvalidArgument("A torch_module's backward was called before its forward",
+                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            "Call forward and a loss first, in the same replica, or give backward a loss of libtorch");
+    } else if (local.output.requires_grad()) {
+      local.output.backward(local.output_gradient);
+    }
+    complete(local);
+    local.has_computed = true;
+    local.held = then;
+  }
+
   /// The gradient of a parameter is there.
   void take(Local& local, std::size_t which, const torch::Tensor& gradient) {
     if (local.ready == nullptr) return;  // a backward of the program's own
@@ -438,25 +493,27 @@ class TorchModule {
                             "the gradients of a torch_module lie in memory next to each other",
                             "Make the module with dense gradients, for an Embedding with sparse(false)");
     const torch::NoGradGuard guard;
-    local.gradients[which].copy_(gradient);
-    local.has_gradient[which] = true;
+    if (local.adds)
+      local.gradients[which].add_(gradient);
+    else
+      local.gradients[which].copy_(gradient);
+    local.has_come[which] = true;
+    local.has_gradient[which] = 1;
     tell(local);
   }
 
-  /// Those to which no gradient flowed are zero.
+  /// Those to which no gradient flowed are zero, or as they were.
   void complete(Local& local) {
-    for (std::size_t i = learned_.size(); i-- > 0;)
-      if (!local.has_gradient[i]) {
-        local.gradients[i].zero_();
-        local.has_gradient[i] = true;
-      }
+    for (std::size_t i = 0; i < learned_.size(); ++i)
+      if (!local.has_come[i] && !local.adds) local.gradients[i].zero_();
+    std::ranges::fill(local.has_come, true);
     tell(local);
   }
 
   /// Says which gradients at the end are all there.
   void tell(Local& local) const {
     std::size_t first = local.told;
-    while (first > 0 && local.has_gradient[first - 1]) --first;
+    while (first > 0 && local.has_come[first - 1]) --first;
     if (first == local.told) return;
     const std::size_t end = local.told == learned_.size() ? gradients_.size() : learned_[local.told].offset;
     local.told = first;
@@ -466,7 +523,36 @@ class TorchModule {
   [[nodiscard]] Local& local_of(const InReplica auto& replica) {
     static_cast<void>(parameters_.component(replica));  // refuses a replica of another strategy
     if (locals_.size() > 1 && at::get_num_threads() != 1) at::set_num_threads(1);
-    return locals_[replica.local_index()];
+    Local& local = locals_[replica.local_index()];
+    require_in_place(local);
+    return local;
+  }
+  /// Throws InvalidArgument for a module that the strategy would train without an effect.
+  void require_in_place(const Local& local) const {
+    for (std::size_t i = 0; i < local.laid.size(); ++i)
+      if (local.laid[i].tensor.unsafeGetTensorImpl()->data() != local.laid[i].memory &&
+          local.laid[i].tensor.numel() > 0)
+        throw InvalidArgument(
+            text("Tensor '", name_of(i), "' of a torch_module has left the strategy's memory"),
+            "torch::load into the module replaces the memory of its tensors, as do its to() and set_data",
+            "Load into another module of the same kind and call net.assign(strategy.scope(), loaded), or let the "
+            "function "
+            "that makes the modules load the file");
+    for (std::size_t i = 0; i < local.parts.kept.size(); ++i)
+      if (local.parts.kept.tensors()[i].requires_grad())
+        throw InvalidArgument(
+            text("Parameter '", kept_layout_[i].name(), "' of a torch_module requires a gradient, and is not trained"),
+            "it required none when the module was made",
+            "Make the module with a parameter that requires a gradient, and freeze it by set_requires_grad(false) "
+            "until "
+            "it is to be trained");
+  }
+  [[nodiscard]] std::string name_of(std::size_t laid) const {
+    for (const std::vector<nn::Parameter>* const layout : {&learned_, &kept_layout_, &counted_layout_}) {
+      if (laid < layout->size()) return (*layout)[laid].name();
+      laid -= layout->size();
+    }
+    return {};
   }
 
   std::vector<Local> locals_;
@@ -475,6 +561,7 @@ class TorchModule {
   Gradients gradients_;
   std::optional<Kept> kept_;
   std::optional<Counted> counted_;
+  std::atomic<bool> may_be_written_{false};
 };
 
 /// Makes a TorchModule on a strategy of the CPU. `make_module` makes a new module at each call, for each replica, and returns
