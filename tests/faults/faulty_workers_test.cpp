@@ -58,7 +58,7 @@ void check_survivors(const Job& job, std::string_view type, std::initializer_lis
   const double fault = job.last(job.plan().victim, "fault").at;
   REQUIRE(fault != 0);
   double longest = 0;
-  std::size_t speakers = 0, right = 0;
+  std::size_t right = 0;
   const bool mpirun_ends_all =
       job.start() == Start::mpirun ||
       (job.start() == Start::mpirun_keeping && (job.plan().fault == "leave" || job.plan().fault == "exit"));
@@ -66,7 +66,6 @@ void check_survivors(const Job& job, std::string_view type, std::initializer_lis
     if (rank == job.plan().victim) continue;
     const Said error = job.last(rank, "error");
     if (error.at == 0 && mpirun_ends_all) continue;
-    ++speakers;
     bool has_all = error.text.starts_with(type);
     for (const std::string_view part : parts) has_all = has_all && error.text.find(part) != std::string::npos;
     if (has_all) ++right;
@@ -75,8 +74,11 @@ void check_survivors(const Job& job, std::string_view type, std::initializer_lis
     if (job.start() == Start::tf_config) CHECK(job.statuses()[rank] == 3);
     longest = std::max(longest, error.at - fault);
   }
-  CHECK(speakers > 0);
-  CHECK(right > 0);
+  // The mpirun of Open MPI 5 may end the survivors before they can write, and names the victim itself.
+  const bool mpirun_names_victim =
+      job.start() == Start::mpirun &&
+      job.output().find("process rank " + std::to_string(job.plan().victim) + " with PID") != std::string::npos;
+  CHECK((right > 0 || mpirun_names_victim));
   if (job.start() == Start::mpirun) CHECK(job.statuses()[0] != 0);
   std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
 }

@@ -68,6 +68,7 @@ TEST_CASE("ranks yield only where they are more than the cores") {
     std::vector<std::string> variables;
     add_launch_variables(variables, ranks, true, "/dev/shm/x");
     CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_orte_tmpdir_base=/dev/shm/x") == 1);
+    CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl_sm_segment_size=4194304") == 1);
     return std::count(variables.begin(), variables.end(), "OMPI_MCA_mpi_yield_when_idle=1") == 1;
   };
   CHECK_FALSE(yields(1));

@@ -39,6 +39,9 @@ inline void add_launch_variables(std::vector<std::string>& variables, std::size_
   // wait for ever. It refuses to start where both the list of interfaces and its opposite are set.
   if (!one_node && !interface.empty() && std::getenv("OMPI_MCA_btl_tcp_if_exclude") == nullptr)
     variables.push_back(text("OMPI_MCA_btl_tcp_if_include=", interface));
+  // Each rank of Open MPI 5 has a shared segment of 16 MiB, which fails under a lower limit on file sizes. Open MPI 4 uses
+  // 4 MiB.
+  variables.emplace_back("OMPI_MCA_btl_sm_segment_size=4194304");
   // Whatever a killed rank leaves goes with the server's folder. The second name is Open MPI 5's.
   for (const char* name :
        {"orte_tmpdir_base", "btl_vader_backing_directory", "btl_sm_backing_directory", "osc_sm_backing_directory"})
