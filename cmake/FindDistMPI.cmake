@@ -1,13 +1,17 @@
 # Finds an MPI as DistMPI::DistMPI, and sets DistMPI_FOUND, DistMPI_VERSION and DistMPI_MPIRUN.
-# Open MPI is preferred where there are several, as a world without a launcher needs it.
+# Open MPI is preferred where there are several, as a world without a launcher needs it; -DMPI_C_COMPILER=mpicc.mpich chooses
+# MPICH.
 find_package(Threads QUIET)
 if(NOT MPI_C_COMPILER AND NOT DEFINED ENV{MPI_HOME})
   find_program(DistMPI_MPICC NAMES mpicc.openmpi)
   mark_as_advanced(DistMPI_MPICC)
   if(DistMPI_MPICC)
     set(MPI_C_COMPILER "${DistMPI_MPICC}" CACHE FILEPATH "the compiler wrapper of MPI")
-    find_program(MPIEXEC_EXECUTABLE NAMES mpirun.openmpi)
   endif()
+endif()
+# Of several implementations, Debian tells the programs apart by an ending: mpicc.mpich has mpirun.mpich.
+if(MPI_C_COMPILER MATCHES "mpicc([.][a-z]+)$")
+  find_program(MPIEXEC_EXECUTABLE NAMES mpirun${CMAKE_MATCH_1})
 endif()
 # The C interface, from C++: there is no other since MPI-3. FindMPI wants the language to be enabled.
 enable_language(C)
@@ -21,6 +25,9 @@ if(MPI_C_FOUND)
   if(dist_mpi_said MATCHES "(OpenRTE|Open MPI)\\) ([0-9.]+)")
     set(DistMPI_VERSION "${CMAKE_MATCH_2}")
     set(dist_mpi_name "Open MPI ")
+  elseif(dist_mpi_said MATCHES "HYDRA.* Version: +([0-9.]+)")
+    set(DistMPI_VERSION "${CMAKE_MATCH_1}")
+    set(dist_mpi_name "MPICH ")
   endif()
 endif()
 include(FindPackageHandleStandardArgs)
