@@ -92,6 +92,7 @@ TEST_CASE("only ranks of several nodes open ports") {
     std::vector<std::string> variables;
     add_launch_variables(variables, 2, one_node, "/dev/shm/x", "eth7");
     CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl=self,vader") == (one_node ? 1 : 0));
+    CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_mpi_ft_enable=1") == (one_node ? 0 : 1));
     CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl_tcp_if_include=eth7") == (one_node ? 0 : 1));
   }
   setenv("OMPI_MCA_btl_tcp_if_exclude", "docker0", 1);

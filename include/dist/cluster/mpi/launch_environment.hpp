@@ -39,6 +39,9 @@ inline void add_launch_variables(std::vector<std::string>& variables, std::size_
   // wait for ever. It refuses to start where both the list of interfaces and its opposite are set.
   if (!one_node && !interface.empty() && std::getenv("OMPI_MCA_btl_tcp_if_exclude") == nullptr)
     variables.push_back(text("OMPI_MCA_btl_tcp_if_include=", interface));
+  // Open MPI 5 otherwise ends a process when a TCP connection to another rank closes, before that rank's server can report
+  // the loss.
+  if (!one_node) variables.emplace_back("OMPI_MCA_mpi_ft_enable=1");
   // Each rank of Open MPI 5 has a shared segment of 16 MiB, which fails under a lower limit on file sizes. Open MPI 4 uses
   // 4 MiB.
   variables.emplace_back("OMPI_MCA_btl_sm_segment_size=4194304");
