@@ -34,10 +34,11 @@ struct TracedFitLoss {
   }
   /// The number that the logs show, to be weighted by `rows`.
   [[nodiscard]] hlo::Traced<double> shown(const InTrace auto& replica) const {
+    const hlo::Traced<double> mean = total.template as<double>() / hlo::max(rows, 1.0);  // a replica may have none
     if constexpr (is_sum)
-      return total.template as<double>() * rows_of_step(replica);
+      return mean * rows_of_step(replica);
     else
-      return total.template as<double>() / hlo::max(rows, 1.0);  // a replica may have none
+      return mean;
   }
 
  private:
