@@ -124,23 +124,24 @@ DIST_CALLBACK_HOOK(on_predict_batch_end);
 DIST_CALLBACK_HOOK(on_predict_end);
 
 /// Names that other libraries have for hooks, and the hook that is meant.
-#define DIST_OTHER_HOOK(member, hook)                                                                  \
-  template <class Both>                                                                                \
-  concept names_one_##member = requires {                                                              \
-    &Both::member;                                                                                     \
-  };                                                                                                   \
-  struct member {                                                                                      \
-    struct Named {                                                                                     \
-      int member;                                                                                      \
-    };                                                                                                 \
-    template <class C>                                                                                 \
-    struct Both : C, Named {};                                                                         \
-    template <class C>                                                                                 \
-    static consteval bool refuse() {                                                                   \
-      static_assert(names_one_##member<Both<C>>,                                                       \
-                    "a callback has a member " #member ", which is never called: the hook is " #hook); \
-      return true;                                                                                     \
-    }                                                                                                  \
+#define DIST_OTHER_HOOK(member, hook)                                                                            \
+  template <class Both>                                                                                          \
+  concept names_one_##member = requires {                                                                        \
+    &Both::member;                                                                                               \
+  };                                                                                                             \
+  struct member {                                                                                                \
+    struct Named {                                                                                               \
+      int member;                                                                                                \
+    };                                                                                                           \
+    template <class C>                                                                                           \
+    struct Both : C, Named {};                                                                                   \
+    template <class C>                                                                                           \
+    static consteval bool refuse() {                                                                             \
+      constexpr bool has_no_other_hook = names_one_##member<Both<C>>; /* a shorter sentence than of a concept */ \
+      static_assert(has_no_other_hook,                                                                           \
+                    "a callback has a member " #member ", which is never called: the hook is " #hook);           \
+      return true;                                                                                               \
+    }                                                                                                            \
   }
 DIST_OTHER_HOOK(on_batch_begin, on_train_batch_begin);
 DIST_OTHER_HOOK(on_batch_end, on_train_batch_end);
