@@ -249,18 +249,17 @@ concept CollectiveOperand = PlaceOf<V>::host_accessible &&
     (Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> || is_tensor_list<V> ||
      HasShape<V> || HasDenseShape<V>);
 
-/// True for plain structs, pairs and tuples, and for values that consist of these.
+/// True for plain structs, pairs and tuples, and for values that consist of these. Ranges of structs of numbers are lists
+/// of numbers, which combine element by element.
 template <class T>
 [[nodiscard]] constexpr bool holds_records() {
   using Plain = std::remove_cvref_t<T>;
-  if constexpr (Reducible<Plain> || ComplexNumber<Plain>)
+  if constexpr (Reducible<Plain> || ComplexNumber<Plain> || NumberRange<Plain>)
     return false;
   else if constexpr (is_per_replica<Plain>)
     return holds_records<typename Plain::Value>();
   else if constexpr (is_optional<Plain> || is_array<Plain>)
     return holds_records<typename Plain::value_type>();
-  else if constexpr (NumberRange<Plain>)
-    return holds_records<ElementIn<Plain>>();
   else
     return Structure<Plain> || Aggregate<Plain>;
 }
