@@ -254,10 +254,10 @@ concept CollectiveOperand = PlaceOf<V>::host_accessible &&
 template <class T>
 [[nodiscard]] constexpr bool holds_records() {
   using Plain = std::remove_cvref_t<T>;
-  if constexpr (Reducible<Plain> || ComplexNumber<Plain> || NumberRange<Plain>)
-    return false;
-  else if constexpr (is_per_replica<Plain>)
+  if constexpr (is_per_replica<Plain>)
     return holds_records<typename Plain::Value>();
+  else if constexpr (Reducible<Plain> || ComplexNumber<Plain> || NumberRange<Plain>)
+    return false;
   else if constexpr (is_optional<Plain> || is_array<Plain>)
     return holds_records<typename Plain::value_type>();
   else
