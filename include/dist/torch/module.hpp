@@ -150,7 +150,7 @@ class TorchModule {
       if (counted_) lay(local, local.parts.counted, counted_layout_, counted_->component(scope, replica).data());
       watch(local, gradients_.component(scope, replica).data());
     }
-    detail::separate_random_numbers(strategy.workers().rank());
+    detail::separate_random_numbers(strategy.workers().communicator().rank());
   }
   TorchModule(const TorchModule&) = delete;
   TorchModule& operator=(const TorchModule&) = delete;
