@@ -6,7 +6,7 @@
 #   headers       include/: the headers of the CUDA runtime, CCCL, NVTX, cuBLAS,      5.9 MB         24 MB
 #                 cuDNN and NCCL
 #   disassembler  bin/: cuobjdump and nvdisasm                                        4.8 MB
-#   compiler      nvcc, the headers and libraries of the runtime, and CCCL            105 MB        271 MB
+#   compiler      nvcc, the libraries of the runtime, and the same headers            106 MB        273 MB
 #   cublas        the headers and libraries of cuBLAS                                 423 MB        570 MB
 #   cudnn         the headers and libraries of cuDNN                                  366 MB        471 MB
 #   nccl          the header and library of NCCL                                      197 MB        209 MB
@@ -27,19 +27,20 @@ set(runtime
 set(cccl
     ${files}/ab/fb/0384bb2129bed6b1b39f8e44471c615ab5ab29b7e55817538a1d390d8f84/nvidia_cuda_cccl-13.0.85-${since_2014}
     e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649)
-set(cublas ${files}/e7/44/423ac00af4dd95a5aeb27207e2c0d9b7118702149bf4704c3ddb55bb7429/nvidia_cublas-13.1.0.3-py3-none-manylinux_2_27_x86_64.whl)
-set(cudnn ${files}/1a/fd/850146fb4f33db76f8815758a539d3ce46fc6579dc2f6f92ee1559e40765/nvidia_cudnn_cu13-9.19.1.2-py3-none-manylinux_2_27_x86_64.whl)
-set(nccl ${files}/b0/b4/878fefaad5b2bcc6fcf8d474a25e3e3774bc5133e4b58adff4d0bca238bc/nvidia_nccl_cu13-2.28.9-py3-none-manylinux_2_18_x86_64.whl)
+set(cublas_wheel ${files}/e7/44/423ac00af4dd95a5aeb27207e2c0d9b7118702149bf4704c3ddb55bb7429/nvidia_cublas-13.1.0.3-py3-none-manylinux_2_27_x86_64.whl)
+set(cudnn_wheel ${files}/1a/fd/850146fb4f33db76f8815758a539d3ce46fc6579dc2f6f92ee1559e40765/nvidia_cudnn_cu13-9.19.1.2-py3-none-manylinux_2_27_x86_64.whl)
+set(nccl_wheel ${files}/b0/b4/878fefaad5b2bcc6fcf8d474a25e3e3774bc5133e4b58adff4d0bca238bc/nvidia_nccl_cu13-2.28.9-py3-none-manylinux_2_18_x86_64.whl)
+set(header_wheels
+    "${cublas_wheel}#49380" 5da805e9141aa5fcbac761a53a853489226a7331098a2bd19dcfad73385c63e1
+    "${cudnn_wheel}#71401" be14f79466a40b5156026286a47392bbe84463e046c24a52f6a5fefadffe9c48
+    "${nccl_wheel}#67232" a29db4cdc6d78e933998320343497e9dd32f8520db189459258f805fd3c15dbe
+    ${files}/c2/f3/d86c845465a2723ad7e1e5c36dcd75ddb82898b3f53be47ebd429fb2fa5d/nvidia_nvtx-13.0.85-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64.whl
+    4936d1d6780fbe68db454f5e72a42ff64d1fd6397df9f363ae786930fd5c1cd4
+    ${cccl}
+    ${runtime})
 if(PART STREQUAL "headers")
   set(sign include/cuda_runtime_api.h)
-  set(wheels
-      "${cublas}#49380" 5da805e9141aa5fcbac761a53a853489226a7331098a2bd19dcfad73385c63e1
-      "${cudnn}#71401" be14f79466a40b5156026286a47392bbe84463e046c24a52f6a5fefadffe9c48
-      "${nccl}#67232" a29db4cdc6d78e933998320343497e9dd32f8520db189459258f805fd3c15dbe
-      ${files}/c2/f3/d86c845465a2723ad7e1e5c36dcd75ddb82898b3f53be47ebd429fb2fa5d/nvidia_nvtx-13.0.85-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64.whl
-      4936d1d6780fbe68db454f5e72a42ff64d1fd6397df9f363ae786930fd5c1cd4
-      ${cccl}
-      ${runtime})
+  set(wheels ${header_wheels})
 elseif(PART STREQUAL "disassembler")
   set(sign bin/nvdisasm)
   set(wheels
@@ -54,17 +55,16 @@ elseif(PART STREQUAL "compiler")
       56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03
       ${files}/15/b0/ee41e6d1108d959b5097163e7190c2d0f7857dea75606ce358f0275891b4/nvidia_nvvm-13.0.88-${since_2010}
       c5f41ffeb6466944a026dfa5317d7d85355c119bbec279205d22f1869d1054e0
-      ${runtime}
-      ${cccl})
+      ${header_wheels})
 elseif(PART STREQUAL "cublas")
   set(sign include/cublas_v2.h)
-  set(wheels ${cublas} ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171)
+  set(wheels ${cublas_wheel} ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171)
 elseif(PART STREQUAL "cudnn")
   set(sign include/cudnn_version.h)
-  set(wheels ${cudnn} 7609f4bbcde269c4aa8869e12112a1924fb6e032a00842912caafcb4e15d42d6)
+  set(wheels ${cudnn_wheel} 7609f4bbcde269c4aa8869e12112a1924fb6e032a00842912caafcb4e15d42d6)
 elseif(PART STREQUAL "nccl")
   set(sign include/nccl.h)
-  set(wheels ${nccl} e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42)
+  set(wheels ${nccl_wheel} e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42)
 else()
   message(FATAL_ERROR "PART is '${PART}': use headers, disassembler, compiler, cublas, cudnn or nccl.")
 endif()
