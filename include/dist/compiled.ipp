@@ -53,11 +53,11 @@
 #include <dist/device/arena.ipp>
 #include <dist/device/cpu.ipp>
 #include <dist/device/device_name.ipp>
+#include <dist/device/processor_quota.ipp>
 #include <dist/device/processor_share.ipp>
 #include <dist/device/replica_threads.ipp>
 #include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
-#include <dist/device/processor_quota.ipp>
 #include <dist/hlo/collectives.ipp>
 #include <dist/hlo/convolution.ipp>
 #include <dist/hlo/gradients.ipp>

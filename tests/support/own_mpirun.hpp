@@ -35,8 +35,7 @@ std::string output_of(const OwnMpirun& job, const OnLine& on_line) {
       "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
       // Open MPI 5's names for orte_abort_on_non_zero_status.
       "PRTE_MCA_state_base_recoverable=1 PRTE_MCA_state_base_error_non_zero_exit=0 ",
-      job.environment,
-      " timeout -k 1 ", job.seconds, " ", mpirun, " --oversubscribe -n ", job.processes,
+      job.environment, " timeout -k 1 ", job.seconds, " ", mpirun, " --oversubscribe -n ", job.processes,
       " --mca pml ob1 --mca btl vader,self --mca mpi_yield_when_idle 1 --mca orte_abort_on_non_zero_status 0 ",
       job.arguments, " '", self, "' --no-skip '--test-case=", job.test_case, "' 2>&1");
   std::string output;

@@ -57,8 +57,7 @@ void compare(S& strategy) {
   CHECK(names == "loss mean_squared_error val_loss val_mean_squared_error ");
   REQUIRE(history.epochs().size() == 5);
   for (std::size_t epoch = 0; epoch < 5; ++epoch) {
-    CHECK(history["loss"][epoch] ==
-          doctest::Approx(plain.train(points, double{rate})));
+    CHECK(history["loss"][epoch] == doctest::Approx(plain.train(points, double{rate})));
     CHECK(history["mean_squared_error"][epoch] == doctest::Approx(history["loss"][epoch]));
     CHECK(history["val_loss"][epoch] == doctest::Approx(plain.mean_squared_error(unseen)));
     CHECK(history["val_mean_squared_error"][epoch] == doctest::Approx(history["val_loss"][epoch]));

@@ -288,9 +288,12 @@ template <class T, class Op, class Parts, class Workers>
                                              const Workers& workers) {
   std::string what = "reduce along axes";  // and which ones: workers that name others make another call
   if constexpr (!CollectivesOfOne<Workers>) {
-    const Axes::Chosen mine = axes.of(parts(0).shape());
-    for (std::size_t axis = 0; axis < Shape::max_rank; ++axis)
-      if (mine[axis]) what += text(" ", axis);
+    try {
+      const Axes::Chosen mine = axes.of(parts(0).shape());
+      for (std::size_t axis = 0; axis < Shape::max_rank; ++axis)
+        if (mine[axis]) what += text(" ", axis);
+    } catch (const InvalidArgument&) {  // all workers refuse these axes below, by the shape of replica 0
+    }
   }
   const PerReplica<Shape> shapes = shapes_of_all(
       what, PerReplica<Shape>(count, [&](std::size_t replica) { return parts(replica).shape(); }), workers);

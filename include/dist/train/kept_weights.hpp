@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/checkpoint/leaf.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
@@ -20,8 +21,9 @@ class KeptLeaf {
   KeptLeaf(Leaf& leaf, std::shared_ptr<const void>& kept) : leaf_(leaf), kept_(kept) {}
 
   [[nodiscard]] decltype(auto) shape() const { return leaf_.shape(); }
-  void require_restorable(const Shape& shape) const requires requires(Leaf& leaf) { leaf.require_restorable(shape); }
-  { leaf_.require_restorable(shape); }
+  void require_restorable(const Shape& shape) const requires dist::detail::ChecksShape<Leaf> {
+    leaf_.require_restorable(shape);
+  }
   [[nodiscard]] auto whole(const InCrossReplica auto& scope) const {
     using Whole = decltype(leaf_.whole(scope));
     return kept_ == nullptr ? leaf_.whole(scope) : *static_cast<const Whole*>(kept_.get());

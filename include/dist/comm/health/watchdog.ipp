@@ -126,7 +126,8 @@ class Watchdog::Watch {
   std::mutex mutex_;
   detail::ConditionVariable wake_;
   bool stop_ = false;
-  detail::JoinedThread thread_ = detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
+  detail::JoinedThread thread_ =
+      detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
 };
 
 DIST_INLINE Watchdog::Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
