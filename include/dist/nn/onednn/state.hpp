@@ -30,8 +30,11 @@ class State {
   [[nodiscard]] const dnnl::stream& stream() const noexcept { return stream_; }
 
   [[nodiscard]] void* scratchpad() noexcept { return scratchpad_.data(); }
+  /// Reserves more than `bytes`: oneDNN 2.6 writes up to some vectors past the scratchpad that it asks for, in the kernel gradient
+  /// of a strided convolution with a window of 1 and fewer channels than a vector has elements.
   void reserve_scratchpad(std::size_t bytes) {
-    if (bytes > scratchpad_.size()) scratchpad_ = AlignedBuffer<std::byte>(bytes);
+    constexpr std::size_t margin = 4096;
+    if (bytes + margin > scratchpad_.size()) scratchpad_ = AlignedBuffer<std::byte>(bytes + margin);
   }
 
   /// For numbers in a layout that a primitive chose, until the operation ends. Shared by all layers, it stays in the
