@@ -261,7 +261,7 @@ class ReplicaContext {
   /// What they do not take, for sentences.
   template <class Value, class Op>
     requires(!detail::CollectiveOperand<Value>)
-  [[nodiscard]] auto all_reduce(Op, const Value&, const CommunicationOptions& = {}) const {
+  auto all_reduce(Op, const Value&, const CommunicationOptions& = {}) const {
     constexpr bool on_device = detail::is_on_device<Value>;
     static_assert(!on_device,
                   "all_reduce changes memory of a device in place: give a span of elements that may change, such as "
