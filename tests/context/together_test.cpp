@@ -50,7 +50,21 @@ struct Workers {
 
   std::vector<std::string>* said;
 };
+/// Counts the turns that threads hold.
+struct Turn {
+  explicit Turn(int& turns) : held(turns) { ++held; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { --held; }
+
+  int& held;
+};
+int turns_held = 0;
+struct Replicas {
+  [[nodiscard]] Turn take_turn() const { return Turn{turns_held}; }
+};
 struct Strategy {
+  [[nodiscard]] Replicas replicas_part() const { return {}; }
   [[nodiscard]] Workers workers() const { return {said}; }
   [[nodiscard]] std::size_t first_local_replica() const { return first; }
 
@@ -62,10 +76,11 @@ using Said = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a call of the processes begins an attempt, and outside of runs a call") {
+TEST_CASE("a call of the processes takes a turn, begins an attempt, and outside of runs a call") {
   Said said;
   const Strategy strategy{&said};
-  CHECK(dist::detail::together(strategy, [] { return 5; }) == 5);
+  CHECK(dist::detail::together(strategy, [] { return turns_held; }) == 1);
+  CHECK(turns_held == 0);
   CHECK(said == Said{"an attempt", "a call"});
   said.clear();
   const dist::detail::RunGuard merging{{.strategy = &strategy, .is_merging = true}};
