@@ -406,13 +406,18 @@ TEST_CASE(
   CHECK(says(") waits for no other process or replica\n"));
 }
 
-TEST_CASE("where no number is chosen, replicas leave the program's signals alone") {
-  const support::End end = support::end_of([] {
-    unsetenv("DIST_REPORT_SIGNAL");
-    const Replicas replicas{2};
-    struct sigaction now {};
-    sigaction(SIGUSR1, nullptr, &now);
-    _exit(now.sa_handler == SIG_DFL ? 0 : 1);
-  });
-  CHECK(end.status == 0);
+TEST_CASE("replicas leave SIGUSR1 alone if another number is chosen, or the program ignores it") {
+  const auto status_with = [](const char* chosen, void (*handler)(int)) {
+    return support::end_of([&] {
+             setenv("DIST_REPORT_SIGNAL", chosen, 1);
+             signal(SIGUSR1, handler);
+             const Replicas replicas{2};
+             struct sigaction now {};
+             sigaction(SIGUSR1, nullptr, &now);
+             _exit(now.sa_handler == handler ? 0 : 1);
+           })
+        .status;
+  };
+  CHECK(status_with("0", SIG_DFL) == 0);
+  CHECK(status_with("10", SIG_IGN) == 0);
 }
