@@ -28,6 +28,7 @@
 #include <dist/comm/health/watchdog.ipp>
 #include <dist/comm/local_transport.ipp>
 #include <dist/comm/neighbor_message.ipp>
+#include <dist/comm/node/communicator.ipp>
 #include <dist/comm/packing.ipp>
 #include <dist/comm/rpc.ipp>
 #include <dist/comm/thread/communicator.ipp>

@@ -60,8 +60,22 @@ TEST_CASE("auto-sharding divides files that interleave reads, and those behind a
   CHECK(collect(cached).size() == 8);
   CHECK(collect(auto_shard(cached, AutoShardPolicy::automatic, 4, 2)) == Paths{"c0", "c1"});
   CHECK(collect(cached).size() == 8);  // the caller's dataset is as before
-  for (const AutoShardPolicy policy : {AutoShardPolicy::file, AutoShardPolicy::automatic}) {
-    CHECK_THROWS_AS(static_cast<void>(auto_shard(cached, policy, 5, 0)), InvalidArgument);
-    CHECK_THROWS_AS(static_cast<void>(auto_shard(records, policy, 5, 4)), InvalidArgument);
+}
+
+TEST_CASE("with fewer files than workers, FILE is refused, and AUTO divides the rows (spec I08, I10)") {
+  const support::TemporaryFolder folder;
+  Paths paths;
+  for (const std::string name : {"a", "b"}) {
+    std::string content;
+    for (const char digit : {'0', '1', '2'}) dist::io::append_tfrecord(content, name + digit);
+    paths.push_back(folder.write(name, dist_test::bytes(content)));
   }
+  const auto read = [](const std::string& path) { return dist::data::tfrecord(path); };
+  const auto interleaved = files(paths) | dist::data::interleave(read, 2);
+  const auto cached = dist::data::tfrecord(paths) | dist::data::cache();
+  CHECK_THROWS_AS(static_cast<void>(auto_shard(interleaved, AutoShardPolicy::file, 3, 0)), InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(auto_shard(cached, AutoShardPolicy::file, 3, 0)), InvalidArgument);
+  CHECK(collect(interleaved) == Paths{"a0", "b0", "a1", "b1", "a2", "b2"});
+  CHECK(collect(auto_shard(interleaved, AutoShardPolicy::automatic, 3, 1)) == Paths{"b0", "a2"});
+  CHECK(collect(auto_shard(cached, AutoShardPolicy::automatic, 3, 2)) == Paths{"a2", "b2"});
 }

@@ -41,25 +41,14 @@ class Stages {
  public:
   /// Returns memory for `bytes` bytes of operand `which`: the same as before while it is large enough. Throws
   /// OutOfMemory.
-  [[nodiscard]] std::byte* at(Arena& window, int which, std::size_t bytes) {
-    Stage& stage = stages_[which];
-    if (stage.bytes < bytes) {
-      retired_.reserve(retired_.size() + 1);
-      retire(std::exchange(stage, {window.allocate(bytes), bytes}));
-    }
-    return window.at(0, stage.place);
-  }
+  [[nodiscard]] std::byte* at(Arena& window, int which, std::size_t bytes);
   /// Gives every operand other memory at its next use.
-  void retire() {
-    for (Stage& stage : stages_) retire(std::exchange(stage, {}));
-  }
+  void retire();
   /// Releases the memory of replaced pieces. All members must have come to a collective after the last one with these
   /// pieces.
   void release_retired(Arena& window) noexcept {
-    if (retired_.empty()) [[likely]]
-      return;
-    for (const Stage& stage : retired_) window.release(stage.place, stage.bytes);
-    retired_.clear();
+    if (!retired_.empty()) [[unlikely]]
+      release(window);
   }
 
  private:
@@ -68,9 +57,8 @@ class Stages {
     std::size_t bytes = 0;
   };
 
-  void retire(const Stage& stage) {
-    if (stage.bytes != 0) retired_.push_back(stage);
-  }
+  void release(Arena& window) noexcept;
+  void retire(const Stage& stage);
 
   Stage stages_[5];
   std::vector<Stage> retired_;
@@ -114,29 +102,11 @@ class NodeGroup {
   /// `group` tells the groups of the same processes apart; a number is taken once.
   NodeGroup(SharedMemory& mine, Arena& window, std::size_t rank, std::size_t worker, std::string host,
             std::vector<Peer> peers, PeerHealth& health, detail::SpinBudget budget, std::chrono::nanoseconds timeout,
-            std::size_t group = 0)
-      : rank_(rank),
-        mailboxes_at_(mailboxes_at(group)),
-        window_(window),
-        health_(health),
-        timeout_(detail::longest_wait(timeout)),
-        boxes_({this}, budget) {
-    static_assert(sizeof(Member) <= header_bytes / most_groups);
-    DIST_EXPECT(group < most_groups);
-    workers_.push_back({worker, std::move(host), std::span<std::byte>{mine.data(), mine.size()}});
-    for (Peer& peer : peers) {
-      workers_.push_back({peer.worker, std::move(peer.host), {peer.memory.data(), peer.memory.size()}});
-      attached_.push_back(std::move(peer.memory));
-    }
-    std::rotate(workers_.begin(), workers_.begin() + 1, workers_.begin() + 1 + static_cast<std::ptrdiff_t>(rank));
-  }
+            std::size_t group = 0);
   NodeGroup(const NodeGroup&) = delete;
   NodeGroup& operator=(const NodeGroup&) = delete;
   /// Releases no memory: a slower peer may still read it. The memory ends with the window.
-  ~NodeGroup() {
-    mine().departed.store(true);
-    member(0).arrivals.notify();
-  }
+  ~NodeGroup();
 
   [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
@@ -150,10 +120,7 @@ class NodeGroup {
 
   /// Memory in the window for operand `which`, 0 or 1, of one collective, 2 for sums on their way to other nodes, or 3 or 4
   /// for what the replicas of this process bring. Throws OutOfMemory.
-  [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
-    settle(timeout_);
-    return stages_.at(window_, which, bytes);
-  }
+  [[nodiscard]] std::byte* stage(int which, std::size_t bytes);
 
   /// Whether this member gave up waiting for another one.
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
@@ -168,23 +135,7 @@ class NodeGroup {
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves;
   /// nor in a run of this process alone.
-  void abandon(const FailureNotice& notice) noexcept {
-    if (size() == 1 || all_know_ || place().is_alone()) return;
-    ++entered_;
-    if (abandoned_from_ == 0) abandoned_from_ = entered_;
-    all_know_ = true;
-    left_early_ = true;
-    Mailbox& box = mailbox(rank_);
-    box.record = CollectiveCallRecord{};
-    const CallPlace::Position here = place().position();
-    mine().failed_at[entered_ % most_places] = notice.is_last() ? CallPlace::behind_all : here;
-    failures_.note({{entered_, here, notice}, rank_});
-    // There are most_notices places for texts, which peers may be reading: failures beyond repeat the texts of earlier
-    // ones.
-    if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
-    box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
-    boxes_.announce_failure(rank_, entered_);
-  }
+  void abandon(const FailureNotice& notice) noexcept;
 
  private:
   friend class NodeCommunicator;
@@ -281,11 +232,7 @@ class NodeGroup {
     box.failed_from.store(0, std::memory_order_relaxed);  // comes with `sequence`
     return box;
   }
-  void record(CollectiveCall call) noexcept {
-    call.structure = structure_;
-    call.place = place().mark();
-    mailbox(rank_).record = CollectiveCallRecord{call};
-  }
+  void record(CollectiveCall call) noexcept;
   /// Whether all came. If not, and all failures are of earlier runs, the members call again.
   [[nodiscard]] bool meet_announced(std::int64_t timeout, std::size_t bytes) {
     boxes_.announce(rank_, entered_);
@@ -303,157 +250,37 @@ class NodeGroup {
   }
 
   /// Where `peer`, which has abandoned the collective that this member is in, failed.
-  [[nodiscard]] CallPlace::Position place_of_failure(std::size_t peer) const noexcept {
-    const Member& failed = member(peer);
-    const CallPlace::Position at = failed.failed_at[entered_ % most_places];
-    for (const Mailbox& box : failed.mailboxes)
-      if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= static_cast<std::int32_t>(most_places))
-        return CallPlace::behind_all;  // and again and again: what was noted here is another place
-    return at;
-  }
+  [[nodiscard]] CallPlace::Position place_of_failure(std::size_t peer) const noexcept;
   /// What kept `peer` from the collective that this member is in.
-  [[nodiscard]] NoticeFrom failure_of(std::size_t peer) const noexcept {
-    return {{entered_, place_of_failure(peer), member(peer).failures[entered_ % most_notices]}, peer};
-  }
-  void skip_or_refuse(std::size_t peer) {
-    const NoticeFrom told = failure_of(peer);
-    if (!failures_.skip(told)) refuse_failed(told);
-  }
+  [[nodiscard]] NoticeFrom failure_of(std::size_t peer) const noexcept;
+  void skip_or_refuse(std::size_t peer);
 
   /// Before operands are touched again: until all have come to a collective that failed, they may use what this member
   /// published before it left.
-  void settle(std::int64_t timeout) {
-    if (broken_) std::rethrow_exception(broken_);
-    if (!left_early_) return;
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == rank_) continue;
-      detail::MailboxWait wait{timeout};
-      if (!boxes_.arrives_soon(peer, entered_, wait)) await_slowly(peer, timeout, wait);
-      if (is_abandoned(mailbox(peer))) failures_.note(failure_of(peer));
-    }
-    left_early_ = false;
-  }
+  void settle(std::int64_t timeout);
 
-  void await_slowly(std::size_t peer, std::int64_t timeout, const detail::MailboxWait& wait) {
-    SlowWait slow;
-    boxes_.await_slowly(rank_, peer, entered_, [&] {
-      const bool departed = member(peer).departed.load();
-      if (departed && !arrived(peer)) refuse_departed(peer);
-      look(peer);
-      if (wait.is_over()) give_up(peer, timeout);
-    });
-  }
+  void await_slowly(std::size_t peer, std::int64_t timeout, const detail::MailboxWait& wait);
 
   /// Called while waiting for `peer`: throws if it is lost, has left, or is late.
-  void look(std::size_t peer) {
-    SlowWait::note_innermost([&] { return text("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
-    const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
-    if (!lost || (lost->in_order && arrived(peer))) return;
-    // What a member said before it ended is more precise: perhaps it ended because another one is lost.
-    for (std::size_t other = 0; other < size(); ++other)
-      if (other != rank_)
-        for (const Mailbox& box : member(other).mailboxes) {
-          const bool is_old = left_early_ || static_cast<std::int32_t>(box.sequence.load() - entered_) < 0;
-          const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
-          if (is_old || from == 0) continue;
-          if (!is_abandoned(box))
-            raise_of({{from, CallPlace::behind_all, member(other).failures[from % most_notices]}, other});
-          if (const NoticeFrom told = failure_of(other); !place().is_past(told.notice.place)) refuse_failed(told);
-        }
-    break_with(unavailable(*lost));
-  }
+  void look(std::size_t peer);
 
-  [[nodiscard]] std::string name(std::size_t rank) const {
-    return text("worker ", workers_[rank].worker, " (host ", workers_[rank].host, ")");
-  }
-  [[nodiscard]] std::string described(std::size_t rank) const {
-    const CollectiveCall call = mailbox(rank).record.call();
-    return text(name(rank), call.operation.empty() ? " failed" : text(" called ", describe(call)), " as step ",
-                entered_, " of the collectives of this node");
-  }
+  [[nodiscard]] std::string name(std::size_t rank) const;
+  [[nodiscard]] std::string described(std::size_t rank) const;
   /// The last call of a member that is missing in this one: all took part in the one before.
-  [[nodiscard]] std::string last_call() const {
-    if (entered_ == 1) return "it has come to none yet";
-    return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
-  }
-  [[noreturn]] void refuse_failed(const NoticeFrom& told) {
-    failures_.note(told);
-    raise_of(told);
-  }
+  [[nodiscard]] std::string last_call() const;
+  [[noreturn]] void refuse_failed(const NoticeFrom& told);
   /// Leaves the collective that this member is in because of that failure, or of what is known to be its cause.
-  [[noreturn]] void raise_of(const NoticeFrom& told) {
-    left_early_ = true;
-    const NoticeFrom& failure = failures_.more_precise(told);
-    raise(failure, failure.notice.failure.breaks_the_group());
-  }
-  [[noreturn]] void raise(const NoticeFrom& told, bool breaks = false) {
-    all_know_ = true;
-    try {
-      told.notice.failure.raise(workers_[told.peer].worker, workers_[told.peer].host);
-    } catch (...) {
-      if (breaks) broken_ = std::current_exception();
-      throw;
-    }
-  }
-  [[noreturn]] void refuse_different() {
-    all_know_ = true;
-    left_early_ = true;
-    place().disturb();
-    std::size_t peer = 0;
-    while (mailbox(peer).fingerprint == mailbox(rank_).fingerprint) ++peer;
-    if (is_abandoned(mailbox(peer))) refuse_failed(failure_of(peer));  // it gave up after this member had seen it
-    throw mismatch_with(peer);
-  }
-  [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
-    return detail::different_calls("worker", mailbox(rank_).record.call(), described(rank_),
-                                   mailbox(peer).record.call(), described(peer));
-  }
-  [[noreturn]] void refuse_departed(std::size_t peer) {
-    if (const FailureNotice* const before = failures_.skipped_of(peer)) raise({{entered_, {}, *before}, peer}, true);
-    break_with(detail::worker_left(name(peer), described(rank_), last_call()));
-  }
+  [[noreturn]] void raise_of(const NoticeFrom& told);
+  [[noreturn]] void raise(const NoticeFrom& told, bool breaks = false);
+  [[noreturn]] void refuse_different();
+  [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const;
+  [[noreturn]] void refuse_departed(std::size_t peer);
   /// The time for `peer` is over. Returns if all have come in the meantime: either all members go on or none does.
-  void give_up(std::size_t peer, std::int64_t timeout) {
-    if (left_early_) refuse_late(peer, timeout);
-    constexpr std::int64_t second = 1'000'000'000;
-    std::atomic<std::uint32_t>& giving_up = member(0).giving_up;
-    detail::MailboxWait wait{second};
-    wait.begin();
-    while (giving_up.exchange(1) != 0 && !wait.is_over()) sched_yield();  // a member that gives up may die
-    const bool gave_up = boxes_.give_up(rank_, entered_, [&] {
-      try {
-        refuse_late(peer, timeout);
-      } catch (const std::exception& error) {
-        all_know_ = true;
-        abandoned_from_ = entered_;
-        mine().failed_at[entered_ % most_places] = CallPlace::behind_all;
-        mine().failures[entered_ % most_notices] = FailureNotice{error}.for_good();
-        mailbox(rank_).fingerprint = boxes_.failure;
-        mailbox(rank_).failed_from.store(entered_, std::memory_order_relaxed);
-      }
-    });
-    giving_up.store(0);
-    if (gave_up) std::rethrow_exception(broken_);
-  }
-  [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
-    std::string missing;
-    for (std::size_t other = 0; other < size(); ++other) {
-      if (other == rank_) continue;
-      if (!arrived(other))
-        missing += text(missing.empty() ? "" : ", ", name(other));
-      else if (!left_early_ && !is_abandoned(mailbox(other)) &&
-               mailbox(other).fingerprint != mailbox(rank_).fingerprint)
-        break_with(mismatch_with(other));  // says more than who is missing
-    }
-    if (missing.empty()) missing = name(peer);
-    break_with(detail::workers_missing(missing, described(rank_), timeout, last_call()));
-  }
+  void give_up(std::size_t peer, std::int64_t timeout);
+  [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout);
   /// This member cannot go on: every later call throws the same.
   template <class E>
-  [[noreturn]] void break_with(const E& error) {
-    broken_ = std::make_exception_ptr(error);
-    throw error;
-  }
+  [[noreturn]] void break_with(const E& error);
 
   std::size_t rank_;
   std::size_t mailboxes_at_;
@@ -561,3 +388,7 @@ class NodeCommunicator {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/node/communicator.ipp>
+#endif
