@@ -1,3 +1,4 @@
+// alone
 // What the workers of a MultiWorker see when one of them fails: each says what happened and ends, soon, and nothing is left
 // behind. The workers are processes of another program (worker.cpp), started by mpirun or by TF_CONFIG alone.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// alone
 // Workers with GPUs of which one dies or stops while the GPUs of the others wait for its own: each other one says so in time,
 // and ends. The workers are processes of another program (gpu_worker.cpp).
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// alone
 #include <dist/comm/messages/declarations.hpp>
 
 #include <doctest/doctest.h>

@@ -1,0 +1,23 @@
+# cmake -DSOURCE=<file> -DFOLDER=<tests> "-DTESTS=<name>;..." -P group.cmake: writes a translation unit of the tests
+# <name>_test.cpp. It has the includes of all, and macros before these, and then each test in a namespace of its own.
+set(includes "")
+set(tests "")
+foreach(test IN LISTS TESTS)
+  file(STRINGS "${FOLDER}/${test}_test.cpp" lines REGEX "^#(include|define DIST_TEST_FEW_)")
+  get_filename_component(folder "${FOLDER}/${test}" DIRECTORY)
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^(#[a-z]+ [^ ]+).*$" "\\1" line "${line}")
+    if(line MATCHES "^#include \"(.*)\"$")
+      get_filename_component(beside "${folder}/${CMAKE_MATCH_1}" ABSOLUTE)
+      if(EXISTS "${beside}")
+        set(line "#include \"${beside}\"")
+      endif()
+    endif()
+    list(APPEND includes "${line}")
+  endforeach()
+  string(MAKE_C_IDENTIFIER "${test}" id)
+  string(APPEND tests "\nnamespace test_${id} {\n#include \"${FOLDER}/${test}_test.cpp\"\n}\n")
+endforeach()
+list(REMOVE_DUPLICATES includes)
+list(JOIN includes "\n" includes)
+file(CONFIGURE OUTPUT "${SOURCE}" CONTENT "${includes}\n${tests}" @ONLY)  # where it differs
