@@ -27,7 +27,11 @@ using Vector = typename VectorOf<T, Bytes>::Type;
 
 /// How many vectors of `Bytes` bytes a processor that has them keeps in registers.
 template <std::size_t Bytes>
+#ifdef __aarch64__
+inline constexpr std::size_t vector_registers = 32;
+#else
 inline constexpr std::size_t vector_registers = Bytes == 64 ? 32 : 16;
+#endif
 
 /// Bytes of the widest vector, `Bytes` at most, that holds no more than `elements`; a T where none does.
 template <class T, std::size_t Bytes>
