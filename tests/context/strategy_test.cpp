@@ -11,7 +11,7 @@
 
 namespace {
 
-struct Store {
+struct HostStore {
   static constexpr bool shared = false;
   [[nodiscard]] static std::size_t copies(std::size_t replicas) { return replicas; }
   [[nodiscard]] static std::size_t copy_of(std::size_t local_replica) { return local_replica; }
@@ -23,7 +23,7 @@ struct Sizes {
 };
 struct Types {
   using Device = dist::Cpu;
-  using Store = ::Store;
+  using Store = HostStore;
   using Collectives = dist::SelfCollectives;
 };
 struct Describing {
@@ -45,17 +45,17 @@ struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
 struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
 struct NoScope : Sizes, Types, Describing, Running {};
 struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
-  using Store = ::Store;
+  using Store = HostStore;
   using Collectives = dist::SelfCollectives;
 };
 struct OnOtherDevice : Sizes, Describing, Running, Scoped<OnOtherDevice> {
   using Device = testing::GuardedDevice;
-  using Store = ::Store;
+  using Store = HostStore;
   using Collectives = dist::SelfCollectives;
 };
 struct NoCollectives : Sizes, Describing, Running, Scoped<NoCollectives> {
   using Device = dist::Cpu;
-  using Store = ::Store;
+  using Store = HostStore;
 };
 struct NoStore : Sizes, Describing, Running, Scoped<NoStore> {
   using Device = dist::Cpu;
