@@ -78,7 +78,7 @@ TEST_CASE("what a handler threw is described by its type and its text") {
   CHECK(standard.thrown == "std::range_error");
   CHECK(standard.why == "too far");
   const rpc::Outcome other = outcome_of([] { throw OfUser{}; });
-  CHECK(other.thrown == "(anonymous namespace)::OfUser");
+  CHECK(other.thrown.ends_with("(anonymous namespace)::OfUser"));
   CHECK(other.why == "an exception that is no std::exception");
 }
 

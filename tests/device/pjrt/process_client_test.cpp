@@ -1,3 +1,4 @@
+// alone
 #include <dist/device/pjrt/process_client.hpp>
 
 #include <doctest/doctest.h>
