@@ -30,7 +30,7 @@ struct MeetingOptions {
   Milliseconds patience{10'000};            ///< for all to come, before stderr says which are missing
   Milliseconds handshake{3'000};            ///< for a connection to say what it is
   std::string machine = machine_id();       ///< the machine of this process
-  std::optional<std::size_t> local_rank{};  ///< of this process among those of its machine, if that is known
+  std::optional<std::size_t> local_rank{};  ///< the number of this process on its machine, if known
   std::vector<std::uint16_t> other_ports{};  ///< for the meeting, where the port of `place` is in use
   bool agent_has_place = false;    ///< `place` is on the machine of the launcher's store, which may not be rank 0's
   bool workers_elsewhere = false;  ///< or that is not known

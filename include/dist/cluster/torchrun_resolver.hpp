@@ -36,11 +36,11 @@ class TorchrunResolver {
   /// The ports at which the workers meet if the one after torchrun's own is in use. They differ widely between jobs on
   /// neighbouring ports.
   [[nodiscard]] std::vector<std::uint16_t> other_ports() const;
-  /// The number of this process among those of its host, LOCAL_RANK.
+  /// The number of this process on its host, LOCAL_RANK.
   [[nodiscard]] std::optional<std::size_t> local_rank() const { return environment_.number("LOCAL_RANK"); }
   /// True unless LOCAL_WORLD_SIZE says that all workers are on this host.
   [[nodiscard]] bool workers_elsewhere() const;
-  /// What distinguishes jobs that meet at the same place: TORCHELASTIC_RUN_ID.
+  /// The name of the job, which other jobs at the same meeting place do not have: TORCHELASTIC_RUN_ID.
   [[nodiscard]] std::string job() const { return environment_.get("TORCHELASTIC_RUN_ID").value_or(""); }
 
  private:

@@ -329,8 +329,8 @@ class BackgroundCollectives {
   bool drops_ = false;
   Ticket first_dropped_ = 1;  // the last ones in a row; none so far
   Ticket last_dropped_ = 0;
-  std::uint64_t runs_ = 0;       // begun so far
-  std::uint64_t runs_seen_ = 0;  // counted by the communicator
+  std::uint64_t runs_ = 0;       // number of runs that have begun
+  std::uint64_t runs_seen_ = 0;  // number of runs that the communicator has counted
   bool alone_ = false;           // in a run of this process alone
   AlignedBuffer<std::byte> scratch_;
   std::atomic<std::uint32_t> calls_{0};  // to the thread: one for each task, and one to end

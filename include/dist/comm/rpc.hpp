@@ -78,11 +78,11 @@ class RpcError : public Error {
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   /// How the failure was noticed; of a handler, the text of what it threw.
   [[nodiscard]] const std::string& why() const noexcept { return outcome_.why; }
-  /// Whether the server was lost because it was silent for too long.
+  /// True if the server was lost after a long silence.
   [[nodiscard]] bool was_silent() const noexcept { return outcome_.silent; }
   /// The type of what the server's handler threw, else empty.
   [[nodiscard]] const std::string& thrown() const noexcept { return outcome_.thrown; }
-  /// That of another try where the server was lost, late, or the call was cancelled.
+  /// ExitCode::try_again if the server was lost or late or the call was cancelled.
   [[nodiscard]] int exit_code() const noexcept override;
 
  private:

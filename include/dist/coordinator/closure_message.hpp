@@ -31,10 +31,10 @@ inline constexpr std::string_view watch_method = "worker/watch";
 /// A request is the number of a session, that of a resource, and how to make it. The reply does not say whether the
 /// function that makes it has thrown: the functions that use the resource fail then.
 inline constexpr std::string_view make_method = "worker/make";
-/// A request is the number of a session, that of the run in it, and a closure's message. The reply is an Ending, followed by the
+/// A request is the number of a session, the number of the run in it, and a closure's message. The reply is an Ending, followed by the
 /// bytes of the result or by Trouble.
 inline constexpr std::string_view run_method = "worker/run";
-/// Asks the function of a run, and of those before, to stop. A request is the number of a session and that of the run.
+/// Asks the function of a run, and of those before, to stop. A request is the number of a session and the number of the run.
 inline constexpr std::string_view stop_method = "worker/stop";
 /// Ends a session. A request is its number.
 inline constexpr std::string_view leave_method = "worker/leave";
@@ -54,7 +54,7 @@ enum class Ending : std::uint8_t {
   server_cancelled = 5,  ///< a call of the function to a parameter server was cancelled
   refused = 6,           ///< the message names no function, or has other arguments than it takes
   no_session = 7,        ///< the session has ended: the worker was started again, or takes the coordinator for lost
-  stopped = 8,           ///< the function has seen that it was asked to stop
+  stopped = 8,           ///< the function has seen the request to stop
 };
 inline constexpr std::uint8_t last_ending = 8;
 

@@ -61,7 +61,7 @@ class ClosureQueue {
 
   /// Waits until no closure waits or runs, and returns true; false after `until`. Throws the error of a closure.
   [[nodiscard]] bool wait_until_idle(Until until);
-  /// The same, and throws DeadlineExceeded after `until` (spec L04).
+  /// Waits like `wait`, and throws DeadlineExceeded after `until` (spec L04).
   void join(Until until = {});
   /// Whether no closure waits or runs (spec L06). Throws the error of a closure, once nothing runs any more, and
   /// DeadlineExceeded.
@@ -90,7 +90,7 @@ class ClosureQueue {
   void abort(const Closure& closure);
   /// Gives the result of a closure up that no `abort` may ever reach. It may still be finished; the first outcome counts.
   static void abort_result(detail::RemoteResult& result);
-  /// How many errors there were: closures of earlier rounds are to stop.
+  /// The number of errors so far. Closures of earlier rounds are to stop.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(); }
   /// An error that is no closure's, such as a worker that does not come back.
   void fail(std::exception_ptr error);
@@ -109,7 +109,7 @@ class ClosureQueue {
     std::size_t in_flight = 0;
     std::uint64_t finished = 0;   ///< closures with a result so far
     std::uint64_t failed = 0;     ///< errors so far
-    std::uint64_t cancelled = 0;  ///< closures so far that did not run, or stopped, because of an error or the end
+    std::uint64_t cancelled = 0;  ///< closures that did not run, or stopped, because of an error or the end
     Clock::duration oldest{};     ///< how long the closure has waited that waits longest
   };
   [[nodiscard]] Counts counts() const;

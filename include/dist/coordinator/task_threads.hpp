@@ -87,7 +87,7 @@ class TaskThreads {
     if (waiting.empty()) return;
     try {
       const server::Session<T> session{std::move(waiting)};
-      std::this_thread::sleep_for(std::chrono::milliseconds{200});  // workers are not waited for, but greeted meanwhile
+      std::this_thread::sleep_for(std::chrono::milliseconds{200});  // greets workers meanwhile, without a wait for them
     } catch (const Error&) {                                        // one of them has ended meanwhile
     }
   }
@@ -98,7 +98,7 @@ class TaskThreads {
       const typename T::Server answers{served.endpoint, {}, ended.methods()};
       std::unique_lock lock{mutex_};
       changed_.wait(lock, [&] { return ending_; });
-    } catch (const Error&) {  // the address has another owner, who answers
+    } catch (const Error&) {  // another process owns the address, and answers
     }
   }
 

@@ -52,8 +52,8 @@ class WorkerContext {
     return session_->template clients<T>();
   }
 
-  /// Whether nobody waits for the result any more, because another function has failed (spec L05), or because the coordinator has
-  /// ended, or takes this worker for lost. A function that runs for long asks now and then, and returns: its result is Cancelled.
+  /// True if the result is not needed any more: another function has failed (spec L05), or the coordinator has ended or takes
+  /// this worker for lost. A function that runs for long asks now and then, and returns: its result is Cancelled.
   [[nodiscard]] bool stop_requested() const {
     const bool stops = session_->ended() || stop_requested_();
     if (stops) knows_.store(true, std::memory_order_relaxed);
@@ -76,7 +76,7 @@ class WorkerContext {
   detail::WorkerSession* session_;
   detail::FunctionRef<bool()> stop_requested_;
   mutable std::atomic<bool> knows_{false};  ///< that it is to stop
-  bool in_function_ = false;                ///< it has been called: what is thrown before is no error of the function
+  bool in_function_ = false;                ///< it has been called: an earlier exception is not the function's
 };
 
 }  // namespace dist

@@ -140,7 +140,7 @@ class WorkerService {
       return refuse(exchange, Ending::refused, {"", "another function of this coordinator runs on this worker"});
     const auto is_to_stop = [&] { return exchange.cancelled() || session->is_stopped(number); };
     WorkerContext worker{*session, is_to_stop};
-    // What a function gives or throws because it was asked to stop is no result, and no error of its own.
+    // The result or exception of a function after a request to stop does not count.
     const auto has_stopped = [&] { return worker.knows_ && session->is_stopped(number); };
     try {
       std::vector<std::byte> result = function(worker, request);

@@ -15,7 +15,7 @@ namespace dist {
 struct ExitCode {
   /// The program failed with an error that is not the library's.
   static constexpr int failure = 1;
-  /// The job was told to end and has saved a checkpoint: start it again, and do not count it as a failure.
+  /// The job has saved a checkpoint and ended on request: start it again, and do not count it as a failure.
   static constexpr int preempted = 42;
   /// Another try may succeed, such as after the loss of a process: start the job again, and count it.
   static constexpr int try_again = 75;
@@ -142,7 +142,7 @@ class ReplicaError : public Error {
 
   [[nodiscard]] std::size_t replica() const noexcept { return replica_; }
   [[nodiscard]] const std::exception_ptr& cause() const noexcept { return cause_; }
-  /// That of the cause.
+  /// The exit code of the cause.
   [[nodiscard]] int exit_code() const noexcept override;
 
  private:

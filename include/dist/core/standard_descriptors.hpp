@@ -16,8 +16,8 @@ inline void fill_standard_descriptors() noexcept {
 
 namespace detail {
 
-/// `descriptor`, or another one for the same file if its number is that of standard input, output or error, which then
-/// are filled. -1 with errno set if there is no other one.
+/// Returns `descriptor`, or another descriptor of the same file if its number belongs to standard input, output or error,
+/// which then are filled. Returns -1 with errno set on failure.
 [[nodiscard]] inline int above_standard(int descriptor) noexcept {
   if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
   const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -8,7 +8,7 @@
 
 namespace dist::io {
 
-/// Owns a file descriptor, and closes it. Its number is never that of standard input, output or error.
+/// Owns a file descriptor, and closes it. It never has the number of standard input, output or error.
 class Descriptor {
  public:
   Descriptor() = default;

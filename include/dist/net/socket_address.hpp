@@ -49,7 +49,7 @@ struct SocketAddress {
     if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&all.storage)->sin6_addr = {};
     return all;
   }
-  /// The same address with another port.
+  /// Returns this address with another port.
   [[nodiscard]] SocketAddress at_port(std::uint16_t port) const {
     SocketAddress other = *this;
     if (family() == AF_INET) reinterpret_cast<sockaddr_in*>(&other.storage)->sin_port = htons(port);

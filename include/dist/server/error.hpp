@@ -42,7 +42,7 @@ class StoreError : public Error {
   [[nodiscard]] const std::string& said() const noexcept { return what_; }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   [[nodiscard]] const std::string& suggestion() const noexcept { return suggestion_; }
-  /// That of another try for problems that end with the processes of this job.
+  /// ExitCode::try_again for problems that end with the processes of this job.
   [[nodiscard]] int exit_code() const noexcept override;
 
  private:
@@ -68,7 +68,7 @@ class CoordinatorUnavailable : public Unavailable {
   CoordinatorUnavailable(std::string_view self, std::string_view coordinator, std::string_view happened);
 };
 
-/// The job was told to end, and its coordinator has ended it with `exit_code()`, so that it goes on when it is started again
+/// The coordinator has ended the job on request with `exit_code()`, so that the job goes on when it is started again
 /// (PreemptionHandler). This process, a parameter server or a worker, ends with the same status.
 class Preempted : public Error {
  public:

@@ -71,7 +71,7 @@ class Lifeline {
     waiting,   ///< no coordinator has come yet
     attended,  ///< there is one
     lost,      ///< it has gone without a word
-    left,      ///< it has said that it ends, so nobody else is welcome
+    left,      ///< it has announced its end, so other peers are refused
   };
   struct Standing {
     State state = State::waiting;

@@ -43,7 +43,7 @@ struct ServeOptions {
   /// For how long a process that has lost its coordinator waits for it to come back, or for one that takes over
   /// (SessionOptions::takes_over); 0: it ends at once, as it does where a transport loses processes for good.
   net::Milliseconds linger{5'000};
-  /// What tells the process that the job is to end, unless the program handles or ignores the signal itself; 0: nothing does.
+  /// The signal that asks the process to end the job, unless the program handles or ignores it itself; 0: no signal.
   /// The process serves on until its coordinator has ended the job.
   int end_signal = SIGTERM;
   /// For the coordinator to do so.

@@ -44,8 +44,8 @@ struct SessionOptions {
   net::Milliseconds patience = net::default_patience;  ///< before stderr says who is missing
   /// How often a parameter server that was lost is dialled before it counts as gone (spec L15).
   std::size_t attempts = 3;
-  /// Whether this coordinator takes over processes that have lost another one and still wait for it (ServeOptions::linger), with
-  /// the variables that they hold for it. Else a parameter server that holds some is an error.
+  /// True: this coordinator takes over processes that wait for the return of a lost coordinator (ServeOptions::linger), with the
+  /// variables that they hold for it. Else a parameter server that holds some is an error.
   bool takes_over = false;
   /// Called once, in a thread of the session, when a parameter server is gone.
   dist::detail::KeptFunction<void, const ServerUnavailable&> on_loss = {};
@@ -313,8 +313,8 @@ class Session {
     }
   }
 
-  /// Ends all lifelines, in a bounded time. `done`: the processes are told to end, too, also one that has just come. A process
-  /// that does not hear it would take this one for lost, so it has as long as it may be silent.
+  /// Ends all lifelines, in a bounded time. `done` also ends the processes, including a process that has just arrived.
+  /// A process that misses this message takes the coordinator for lost, so the time is the longest silence.
   void end(bool done) {
     {
       std::unique_lock lock{mutex_};

@@ -171,8 +171,8 @@ struct NoLossScale {
   explicit NoLossScale(const auto&) {}
 };
 
-/// What a replica does with its part of a batch, in training, in a test and in a prediction, and what is measured of it:
-/// all of a Model but its loops. The loss of a network that RoundsToFloat16 has a LossScale. Refers to the strategy and the
+/// The work of a replica on its part of a batch, in training, test and prediction, with the measurements: all of a Model except
+/// its loops. The loss of a network that RoundsToFloat16 has a LossScale. Refers to the strategy and the
 /// network.
 template <class S, class Network, class O, class L, class... Ms>
 class ModelSteps {

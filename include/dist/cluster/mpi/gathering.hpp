@@ -97,7 +97,7 @@ class Gathering {
         next = next.sooner(dialer_->next());
       }
       poll(entries.data(), entries.size(), next.poll_timeout(net::Milliseconds{500}));
-      // Those that have ended leave before those that come again in their place are let in.
+      // Ended processes leave before their replacements are let in.
       ranks_.advance([](std::size_t) {}, [&](std::size_t rank, const std::string&) { left(rank); });
       links_.advance([&](std::size_t node, const net::Frame& frame) { take(node, frame); },
                      [&](std::size_t node, const std::string&) { unlinked(node); });

@@ -24,7 +24,7 @@ struct HostedOptions {
   std::chrono::milliseconds deadline{120'000};  ///< for all to come together, and again for all to leave MPI_Init
   std::chrono::milliseconds patience = net::default_patience;  ///< before stderr says who is missing
   std::chrono::milliseconds grace{5'000};      ///< for the others to end by themselves when a process is gone
-  std::chrono::milliseconds handshake{3'000};  ///< for a connection to say who it is
+  std::chrono::milliseconds handshake{3'000};  ///< time for the peer of a connection to identify itself
   std::chrono::milliseconds silence{
       30'000};  ///< without a sign of life another host counts as gone; longer than a container is throttled
   std::chrono::milliseconds port_patience{5'000};  ///< while an earlier job still answers

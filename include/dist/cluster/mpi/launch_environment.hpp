@@ -18,8 +18,7 @@
 
 namespace dist::detail {
 
-/// Adds the variables that MPI needs in addition to those of PMIx to find its server, and those that mpirun would have
-/// set. `interface` is the network interface of this node's listed address. Variables of MPI and hwloc that the user has
+/// Adds the variables by which MPI finds its server, in addition to PMIx's variables, and the variables that mpirun sets. `interface` is the network interface of this node's listed address. Variables of MPI and hwloc that the user has
 /// set keep their values.
 inline void add_launch_variables(std::vector<std::string>& variables, std::size_t ranks_here, bool one_node,
                                  const std::string& directory, const std::string& interface = {}) {

@@ -389,7 +389,7 @@ class Batch {
   return list;
 }
 
-/// Whether the core says that a connection ended because a ping had no answer, or that the system says so of bytes.
+/// True if a connection ended because pings or data had no answer, according to the core's text.
 [[nodiscard]] inline bool was_silent(std::string_view details) {
   return details.find("keepalive watchdog timeout") != std::string_view::npos ||
          details.find("Connection timed out") != std::string_view::npos;

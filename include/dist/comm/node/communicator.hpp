@@ -35,8 +35,8 @@ namespace dist {
 namespace detail {
 
 /// Memory of a window that a member of a group lends to its peers, a piece for each operand of a collective. Peers use a
-/// piece until they come to a later collective. So the memory of a piece that grows is released after the next collective
-/// to which all members have come.
+/// piece until they enter a later collective. So the memory of a piece that grows is released after the next collective that
+/// all members have entered.
 class Stages {
  public:
   /// Returns memory for `bytes` bytes of operand `which`: the same as before while it is large enough. Throws
@@ -44,7 +44,7 @@ class Stages {
   [[nodiscard]] std::byte* at(Arena& window, int which, std::size_t bytes);
   /// Gives every operand other memory at its next use.
   void retire();
-  /// Releases the memory of replaced pieces. All members must have come to a collective after the last one with these
+  /// Releases the memory of replaced pieces. All members must have entered a collective after the last one with these
   /// pieces.
   void release_retired(Arena& window) noexcept {
     if (!retired_.empty()) [[unlikely]]

@@ -144,7 +144,7 @@ DIST_INLINE void NodeGroup::look(std::size_t peer) {
   SlowWait::note_innermost([&] { return text("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
   const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
   if (!lost || (lost->in_order && arrived(peer))) return;
-  // What a member said before it ended is more precise: perhaps it ended because another one is lost.
+  // A notice of a member is more precise than its end: perhaps it ended because of another lost member.
   for (std::size_t other = 0; other < size(); ++other)
     if (other != rank_)
       for (const Mailbox& box : member(other).mailboxes) {
@@ -244,7 +244,7 @@ DIST_INLINE void NodeGroup::refuse_late(std::size_t peer, std::int64_t timeout) 
     if (!arrived(other))
       missing += text(missing.empty() ? "" : ", ", name(other));
     else if (!left_early_ && !is_abandoned(mailbox(other)) && mailbox(other).fingerprint != mailbox(rank_).fingerprint)
-      break_with(mismatch_with(other));  // says more than who is missing
+      break_with(mismatch_with(other));  // says more than the list of missing members
   }
   if (missing.empty()) missing = name(peer);
   break_with(detail::workers_missing(missing, described(rank_), timeout, last_call()));

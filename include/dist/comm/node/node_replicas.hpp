@@ -227,7 +227,7 @@ class NodeReplicaCommunicator {
   }
 
   /// The replicas of this process meet, then replica 0 meets the other processes, then the replicas meet again. After that
-  /// all members have come to a collective after the one for which a stage was retired.
+  /// all members have entered a collective after the retirement of a stage.
   template <class Here, class Between>
   void in_levels(Here&& here, Between&& between) const {
     if (!is_one_replica()) here();

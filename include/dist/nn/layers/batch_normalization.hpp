@@ -86,7 +86,7 @@ struct TakeStatistics {
     of.set(c, mean, of.sums[channels + c], gamma, beta);
   }
 };
-/// The moving statistics follow those that TakeStatistics left, unless they are of no rows.
+/// Updates the moving statistics from the statistics that TakeStatistics left, unless these have no rows.
 template <class Options, std::size_t channels, class Compute, class S>
 struct FollowStatistics {
   NormalizedChannels<Options, channels, Compute> of;

@@ -51,7 +51,7 @@ class ModelCheckpoint {
           "Leave out ModelCheckpointOptions.save_freq, or monitor 'loss'");
   }
 
-  /// Throws FileError where the folder cannot be made or written, or somebody else writes checkpoints there, and InvalidArgument
+  /// Throws FileError if the folder cannot be made or written, or if another manager writes checkpoints there, and InvalidArgument
   /// for a save_freq under a ParameterServer (spec Q24), and as Monitor::begin does where the best models alone are saved.
   void on_train_begin(auto& model) {
     detail::require_calls_between_batches(model, static_cast<bool>(every_), "ModelCheckpointOptions.save_freq");

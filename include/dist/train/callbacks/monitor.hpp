@@ -22,7 +22,7 @@ enum class Mode { automatic, min, max };
 /// A value in the logs, and the best one so far.
 class Monitor {
  public:
-  /// A change of at most `min_delta` is no improvement. `who` is the name of the callback in messages.
+  /// An improvement is a change of more than `min_delta`. Messages name the callback `who`.
   Monitor(std::string name, Mode mode, double min_delta, std::string_view who)
       : name_(std::move(name)), who_(who), mode_(mode), min_delta_(std::abs(min_delta)) {}
 
