@@ -125,9 +125,9 @@ Processes mute_listener(const TwoHosts& hosts, std::size_t host, const char* por
 }  // namespace
 
 TEST_CASE("tasks that know the first one's address only are one world over two hosts") {
-  const TwoHosts hosts;
   for (const bool knows_loopback_only : {false, true}) {  // as the master of Kubeflow's PyTorchJob does
     CAPTURE(knows_loopback_only);
+    const TwoHosts hosts;  // on which no world before holds the ports
     check_meeting(
         hosts,
         [&](dist::net::MeetingOptions& meeting, std::size_t task) {
