@@ -2,11 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <exception>
+#include <functional>
 #include <future>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
@@ -38,13 +37,10 @@ inline std::vector<dist::server::Served> served(const ClusterSpec& cluster) {
 class ServedThread {
  public:
   ServedThread(const ClusterSpec& cluster, Task task, dist::server::ServeOptions options = {},
-               std::vector<dist::rpc::Method<Local::Exchange>> of_worker = {}) {
-    std::packaged_task<bool()> serve{[=] {
-      return dist::server::serve<Local>(dist::SimpleResolver{cluster, task}, options, of_worker);
-    }};
-    result_ = serve.get_future();
-    thread_ = std::thread{std::move(serve)};
-  }
+               std::vector<dist::rpc::Method<Local::Exchange>> of_worker = {})
+      : serve_{[=] { return dist::server::serve<Local>(dist::SimpleResolver{cluster, task}, options, of_worker); }},
+        result_{serve_.get_future()},
+        thread_{std::ref(serve_)} {}
   ServedThread(const ServedThread&) = delete;
   ServedThread& operator=(const ServedThread&) = delete;
   ~ServedThread() { thread_.join(); }
@@ -56,6 +52,7 @@ class ServedThread {
   bool result() { return result_.get(); }
 
  private:
+  std::packaged_task<bool()> serve_;  // outlives the thread: ThreadSanitizer does not see how exceptions are shared
   std::future<bool> result_;
   std::thread thread_;
 };
