@@ -1,8 +1,7 @@
-#include <omp.h>
 #include <dist/dist.hpp>
-#include <dnnl.hpp>
+#include <dist/nn/onednn/api.hpp>
 
 int main() {
-  omp_set_num_threads(1);
+  omp_set_num_threads(1);  // dist::onednn links OpenMP, of which clang++ may have no header
   return dnnl::engine::get_count(dnnl::engine::kind::cpu) == 1 ? 0 : 1;
 }
