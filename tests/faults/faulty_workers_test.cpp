@@ -31,9 +31,17 @@ std::string describe(const Job& job) {
          std::to_string(job.plan().replicas) + " replicas, " + std::string{to_string(job.start())};
 }
 
+#ifdef MPICH_VERSION
+constexpr bool has_mpich = true;
+#else
+constexpr bool has_mpich = false;
+#endif
+
 /// Runs the jobs, a few at a time as most of them wait, calls `check(job)` for each, and looks that nothing is left.
 template <class Check>
-void run(const std::vector<Case>& cases, Check&& check) {
+void run(std::vector<Case> cases, Check&& check) {
+  // Only Open MPI starts a world from TF_CONFIG alone.
+  if (has_mpich) std::erase_if(cases, [](const Case& each) { return each.start == Start::tf_config; });
   constexpr std::size_t at_a_time = 4;
   for (std::size_t first = 0; first < cases.size(); first += at_a_time) {
     std::vector<std::unique_ptr<Job>> jobs;
@@ -231,7 +239,8 @@ TEST_CASE("limits of the system are lived with, or refused with the number that 
       });
 }
 
-TEST_CASE("a signal makes a worker print for whom it waits, in what and since when, in a step and at its end") {
+TEST_CASE("a signal makes a worker print for whom it waits, in what and since when, in a step and at its end" *
+          doctest::skip(has_mpich)) {
   const auto plan = [](const char* policy, const char* fault, std::size_t replicas) {
     return Plan{.policy = policy, .ranks = 2, .fault = fault, .replicas = replicas};
   };
@@ -374,7 +383,8 @@ TEST_CASE("a worker that skips a collective is found at the next, by all") {
       });
 }
 
-TEST_CASE("workers that cannot meet say which one is missing, or whose address, index or list is wrong") {
+TEST_CASE("workers that cannot meet say which one is missing, or whose address, index or list is wrong" *
+          doctest::skip(has_mpich)) {
   const Plan two{.policy = "ring", .ranks = 2, .fault = "none", .start_ms = 15'000};
   Plan three = two;
   three.ranks = 3;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include <net/ports.hpp>
+#include <support/own_mpirun.hpp>
 #include <support/processes.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -277,7 +278,11 @@ class Job {
 
   void start_mpirun() {
     std::vector<std::string> command{DIST_MPIRUN, "-n", std::to_string(plan_.ranks)};
+#ifdef MPICH_VERSION
+    command.insert(command.end(), {"sh", "-c", support::mpirun_shell});
+#else
     if (start_ == Start::mpirun_keeping) command.insert(command.end(), {"--mca", "orte_abort_on_non_zero_status", "0"});
+#endif
     command.push_back(DIST_FAULTS_WORKER);
     append_plan(command);
     children_.push_back(spawn(command, {}));

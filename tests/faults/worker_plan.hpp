@@ -48,8 +48,9 @@ struct WorkerPlan {
 /// how the program is called, and there is no plan.
 inline std::optional<WorkerPlan> plan_of(int argc, char** argv) {
   const char* const path = std::getenv("DIST_FAULTS_LOG");
-  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? std::getenv("OMPI_COMM_WORLD_RANK")
-                                                                          : std::getenv("DIST_FAULTS_RANK");
+  const char* rank = nullptr;
+  for (const char* const name : {"DIST_FAULTS_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (rank == nullptr) rank = std::getenv(name);
   if (argc != 7 || path == nullptr || rank == nullptr) {
     std::fprintf(stderr,
                  "usage: DIST_FAULTS_LOG=PATH DIST_FAULTS_RANK=N %s POLICY REPLICAS FAULT VICTIM TIMEOUT START\n",

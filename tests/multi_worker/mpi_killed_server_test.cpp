@@ -28,13 +28,14 @@ constexpr std::size_t chief = 0, second_worker = 2, parameter_server = 3;
 
 /// What the processes of the job print, where `victim` does `fault` to itself while functions run.
 std::string run_job(std::size_t victim, std::string_view fault) {
-  return support::output_of({.processes = 4,
-                             .test_case = "a process of the job",
-                             .environment = dist::text("DIST_TEST_VICTIM=", victim, " DIST_TEST_FAULT=", fault),
-                             .arguments = "--mca btl_vader_single_copy_mechanism none"});
+  return support::output_of(
+      {.processes = 4,
+       .test_case = "a process of the job",
+       .environment = dist::text("OMPI_MCA_btl_vader_single_copy_mechanism=none DIST_TEST_VICTIM=", victim,
+                                 " DIST_TEST_FAULT=", fault)});
 }
 
-std::size_t own_rank() { return std::strtoul(std::getenv("OMPI_COMM_WORLD_RANK"), nullptr, 10); }
+std::size_t own_rank() { return std::strtoul(std::getenv(support::variable_of_rank), nullptr, 10); }
 
 bool fault_is(std::string_view fault) { return std::getenv("DIST_TEST_FAULT") == fault; }
 
