@@ -38,7 +38,9 @@ class ServedThread {
  public:
   ServedThread(const ClusterSpec& cluster, Task task, dist::server::ServeOptions options = {},
                std::vector<dist::rpc::Method<Local::Exchange>> of_worker = {})
-      : serve_{[=] { return dist::server::serve<Local>(dist::SimpleResolver{cluster, task}, options, of_worker); }},
+      : serve_{[=] {
+          return dist::server::serve<Local>(dist::SimpleResolver{cluster, task}, options, of_worker);
+        }},
         result_{serve_.get_future()},
         thread_{std::ref(serve_)} {}
   ServedThread(const ServedThread&) = delete;

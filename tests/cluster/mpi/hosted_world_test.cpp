@@ -528,7 +528,7 @@ TEST_CASE("a crash of the server process is reported with its signal") {
   Processes processes{2, [&](std::size_t process) {
                         if (process == 0) {
                           prctl(PR_SET_CHILD_SUBREAPER, 1);  // the server becomes a child of this process
-                          signal(SIGSEGV, SIG_DFL);  // the server inherits no handler of doctest
+                          signal(SIGSEGV, SIG_DFL);          // the server inherits no handler of doctest
                           notes.write(0, dist::text(getpid()));
                           notes.write(1, try_to_join(options_for(tasks, 0)));
                           return 0;
