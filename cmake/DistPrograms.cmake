@@ -13,7 +13,7 @@ target_compile_options(dist_program INTERFACE
 # There are a thousand programs, which lld links in a third of the time.
 find_program(DIST_LLD ld.lld)
 mark_as_advanced(DIST_LLD)
-if(DIST_LLD)
+if(DIST_LLD AND NOT CMAKE_CROSSCOMPILING)
   target_link_options(dist_program INTERFACE -fuse-ld=lld)
 endif()
 

@@ -13,6 +13,11 @@
 #include <support/sanitizers.hpp>
 #include <support/strand.hpp>
 
+#ifdef _LIBCPP_VERSION  // libc++abi defines it, and no header of it declares it
+namespace __cxxabiv1 {
+extern "C" void* __cxa_get_globals() noexcept;
+}
+#endif
 #ifdef DIST_TEST_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
 #endif
