@@ -18,6 +18,7 @@
 namespace {
 
 using namespace faults;
+using support::has_mpich;
 using namespace std::chrono_literals;
 
 /// How the workers of a job are to be started, and what is to happen to them.
@@ -30,12 +31,6 @@ std::string describe(const Job& job) {
   return job.plan().fault + ": " + std::to_string(job.plan().ranks) + " workers, " + job.plan().policy + ", " +
          std::to_string(job.plan().replicas) + " replicas, " + std::string{to_string(job.start())};
 }
-
-#ifdef MPICH_VERSION
-constexpr bool has_mpich = true;
-#else
-constexpr bool has_mpich = false;
-#endif
 
 /// Runs the jobs, a few at a time as most of them wait, calls `check(job)` for each, and looks that nothing is left.
 template <class Check>

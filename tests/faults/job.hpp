@@ -278,11 +278,10 @@ class Job {
 
   void start_mpirun() {
     std::vector<std::string> command{DIST_MPIRUN, "-n", std::to_string(plan_.ranks)};
-#ifdef MPICH_VERSION
-    command.insert(command.end(), {"sh", "-c", support::mpirun_shell});
-#else
-    if (start_ == Start::mpirun_keeping) command.insert(command.end(), {"--mca", "orte_abort_on_non_zero_status", "0"});
-#endif
+    if (support::has_mpich)
+      command.insert(command.end(), {"sh", "-c", support::mpirun_shell});
+    else if (start_ == Start::mpirun_keeping)
+      command.insert(command.end(), {"--mca", "orte_abort_on_non_zero_status", "0"});
     command.push_back(DIST_FAULTS_WORKER);
     append_plan(command);
     children_.push_back(spawn(command, {}));

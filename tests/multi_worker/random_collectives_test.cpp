@@ -4,6 +4,7 @@
 // DIST_TEST_RANDOM_SECONDS=<seconds> says how long the program draws new cases; without it 4 seconds.
 #include <dist/multi_worker.hpp>
 // ranks: 1 2 3 4
+// optimised
 
 #include <unistd.h>
 

@@ -13,7 +13,7 @@
 #include <support/sanitizers.hpp>
 #include <support/strand.hpp>
 
-#ifdef _LIBCPP_VERSION  // libc++abi defines it, and no header of it declares it
+#ifdef _LIBCPP_VERSION  // libc++abi defines this function, but none of its headers declares it
 namespace __cxxabiv1 {
 extern "C" void* __cxa_get_globals() noexcept;
 }

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -16,14 +15,15 @@
 
 namespace support {
 
-// How processes are started under mpirun so that the others live on for a while where one fails, and more of them than
-// there are cores.
+// How to start more processes than there are cores, of which the others go on for a while when one fails.
 #ifdef MPICH_VERSION
+inline constexpr bool has_mpich = true;
 inline constexpr const char* mpirun_options = "";
 inline constexpr const char* variable_of_rank = "PMI_RANK";
-/// MPICH's mpirun ends all where a process of its own is killed: a shell runs the program for it.
+/// MPICH's mpirun ends all processes when one that it has started is killed, so it starts a shell that runs the program.
 inline constexpr const char* mpirun_shell = R"("$0" "$@"; status=$?; sleep 2; exit $status)";
 #else
+inline constexpr bool has_mpich = false;
 inline constexpr const char* mpirun_options =
     "--oversubscribe --mca pml ob1 --mca btl vader,self --mca mpi_yield_when_idle 1 --mca "
     "orte_abort_on_non_zero_status 0";
@@ -43,14 +43,12 @@ template <class OnLine>
 std::string output_of(const OwnMpirun& job, const OnLine& on_line) {
   char self[4096] = {};
   REQUIRE(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-  const char* const given = std::getenv("DIST_TEST_MPIRUN");
-  const std::string mpirun = given != nullptr ? given : "mpirun";
   // What MPI leaves when it is not finalised is no leak, and mpirun would not end after the status that tells of it.
   const std::string command = dist::text(
       "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
       // Open MPI 5's names for orte_abort_on_non_zero_status.
       "PRTE_MCA_state_base_recoverable=1 PRTE_MCA_state_base_error_non_zero_exit=0 ",
-      job.environment, " timeout -k 1 ", job.seconds, " ", mpirun, " ", mpirun_options, " -n ", job.processes,
+      job.environment, " timeout -k 1 ", job.seconds, " " DIST_MPIRUN " ", mpirun_options, " -n ", job.processes,
       " sh -c '", mpirun_shell, "' '", self, "' --no-skip '--test-case=", job.test_case, "' 2>&1");
   std::string output;
   FILE* const pipe = popen(command.c_str(), "r");
