@@ -66,6 +66,9 @@ class CurrentLogs {
 /// Each may take the model before these arguments: `void on_epoch_end(auto& model, const nn::Epoch& epoch, nn::Logs& logs)`. One
 /// that takes the model and the nn::Callbacks of the fit before them is called after the hooks of that name of all others.
 ///
+/// A callback may say by `static constexpr std::string_view adds_to_logs` which name its on_epoch_end adds to the logs, "" for
+/// none. A name to monitor that neither the model nor a callback can log is then refused when the fit begins.
+///
 /// A callback with `track(visit)`, or `track(model, visit)`, is part of what nn::callbacks::BackupAndRestore saves and restores:
 /// see Trackable. It is found by its `static constexpr std::string_view name`, if it has one, and its place among those of the
 /// same name.
@@ -191,6 +194,15 @@ concept NamedCallback = requires {
   { C::name } -> std::convertible_to<std::string_view>;
 };
 
+/// Whether a callback may add `name` to the logs: each one may that has the hook on_epoch_end and does not say what it adds.
+template <class C>
+bool may_add_to_logs(std::string_view name) {
+  if constexpr (requires { C::adds_to_logs; })
+    return name == std::string_view{C::adds_to_logs};
+  else
+    return has_one_of<C, hooks::on_epoch_end>;
+}
+
 /// The state that a callback keeps from one epoch to the next, as a part of a walk.
 template <class Model, class C>
 struct TrackedCallback {
@@ -230,6 +242,9 @@ class Callbacks {
       if constexpr (Hook::template takes<One, Model, Callbacks, Args...>) Hook::call(callback, model_, *this, args...);
     });
   }
+
+  /// Whether one of the callbacks may add `name` to the logs.
+  [[nodiscard]] static bool may_add_to_logs(std::string_view name) { return (detail::may_add_to_logs<C>(name) || ...); }
 
   /// The state that callbacks keep from one epoch to the next, by their names. See Trackable.
   void track(auto& visit) {

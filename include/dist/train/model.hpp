@@ -154,6 +154,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     steps_.class_weights().set(std::move(options.class_weight));
     stops_ = stops_after_batch_ = stops_here_ = false;
     validates_ = static_cast<bool>(options.validation);
+    callbacks_may_log_ = &decltype(given)::may_add_to_logs;
     begins_at_ = {options.initial_epoch, 0};
     watching.template call<hooks::on_train_begin>();
     const FitPosition begin = begins_at_;
@@ -213,6 +214,10 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   [[nodiscard]] bool validates() const noexcept { return validates_; }
   /// The direction in which the loss, or the metric of that name, improves; nothing for other names.
   [[nodiscard]] std::optional<Better> better(std::string_view metric) const { return steps_.better(metric); }
+  /// "loss, accuracy": the names of the loss and of the metrics.
+  [[nodiscard]] std::string metric_names() const { return steps_.metric_names(); }
+  /// Whether a callback of the fit that runs may add that name to the logs.
+  [[nodiscard]] bool callbacks_may_log(std::string_view name) const { return callbacks_may_log_(name); }
   /// Makes a fit go on in epoch `epoch`, after its first `step` global batches, for callbacks that restore what was
   /// trained before: in `on_train_begin`.
   void begin_at(std::size_t epoch, std::size_t step = 0) noexcept { begins_at_ = {epoch, step}; }
@@ -560,6 +565,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   std::vector<Shared> shared_;
   std::size_t epochs_trained_ = 0;
   bool validates_ = false;
+  bool (*callbacks_may_log_)(std::string_view name) = nullptr;
   bool stops_ = false;              // training, after this epoch
   bool stops_after_batch_ = false;  // after this batch, in all processes
   bool stops_here_ = false;         // the same, without logs of the epoch

@@ -89,6 +89,8 @@ class Measures {
     return better;
   }
 
+  [[nodiscard]] std::string names() const { return logs_.names(); }
+
   /// A fit or an evaluation that measures, until it is destroyed.
   class Turn {
    public:
@@ -199,6 +201,7 @@ class ModelSteps {
   [[nodiscard]] Measures<S, Ms...>& tested() noexcept { return tested_; }
 
   [[nodiscard]] std::optional<Better> better(std::string_view name) const { return trained_.better(name); }
+  [[nodiscard]] std::string metric_names() const { return trained_.names(); }
 
   void track(auto& visit) {
     visit("network", network_);

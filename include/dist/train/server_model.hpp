@@ -164,6 +164,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
     TestCallback watching_validation{given};
     stops_ = false;
     validates_ = static_cast<bool>(options.validation);
+    callbacks_may_log_ = &decltype(given)::may_add_to_logs;
     begins_at_ = options.initial_epoch;
 
     ClusterCoordinator coordinator{strategy_, options.coordinator};
@@ -202,6 +203,8 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   /// See Model.
   [[nodiscard]] bool validates() const noexcept { return validates_; }
   [[nodiscard]] std::optional<Better> better(std::string_view metric) const { return evaluated_.better(metric); }
+  [[nodiscard]] std::string metric_names() const { return evaluated_.metric_names(); }
+  [[nodiscard]] bool callbacks_may_log(std::string_view name) const { return callbacks_may_log_(name); }
   /// Makes a fit go on in epoch `epoch`, for callbacks that restore what was trained before: in `on_train_begin`. Epochs are not
   /// begun in the middle.
   void begin_at(std::size_t epoch, std::size_t = 0) noexcept { begins_at_ = epoch; }
@@ -282,6 +285,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
   ServerVariable<double, Via> sums_;
   std::size_t epochs_trained_ = 0;
   bool validates_ = false;
+  bool (*callbacks_may_log_)(std::string_view name) = nullptr;
   bool stops_ = false;
   std::size_t begins_at_ = 0;
 };

@@ -1,6 +1,7 @@
 #include <dist/train/callbacks/monitor.hpp>
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
@@ -15,7 +16,7 @@ namespace {
 
 /// A model with metrics of each kind.
 struct Model {
-  bool has_validation = false;
+  bool has_validation = true;
   [[nodiscard]] static std::optional<Better> better(std::string_view metric) {
     if (metric == "loss") return Better::less;
     if (metric == "recall") return Better::more;
@@ -23,6 +24,8 @@ struct Model {
     return std::nullopt;
   }
   [[nodiscard]] bool validates() const { return has_validation; }
+  [[nodiscard]] static std::string metric_names() { return "loss, recall, my_accuracy"; }
+  [[nodiscard]] static bool callbacks_may_log(std::string_view name) { return name == "accuracy_of_a_callback"; }
   [[nodiscard]] static bool is_chief() { return true; }
 };
 
@@ -60,6 +63,20 @@ TEST_CASE("a metric whose type does not say which direction is better needs a mo
   CHECK(begun("val_my_accuracy", Mode::max).improve(1));
 }
 
+TEST_CASE("a name that neither the model nor a callback can log is refused when the fit begins") {
+  CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_recal", Mode::max); }) ==
+        "Test monitors 'val_recal', which nothing adds to the logs (the model logs loss, recall, my_accuracy, and a "
+        "validation the same after val_). Monitor one of these, give the model such a metric, or give fit a callback "
+        "whose "
+        "on_epoch_end adds the value.");
+  CHECK(
+      support::what_throws<dist::InvalidArgument>([] {
+        Monitor{"val_loss", Mode::automatic, 0, "Test"}.begin(Model{false});
+      }) ==
+      "Test monitors 'val_loss' (the fit has no validation data). Set .validation in the options of fit, or monitor a "
+      "value of the training data.");
+}
+
 TEST_CASE("a change of at most the smallest one is none") {
   Monitor monitor = begun("loss", Mode::automatic, -0.5);  // Keras' sign does not matter
   CHECK(monitor.improve(3));
@@ -71,8 +88,8 @@ TEST_CASE("a value that the logs do not have is not found") {
   Monitor monitor = begun("val_loss", Mode::automatic);
   Logs logs;
   logs.set("loss", 1);
+  CHECK(monitor.find(Model{false}, logs) == nullptr);
   CHECK(monitor.find(Model{}, logs) == nullptr);
-  CHECK(monitor.find(Model{true}, logs) == nullptr);
   logs.set("val_loss", 2);
   REQUIRE(monitor.find(Model{}, logs) != nullptr);
   CHECK(*monitor.find(Model{}, logs) == 2);

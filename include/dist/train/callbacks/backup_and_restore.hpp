@@ -35,6 +35,7 @@ struct BackupAndRestoreOptions {
 class BackupAndRestore {
  public:
   static constexpr std::string_view name = "BackupAndRestore";
+  static constexpr std::string_view adds_to_logs = "";
 
   /// Throws InvalidArgument for a save_freq of 0.
   explicit BackupAndRestore(std::string folder, BackupAndRestoreOptions options = {})

@@ -32,6 +32,7 @@ struct CSVLoggerOptions {
 class CSVLogger {
  public:
   static constexpr std::string_view name = "CSVLogger";
+  static constexpr std::string_view adds_to_logs = "";
 
   explicit CSVLogger(std::string path, CSVLoggerOptions options = {}) : path_(std::move(path)), options_(options) {}
 

@@ -32,6 +32,7 @@ struct EarlyStoppingOptions {
 class EarlyStopping {
  public:
   static constexpr std::string_view name = "EarlyStopping";
+  static constexpr std::string_view adds_to_logs = "";
 
   explicit EarlyStopping(EarlyStoppingOptions options = {})
       : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, name) {}

@@ -21,6 +21,8 @@ class LearningRateScheduler {
       "returns the new one: [](std::size_t epoch) { return epoch < 3 ? 1e-3f : 1e-4f; }");
 
  public:
+  static constexpr std::string_view adds_to_logs = "lr";
+
   explicit LearningRateScheduler(Schedule schedule) : schedule_(std::move(schedule)) {}
 
   void on_epoch_begin(auto& model, const Epoch& epoch) {

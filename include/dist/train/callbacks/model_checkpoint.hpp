@@ -36,6 +36,7 @@ struct ModelCheckpointOptions {
 class ModelCheckpoint {
  public:
   static constexpr std::string_view name = "ModelCheckpoint";
+  static constexpr std::string_view adds_to_logs = "";
 
   /// Throws InvalidArgument for a save_freq of 0, and for a save_freq where the value of a validation decides, which is measured
   /// after each epoch.

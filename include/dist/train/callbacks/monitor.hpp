@@ -28,15 +28,16 @@ class Monitor {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] double best() const noexcept { return best_; }
-  /// Begins a fit of a model. Throws InvalidArgument for an automatic mode where the type of the model's metric of that name
-  /// does not say which direction is better.
+  /// Begins a fit of a model. Throws InvalidArgument for a value that neither the model nor a callback can log, and for an
+  /// automatic mode where the type of the model's metric of that name does not say which direction is better.
   void begin(const auto& model) {
     more_is_better_ = mode_ == Mode::max;
-    guesses_ = false;
+    const std::string_view of_validation = "val_";
+    const std::string_view metric = std::string_view{name_}.substr(is_of_validation() ? of_validation.size() : 0);
+    const std::optional<Better> better = model.better(metric);
+    const bool is_logged = better && (!is_of_validation() || model.validates());
+    if (!is_logged && !model.callbacks_may_log(name_)) refuse_name(better.has_value(), model.metric_names());
     if (mode_ == Mode::automatic) {
-      const std::string_view of_validation = "val_";
-      const std::string_view metric = std::string_view{name_}.substr(is_of_validation() ? of_validation.size() : 0);
-      const std::optional<Better> better = model.better(metric);
       if (better == Better::unsaid)
         throw InvalidArgument(
             text(who_, " cannot tell whether more or less of '", name_, "' is better"),
@@ -44,8 +45,8 @@ class Monitor {
             "Set the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static constexpr "
             "bool more_is_better");
       more_is_better_ = better == Better::more;
-      guesses_ = !better;
     }
+    guesses_ = mode_ == Mode::automatic && !better;
     best_ = more_is_better_ ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
 
@@ -77,6 +78,16 @@ class Monitor {
   void track(auto& visit) { visit("best", best_); }
 
  private:
+  [[noreturn]] void refuse_name(bool is_metric, const std::string& metrics) const {
+    if (is_metric)
+      throw InvalidArgument(text(who_, " monitors '", name_, "'"), "the fit has no validation data",
+                            "Set .validation in the options of fit, or monitor a value of the training data");
+    throw InvalidArgument(
+        text(who_, " monitors '", name_, "', which nothing adds to the logs"),
+        text("the model logs ", metrics, ", and a validation the same after val_"),
+        "Monitor one of these, give the model such a metric, or give fit a callback whose on_epoch_end "
+        "adds the value");
+  }
   [[nodiscard]] static bool has_validation(const Logs& logs) {
     for (const Logs::Entry& entry : logs)
       if (entry.name.starts_with("val_")) return true;

@@ -30,6 +30,7 @@ struct ReduceLROnPlateauOptions {
 class ReduceLROnPlateau {
  public:
   static constexpr std::string_view name = "ReduceLROnPlateau";
+  static constexpr std::string_view adds_to_logs = "lr";
 
   /// Throws InvalidArgument for a factor that is not between 0 and 1.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {})

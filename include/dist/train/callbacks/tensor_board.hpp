@@ -45,6 +45,7 @@ struct TensorBoardOptions {
 class TensorBoard {
  public:
   static constexpr std::string_view name = "TensorBoard";
+  static constexpr std::string_view adds_to_logs = "";
 
   explicit TensorBoard(std::string folder, TensorBoardOptions options = {})
       : folder_(std::move(folder)), options_(options), every_(options.update_freq, "TensorBoardOptions.update_freq") {}
