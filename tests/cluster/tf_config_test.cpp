@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
+
+#include <support/stderr_of.hpp>
 
 using dist::ClusterSpec;
 using dist::InvalidArgument;
@@ -51,6 +54,21 @@ TEST_CASE("the cluster may be called sparseCluster, and the chief master (spec M
       R"({"cluster": {"master": ["a:2222"], "worker": ["b:2222", "c:2222"]}, "task": {"type": "master", "index": 0}})");
   CHECK(master.cluster == chief_and_workers);
   CHECK(master.type == TaskType::chief);
+}
+
+TEST_CASE("a sparseCluster without tasks, as Kubeflow gives it to a chief, is told once") {
+  const auto said = testing::stderr_of([] {
+    for (int time = 0; time < 2; ++time)
+      if (!parse_tf_config(R"({"sparseCluster": {"worker": {}, "ps": []}, "task": {"type": "chief", "index": 0}})")
+               .cluster.empty())
+        std::abort();
+  });
+  CHECK_FALSE(said.aborted);
+  CHECK(said.stderr_text ==
+        "dist: TF_CONFIG has a sparseCluster without tasks, so this process works alone. Kubeflow writes that for the "
+        "chief "
+        "of a job with enableDynamicWorker: set it to false. DIST_WARNINGS=0 silences this.\n");
+  CHECK(testing::stderr_of([] { static_cast<void>(parse_tf_config(R"({"cluster": {}})")); }).stderr_text.empty());
 }
 
 TEST_CASE("what is missing is missing (spec M02, M04)") {

@@ -10,6 +10,8 @@
 #include <dist/cluster/tf_config.hpp>
 #include <dist/cluster/whole_number.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/warning.hpp>
 #include <dist/io/json.hpp>
 
 namespace dist {
@@ -28,8 +30,15 @@ class TfConfigReader {
              "Write {\"cluster\": {...}, \"task\": {...}}");
     TfConfig config;
     json_t* cluster = member(json.get(), "cluster");
-    if (cluster == nullptr) cluster = member(json.get(), "sparseCluster");
+    json_t* const sparse = cluster == nullptr ? member(json.get(), "sparseCluster") : nullptr;
+    if (cluster == nullptr) cluster = sparse;
     if (cluster != nullptr) config.cluster = read_cluster(cluster);
+    if (sparse != nullptr && config.cluster.empty()) {
+      static Warning no_task;
+      no_task.give(text(source_,
+                        " has a sparseCluster without tasks, so this process works alone. Kubeflow writes that for the "
+                        "chief of a job with enableDynamicWorker: set it to false. DIST_WARNINGS=0 silences this."));
+    }
     if (const json_t* task = member(json.get(), "task")) read_task(task, config);
     return config;
   }
