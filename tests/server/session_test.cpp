@@ -115,6 +115,24 @@ TEST_CASE("a process that has just been added is told that the work is done") {
   for (Process* process : {&server, &worker, &added}) CHECK(process->state() == State::left);
 }
 
+TEST_CASE("a process that comes when the session ends is told so, though it was greeted in vain before") {
+  SessionOptions options = patient();
+  options.channel.reconnect = std::chrono::hours{1};
+  for (const bool fails : {false, true}) {
+    CAPTURE(fails);
+    Process server{ps_0, fails ? 2U : 1U};
+    std::optional<Process> late;
+    try {
+      Session session{served(cluster_of(1)), options};
+      std::this_thread::sleep_for(1500ms);  // a greeting takes 1 s
+      late.emplace(worker_0);
+      if (fails) throw std::runtime_error("the program fails");
+    } catch (const std::runtime_error&) {
+    }
+    CHECK(late->state() == (fails ? State::lost : State::left));
+  }
+}
+
 TEST_CASE("a parameter server that is gone is an error, once (spec L15)") {
   Process server{ps_0};
   std::atomic<int> losses{0};

@@ -313,12 +313,19 @@ class Session {
     }
   }
 
-  /// Ends all lifelines, in a bounded time. `done` also ends the processes, including a process that has just arrived.
+  /// Ends all lifelines, in a bounded time. `done` also ends the processes.
   /// A process that misses this message takes the coordinator for lost, so the time is the longest silence.
   void end(bool done) {
     {
       std::unique_lock lock{mutex_};
-      if (done) changed_.wait_for(lock, longest_wait_for_greetings, [&] { return all_are_greeted(); });
+      // A process that has arrived since the last greeting in vain would wait for this coordinator.
+      for (const auto& link : links_) {
+        if (link->attending || link->ended) continue;
+        link->failures = 0;
+        link->not_before = {};
+      }
+      changed_.notify_all();
+      changed_.wait_for(lock, longest_wait_for_greetings, [&] { return all_are_greeted(); });
       stopping_ = true;
     }
     changed_.notify_all();
@@ -344,7 +351,7 @@ class Session {
       await(*link->call);
     }
   }
-  /// No first greeting is on its way. `mutex_` is held.
+  /// Each process that is there has been greeted. `mutex_` is held.
   [[nodiscard]] bool all_are_greeted() const {
     return std::all_of(links_.begin(), links_.end(),
                        [](const auto& link) { return link->attending || link->ended || link->failures > 0; });
