@@ -54,26 +54,25 @@ struct Options {
   std::vector<std::string> command;
 };
 
-/// "127.0.0.1:PORT" for each task, with ports that are free now. The sockets are closed again, so another program may
-/// take a port before the task does; the task says so then.
+/// "127.0.0.1:PORT" for each task. No other program gets these ports while this one lives: its own sockets stay bound to them.
+/// A task may listen there, because all of these sockets have SO_REUSEADDR.
 std::vector<std::string> free_addresses(std::size_t count) {
   std::vector<std::string> addresses;
-  std::vector<int> sockets;
   for (std::size_t i = 0; i < count; ++i) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+    const int on = 1;
+    if (setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
         getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
       std::fprintf(stderr, "dist-run: no free port (%s)\n", strerror(errno));
       std::exit(2);
     }
-    sockets.push_back(socket);
     addresses.push_back(text("127.0.0.1:", ntohs(address.sin_port)));
   }
-  for (const int socket : sockets) close(socket);
   return addresses;
 }
 
