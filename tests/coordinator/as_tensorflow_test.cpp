@@ -31,6 +31,7 @@
 #include "coordinator/tensorflow/coordinator.hpp"
 #include "net/ports.hpp"
 #include "support/grpc_suppressions.hpp"
+#include "support/soon.hpp"
 #include "support/spawned.hpp"
 
 namespace {
@@ -43,7 +44,7 @@ using dist::SimpleResolver;
 using dist::Task;
 using dist::TaskType;
 using dist::WorkerContext;
-using dist_test::holds_soon;
+using support::soon;
 using tensorflow_coordinator::Outcome;
 
 constexpr std::size_t num_servers = 2, num_workers = 2;
@@ -165,7 +166,7 @@ TEST_CASE("errors of functions come where TensorFlow throws them (spec L04, L05,
   auto& coordinator = job.coordinator();
   Outcomes outcome{tensorflow_coordinator::errors};
   const auto settle = [&] {
-    REQUIRE(holds_soon([&] { return coordinator.metrics().waiting + coordinator.metrics().in_flight == 0; }));
+    REQUIRE(soon([&] { return coordinator.metrics().waiting + coordinator.metrics().in_flight == 0; }));
   };
   static_cast<void>(coordinator.schedule(succeed).fetch());
   const auto failed = coordinator.schedule(fail);
@@ -211,7 +212,7 @@ TEST_CASE("functions, datasets and variables of killed processes fare as in Tens
 
   std::vector<dist::RemoteValue<std::int64_t>> values;
   for (int i = 0; i < 2; ++i) values.push_back(coordinator.schedule(step, begun, numbers));
-  REQUIRE(holds_soon([&] { return read() == 2; }));
+  REQUIRE(soon([&] { return read() == 2; }));
   constexpr Task worker_1{TaskType::worker, 1};
   job.kill(worker_1);
   outcome.of("join where a worker was killed", [&] { coordinator.join(); });

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/soon.hpp"
 #include "support/what_throws.hpp"
 
 namespace {
@@ -20,33 +21,6 @@ using dist::Closure;
 using dist::ClosureQueue;
 using dist::RemoteState;
 using support::what_throws;
-
-/// A closure that a test knows by a number.
-Closure closure(std::uint8_t number, std::optional<std::size_t> worker = {}) {
-  Closure made;
-  made.message = {std::byte{number}};
-  made.worker = worker;
-  return made;
-}
-int number_of(const Closure& closure) { return static_cast<int>(closure.message.at(0)); }
-int take(ClosureQueue& queue, std::size_t worker = 0) {
-  const std::optional<Closure> taken = queue.take(worker);
-  REQUIRE(taken);
-  queue.finish(*taken, {});
-  return number_of(*taken);
-}
-std::exception_ptr mistake(const char* words) { return std::make_exception_ptr(std::runtime_error(words)); }
-ClosureQueue::Until soon() { return Closure::Clock::now() + 10s; }
-ClosureQueue::Until in(std::chrono::milliseconds wait) { return Closure::Clock::now() + wait; }
-RemoteState state_of(const Closure& closure) { return closure.result->state(); }
-/// Until the queue has so many that run.
-bool holds_soon(const auto& holds) {
-  for (int i = 0; i < 10'000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -236,7 +210,7 @@ TEST_CASE("an error wakes up who waits for room, and is thrown to one of those t
     });
   };
   call([&] { queue.put(closure(2, 9), soon()); });  // no worker has this number
-  REQUIRE(holds_soon([&] { return queue.counts().waiting == 2; }));
+  REQUIRE(support::soon([&] { return queue.counts().waiting == 2; }));
   for (int i = 0; i < 2; ++i) call([&] { queue.join(soon()); });
   std::thread scheduler([&] {
     try {
@@ -316,7 +290,7 @@ TEST_CASE("a worker that has an errand, or whose time is up, stops waiting for c
   std::this_thread::sleep_for(10ms);
   errand = true;
   queue.wake();
-  REQUIRE(holds_soon([&] { return !errand; }));
+  REQUIRE(support::soon([&] { return !errand; }));
   queue.put(closure(1));
   worker.join();
 }

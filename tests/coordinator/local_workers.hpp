@@ -60,16 +60,6 @@ class LocalWorkers {
   std::vector<std::unique_ptr<typename Transport::Server>> servers_;
 };
 
-/// Whether it holds within some seconds.
-template <class Fn>
-[[nodiscard]] bool holds_soon(Fn&& holds) {
-  for (int i = 0; i < 10'000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  }
-  return false;
-}
-
 /// The error of type E that `fn` throws.
 template <class E, class Fn>
 [[nodiscard]] std::optional<E> error_of(Fn&& fn) {

@@ -15,6 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "coordinator/local_workers.hpp"
+#include "support/soon.hpp"
 
 namespace {
 
@@ -152,7 +153,7 @@ TEST_CASE("a function of a session that ends is asked to stop, and its session h
     Local::Channel other{talk.workers[0], {}};
     reply = Talk::ask(other, "worker/run", waiting);
   });
-  REQUIRE(dist_test::holds_soon([] { return ran == 1; }));
+  REQUIRE(support::soon([] { return ran == 1; }));
   CHECK(Talk::ending_of(talk.ask("worker/run", waiting)) == Ending::refused);  // one at a time
   CHECK(talk.greet(session) == session + 1);
   caller.join();
@@ -169,7 +170,7 @@ TEST_CASE("the function of a run is asked to stop, and no later one (spec L05)")
     Local::Channel other{talk.workers[0], {}};
     reply = Talk::ask(other, "worker/run", Talk::in_run(session, 2, dist::detail::closure_message<Wait>(wait)));
   });
-  REQUIRE(dist_test::holds_soon([] { return ran == 1; }));
+  REQUIRE(support::soon([] { return ran == 1; }));
   stop(1);
   std::this_thread::sleep_for(5ms);
   CHECK(talk.workers.service(0).sessions() == 1);
@@ -196,7 +197,7 @@ TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)")
   CHECK(talk.workers.service(0).sessions() == 2);
   other.reset();
   CHECK(watching.is_done());
-  CHECK(dist_test::holds_soon([&] { return talk.workers.service(0).sessions() == 1; }));
+  CHECK(support::soon([&] { return talk.workers.service(0).sessions() == 1; }));
   CHECK(talk.ask("worker/watch", dist::to_bytes(session)).empty());  // the session has ended, so it does not wait
   CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == Ending::result);
 }

@@ -35,6 +35,7 @@
 #include "coordinator/local_workers.hpp"
 #include "net/ports.hpp"
 #include "support/grpc_suppressions.hpp"
+#include "support/soon.hpp"
 #include "support/spawned.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/two_hosts.hpp"
@@ -46,7 +47,7 @@ using dist::Grpc;
 using dist::Task;
 using dist::TaskType;
 using dist::WorkerContext;
-using dist_test::holds_soon;
+using support::soon;
 using Clock = std::chrono::steady_clock;
 using Strategy = dist::ParameterServer<Grpc>;
 using Coordinator = dist::ClusterCoordinator<Strategy>;
@@ -156,7 +157,7 @@ struct Chief {
     const Moment does = moment == queued ? computing : moment;
     for (std::size_t index = 0; index < 2; ++index) running.push_back(coordinator.schedule(step, variable, int{does}));
     if (moment != queued) return;
-    REQUIRE(holds_soon([&] { return is_busy(computing); }));
+    REQUIRE(soon([&] { return is_busy(computing); }));
     for (std::size_t index = 0; index < 2; ++index)
       running.push_back(coordinator.schedule_on(index, step, variable, int{pulling}));
   }
@@ -313,7 +314,7 @@ class Cell {
 /// Whether it holds of all cells soon.
 template <class Fn>
 bool all_soon(const std::vector<std::unique_ptr<Cell>>& cells, Fn&& holds) {
-  const bool all = holds_soon([&] {
+  const bool all = soon([&] {
     std::size_t count = 0;
     for (const auto& cell : cells)
       if (holds(*cell)) ++count;
@@ -346,9 +347,9 @@ TEST_CASE("a task of a job" * doctest::skip()) {
     return held.serve(dist::task_endpoint(cluster, server_0, "the matrix"));
   }
   Chief own{cluster};
-  REQUIRE(holds_soon([&] { return own.is_connected(); }));
+  REQUIRE(soon([&] { return own.is_connected(); }));
   own.begin(moment);
-  REQUIRE(holds_soon([&] { return own.is_busy(moment); }));
+  REQUIRE(soon([&] { return own.is_busy(moment); }));
   dist::say("it is busy");
   for (int i = 0; i < 60 && getppid() != 1; ++i) std::this_thread::sleep_for(1s);
 }
@@ -427,14 +428,14 @@ TEST_CASE("a job whose workers are killed again and again does all that was sche
       for (; own.coordinator.metrics().waiting < 50; ++scheduled)
         static_cast<void>(own.coordinator.schedule(step, own.variable, int{pushing}));
       if (Clock::now() > begin + between * (kills + 1)) {
-        REQUIRE(holds_soon([&] { return own.is_connected(); }));
+        REQUIRE(soon([&] { return own.is_connected(); }));
         if (!before) before.emplace();
         start(kills++ % 2);
       }
       std::this_thread::sleep_for(1ms);
     }
     CHECK_NOTHROW(own.coordinator.join(60s));
-    REQUIRE(holds_soon([&] { return own.is_connected(); }));
+    REQUIRE(soon([&] { return own.is_connected(); }));
     const Holdings after;
     const dist::CoordinatorMetrics metrics = own.coordinator.metrics();
     const double pushes = static_cast<double>(own.variable.read(own.strategy.scope())[0]) - 1;

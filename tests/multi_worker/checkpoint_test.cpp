@@ -224,7 +224,7 @@ TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint s
       else
         static_cast<void>(checkpoint.start_save(folder.path("b")));  // which waits for the one before
     });
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{10});
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes{1});
     limit.reset();
     if (is_last())
       CHECK(has(said, "cannot be written (File too large"));

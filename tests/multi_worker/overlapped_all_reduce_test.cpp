@@ -210,7 +210,7 @@ TEST_CASE("a worker that fails in the middle of a step ends it for all, and all 
     const std::string message = what_throws([&] { step(overlap, true); });
     CAPTURE(message);
     CHECK(message.find("a cosmic ray") != std::string::npos);
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{5});
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes{1});
     const std::string again = what_throws([&] { step(overlap, false); });
     CAPTURE(again);
     CHECK(again != "nothing was thrown");

@@ -246,7 +246,7 @@ TEST_CASE("a process that a signal has stopped while it had a shard is named, lo
         "Shard 'w' (number 1) is in use (process " + std::to_string(other[0]) +
             ", which a signal has stopped, has locked it). Let that process go on, or restart the job from its last "
             "checkpoint.");
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{4});
+  CHECK(std::chrono::steady_clock::now() - begin < Shard::longest_wait);
   kill(other[0], SIGCONT);
   CHECK(other.wait() == std::vector<int>{0});
   CHECK_NOTHROW(static_cast<void>(shard.lock()));

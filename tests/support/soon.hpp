@@ -5,10 +5,10 @@
 
 namespace support {
 
-/// Whether it holds within ten seconds.
+/// Whether it holds within half a minute.
 template <class Fn>
 bool soon(Fn&& holds) {
-  for (int i = 0; i < 2000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  for (int i = 0; i < 6000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{5});
   return holds();
 }
 

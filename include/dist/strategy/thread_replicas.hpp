@@ -39,7 +39,8 @@ struct ThreadedOptions {
   std::vector<std::string> devices = {};
   /// So many replicas, on the devices that their type places them on (Cpu::placement); more than there are share them.
   std::optional<std::size_t> replicas = std::nullopt;
-  /// Whether each replica's thread stays on its device's processor, where there are enough of them.
+  /// Whether each replica's thread stays on its device's processor, where there are enough of them. Two programs on one host
+  /// that use some of its processors each name other `devices`, or their replicas stay on the same processors.
   bool pinned = true;
   /// This process among those of its host, which share devices out where nobody names them: for strategies of several
   /// processes. Without a count: what a launcher says.

@@ -71,7 +71,7 @@ TEST_CASE("what listens at the address and is no server of ours ends the call, b
         CHECK((rpc::is_lost(error) || error.failure() == rpc::Failure::refused ||
                error.failure() == rpc::Failure::deadline));
       }
-      CHECK(std::chrono::steady_clock::now() - start < 8s);
+      CHECK(std::chrono::steady_clock::now() - start < 1min);
     }
 }
 

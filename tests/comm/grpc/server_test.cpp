@@ -161,7 +161,6 @@ TEST_CASE("callers that wait together, one alone, and calls that nobody waits fo
   }
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
   MESSAGE("1,475 calls in " << took.count() << " ms");
-  CHECK(took < 20s);
   CHECK_FALSE(lifeline.is_done());
   server.reset();
   CHECK_THROWS_AS(lifeline.wait(), dist::RpcError);

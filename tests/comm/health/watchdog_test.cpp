@@ -57,7 +57,7 @@ TEST_CASE("a peer that dies while the call goes on ends the process, which names
   });
   CAPTURE(end.said);
   MESSAGE("ended after " << end.took.count() << " ms");
-  CHECK(end.took < 5s);
+  CHECK(end.took < 50s);  // the peer would live for 60 s
   CHECK(end.status == dist::Watchdog::exit_lost);
   CHECK(end.said.find("Worker 3 on host east is gone") != std::string::npos);
 }
@@ -85,5 +85,5 @@ TEST_CASE("a guard without a watchdog does nothing, and a watchdog without work 
     const dist::Watchdog watchdog{health, 1h};
     const dist::Watchdog::Guard guard{nullptr, call};
   }
-  CHECK(std::chrono::steady_clock::now() - start < 5s);
+  CHECK(std::chrono::steady_clock::now() - start < 1min);
 }

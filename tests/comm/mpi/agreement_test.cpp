@@ -157,7 +157,7 @@ TEST_CASE("a worker that does not come is named when the time is up (spec I24)")
 TEST_CASE("an exception in one worker's loop reaches the workers that wait for it (spec I24)") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
-  const Agreement agreement{workers, {.timeout = 30s}};
+  const Agreement agreement{workers, {.timeout = 10min}};
   const auto begin = std::chrono::steady_clock::now();
   try {
     AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
@@ -171,7 +171,7 @@ TEST_CASE("an exception in one worker's loop reaches the workers that wait for i
     CHECK(workers.rank() == 0);
     CHECK(std::string{error.what()} == "the source broke");
   }
-  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  CHECK(std::chrono::steady_clock::now() - begin < 1min);
   workers.barrier();
   // The workers that caught it can all go on.
   CHECK(run_steps(agreement, 1 + workers.rank(), Remainder::keep) == workers.size());
