@@ -133,7 +133,7 @@ TEST_CASE("a killed worker ends the job with an error that names it, in seconds 
   CHECK(has(output, "rank 2 is struck"));
   CHECK(has(output, "rank 0 ended: Worker 1 on host rank-2:1 is gone (rank 2 on host "));
   CHECK(has(output, ": its process "));
-  CHECK(time_of(output) < 6000);
+  CHECK(time_of(output) < 20'000);
   CHECK(time_of(output) > 0);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("a killed parameter server ends the job with an error that names it, i
   CAPTURE(output);
   CHECK(has(output, "rank 0 ended: Parameter server 0 at rank-3:1 is "));
   CHECK(has(output, "(rank 3 on host "));
-  CHECK(time_of(output) < 6000);
+  CHECK(time_of(output) < 20'000);
   CHECK(time_of(output) > 0);
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("a stopped worker is silent, and ends the job with an error that says 
   CAPTURE(output);
   CHECK(has(output, "rank 0 ended: Worker 1 on host rank-2:1 is gone (rank 2 on host "));
   CHECK(has(output, ": it has been silent for 2 s"));
-  CHECK(time_of(output) < 10'000);
+  CHECK(time_of(output) < 20'000);
 }
 
 TEST_CASE("a stopped parameter server ends its coordinator, which pushes to its memory, with an error that says so") {
@@ -168,7 +168,7 @@ TEST_CASE("a stopped parameter server ends its coordinator, which pushes to its 
   CAPTURE(output);
   CHECK(has(output, "rank 0 ended: Parameter server 0 at rank-3:1 is "));
   CHECK(has(output, ": it has been silent for 2 s, and a signal has stopped "));
-  CHECK(time_of(output) < 6000);
+  CHECK(time_of(output) < 20'000);
   CHECK(time_of(output) > 0);
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank"
   const auto start = std::chrono::steady_clock::now();
   served.rank.close();
   CHECK(served.status() == 1);
-  CHECK(seconds_since(start) < 3);
+  CHECK(seconds_since(start) < 15);
 }
 
 TEST_CASE("a goodbye alone is not the end: MPI must have ended too") {

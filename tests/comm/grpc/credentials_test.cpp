@@ -53,7 +53,7 @@ std::string echo(Channel& channel, const std::string& said, const rpc::CallOptio
 }
 /// The failure of a call with these files, which is said within the bound.
 dist::RpcError failure_of(const EchoServer& server, const TlsFiles& tls, const rpc::CallOptions& options = {60s, true},
-                          Clock::duration bound = 10s) {
+                          Clock::duration bound = 50s) {
   Channel channel{server.endpoint, {.tls = tls}};
   const auto begin = Clock::now();
   try {
