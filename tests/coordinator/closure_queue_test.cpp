@@ -22,6 +22,25 @@ using dist::ClosureQueue;
 using dist::RemoteState;
 using support::what_throws;
 
+/// A closure that a test knows by a number.
+Closure closure(std::uint8_t number, std::optional<std::size_t> worker = {}) {
+  Closure made;
+  made.message = {std::byte{number}};
+  made.worker = worker;
+  return made;
+}
+int number_of(const Closure& closure) { return static_cast<int>(closure.message.at(0)); }
+int take(ClosureQueue& queue, std::size_t worker = 0) {
+  const std::optional<Closure> taken = queue.take(worker);
+  REQUIRE(taken);
+  queue.finish(*taken, {});
+  return number_of(*taken);
+}
+std::exception_ptr mistake(const char* words) { return std::make_exception_ptr(std::runtime_error(words)); }
+ClosureQueue::Until soon() { return Closure::Clock::now() + 10s; }
+ClosureQueue::Until in(std::chrono::milliseconds wait) { return Closure::Clock::now() + wait; }
+RemoteState state_of(const Closure& closure) { return closure.result->state(); }
+
 }  // namespace
 
 TEST_CASE("closures run in the order in which they are scheduled, and join waits for all (spec L04, L06)") {
