@@ -88,10 +88,12 @@ DIST_INLINE void Arena::release(std::size_t offset, std::size_t bytes) noexcept 
   const std::lock_guard lock{mutex_};
   for (std::size_t replica = 0; replica < replicas(); ++replica) {
     // Without its pages the next slice here starts from zeros like every other. The system keeps those that the
-    // program has locked (mlock, mlockall).
-    if (madvise(at(replica, offset), size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0)
-      std::memset(at(replica, offset), 0, size);
-    if (!is_shared_) static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
+    // program has locked (mlock, mlockall), and qemu-user keeps all of them and says otherwise.
+    std::byte* const slice = at(replica, offset);
+    *slice = std::byte{1};
+    if (madvise(slice, size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0 || *slice != std::byte{0})
+      std::memset(slice, 0, size);
+    if (!is_shared_) static_cast<void>(mprotect(slice, size, PROT_NONE));
   }
   auto next = free_.begin();
   while (next != free_.end() && next->begin <= offset) ++next;
