@@ -244,7 +244,9 @@ class Callbacks {
   }
 
   /// Whether one of the callbacks may add `name` to the logs.
-  [[nodiscard]] static bool may_add_to_logs(std::string_view name) { return (detail::may_add_to_logs<C>(name) || ...); }
+  [[nodiscard]] static bool may_add_to_logs([[maybe_unused]] std::string_view name) {
+    return (detail::may_add_to_logs<C>(name) || ...);
+  }
 
   /// The state that callbacks keep from one epoch to the next, by their names. See Trackable.
   void track(auto& visit) {
