@@ -1,13 +1,16 @@
 #include <dist/train/callbacks/early_stopping.hpp>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <dist/nn/metrics/sparse_top_k_categorical_accuracy.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/train/callbacks/reduce_lr_on_plateau.hpp>
 #include <support/saved.hpp>
+#include <support/what_throws.hpp>
 
 #include "small_model.hpp"
 
@@ -56,6 +59,22 @@ TEST_CASE("a fit ends after so many epochs without a better value (spec Q23)") {
   CHECK(epochs_of({5, 6, 4, 4}, {.patience = 2, .baseline = 3.5}) == 2);  // the first one counts as not better
   CHECK(epochs_of({5, 3, 4, 4}, {.patience = 2, .baseline = 3.5}) == 4);
   CHECK(epochs_of({5, 4, 3, 2}, {.monitor = "nothing"}) == 4);  // said, and nothing else happens
+}
+
+TEST_CASE("a value that no callback of the fit can log is refused before the first epoch") {
+  small::Model trained;
+  const auto fit = [&](EarlyStoppingOptions options, auto&&... others) {
+    return support::what_throws<dist::InvalidArgument>([&] {
+      trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, EarlyStopping{std::move(options)}, others...);
+    });
+  };
+  CHECK(fit({.monitor = "los"}, nn::callbacks::ReduceLROnPlateau{{.monitor = "loss"}})
+            .starts_with("EarlyStopping monitors 'los', which nothing adds to the logs (the model logs loss"));
+  CHECK(fit({}).starts_with("EarlyStopping monitors 'val_loss' (the fit has no validation data)"));
+  CHECK(fit({.monitor = "lr"}, nn::callbacks::ReduceLROnPlateau{{.monitor = "loss"}}) == "nothing was thrown");
+  CHECK(trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, EarlyStopping{{.monitor = "loss"}})
+            .epochs()
+            .size() == 1);
 }
 
 TEST_CASE("the network gets the weights of its best epoch, and the next fit begins anew") {
