@@ -103,27 +103,25 @@ TEST_CASE("a client of the suite" * doctest::skip()) {
 
 TEST_CASE("a server sees at once that a client is killed, and after the silence that one has stopped") {
   using conformance::soon;
-  const dist::net::Endpoint endpoint = GrpcKit::endpoint();
-  std::mutex mutex;
-  std::vector<dist::Grpc::Exchange> kept;
-  const dist::Grpc::Server server{
-      endpoint, {.silence = std::chrono::seconds{3}}, {{"keep", [&](dist::Grpc::Exchange& exchange) {
-                                                          const std::lock_guard lock{mutex};
-                                                          kept.push_back(exchange.keep());
-                                                        }}}};
   for (const int signal : {SIGKILL, SIGSTOP}) {
+    const dist::net::Endpoint endpoint = GrpcKit::endpoint();
+    std::mutex mutex;
+    std::vector<dist::Grpc::Exchange> kept;
+    const std::chrono::minutes long_silence{10};
+    const dist::Grpc::Server server{endpoint,
+                                    {.silence = signal == SIGKILL ? long_silence : std::chrono::seconds{3}},
+                                    {{"keep", [&](dist::Grpc::Exchange& exchange) {
+                                        const std::lock_guard lock{mutex};
+                                        kept.push_back(exchange.keep());
+                                      }}}};
     const support::Spawned client{"a client of the suite", {"DIST_TEST_PORT=" + endpoint.port}};
     REQUIRE(soon([&] {
       const std::lock_guard lock{mutex};
       return !kept.empty();
     }));
     CHECK_FALSE(kept[0].cancelled());
-    const auto took = conformance::rpc_time([&] {
-      client.signal(signal);
-      CHECK(soon([&] { return kept[0].cancelled(); }));
-    });
-    MESSAGE("a client is lost " << took.count() << " ms after signal " << signal);
-    CHECK((signal == SIGSTOP || took < std::chrono::seconds{2}));
+    client.signal(signal);
+    CHECK(soon([&] { return kept[0].cancelled(); }));
     kept.clear();
   }
 }
