@@ -170,8 +170,10 @@ int run_task(const dist::SimpleResolver& resolver, Chief program, const std::str
     if (!said && coordinator.metrics().connected == 2) {
       said = true;
       dist::say("it works");
+    }
+    if (exists(folder + "/fail")) {
       if (program == Chief::fails) throw std::runtime_error("the program fails");
-      if (program == Chief::is_refused) throw dist::InvalidArgument("The program is wrong", "the test says so", "None");
+      throw dist::InvalidArgument("The program is wrong", "the test says so", "None");
     }
     if (preemption && preemption->save_if_preempted()) return preemption->exit_code();
   }
@@ -207,6 +209,7 @@ class Job {
                     has_chief ? ") waits for no other process or replica" : ") waits for chief 0 at 127.0.0.1:");
       }));
     for (const Process process : row_.to) running_[process]->signal(row_.signal);
+    if (row_.program == Chief::fails || row_.program == Chief::is_refused) folder_.write("fail", "");
     if (row_.chief_ends) {
       // A worker that ends alone does so first.
       for (int process = chief; process < processes; ++process)
