@@ -56,8 +56,8 @@ class Arena {
   static std::size_t page_size() noexcept;
   static std::size_t round_up(std::size_t bytes) noexcept;
 
-  /// Whether the system keeps pages that it was advised to drop, and says otherwise, as qemu-user does.
-  [[nodiscard]] static bool keeps_pages() noexcept;
+  /// Whether the system keeps shared pages that it was advised to remove, and says otherwise, as qemu-user does.
+  [[nodiscard]] static bool keeps_shared_pages() noexcept;
   void unmap() noexcept;
 
   std::size_t capacity_;

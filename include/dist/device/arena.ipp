@@ -90,12 +90,7 @@ DIST_INLINE void Arena::release(std::size_t offset, std::size_t bytes) noexcept 
     // Without its pages the next slice here starts from zeros like every other. The system keeps those that the
     // program has locked (mlock, mlockall).
     std::byte* const slice = at(replica, offset);
-    if (!is_shared_ && keeps_pages()) {
-      constexpr int anew = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-      static_cast<void>(mmap(slice, size, PROT_NONE, anew, -1, 0));
-      continue;
-    }
-    if (keeps_pages() || madvise(slice, size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0)
+    if (madvise(slice, size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0 || (is_shared_ && keeps_shared_pages()))
       std::memset(slice, 0, size);
     if (!is_shared_) static_cast<void>(mprotect(slice, size, PROT_NONE));
   }
@@ -117,18 +112,14 @@ DIST_INLINE std::size_t Arena::page_size() noexcept {
   return size;
 }
 
-DIST_INLINE bool Arena::keeps_pages() noexcept {
+DIST_INLINE bool Arena::keeps_shared_pages() noexcept {
   static const bool keeps = [] {
-    const std::size_t size = page_size();
-    void* const page = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const page = mmap(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return false;
-    bool kept = false;
-    if (mprotect(page, size, PROT_READ | PROT_WRITE) == 0) {
-      std::byte* const first = static_cast<std::byte*>(page);
-      *first = std::byte{1};
-      kept = madvise(page, size, MADV_DONTNEED) == 0 && *first != std::byte{0};
-    }
-    munmap(page, size);
+    std::byte* const first = static_cast<std::byte*>(page);
+    *first = std::byte{1};
+    const bool kept = madvise(page, page_size(), MADV_REMOVE) == 0 && *first != std::byte{0};
+    munmap(page, page_size());
     return kept;
   }();
   return keeps;
