@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
@@ -52,7 +53,10 @@ class Fault {
     if (happens("stop") || happens("pause")) strike(SIGSTOP);
     if (happens("stop_server")) {
       Log::write("fault");
-      ::kill(dist::WorkerWorld::started().hosted->server(), SIGSTOP);
+      const pid_t server = dist::WorkerWorld::started().hosted->server();
+      ::kill(server, SIGSTOP);
+      // Its threads go on until the system runs one of them, which is late on a busy machine.
+      while (dist::detail::process_state(server) != 'T') usleep(1000);
     }
     if (happens("leave")) {
       Log::write("fault");

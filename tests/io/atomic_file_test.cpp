@@ -173,7 +173,7 @@ TEST_CASE("a path where no file can be is refused, and says what to do") {
   write_file(folder.path("b"), "");
   CHECK(refused(folder.path("b/a")).find("(Not a directory; ") != std::string::npos);
   CHECK(refused("/dev/full").find("something other than a file has that name") != std::string::npos);
-  CHECK(refused("/tmp").find("something other than a file has that name") != std::string::npos);
+  CHECK(refused(folder.path()).find("something other than a file has that name") != std::string::npos);
   CHECK(refused(folder.path(std::string(250, 'a'))).find("Use a shorter name") != std::string::npos);
 }
 
