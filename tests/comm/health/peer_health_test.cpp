@@ -78,15 +78,13 @@ TEST_CASE("a stopped process is not lost") {
   dist::PeerHealth health;
   health.watch_process(1, "east", peers[0]);
   kill(peers[0], SIGSTOP);
-  std::this_thread::sleep_for(20ms);
+  CHECK(support::soon([&] { return health.stopped() == dist::text("worker 1 (process ", peers[0], ")"); }));
   CHECK_NOTHROW(health.look());
-  CHECK(health.stopped() == dist::text("worker 1 (process ", peers[0], ")"));
   support::Processes server(1, stay);
   health.watch_helper("the server", server[0]);
   kill(server[0], SIGSTOP);
   kill(peers[0], SIGCONT);
-  std::this_thread::sleep_for(20ms);
-  CHECK(health.stopped() == dist::text("the server (process ", server[0], ")"));
+  CHECK(support::soon([&] { return health.stopped() == dist::text("the server (process ", server[0], ")"); }));
 }
 
 TEST_CASE(
