@@ -66,8 +66,7 @@ TEST_CASE("a sparseCluster without tasks, as Kubeflow gives it to a chief, is to
   CHECK_FALSE(said.aborted);
   CHECK(said.stderr_text ==
         "dist: TF_CONFIG has a sparseCluster without tasks, so this process works alone. Kubeflow writes that for the "
-        "chief "
-        "of a job with enableDynamicWorker: set it to false. DIST_WARNINGS=0 silences this.\n");
+        "chief of a job with enableDynamicWorker: set it to false. DIST_WARNINGS=0 silences this.\n");
   CHECK(testing::stderr_of([] { static_cast<void>(parse_tf_config(R"({"cluster": {}})")); }).stderr_text.empty());
 }
 

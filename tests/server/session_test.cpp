@@ -120,7 +120,7 @@ TEST_CASE("a process that comes when the session ends is told so, though it was 
   options.channel.reconnect = std::chrono::hours{1};
   for (const bool fails : {false, true}) {
     CAPTURE(fails);
-    Process server{ps_0, fails ? 2U : 1U};
+    Process server{ps_0};
     std::optional<Process> late;
     try {
       Session session{served(cluster_of(1)), options};

@@ -324,7 +324,6 @@ class Session {
         link->failures = 0;
         link->not_before = {};
       }
-      changed_.notify_all();
       changed_.wait_for(lock, longest_wait_for_greetings, [&] { return all_are_greeted(); });
       stopping_ = true;
     }

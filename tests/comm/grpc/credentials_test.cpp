@@ -113,7 +113,7 @@ TEST_CASE(
 TEST_CASE("a server with certificates hears nobody without one that it believes") {
   const EchoServer server{authority.task("server")};
   // Without a word from the server this may be one that is about to begin.
-  const dist::RpcError plain = failure_of(server, {}, {10s, false});
+  const dist::RpcError plain = failure_of(server, {}, {60s, false});
   CHECK(rpc::is_lost(plain));
   CHECK(says(plain, "if the server asks for TLS, this task needs certificates, as DIST_TLS_CERT_FILE names one"));
   const dist::RpcError waiting = failure_of(server, {}, {500ms, true});
@@ -122,7 +122,7 @@ TEST_CASE("a server with certificates hears nobody without one that it believes"
 
   TlsFiles stranger = foreign.task("stranger");
   stranger.authorities = folder.write("both.pem", folder.read("authority.pem") + folder.read("foreign.pem"));
-  const dist::RpcError refused = failure_of(server, stranger, {10s, false});
+  const dist::RpcError refused = failure_of(server, stranger, {60s, false});
   CHECK(rpc::is_lost(refused));
   CHECK(says(refused, "the server may not believe the certificate in " + stranger.certificate));
 }

@@ -25,6 +25,10 @@ int stay(std::size_t) {
   return 0;
 }
 
+bool is_lost_soon(dist::PeerHealth& health) {
+  return support::soon([&] { return health.find_lost().has_value(); });
+}
+
 std::string what_look_says(dist::PeerHealth& health, std::optional<std::size_t> awaited = std::nullopt) {
   try {
     health.look(awaited);
@@ -50,7 +54,7 @@ TEST_CASE("a process that is killed is found, by its descriptor and by its numbe
     for (std::size_t rank = 0; rank < 3; ++rank) health.watch_process(rank + 10, "east", peers[rank], by_number);
     CHECK_NOTHROW(health.look());
     kill(peers[1], SIGKILL);
-    CHECK(support::soon([&] { return health.find_lost().has_value(); }));
+    CHECK(is_lost_soon(health));
     const std::string said = what_look_says(health);
     CAPTURE(said);
     CHECK(said.find("Worker 11 on host east is gone") == 0);
@@ -63,7 +67,7 @@ TEST_CASE("a process that leaves without a word is lost too, also before it is w
   support::Processes peers(2, [](std::size_t) { return 0; });
   dist::PeerHealth health;
   health.watch_process(1, "east", peers[0]);
-  CHECK(support::soon([&] { return health.find_lost().has_value(); }));
+  CHECK(is_lost_soon(health));
   const pid_t gone = peers[1];
   peers.wait();
   dist::PeerHealth late;
@@ -175,7 +179,7 @@ TEST_CASE("any thread may ask") {
   });
   for (int i = 0; i < 1000; ++i) static_cast<void>(health.find_lost());
   kill(peers[0], SIGKILL);
-  CHECK(support::soon([&] { return health.find_lost().has_value(); }));
+  CHECK(is_lost_soon(health));
   other.join();
 }
 

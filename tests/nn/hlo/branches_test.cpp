@@ -16,5 +16,6 @@ TEST_CASE("branches in a program get their own parameters and state, and their o
   using Inner = nn::Concatenate<nn::Sequential<Normalize, Normalize>, nn::Sequential<>, Normalize>;
   using Net = nn::Sequential<nn::Input<2, 2>, nn::Residual<Normalize>, nn::Named<"inside", Inner>, Normalize,
                              nn::Add<nn::Sequential<>, nn::Sequential<nn::Reshape<12>, Normalize, nn::Reshape<2, 6>>>>;
-  dist_test::check_emitted<Net>({{6}, {4}});
+  // Up to five normalizations of a few rows follow each other and enlarge rounding errors: 3.1e-6 was seen.
+  dist_test::check_emitted<Net>({{6}, {4}}, dist_test::numbers, 1e-5);
 }

@@ -67,8 +67,7 @@ TEST_CASE("a name that neither the model nor a callback can log is refused when 
   CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_recal", Mode::max); }) ==
         "Test monitors 'val_recal', which nothing adds to the logs (the model logs loss, recall, my_accuracy, and a "
         "validation the same after val_). Monitor one of these, give the model such a metric, or give fit a callback "
-        "whose "
-        "on_epoch_end adds the value.");
+        "whose on_epoch_end adds the value.");
   CHECK(
       support::what_throws<dist::InvalidArgument>([] {
         Monitor{"val_loss", Mode::automatic, 0, "Test"}.begin(Model{false});
