@@ -1,5 +1,5 @@
-// Variables on a parameter server, in another process by gRPC, with messages alone and with memory that clients read, and within
-// the process, in turns: a push of 64 bytes that is waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
+// Variables on a parameter server, in another process by gRPC, with messages alone and with memory that clients read or also write,
+// and within the process, in turns: a push of 64 bytes that is waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
 // in one message; and 11 MB there and back over a TCP socket to the same process.
 //
 //   bench_server [ROUNDS]
@@ -75,21 +75,25 @@ int main(int argc, char** argv) {
       argc, argv, 1, "[ROUNDS]",
       "Pushes and pulls of variables on a parameter server, by gRPC and within the process."};
   const int rounds = arguments.number(0, 20);
-  const Endpoint by_grpc = bench::free_endpoint(), in_memory = bench::free_endpoint(),
+  const Endpoint by_grpc = bench::free_endpoint(), read = bench::free_endpoint(), written = bench::free_endpoint(),
                  by_socket = bench::free_endpoint();
   // Before gRPC starts.
   const ServerProcess first{by_grpc, dist::server::Reach::process, [&] { bench::TcpPeer::serve(by_socket, large); }};
-  const ServerProcess second{in_memory, dist::server::Reach::machine, [] {}};
+  const ServerProcess second{read, dist::server::Reach::machine, [] {}};
+  const ServerProcess third{written, dist::server::Reach::machine, [] {}};
   dist::Grpc::prepare_to_serve();
   dist::server::Store store;
   const Endpoint here{"here", "1"};
   const dist::Local::Server listening{here, {}, dist::server::store_methods<dist::Local::Exchange>(store)};
   bench::ServerVariables<dist::Local> local{here};
-  bench::ServerVariables<dist::Grpc> grpc{by_grpc}, reading{in_memory};
+  bench::ServerVariables<dist::Grpc> grpc{by_grpc}, reading{read},
+      writing{written, dist::server::SharedMemoryAccess::write};
   bench::TcpPeer tcp{by_socket, large};
   std::vector<bench::Row> of_local = local.rows("Local");
-  of_local.front().repetitions = 20'000;
-  std::vector<bench::Row> rows = bench::side_by_side({grpc.rows("Grpc"), reading.rows("Grpc and memory"), of_local});
+  std::vector<bench::Row> of_writing = writing.rows("Grpc writing memory");
+  of_local.front().repetitions = of_writing.front().repetitions = 20'000;
+  std::vector<bench::Row> rows =
+      bench::side_by_side({grpc.rows("Grpc"), reading.rows("Grpc and memory"), of_writing, of_local});
   rows.push_back({"11 MB there, TCP socket", 5, [&] { tcp.exchange(large, 1); }});
   rows.push_back({"11 MB back, TCP socket", 5, [&] { tcp.exchange(1, large); }});
   bench::run_in_turns(rows, rounds);

@@ -1,7 +1,7 @@
 // Asynchronous optimisation without a network: parameter servers hold the solution of a least-squares problem, and workers, none of
 // which waits for another one, improve it by what they see of the rows. Without arguments servers and workers are threads of this
-// process; with a TF_CONFIG that lists parameter servers ("ps"), they are processes, which call each other by gRPC; and mpirun -n 6
-// starts a coordinator, three workers and two servers, which call each other by MPI.
+// process; with a TF_CONFIG that lists parameter servers ("ps"), or with mpirun -n 6, they are
+// processes, which call each other by gRPC.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,6 @@
 #include <dist/cluster.hpp>
 #include <dist/cluster/mpi/roles_resolver.hpp>
 #include <dist/comm/grpc/transport.hpp>
-#include <dist/comm/mpi/rpc.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/parameter_server.hpp>
 
@@ -112,9 +111,9 @@ int main() try {
   } else if (dist::LauncherResolver{}.task()) {
     // [mpi]
     const dist::MpiRolesResolver resolver{{.parameter_servers = 2}};
-    if (dist::serve<dist::Mpi>(resolver)) return 0;
+    if (dist::serve<dist::Grpc>(resolver)) return 0;
     // [/mpi]
-    optimise<dist::Mpi>(resolver);
+    optimise<dist::Grpc>(resolver);
   } else {
     const dist::LocalJob job{/*parameter_servers=*/2, /*workers=*/3};
     optimise<dist::Local>(job.resolver());

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,8 +21,10 @@ namespace bench {
 template <class Transport>
 class ServerVariables {
  public:
-  explicit ServerVariables(const dist::net::Endpoint& endpoint)
-      : client_(0, endpoint, {.wait_for_server = std::chrono::seconds{20}}), values_(large, 1e-3f) {
+  explicit ServerVariables(const dist::net::Endpoint& endpoint,
+                           std::optional<dist::server::SharedMemoryAccess> shared_memory = {})
+      : client_(0, endpoint, {.wait_for_server = std::chrono::seconds{20}, .shared_memory = shared_memory}),
+        values_(large, 1e-3f) {
     client_.greet();
     client_.create({small_shard, "small", small, 1, 0}, 0.0f);
     client_.create({large_shard, "large", large, 1, 0}, 0.0f);

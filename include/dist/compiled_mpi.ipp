@@ -9,6 +9,7 @@
 #endif
 
 #include <dist/cluster/mpi/mpi_network.hpp>
+#include <dist/cluster/mpi/roles_resolver.ipp>
 #include <dist/cluster/mpi/worker_world.ipp>
 #include <dist/comm/mpi/api.ipp>
 #include <dist/comm/mpi/communicator.ipp>

@@ -1,6 +1,5 @@
 /// Asynchronous training with parameter servers: ParameterServer, ClusterCoordinator, serve, variables on servers, partitioners and
-/// embeddings, with the transport Local. Processes need <dist/comm/grpc/transport.hpp> as well,
-/// or <dist/comm/mpi/rpc.hpp>.
+/// embeddings, with the transport Local. Processes need <dist/comm/grpc/transport.hpp> as well.
 #pragma once
 
 #include <dist/comm/local_transport.hpp>

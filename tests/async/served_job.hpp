@@ -1,6 +1,7 @@
 /// Parameter servers and workers that are threads of a test, and their coordinator, by any transport.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -18,12 +19,15 @@
 
 namespace dist_test {
 
+struct Counted;
+
 template <class T>
 class ServedJob {
  public:
   ServedJob(std::size_t servers, std::size_t workers, dist::ParameterServerOptions options = {})
       : tasks_(cluster_of(servers, workers), "test"),
-        strategy_(dist::SimpleResolver{tasks_.cluster(), dist::Task{dist::TaskType::chief, 0}}, std::move(options)),
+        strategy_(dist::SimpleResolver{tasks_.cluster(), dist::Task{dist::TaskType::chief, 0}},
+                  adapted(std::move(options))),
         coordinator_(strategy_) {}
 
   [[nodiscard]] dist::ParameterServer<T>& strategy() { return strategy_; }
@@ -31,6 +35,11 @@ class ServedJob {
   [[nodiscard]] auto scope() { return strategy_.scope(); }
 
  private:
+  /// Calls are counted, so pushes and pulls have to be calls.
+  [[nodiscard]] static dist::ParameterServerOptions adapted(dist::ParameterServerOptions options) {
+    if constexpr (std::same_as<T, Counted>) options.shared_memory = dist::server::SharedMemoryAccess::none;
+    return options;
+  }
   [[nodiscard]] static dist::ClusterSpec cluster_of(std::size_t servers, std::size_t workers) {
     const auto endpoints = free_endpoints(servers + workers);
     dist::ClusterSpec cluster;

@@ -17,7 +17,6 @@ struct LocalKit {
   using Transport = dist::Local;
   static constexpr bool pauses = false;
 
-  static bool calls() { return true; }
   static dist::net::Endpoint own_endpoint() { return endpoint(); }
   static dist::net::Endpoint endpoint() {
     static int port = 1000;

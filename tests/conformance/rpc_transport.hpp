@@ -3,7 +3,6 @@
 // A kit has
 // - `Transport`;
 // - `endpoint()`: where nobody listens, and a Peer can; `own_endpoint()`: where a server of this process can;
-// - `calls()`: whether this process makes the calls of the suite; the others have what the kit lets them do;
 // - `Peer{endpoint, secret}`: a server with `conformance::rpc_methods<Transport>()`, of a process of its own where there are
 //   such; `kill()` ends it without a word; where `pauses`, `pause()` and `resume()` stop it and let it go on.
 #pragma once
@@ -659,7 +658,6 @@ void stopping_servers() {
 }
 
 TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
-  if (!Kit::calls()) return;
   for (const std::size_t clients : {1U, 2U, 4U})
     SUBCASE(("bytes come back whole, of any number, to each of the clients: " + std::to_string(clients)).c_str()) {
       echoes_of_all_sizes<Kit>(clients);

@@ -3,8 +3,8 @@
 //   TEST_CASE_TEMPLATE_INSTANTIATE(server_clients, TheKit);
 // A kit has
 // - `Transport`;
-// - `calls()`: whether this process makes the calls of the suite;
 // - `endpoint()`: where nobody listens;
+// - `shared_memory`, where clients are to use the memory of their server in another way than by default;
 // - `Peer{endpoint}`: a server with `server::store_methods`, of a process of its own where there are such; `kill()` ends it
 //   without a word.
 #pragma once
@@ -54,6 +54,7 @@ struct ServerPair {
   static server::ClientOptions options() {
     server::ClientOptions options;
     options.wait_for_server = std::chrono::seconds{60};
+    if constexpr (requires { Kit::shared_memory; }) options.shared_memory = Kit::shared_memory;
     return options;
   }
   static void greet(Client& its) { its.greet(); }
@@ -531,7 +532,6 @@ void servers_that_are_lost() {
 }
 
 TEST_CASE_TEMPLATE_DEFINE("a parameter server serves its clients", Kit, server_clients) {
-  if (!Kit::calls()) return;
   SUBCASE("shards are created with values, elements or functions, listed and dropped") {
     shards_are_created_and_pulled<Kit>();
   }

@@ -1,8 +1,7 @@
 // ranks: 4
-// thread levels: multiple
 // A chief, two workers and a parameter server that mpirun has started: the last two ranks are of another kind than the first two.
 #include <dist/cluster/mpi/roles_resolver.hpp>
-#include <dist/comm/mpi/rpc.hpp>
+#include <dist/comm/grpc/transport.hpp>
 #include <dist/parameter_server.hpp>
 
 #include <chrono>
@@ -20,7 +19,7 @@
 
 namespace {
 
-using dist::Mpi;
+using dist::Grpc;
 
 struct Descend {
   float rate;
@@ -44,10 +43,11 @@ struct Step {
 
 TEST_CASE("a job of mpirun with a parameter server trains, and ends with its coordinator (spec J01, J12)") {
   const dist::MpiRolesResolver resolver{{.parameter_servers = 1}};
-  if (dist::serve<Mpi>(resolver)) return;
+  if (dist::serve<Grpc>(resolver)) return;
 
-  dist::ParameterServer<Mpi> strategy{resolver, {.partitioner = dist::FixedShards{2}}};
-  CHECK(strategy.describe() == "ParameterServer<dist::Mpi>: 1 parameter server, 2 workers");
+  dist::ParameterServer<Grpc> strategy{resolver, {.partitioner = dist::FixedShards{2}}};
+  CHECK(strategy.shared_memory() == dist::server::SharedMemoryAccess::write);
+  CHECK(strategy.describe() == "ParameterServer<dist::Grpc>: 1 parameter server, 2 workers");
   dist::ClusterCoordinator coordinator{strategy};
   auto weights = strategy.variable<float>({50'000}, 0.0F, "weights");
 

@@ -22,7 +22,6 @@ namespace {
 struct LocalKit {
   using Transport = dist::Local;
 
-  static constexpr bool calls() { return true; }
   static dist::net::Endpoint endpoint() { return {"here", "7"}; }
   class Peer {
    public:

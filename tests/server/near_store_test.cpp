@@ -29,7 +29,6 @@ namespace {
 
 using dist::StoreError;
 using dist::server::FoundShard;
-using dist::server::NearAccess;
 using dist::server::NearStore;
 using dist::server::Problem;
 using dist::server::PullRequest;
@@ -39,6 +38,7 @@ using dist::server::Reach;
 using dist::server::Shard;
 using dist::server::ShardId;
 using dist::server::ShardTable;
+using dist::server::SharedMemoryAccess;
 using dist::server::StoreMemory;
 using dist::server::StorePlace;
 
@@ -73,7 +73,7 @@ class OtherStore {
     found = reader.get<FoundShard>();
   }
   /// What a client in this process reaches.
-  [[nodiscard]] std::optional<NearStore> reach(NearAccess access = NearAccess::change) const {
+  [[nodiscard]] std::optional<NearStore> reach(SharedMemoryAccess access = SharedMemoryAccess::write) const {
     return NearStore::reach(place, incarnation, access, [this](ShardId id) {
       if (id != 1) throw StoreError(Problem::unknown_shard, "There is no such shard", "", "");
       return found;
@@ -165,7 +165,7 @@ TEST_CASE("a process that ends in the middle of a push is named to all others") 
 TEST_CASE("who only reads sees each shard as a whole, while others change it") {
   constexpr int pushes = 20'000;
   OtherStore other;
-  const std::optional<NearStore> store = other.reach(NearAccess::read);
+  const std::optional<NearStore> store = other.reach(SharedMemoryAccess::read);
   REQUIRE(store);
   support::Processes client(1, [&](std::size_t) {
     const std::optional<NearStore> writer = other.reach();
@@ -196,14 +196,16 @@ TEST_CASE("who only reads sees each shard as a whole, while others change it") {
   CHECK_FALSE(store->is_open());
 }
 
-TEST_CASE("who only reads sees that the process of the store was killed") {
-  const OtherStore other;
-  const std::optional<NearStore> store = other.reach(NearAccess::read);
-  REQUIRE(store);
-  CHECK(store->is_open());
-  other.kill();
-  CHECK(support::soon([&] { return !store->is_open(); }));
-  CHECK_FALSE(other.reach(NearAccess::read));
+TEST_CASE("a client sees that the process of the store was killed") {
+  for (const SharedMemoryAccess access : {SharedMemoryAccess::read, SharedMemoryAccess::write}) {
+    const OtherStore other;
+    const std::optional<NearStore> store = other.reach(access);
+    REQUIRE(store);
+    CHECK(store->is_open());
+    other.kill();
+    CHECK(support::soon([&] { return !store->is_open(); }));
+    CHECK_FALSE(other.reach(access));
+  }
 }
 
 TEST_CASE("a store of this process is found without a place, and mistakes are those of messages") {
@@ -212,8 +214,8 @@ TEST_CASE("a store of this process is found without a place, and mistakes are th
       std::make_shared<Shard>(table->memory(), dist::server::ShardSpec{1, "w", 2, 2, 0}, dist::io::ElementType::f32));
   ShardTable::publish(incarnation, table);
   const auto nobody = [](ShardId) -> FoundShard { throw StoreError(Problem::unknown_shard, "", "", ""); };
-  CHECK_FALSE(NearStore::reach({}, incarnation + 1, NearAccess::change, nobody));
-  const std::optional<NearStore> store = NearStore::reach({}, incarnation, NearAccess::change, nobody);
+  CHECK_FALSE(NearStore::reach({}, incarnation + 1, SharedMemoryAccess::write, nobody));
+  const std::optional<NearStore> store = NearStore::reach({}, incarnation, SharedMemoryAccess::write, nobody);
   REQUIRE(store);
   CHECK(add_ones(*store) == std::vector<Pushed>{{1, 0}});
   const auto problem_of = [](auto&& fn) {

@@ -312,6 +312,19 @@ TEST_CASE("a variable that goes is dropped on its servers, and not by the names 
   CHECK(shards() == 1);
 }
 
+TEST_CASE("threads of one process write to the memory of their servers, unless they are told otherwise") {
+  using dist::server::SharedMemoryAccess;
+  CHECK(Job(1, 1).strategy().shared_memory() == SharedMemoryAccess::write);
+  for (const SharedMemoryAccess access : {SharedMemoryAccess::none, SharedMemoryAccess::read}) {
+    Job job(1, 1, {.shared_memory = access});
+    auto variable = job.strategy().variable<float>({2}, 1.0F);
+    ClusterCoordinator coordinator{job.strategy()};
+    coordinator.schedule([](WorkerContext& worker, auto& its) { its.assign_add(worker, 2.0F); }, variable);
+    coordinator.join();
+    CHECK(values_of(variable.read(job.strategy().scope())) == std::vector<float>{3, 3});
+  }
+}
+
 TEST_CASE("the process that has the strategy is the chief (spec J01, J12)") {
   const ClusterSpec cluster{{TaskType::parameter_server, {"job:9001"}}, {TaskType::worker, {"job:9002"}}};
   CHECK_THROWS_WITH_AS(

@@ -15,18 +15,22 @@
 
 namespace support {
 
-// How to start more processes than there are cores, of which the others go on for a while when one fails.
+// How to start more processes than there are cores, and how the others go on for a while when one fails.
 #ifdef MPICH_VERSION
 inline constexpr bool has_mpich = true;
 inline constexpr const char* mpirun_options = "";
+inline constexpr const char* keep_others = "";
 inline constexpr const char* variable_of_rank = "PMI_RANK";
 /// MPICH's mpirun ends all processes when one that it has started is killed, so it starts a shell that runs the program.
 inline constexpr const char* mpirun_shell = R"("$0" "$@"; status=$?; sleep 2; exit $status)";
 #else
 inline constexpr bool has_mpich = false;
 inline constexpr const char* mpirun_options =
-    "--oversubscribe --mca pml ob1 --mca btl vader,self --mca mpi_yield_when_idle 1 --mca "
-    "orte_abort_on_non_zero_status 0";
+    "--oversubscribe --mca pml ob1 --mca btl vader,self --mca mpi_yield_when_idle 1";
+/// The others are Open MPI 5's names.
+inline constexpr const char* keep_others =
+    "OMPI_MCA_orte_abort_on_non_zero_status=0 PRTE_MCA_state_base_recoverable=1 "
+    "PRTE_MCA_state_base_error_non_zero_exit=0 ";
 inline constexpr const char* variable_of_rank = "OMPI_COMM_WORLD_RANK";
 inline constexpr const char* mpirun_shell = R"(exec "$0" "$@")";
 #endif
@@ -36,6 +40,7 @@ struct OwnMpirun {
   std::string test_case;         ///< that the processes run, which is skipped otherwise
   std::string environment = "";  ///< "NAME=value" and more of these
   int seconds = 30;              ///< until all are ended
+  bool keeps_others = true;      ///< when one fails
 };
 
 /// What the processes print, each line of which is given to `on_line` when it comes.
@@ -45,11 +50,10 @@ std::string output_of(const OwnMpirun& job, const OnLine& on_line) {
   REQUIRE(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
   // What MPI leaves when it is not finalised is no leak, and mpirun would not end after the status that tells of it.
   const std::string command = dist::text(
-      "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-      // Open MPI 5's names for orte_abort_on_non_zero_status.
-      "PRTE_MCA_state_base_recoverable=1 PRTE_MCA_state_base_error_non_zero_exit=0 ",
-      job.environment, " timeout -k 1 ", job.seconds, " " DIST_MPIRUN " ", mpirun_options, " -n ", job.processes,
-      " sh -c '", mpirun_shell, "' '", self, "' --no-skip '--test-case=", job.test_case, "' 2>&1");
+      "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ",
+      job.keeps_others ? keep_others : "", job.environment, " timeout -k 1 ", job.seconds, " " DIST_MPIRUN " ",
+      mpirun_options, " -n ", job.processes, " sh -c '", job.keeps_others ? mpirun_shell : R"(exec "$0" "$@")", "' '",
+      self, "' --no-skip '--test-case=", job.test_case, "' 2>&1");
   std::string output;
   FILE* const pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);

@@ -26,4 +26,20 @@ concept ClusterResolver = requires(const R& resolver) {
   { resolver.describe() } -> std::convertible_to<std::string>;
 };
 
+/// A resolver of processes that a launcher starts together, and ends together when one of them is lost.
+template <class R>
+concept EndsTogether = ClusterResolver<R> && requires {
+  requires R::ends_together;
+};
+
+/// The secret of the job: the given one, or that of the resolver where none is given and the resolver has one.
+template <ClusterResolver R>
+[[nodiscard]] std::string job_secret(std::string given, const R& resolver) {
+  if constexpr (requires {
+                  { resolver.secret() } -> std::convertible_to<std::string>;
+                })
+    if (given.empty()) return resolver.secret();
+  return given;
+}
+
 }  // namespace dist

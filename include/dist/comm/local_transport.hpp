@@ -23,7 +23,6 @@ namespace dist {
 /// Addresses are names: no socket listens. An rpc::Transport.
 struct Local {
   static constexpr bool within_process = true;
-  static constexpr bool shares_memory = true;
 
   class Server;
   class Channel;
@@ -151,8 +150,7 @@ class Local::Channel {
   std::vector<std::weak_ptr<Pending>> open_;
 };
 
-static_assert(detail::holds<rpc::Transport<Local>> && detail::holds<rpc::WithinProcess<Local>> &&
-              detail::holds<rpc::SharesMemory<Local>>);
+static_assert(detail::holds<rpc::Transport<Local>> && detail::holds<rpc::WithinProcess<Local>>);
 
 }  // namespace dist
 

@@ -21,7 +21,7 @@
 #include <dist/net/tls_files.hpp>
 
 /// Remote procedure calls: what every transport between a server and its clients has in common. The transports are
-/// `dist::Local`, `dist::Grpc` and `dist::Mpi`.
+/// `dist::Local` and `dist::Grpc`.
 namespace dist::rpc {
 
 using Piece = std::span<const std::byte>;
@@ -227,6 +227,9 @@ concept Call = Work<C> && requires(C& call) {
 /// Every call proves that the caller knows the secret of the job, if there is one, and no recorded call is taken twice. Where
 /// the options name certificates, calls between processes are encrypted, and each side proves by its certificate that it belongs
 /// to the job; a transport that cannot do this refuses the options.
+///
+/// A channel that is `ready` sees within about `silence` that its server is gone or has stopped, also while there is no call: clients
+/// that use the memory of a server rely on it (server::SharedMemoryAccess).
 template <class T>
 concept Transport = requires {
   typename T::Server;
@@ -258,28 +261,6 @@ concept PreparesToServe = requires {
 template <class T>
 concept WithinProcess = requires {
   requires T::within_process;
-};
-
-/// A transport whose processes all start together: one that is lost does not come back, nor does another one in its place,
-/// so its loss ends the job.
-template <class T>
-concept LosesForGood = requires {
-  requires T::loses_for_good;
-};
-
-/// A transport whose clients may change what a server holds themselves, where they reach the server's memory: server and clients
-/// are threads of one process, or processes of a job that ends when one of them is lost, perhaps in the middle of a change. A
-/// channel of it that is `ready` sees within `silence` that its server is gone or has stopped, even while there is no call.
-template <class T>
-concept SharesMemory = requires {
-  requires T::shares_memory;
-};
-
-/// A transport whose clients read what a server holds, where they reach its memory, but leave all changes to the server, as each
-/// of them may be lost or stop at any time. Its channels see that their server is gone or has stopped as those of SharesMemory do.
-template <class T>
-concept SharesMemoryToRead = SharesMemory<T> || requires {
-  requires T::shares_memory_to_read;
 };
 
 }  // namespace dist::rpc

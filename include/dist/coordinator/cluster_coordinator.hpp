@@ -241,7 +241,7 @@ class ClusterCoordinator {
       throw InvalidArgument("A coordinator has no workers", "the list of workers is empty", "List at least one worker");
     return std::make_shared<detail::CoordinatorState>(options, strategy.channel_options(),
                                                       strategy.num_replicas_in_sync(), strategy.server_endpoints(),
-                                                      workers.size());
+                                                      workers.size(), strategy.shared_memory());
   }
   /// No link is in the list that was not started: one could not wait for it.
   void add_link(const net::Endpoint& worker, CoordinatorOptions::Duration delay) {

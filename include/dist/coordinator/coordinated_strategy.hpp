@@ -7,18 +7,20 @@
 #include <dist/comm/rpc.hpp>
 #include <dist/core/kept_function.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/server/client.hpp>
 #include <dist/server/error.hpp>
 
 namespace dist {
 
 /// What a ClusterCoordinator asks of its strategy, once: where workers and parameter servers are, how they are called,
-/// and how many replicas share a step.
+/// how many replicas share a step, and what workers do with the memory of servers on their machines.
 template <class S>
 concept CoordinatedStrategy = rpc::Transport<typename S::Transport> && requires(const S& strategy) {
   { strategy.worker_endpoints() } -> std::convertible_to<std::vector<net::Endpoint>>;
   { strategy.server_endpoints() } -> std::convertible_to<std::vector<net::Endpoint>>;
   { strategy.channel_options() } -> std::convertible_to<rpc::ChannelOptions>;
   { strategy.num_replicas_in_sync() } -> std::convertible_to<std::size_t>;
+  { strategy.shared_memory() } -> std::convertible_to<server::SharedMemoryAccess>;
 };
 
 /// One that notices by itself that a parameter server is gone, also where no function uses it. It calls what it is given last;
@@ -50,6 +52,7 @@ class WorkerList {
   [[nodiscard]] const std::vector<net::Endpoint>& server_endpoints() const noexcept { return servers_; }
   [[nodiscard]] const rpc::ChannelOptions& channel_options() const noexcept { return channel_; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return 1; }
+  [[nodiscard]] server::SharedMemoryAccess shared_memory() const noexcept { return server::default_shared_memory<T>; }
 
  private:
   std::vector<net::Endpoint> workers_;

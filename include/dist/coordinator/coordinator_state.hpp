@@ -13,6 +13,7 @@
 #include <dist/coordinator/transient_failures.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/server/store_place.hpp>
 
 namespace dist::detail {
 
@@ -21,11 +22,13 @@ class CoordinatorState {
  public:
   /// There are `workers` workers at first.
   CoordinatorState(const CoordinatorOptions& its_options, rpc::ChannelOptions its_channel, std::size_t replicas,
-                   std::vector<net::Endpoint> its_servers, std::size_t workers)
+                   std::vector<net::Endpoint> its_servers, std::size_t workers,
+                   server::SharedMemoryAccess its_shared_memory = server::SharedMemoryAccess::read)
       : options(its_options),
         channel(std::move(its_channel)),
         replicas_in_sync(replicas),
         servers(std::move(its_servers)),
+        shared_memory(its_shared_memory),
         queue(options.queue_capacity),
         failures(options.server_failures, options.ignored_timeouts.value_or(workers / 10)),
         workers_(workers) {}
@@ -34,6 +37,7 @@ class CoordinatorState {
   const rpc::ChannelOptions channel;
   const std::size_t replicas_in_sync;
   const std::vector<net::Endpoint> servers;
+  const server::SharedMemoryAccess shared_memory;
   ClosureQueue queue;
   TransientFailures failures;
   std::atomic<std::size_t> connected{0};  ///< workers that are there

@@ -23,8 +23,9 @@ template <class T, class Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const server::ServeOptions& options = {}) {
   if constexpr (detail::holds<rpc::Transport<T>> && detail::holds<ClusterResolver<Resolver>>) {
     // What it calls, it calls as it is called.
-    WorkerService<T> worker{
-        {.secret = options.server.secret, .tls = options.server.tls, .silence = options.server.silence}};
+    WorkerService<T> worker{{.secret = job_secret(options.server.secret, resolver),
+                             .tls = options.server.tls,
+                             .silence = options.server.silence}};
     return server::serve<T>(resolver, options, worker.methods());
   } else {
     return server::serve<T>(resolver, options);  // says what is wrong

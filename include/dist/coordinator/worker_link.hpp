@@ -194,7 +194,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   [[nodiscard]] bool greet() {
     std::vector<std::string> servers;
     for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
-    const detail::WorkerPlace place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers)};
+    const detail::WorkerPlace place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers),
+                                    state_->shared_memory};
     const std::vector<std::byte> greeting =
         ArchiveWriter{}.put(binary_identity()).put(session_before_).put(place).take();
     const rpc::Piece piece = greeting;
@@ -214,7 +215,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       if (is_stopping()) return false;
       if (error.failure() == rpc::Failure::lost || error.failure() == rpc::Failure::deadline) {
         miss(error.why());
-        complain_of_end(error);
         pause(error.failure() == rpc::Failure::lost ? between_greetings : Duration{0});
         return false;
       }
@@ -267,7 +267,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       lose(anew);
     } catch (const RpcError& error) {
       lose(error.why());
-      complain_of_end(error);
     }
     pause(between_greetings);
     return true;
@@ -295,10 +294,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     --state_->connected;
     if (detail::warnings_are_wanted())
-      say(text("worker ", index_, " at ", address_, " is lost (", why, ")",
-               rpc::LosesForGood<Transport> ? std::string{}
-                                            : text("; others run its functions, and it is dialled for ",
-                                                   in_words(state_->options.recovery_timeout))));
+      say(text("worker ", index_, " at ", address_, " is lost (", why,
+               "); others run its functions, and it is dialled for ", in_words(state_->options.recovery_timeout)));
   }
   /// A greeting has found no worker.
   void miss(std::string_view why) {
@@ -332,18 +329,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       told_at_ = Clock::now();
     }
     state_->queue.fail(std::move(error));
-  }
-
-  /// The worker is lost, and none comes in its place.
-  [[nodiscard]] Unavailable lost_for_good(const RpcError& error) const {
-    return {
-        index_, address_, error.why(),
-        "See what that worker printed last, then start the job again from a checkpoint: with this transport no other "
-        "process takes its place"};
-  }
-  void complain_of_end(const RpcError& error) {
-    if constexpr (rpc::LosesForGood<Transport>)
-      if (rpc::is_lost(error)) complain(std::make_exception_ptr(lost_for_good(error)), error.why());
   }
 
   // ---- functions ----
@@ -380,7 +365,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       } catch (const RpcError& error) {
         if (is_stopping()) return false;
         lose(error.what());
-        complain_of_end(error);
         return false;
       } catch (const Error& error) {
         if (!is_stopping()) lose(error.what());
@@ -481,8 +465,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
       return state_->queue.fail(closure,
                                 std::make_exception_ptr(error));  // not of this job, or it takes no such request
-    if constexpr (rpc::LosesForGood<Transport>)
-      if (rpc::is_lost(error)) return state_->queue.fail(closure, std::make_exception_ptr(lost_for_good(error)));
     if (may_run_again(closure)) return put_back(std::move(closure));
     state_->queue.fail(
         closure, std::make_exception_ptr(Unavailable(index_, address_,

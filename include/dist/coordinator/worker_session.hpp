@@ -51,6 +51,7 @@ struct WorkerPlace {
   std::uint64_t workers = 1;
   std::uint64_t replicas_in_sync = 1;
   std::vector<std::string> servers = {};  ///< the addresses of the parameter servers
+  server::SharedMemoryAccess shared_memory = server::SharedMemoryAccess::read;  ///< to that of the parameter servers
 };
 
 /// What a worker keeps for a coordinator from one greeting to the next. After each the resources are made anew.
@@ -74,7 +75,8 @@ class WorkerSession {
     const std::lock_guard lock{mutex_};
     std::shared_ptr<void>& kept = clients_[&type_mark<T>];
     if (!kept) {
-      kept = std::make_shared<server::Clients<T>>(endpoints(), server::ClientOptions{.channel = to_servers_});
+      kept = std::make_shared<server::Clients<T>>(
+          endpoints(), server::ClientOptions{.channel = to_servers_, .shared_memory = place_.shared_memory});
     }
     return *static_cast<server::Clients<T>*>(kept.get());
   }

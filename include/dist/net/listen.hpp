@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include <dist/core/say.hpp>
@@ -35,6 +37,26 @@ inline constinit dist::detail::Warning open_to_all{};
 }
 
 }  // namespace detail
+
+/// A port that no other program gets while this object lives.
+struct ReservedPort {
+  io::Descriptor socket;  ///< has SO_REUSEADDR and does not listen, so that a server may listen at the port
+  std::uint16_t number = 0;
+};
+
+/// Reserves a port of all IPv4 interfaces of this machine. Throws RendezvousError where none is free.
+[[nodiscard]] inline ReservedPort reserve_port() {
+  ReservedPort port{io::Descriptor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}};
+  const int on = 1;
+  sockaddr_in all{};
+  all.sin_family = AF_INET;
+  if (!port.socket || setsockopt(port.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(port.socket.get(), reinterpret_cast<const sockaddr*>(&all), sizeof all) != 0)
+    throw RendezvousError("This machine has no free port", system_text(errno),
+                          "End processes that hold ports (ss -ltnp shows them)");
+  port.number = own_address(port.socket.get()).port();
+  return port;
+}
 
 struct ListenOptions {
   bool peers_elsewhere = false;        ///< other tasks are on other hosts: an address of this machine only is a mistake

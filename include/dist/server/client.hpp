@@ -38,7 +38,14 @@ struct ClientOptions {
   std::size_t attempts = 3;  ///< of a call, `channel.reconnect` apart, before the server counts as gone (spec L15)
   std::chrono::nanoseconds wait_for_server{0};  ///< for the greeting, until the server listens
   std::uint64_t incarnation = 0;                ///< of the server that has the variables; 0: of whichever answers first
+  /// By default `write` between threads of one process, else `read`.
+  std::optional<SharedMemoryAccess> shared_memory = {};
 };
+
+/// What clients do with the memory of their servers unless they are told.
+template <class T>
+inline constexpr SharedMemoryAccess default_shared_memory =
+    rpc::WithinProcess<T> ? SharedMemoryAccess::write : SharedMemoryAccess::read;
 
 /// One parameter server as its clients see it. Any thread.
 ///
@@ -46,9 +53,8 @@ struct ClientOptions {
 /// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,
 /// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
 ///
-/// Where the client reaches the server's memory, it pulls there itself, and by transports that share it for changes
-/// (rpc::SharesMemory) it also pushes; a call that `start` returns is done then. The first pushes and pulls look for that memory;
-/// until it is found, they travel as messages.
+/// Where the client reaches the server's memory, it pulls there itself, and with SharedMemoryAccess::write it also pushes; a call
+/// that `start` returns is done then. The first pushes and pulls look for that memory; until it is found, they travel as messages.
 template <class T>
 class Client {
   static_assert(dist::detail::holds<rpc::Transport<T>>,
@@ -67,6 +73,7 @@ class Client {
       : index_(index),
         address_(to_string(endpoint)),
         options_(std::move(options)),
+        shared_memory_(options_.shared_memory.value_or(default_shared_memory<T>)),
         client_(net::random_number()),
         incarnation_(options_.incarnation),
         channel_(endpoint, options_.channel) {}
@@ -141,7 +148,7 @@ class Client {
 
   /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
   [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
-    if constexpr (rpc::SharesMemory<T>)
+    if (shared_memory_ == SharedMemoryAccess::write)
       if (const NearStore* const store = near()) return Call<std::vector<Pushed>>{[&] { return store->push(request); }};
     detail::Message message = changing();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
@@ -229,13 +236,9 @@ class Client {
   /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
   /// asked where its memory is until it has answered.
   [[nodiscard]] const NearStore* near() {
-    if constexpr (rpc::SharesMemoryToRead<T>) {
-      if (channel_.state() != rpc::State::ready) return nullptr;
-      if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
-      return near_ && near_->is_open() ? &*near_ : nullptr;
-    } else {
-      return nullptr;
-    }
+    if (shared_memory_ == SharedMemoryAccess::none || channel_.state() != rpc::State::ready) return nullptr;
+    if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
+    return near_ && near_->is_open() ? &*near_ : nullptr;
   }
   /// Whether the server has answered. A thread that finds another one asking does not wait for it.
   bool look_for_near() {
@@ -244,8 +247,7 @@ class Client {
     if (has_looked_for_near_.load(std::memory_order_relaxed)) return true;
     try {
       const auto place = call("store.place", asking(), value<StorePlace>).result();
-      constexpr NearAccess access = rpc::SharesMemory<T> ? NearAccess::change : NearAccess::read;
-      near_ = NearStore::reach(place, incarnation(), access, [this](ShardId id) {
+      near_ = NearStore::reach(place, incarnation(), shared_memory_, [this](ShardId id) {
         detail::Message message = asking();
         message.archive().put(id);
         return call("store.find", std::move(message), value<FoundShard>).result();
@@ -270,6 +272,7 @@ class Client {
   const std::size_t index_;
   const std::string address_;
   const ClientOptions options_;
+  const SharedMemoryAccess shared_memory_;
   const std::uint64_t client_;
   std::atomic<std::uint64_t> ordinal_{0};
   std::atomic<std::uint64_t> incarnation_;

@@ -15,12 +15,6 @@ namespace dist::server {
 
 class ShardTable;
 
-/// What clients do with the memory of a store that they reach.
-enum class NearAccess : std::uint8_t {
-  change,  ///< they push and pull, under the locks of the shards
-  read,    ///< they pull, without the locks, so that one that ends or stops in the middle keeps nobody waiting
-};
-
 /// A store whose memory this process reaches: a store of its own, or one of another process of this machine that shares its
 /// memory. Whoever pushes or pulls does the server's work itself: nothing is sent, a push is applied once, and a pull copies
 /// once. All processes run the same program, so each of them can apply every update. Any thread.
@@ -31,25 +25,25 @@ class NearStore {
 
   /// The store of that incarnation at `place`, or nothing if this process does not reach it.
   [[nodiscard]] static std::optional<NearStore> reach(const StorePlace& place, std::uint64_t incarnation,
-                                                      NearAccess access, Find find);
+                                                      SharedMemoryAccess access, Find find);
 
-  /// Whether the store exists. Who changes it sees by the transport that its process was killed, and could not say so; for who
-  /// only reads it, that process is watched, as another one may have taken its address.
+  /// Whether the store exists, and its process has not ended since a millisecond ago.
   [[nodiscard]] bool is_open() const noexcept;
-  /// Applies a push to one shard after another, and says what became of each. Throws StoreError, and what `find` throws.
+  /// With SharedMemoryAccess::write: applies a push to one shard after another, and says what became of each. Throws StoreError, and what `find` throws.
   [[nodiscard]] std::vector<Pushed> push(const PushRequest& request) const;
   /// Copies what the request names to where it goes, and says which version each shard had; or returns nothing if a shard that is
-  /// only read changes too often. Throws StoreError, and what `find` throws.
+  /// read without its lock changes too often. Throws StoreError, and what `find` throws.
   [[nodiscard]] std::optional<std::vector<std::uint64_t>> pull(const PullRequest& request) const;
 
  private:
-  /// The process of a store that is only read.
+  /// The process of another store.
   struct Watched;
 
-  explicit NearStore(std::shared_ptr<ShardTable> shards, std::shared_ptr<Watched> watched = nullptr);
+  NearStore(std::shared_ptr<ShardTable> shards, std::shared_ptr<Watched> watched, bool may_write);
 
   std::shared_ptr<ShardTable> shards_;
   std::shared_ptr<Watched> watched_;
+  bool may_write_;
 };
 
 }  // namespace dist::server

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
 #include <dist/comm/health/peer_health.hpp>  // ProcessWatch
+#include <dist/device/wait.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/near_store.hpp>
 #include <dist/server/shard_parts.hpp>
@@ -14,28 +19,36 @@
 namespace dist::server {
 
 struct NearStore::Watched {
+  explicit Watched(pid_t number) : process(number) {}
+
+  /// Asks the system at most once in a millisecond, because that takes longer than a small push.
   [[nodiscard]] bool ended() {
+    const std::int64_t now = dist::detail::monotonic_nanoseconds();
+    if (now < next_look.load(std::memory_order_relaxed)) return false;
     const std::lock_guard lock{mutex};
-    return process.ended();
+    if (process.ended()) return true;
+    next_look.store(now + 1'000'000, std::memory_order_relaxed);
+    return false;
   }
 
+  std::atomic<std::int64_t> next_look{0};
   std::mutex mutex;
   dist::detail::ProcessWatch process;
 };
 
-DIST_INLINE NearStore::NearStore(std::shared_ptr<ShardTable> shards, std::shared_ptr<Watched> watched)
-    : shards_(std::move(shards)), watched_(std::move(watched)) {}
+DIST_INLINE NearStore::NearStore(std::shared_ptr<ShardTable> shards, std::shared_ptr<Watched> watched, bool may_write)
+    : shards_(std::move(shards)), watched_(std::move(watched)), may_write_(may_write) {}
 
 DIST_INLINE std::optional<NearStore> NearStore::reach(const StorePlace& place, std::uint64_t incarnation,
-                                                      NearAccess access, Find find) {
-  if (std::shared_ptr<ShardTable> own = ShardTable::of_store(incarnation)) return NearStore{std::move(own)};
-  const bool only_to_read = access == NearAccess::read;
+                                                      SharedMemoryAccess access, Find find) {
+  const bool may_write = access == SharedMemoryAccess::write;
+  if (std::shared_ptr<ShardTable> own = ShardTable::of_store(incarnation))
+    return NearStore{std::move(own), nullptr, may_write};
   // Before the memory is attached, which fails if another process has the number by then.
-  std::shared_ptr<Watched> watched;
-  if (only_to_read) watched.reset(new Watched{{}, dist::detail::ProcessWatch{place.process}});
-  std::shared_ptr<StoreMemory> memory = StoreMemory::attach(place, incarnation, only_to_read);
+  auto watched = std::make_shared<Watched>(place.process);
+  std::shared_ptr<StoreMemory> memory = StoreMemory::attach(place, incarnation, !may_write);
   if (!memory) return std::nullopt;
-  return NearStore{std::make_shared<ShardTable>(std::move(memory), std::move(find)), std::move(watched)};
+  return NearStore{std::make_shared<ShardTable>(std::move(memory), std::move(find)), std::move(watched), may_write};
 }
 
 DIST_INLINE bool NearStore::is_open() const noexcept {
@@ -63,7 +76,8 @@ DIST_INLINE std::optional<std::vector<std::uint64_t>> NearStore::pull(const Pull
     versions.reserve(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       std::byte* const to = request.room(i).data();
-      const auto version = watched_ ? detail::copy_without_lock(parts[i], to) : detail::copy(parts[i], to);
+      const auto version =
+          watched_ && !may_write_ ? detail::copy_without_lock(parts[i], to) : detail::copy(parts[i], to);
       if (!version) return std::nullopt;
       versions.push_back(*version);
     }

@@ -41,7 +41,7 @@ namespace dist::server {
 struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
   /// For how long a process that has lost its coordinator waits for it to come back, or for one that takes over
-  /// (SessionOptions::takes_over); 0: it ends at once, as it does where a transport loses processes for good.
+  /// (SessionOptions::takes_over); 0: it ends at once.
   net::Milliseconds linger{5'000};
   /// The signal that asks the process to end the job, unless the program handles or ignores it itself; 0: no signal.
   /// The process serves on until its coordinator has ended the job.
@@ -185,8 +185,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
 
   const bool holds_variables = task->type == TaskType::parameter_server;
   std::optional<Store> store;
-  constexpr bool others_reach_it = rpc::SharesMemoryToRead<T> && !rpc::WithinProcess<T>;
-  if (holds_variables) store.emplace(others_reach_it ? Reach::machine : Reach::process);
+  if (holds_variables) store.emplace(rpc::WithinProcess<T> ? Reach::process : Reach::machine);
   Lifeline<typename T::Exchange> lifeline{*task, store ? store->incarnation() : net::random_number()};
   std::vector<rpc::Method<typename T::Exchange>> methods =
       store ? store_methods<typename T::Exchange>(*store) : std::move(of_workers);
@@ -194,6 +193,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
 
   const net::Endpoint own = task_endpoint(cluster, *task, source);
   rpc::ServerOptions its = options.server;
+  its.secret = job_secret(std::move(its.secret), resolver);
   its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
   const std::string self = text(to_string(*task), " at ", to_string(own));
   if constexpr (!rpc::WithinProcess<T>) {
@@ -201,14 +201,12 @@ template <rpc::Transport T, ClusterResolver Resolver>
     ReportSignal::answer_to_the_end();
   }
   typename T::Server server{own, its, std::move(methods)};
-  ServeOptions waits = options;
-  if constexpr (rpc::LosesForGood<T>) waits.linger = net::Milliseconds{0};
   std::optional<dist::detail::SignalFlag> signal;
   if constexpr (!rpc::WithinProcess<T>) dist::detail::SignalFlag::make_if_free(signal, options.end_signal);
   std::exception_ptr failure;
   int status = ExitCode::failure;
   try {
-    detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), waits, signal.has_value());
+    detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), options, signal.has_value());
   } catch (const Error& error) {
     failure = std::current_exception();
     status = error.exit_code();

@@ -14,6 +14,13 @@ enum class Reach : std::uint8_t {
   machine,  ///< all processes of this machine and user
 };
 
+/// What clients do with the memory of a server on their machine.
+enum class SharedMemoryAccess : std::uint8_t {
+  none,  ///< nothing: all pushes and pulls are messages
+  read,  ///< they pull, without locks, so that a client that ends or stops in the middle keeps nobody waiting
+  write,  ///< they also push, under locks. A client that ends in the middle makes a shard unusable: for jobs that end as a whole
+};
+
 /// Where the memory of a store lies.
 struct StorePlace {
   std::uint64_t process_space = 0;  ///< of the store's process (dist::process_space)

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -57,6 +58,9 @@ struct ParameterServerOptions {
   net::Milliseconds patience = net::default_patience;           ///< before stderr says who is missing
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of a call to a server
   std::size_t attempts = 3;  ///< of a call, before the server counts as gone (spec L15)
+  /// What this process and the workers do with the memory of servers on their machines. By default `write` where one process that
+  /// is lost ends all of them, which the resolver says by `ends_together`, or where all are threads of one process; else `read`.
+  std::optional<server::SharedMemoryAccess> shared_memory = {};
 };
 
 namespace detail {
@@ -89,13 +93,14 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   template <ClusterResolver Resolver>
   explicit ParameterServer(const Resolver& resolver, ParameterServerOptions options = {})
       : Base(replica_options()),
-        options_(std::move(options)),
+        options_(completed(std::move(options), resolver)),
         cluster_(coordinated_by(resolver)),
         workers_(endpoints_of(TaskType::worker, resolver.describe())),
-        clients_(std::make_shared<server::Clients<T>>(
-            endpoints_of(TaskType::parameter_server, resolver.describe()),
-            server::ClientOptions{
-                .channel = options_.channel, .timeout = options_.timeout, .attempts = options_.attempts})),
+        clients_(std::make_shared<server::Clients<T>>(endpoints_of(TaskType::parameter_server, resolver.describe()),
+                                                      server::ClientOptions{.channel = options_.channel,
+                                                                            .timeout = options_.timeout,
+                                                                            .attempts = options_.attempts,
+                                                                            .shared_memory = options_.shared_memory})),
         losses_(std::make_shared<Losses>()),
         session_(server::served_by(cluster_, resolver.describe()), session_options()) {}
   ParameterServer(const ParameterServer&) = delete;
@@ -185,6 +190,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   [[nodiscard]] const std::vector<net::Endpoint>& worker_endpoints() const noexcept { return workers_; }
   [[nodiscard]] const std::vector<net::Endpoint>& server_endpoints() const noexcept { return clients_->endpoints(); }
   [[nodiscard]] const rpc::ChannelOptions& channel_options() const noexcept { return options_.channel; }
+  [[nodiscard]] server::SharedMemoryAccess shared_memory() const noexcept { return *options_.shared_memory; }
   [[nodiscard]] server::Clients<T>& clients() const noexcept { return *clients_; }
   /// Tells one more worker when the work is done, as it does with those of the cluster. Any thread.
   void attend_worker(std::size_t worker, const net::Endpoint& endpoint) const {
@@ -228,6 +234,14 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   [[nodiscard]] static typename ParameterServer::ReplicaOptions replica_options() {
     if constexpr (!rpc::WithinProcess<T>) detail::has_joined_others.store(true, std::memory_order_relaxed);
     return {};
+  }
+  template <class Resolver>
+  [[nodiscard]] static ParameterServerOptions completed(ParameterServerOptions options, const Resolver& resolver) {
+    options.channel.secret = job_secret(std::move(options.channel.secret), resolver);
+    if (!options.shared_memory)
+      options.shared_memory =
+          EndsTogether<Resolver> ? server::SharedMemoryAccess::write : server::default_shared_memory<T>;
+    return options;
   }
   template <class Resolver>
   [[nodiscard]] static ClusterSpec coordinated_by(const Resolver& resolver) {

@@ -1,74 +1,90 @@
 #include <dist/cluster/mpi/roles_resolver.hpp>
+// ranks: 1 3 6
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <dist/cluster/cluster_resolver.hpp>
+#include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
+#include <dist/comm/mpi/comm_ref.hpp>
+#include <dist/net/listen.hpp>
 #include <dist/server/served.hpp>
 
 #include "support/what_throws.hpp"
 
-using dist::ClusterSpec;
-using dist::Environment;
+using dist::InvalidArgument;
 using dist::MpiRolesResolver;
 using dist::Task;
 using dist::TaskType;
 using support::what_throws;
 
-static_assert(dist::ClusterResolver<MpiRolesResolver>);
+static_assert(dist::ClusterResolver<MpiRolesResolver> && dist::EndsTogether<MpiRolesResolver>);
+
+namespace {
+
+std::size_t rank() { return dist::mpi::detail::rank_in(MPI_COMM_WORLD); }
+std::size_t size() { return dist::mpi::detail::size_of(MPI_COMM_WORLD); }
+
+}  // namespace
 
 TEST_CASE("rank 0 is the chief, the last ranks are the parameter servers, those between are workers") {
-  const ClusterSpec expected{{TaskType::chief, {"rank-0:1"}},
-                             {TaskType::worker, {"rank-1:1", "rank-2:1", "rank-3:1"}},
-                             {TaskType::parameter_server, {"rank-4:1", "rank-5:1"}}};
-  const Task tasks[] = {{TaskType::chief, 0},  {TaskType::worker, 0},           {TaskType::worker, 1},
-                        {TaskType::worker, 2}, {TaskType::parameter_server, 0}, {TaskType::parameter_server, 1}};
-  for (std::size_t rank = 0; rank < 6; ++rank) {
-    const MpiRolesResolver mpirun{
-        {.parameter_servers = 2},
-        Environment{{{"OMPI_COMM_WORLD_SIZE", "6"}, {"OMPI_COMM_WORLD_RANK", std::to_string(rank)}}}};
-    CHECK(mpirun.cluster_spec() == expected);
-    CHECK(mpirun.task() == tasks[rank]);
-    CHECK(mpirun.describe() == "Open MPI's mpirun");
-    CHECK_NOTHROW(validate_parameter_servers(mpirun.cluster_spec(), mpirun.task(), mpirun.describe()));
+  if (size() < 3) return;
+  const std::size_t servers = size() / 3;
+  const MpiRolesResolver resolver{{.parameter_servers = servers}};
+  const dist::ClusterSpec cluster = resolver.cluster_spec();
+  CHECK(cluster.task_indices(TaskType::chief).size() == 1);
+  CHECK(cluster.task_indices(TaskType::worker).size() == size() - 1 - servers);
+  CHECK(cluster.task_indices(TaskType::parameter_server).size() == servers);
+  const Task expected = rank() == 0                 ? Task{TaskType::chief, 0}
+                        : rank() < size() - servers ? Task{TaskType::worker, rank() - 1}
+                                                    : Task{TaskType::parameter_server, rank() - (size() - servers)};
+  CHECK(resolver.task() == expected);
+  CHECK_FALSE(resolver.num_accelerators());
+  CHECK(dist::server::served_by(cluster, resolver.describe()).size() == size() - 1);
+  CHECK_NOTHROW(dist::validate_parameter_servers(cluster, resolver.task(), resolver.describe()));
+}
+
+TEST_CASE("all processes have the same addresses and the same secret, and each can listen at its own address") {
+  if (size() < 3) return;
+  const MpiRolesResolver resolver{{.parameter_servers = 1}};
+  std::string own = resolver.secret();
+  std::set<std::string> addresses;
+  for (const Task task : resolver.cluster_spec().tasks()) {
+    const dist::net::Endpoint endpoint = dist::task_endpoint(resolver.cluster_spec(), task, "MPI");
+    CHECK(endpoint.host == "127.0.0.1");  // as all are on this machine
+    addresses.insert(to_string(endpoint));
+    own += to_string(endpoint) + ",";
   }
+  CHECK(addresses.size() == size());
+  CHECK(resolver.secret().size() >= 32);
+  own.resize(1024);
+  std::string of_chief = own;
+  MPI_Bcast(of_chief.data(), 1024, MPI_BYTE, 0, MPI_COMM_WORLD);
+  CHECK(own == of_chief);
+  CHECK_NOTHROW(dist::net::listen_at(dist::task_endpoint(resolver.cluster_spec(), *resolver.task(), "MPI"), {}));
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE("srun and a world that is there already give roles, too") {
-  Environment::Variables step{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "2"}};
-  CHECK_THROWS_AS(static_cast<void>(MpiRolesResolver({}, Environment{step}).task()), dist::InvalidArgument);
-  step["PMIX_RANK"] = "2";
-  const MpiRolesResolver srun{{}, Environment{step}};
-  CHECK(srun.task() == Task{TaskType::parameter_server, 0});
-  CHECK(srun.describe() == "Slurm's srun");
-  const MpiRolesResolver world{4, 2, {}};
-  CHECK(world.task() == Task{TaskType::worker, 1});
-  CHECK(dist::server::served_by(world.cluster_spec(), world.describe()).size() == 3);
-  CHECK(dist::server::served_by(world.cluster_spec(), world.describe())[0].endpoint == dist::mpi::endpoint_of_rank(1));
-  CHECK_FALSE(world.num_accelerators());
-}
-
-TEST_CASE("without a launcher, and with too few processes, there are no roles") {
-  using dist::InvalidArgument;
-  const MpiRolesResolver none{{.parameter_servers = 2}, Environment{Environment::Variables{}}};
-  const std::string expected =
-      "No launcher of MPI has started this process (its variables, such as OMPI_COMM_WORLD_SIZE, are not set). Start "
-      "with "
-      "mpirun -n 5 PROGRAM, or more processes.";
-  CHECK(what_throws<InvalidArgument>([&] { return none.cluster_spec(); }) == expected);
-  CHECK(what_throws<InvalidArgument>([&] { return none.task(); }) == expected);
-  CHECK(none.describe() == "no launcher");
-  CHECK(
-      what_throws<InvalidArgument>([] { return MpiRolesResolver(3, 0, {.parameter_servers = 2}).cluster_spec(); }) ==
-      "MPI has started too few processes (3 of them, for a chief, at least one worker and 2 parameter servers). Start "
-      "with mpirun -n 5 PROGRAM, or more processes.");
-  CHECK(what_throws<InvalidArgument>([] { return MpiRolesResolver(3, 0, {.parameter_servers = 0}).task(); }) ==
+TEST_CASE("too few processes have no roles, and a job without parameter servers is refused") {
+  const std::size_t servers = size();
+  CHECK(what_throws<InvalidArgument>([&] { MpiRolesResolver{{.parameter_servers = servers}}; })
+            .ends_with(dist::text(" has started too few processes (", size(),
+                                  " of them, for a chief, at least one worker and ", servers, " parameter server",
+                                  servers == 1 ? "" : "s", "). Start with mpirun -n ", servers + 3,
+                                  " PROGRAM, or more processes.")));
+  CHECK(what_throws<InvalidArgument>([] { MpiRolesResolver{{.parameter_servers = 0}}; }) ==
         "A job with parameter servers was given none (parameter_servers is 0). Give the number of parameter servers to "
         "dist::MpiRolesResolver.");
-  CHECK(
-      what_throws<InvalidArgument>([] { return MpiRolesResolver(3, 3, {}).task(); }) ==
-      "The rank that MPI gave cannot be used (rank 3 of 3 (MPI_COMM_WORLD)). Ranks count from 0 to the size less 1; do "
-      "not change the launcher's variables.");
+}
+
+TEST_CASE("processes that ask for different numbers of parameter servers are told so") {
+  if (size() < 6) return;
+  CHECK(what_throws<InvalidArgument>([] {
+          MpiRolesResolver{{.parameter_servers = rank() == 1 ? 2U : 1U}};
+        }).find(" have different numbers of parameter servers (") != std::string::npos);
 }

@@ -43,7 +43,6 @@ struct GrpcKit {
   using Transport = CertifiedGrpc;
   static constexpr bool pauses = true;
 
-  static bool calls() { return true; }
   static dist::net::Endpoint own_endpoint() { return endpoint(); }
   static dist::net::Endpoint endpoint() { return dist_test::free_endpoints(1).front(); }
   class Peer {

@@ -135,6 +135,9 @@ class WorkerWorld {
   WorkerWorld() = default;
   /// The communicator of a host program, which owns MPI.
   explicit WorkerWorld(mpi::CommRef comm);
+  /// MPI_COMM_WORLD, where MPI runs already or a launcher has started this process; else this process alone. Throws and ends the
+  /// process as the constructor with a resolver does.
+  explicit WorkerWorld(std::chrono::milliseconds start_timeout);
   /// The part of the processes of `whole`, with the membership `all`, that give the same colour, ranked by key. A collective
   /// call of `all`; what is made of the part's world is made while the Part lives.
   class Part;

@@ -100,6 +100,13 @@ DIST_INLINE_MPI WorkerWorld::WorkerWorld(mpi::CommRef comm) : comm_(comm.get()),
   ReportSignal::name_process(name_of(text("worker ", task_->index)));
 }
 
+DIST_INLINE_MPI WorkerWorld::WorkerWorld(std::chrono::milliseconds start_timeout) {
+  const Launcher launcher = find_launcher();
+  if (!mpi::is_running() && !launcher.makes_world()) return;
+  join(
+      start_timeout, [](const void*) { return Found{}; }, nullptr);
+}
+
 DIST_INLINE_MPI WorkerWorld::Part::Part(const WorkerWorld& whole, const std::optional<mpi::Communicator>& all,
                                         std::size_t color, std::size_t key)
     : world_(whole) {

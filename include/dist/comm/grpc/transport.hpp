@@ -12,8 +12,7 @@ namespace dist {
 ///
 /// A process that dies with calls to it is noticed by their callers at once, and one that stops after `silence`; a server
 /// notices the same of the callers whose exchanges it keeps. So a call that is kept and never answered is a lifeline, whose
-/// end both see. A channel sees that an idle connection is lost, too, a little later. What clients pull on the machine of a
-/// parameter server they read in its memory. Fork before the first server or channel is made: what a forked process does with
+/// end both see. A channel sees that an idle connection is lost, too, a little later. Fork before the first server or channel is made: what a forked process does with
 /// one is refused.
 struct Grpc {
   using Server = grpc::Server;
@@ -22,13 +21,10 @@ struct Grpc {
   using Call = grpc::Call;
   using Reply = grpc::Reply;
 
-  static constexpr bool shares_memory_to_read = true;
-
   /// For processes that exist to serve: what they receive goes into the same memory again.
   static void prepare_to_serve() { reuse_memory(); }
 };
 
-static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>> &&
-              detail::holds<rpc::SharesMemoryToRead<Grpc>>);
+static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>>);
 
 }  // namespace dist
