@@ -15,10 +15,10 @@
 
 #include <dist/async/worker_network.hpp>
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/coordinator/serve.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
 #include "support/arguments.hpp"

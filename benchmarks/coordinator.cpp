@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/grpc/transport.hpp>
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/worker_service.hpp>
+#include <dist/rpc/grpc/transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include "support/arguments.hpp"
 #include "support/free_endpoint.hpp"

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/grpc/transport.hpp>
-#include <dist/comm/local_transport.hpp>
 #include <dist/device/reuse_memory.hpp>
+#include <dist/rpc/grpc/transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include "support/arguments.hpp"
 #include "support/free_endpoint.hpp"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/grpc/transport.hpp>
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/grpc/transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/store.hpp>
 
 #include "support/arguments.hpp"

@@ -1,5 +1,5 @@
 # find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi pjrt thrust nvtx
-# cuda nccl cudnn]) gives dist::dist, dist::compiled, the function dist_precompile and, for each component,
+# cuda nccl nn_cuda]) gives dist::dist, dist::compiled, the function dist_precompile and, for each component,
 # dist::<component>; with mpi and pjrt, dist::compiled_mpi and dist::compiled_pjrt, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -48,15 +48,15 @@ set(dist_package_cuda CUDAHeaders 12)
 set(dist_needs_cuda "the headers of the CUDA runtime (NVIDIA's package cuda-cudart-dev-13-0)")
 set(dist_package_nccl NCCLHeaders 2.18)
 set(dist_needs_nccl "the header of NCCL (NVIDIA's package libnccl-dev, or PyPI's nvidia-nccl-cu13)")
-set(dist_package_cudnn CUDNNHeaders 9)
-set(dist_needs_cudnn "the headers of cuBLAS and cuDNN 9 (NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13)")
+set(dist_package_nn_cuda CUDNNHeaders 9)
+set(dist_needs_nn_cuda "the headers of cuBLAS and cuDNN 9 (NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13)")
 
-# Headers of mpi, grpc, nccl and cudnn reach those packages where they were found.
+# Headers of mpi, grpc, nccl and nn_cuda reach those packages where they were found.
 set(dist_with_mpi pmix crypto json)
 set(dist_with_grpc crypto)
 set(dist_with_nccl cuda)
-set(dist_with_cudnn cuda)
-foreach(dist_component IN ITEMS mpi grpc nccl cudnn)
+set(dist_with_nn_cuda cuda)
+foreach(dist_component IN ITEMS mpi grpc nccl nn_cuda)
   if(dist_component IN_LIST dist_FIND_COMPONENTS)
     foreach(dist_other IN LISTS dist_with_${dist_component})
       if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_other}-targets.cmake")

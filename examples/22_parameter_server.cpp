@@ -12,9 +12,9 @@
 
 #include <dist/cluster.hpp>
 #include <dist/cluster/mpi/roles_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/parameter_server.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 #include "check.hpp"
 #include "quick.hpp"

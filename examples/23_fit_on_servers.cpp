@@ -7,12 +7,12 @@
 
 #include <dist/async/server_network.hpp>
 #include <dist/cluster.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/data.hpp>
 #include <dist/data/fashion_mnist.hpp>
 #include <dist/nn.hpp>
 #include <dist/parameter_server.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/train.hpp>
 #include <dist/train/server_model.hpp>
 

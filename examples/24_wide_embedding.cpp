@@ -13,10 +13,10 @@
 #include <cstdlib>
 
 #include <dist/cluster.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/parameter_server.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 #include "check.hpp"
 #include "quick.hpp"

@@ -19,7 +19,7 @@
 #include <dist/device/cuda/device.cuh>
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
-#include <dist/nn/cudnn/backend.cuh>
+#include <dist/nn/cuda/backend.cuh>
 #include <dist/strategy/step_graph.hpp>
 
 #include "../support/arguments.hpp"
@@ -33,7 +33,7 @@ namespace {
 
 namespace nn = dist::nn;
 using Strategy = dist::OneDevice<dist::Cuda>;
-using Mixed = nn::MixedPrecision<nn::CuDnn, dist::BFloat16>;
+using Mixed = nn::MixedPrecision<nn::Cuda, dist::BFloat16>;
 
 /// A tensor in the memory of the GPU.
 template <class T>
@@ -101,8 +101,8 @@ bench::NamedContender contender(std::string_view name, const char* title, std::s
 }
 
 std::array<bench::NamedContender, 3> contenders(std::size_t batch, std::size_t steps) {
-  return {contender<nn::CuDnn>("float", "float", batch, steps),
-          contender<nn::CuDnn>("graph", "float, each step a graph", batch, steps, Launch::graph),
+  return {contender<nn::Cuda>("float", "float", batch, steps),
+          contender<nn::Cuda>("graph", "float, each step a graph", batch, steps, Launch::graph),
           contender<Mixed>("bfloat16", "factors of products in BFloat16", batch, steps)};
 }
 constexpr bench::Quotient quotients[] = {{"a graph over kernel by kernel", "graph", "float"},

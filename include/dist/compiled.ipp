@@ -26,11 +26,9 @@
 #include <dist/comm/communication_options.ipp>
 #include <dist/comm/health/peer_health.ipp>
 #include <dist/comm/health/watchdog.ipp>
-#include <dist/comm/local_transport.ipp>
 #include <dist/comm/neighbor_message.ipp>
 #include <dist/comm/node/communicator.ipp>
 #include <dist/comm/packing.ipp>
-#include <dist/comm/rpc.ipp>
 #include <dist/comm/thread/communicator.ipp>
 #include <dist/coordinator/closure_queue.ipp>
 #include <dist/coordinator/coordinator_options.ipp>
@@ -74,6 +72,8 @@
 #include <dist/net/machine.ipp>
 #include <dist/net/random_number.ipp>
 #include <dist/net/secret.ipp>
+#include <dist/rpc/local_transport.ipp>
+#include <dist/rpc/rpc.ipp>
 #include <dist/server/archive.ipp>
 #include <dist/server/binary.ipp>
 #include <dist/server/error.ipp>

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <dist/async/server_metric.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/partitioner.hpp>
 

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/task_threads.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
 #include "net/ports.hpp"

@@ -1,8 +1,8 @@
 // expect: a pointer cannot be sent, as what it points to is in this process
 #include <string>
 
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 int main() {
   dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};

@@ -1,8 +1,8 @@
 // expect: a RemoteValue is no argument of a scheduled function, as its value may not be there yet
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 int main() {
   dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};

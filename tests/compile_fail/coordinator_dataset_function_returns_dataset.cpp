@@ -1,7 +1,7 @@
 // expect: create_per_worker_dataset takes a function that returns a dataset
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/data/range.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 int main() {
   dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};

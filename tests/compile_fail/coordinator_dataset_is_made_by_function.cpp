@@ -1,7 +1,7 @@
 // expect: a scheduled function runs in another process, where its captures are not
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/data/range.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 int main() {
   dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};

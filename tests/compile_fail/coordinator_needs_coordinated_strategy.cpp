@@ -1,6 +1,6 @@
 // expect: a ClusterCoordinator coordinates a ParameterServer, or the workers of a dist::WorkerList
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -2,8 +2,8 @@
 #include <string>
 #include <string_view>
 
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 int main() {
   dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};

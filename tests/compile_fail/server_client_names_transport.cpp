@@ -1,5 +1,5 @@
 // expect: a client of a parameter server names what its calls travel by, such as dist::Local or dist::Grpc
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/client.hpp>
 
 int main() {

@@ -1,5 +1,5 @@
 // expect: initial values are made by fill(first, elements)
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/client.hpp>
 
 int main() {

@@ -1,6 +1,6 @@
 // expect: serve names what calls travel by, such as dist::Local or dist::Grpc
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>
 
 int main() {

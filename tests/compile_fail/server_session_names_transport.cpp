@@ -1,5 +1,5 @@
 // expect: a session names what calls travel by, such as dist::Local or dist::Grpc
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/session.hpp>
 
 int main() {

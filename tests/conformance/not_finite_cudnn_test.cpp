@@ -1,4 +1,4 @@
-#include <dist/nn/cudnn/backend.cuh>
+#include <dist/nn/cuda/backend.cuh>
 
 #include <support/fake_cuda/machine.hpp>
 
@@ -6,5 +6,5 @@
 
 TEST_CASE("numbers that are not finite come out of networks by cuDNN as by plain loops") {
   fake_cuda::restart({});
-  conformance::check_not_finite<dist::nn::CuDnn>();
+  conformance::check_not_finite<dist::nn::Cuda>();
 }

@@ -1,4 +1,4 @@
-// What every transport of calls does (dist/comm/rpc.hpp). One joins in its own test file with a kit and one line:
+// What every transport of calls does (dist/rpc/rpc.hpp). One joins in its own test file with a kit and one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(rpc_transports, TheKit);
 // A kit has
 // - `Transport`;
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
+#include <dist/rpc/rpc.hpp>
 
 #include <doctest/doctest.h>
 

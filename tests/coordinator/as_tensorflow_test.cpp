@@ -19,10 +19,10 @@
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/data/range.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/variable/partitioner.hpp>
 
 #include <doctest/doctest.h>

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/range.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <doctest/doctest.h>
 

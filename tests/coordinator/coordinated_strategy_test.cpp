@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <doctest/doctest.h>
 

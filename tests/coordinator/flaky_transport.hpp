@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
-#include <dist/comm/rpc.hpp>
+#include <dist/rpc/local_transport.hpp>
+#include <dist/rpc/rpc.hpp>
 
 namespace dist_test {
 

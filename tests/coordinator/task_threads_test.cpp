@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
 namespace {

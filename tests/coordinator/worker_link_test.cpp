@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Workers that are processes, which are killed, stopped and started again.
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/worker_service.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <doctest/doctest.h>
 

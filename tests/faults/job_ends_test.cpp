@@ -19,10 +19,10 @@
 
 #include <dist/checkpoint/preemption_handler.hpp>
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/exit_code.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
 #include <doctest/doctest.h>

@@ -22,10 +22,10 @@
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/say.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/server/lifeline.hpp>
 #include <dist/server/store.hpp>
 #include <dist/strategy/parameter_server.hpp>

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include <dist/comm/rpc_session.hpp>
 #include <dist/net/frame.hpp>
 #include <dist/net/hello.hpp>
+#include <dist/rpc/rpc_session.hpp>
 
 namespace {
 

@@ -18,7 +18,7 @@ using Tree = std::map<std::string, std::string>;
 using Table = std::map<std::string, std::vector<std::string>>;
 
 struct Rules {
-  Table folders, packages, heavy, free;
+  Table folders, namespaces, packages, heavy, free;
 };
 
 inline std::vector<std::string> words(const std::string& text) {
@@ -31,6 +31,7 @@ inline std::vector<std::string> words(const std::string& text) {
 inline Rules parse_rules(const std::string& text) {
   Rules rules;
   const std::map<std::string, Table*> sections{{"[folders]", &rules.folders},
+                                               {"[namespaces]", &rules.namespaces},
                                                {"[packages]", &rules.packages},
                                                {"[heavy]", &rules.heavy},
                                                {"[free]", &rules.free}};
@@ -76,6 +77,68 @@ inline std::string folder_of(const std::string& header) {
   return slash == std::string::npos ? std::string{} : header.substr(0, slash);
 }
 
+/// The whole folder below include/dist, "nn/layers"; empty for an umbrella header.
+inline std::string path_of(const std::string& header) {
+  const auto slash = header.rfind('/');
+  return slash == std::string::npos ? std::string{} : header.substr(0, slash);
+}
+inline bool contains(const std::string& folder, const std::string& other) {
+  return folder.empty() || other == folder || other.starts_with(folder + "/");
+}
+
+/// The namespaces that a file opens, without the detail at their end: "dist::nn". Each is opened and closed in lines of its own.
+inline std::set<std::string> namespaces_of(const std::string& text) {
+  std::set<std::string> result;
+  std::vector<std::string> open;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("}  // namespace") && !open.empty()) open.pop_back();
+    if (!line.starts_with("namespace ") || !line.ends_with(" {")) continue;
+    const std::string name = line.substr(10, line.size() - 12);
+    open.push_back(open.empty() || name.starts_with("dist") ? name : open.back() + "::" + name);
+    std::string outer = open.back();
+    while (outer.ends_with("::detail")) outer.resize(outer.size() - 8);
+    result.insert(outer);
+  }
+  return result;
+}
+
+/// A line for each folder, from the highest to the lowest: its name, and the folders directly below it.
+inline std::string map_of(const Table& folders) {
+  std::map<std::string, std::set<std::string>> reached;
+  std::map<std::string, std::size_t> height;
+  const auto visit = [&](const auto& self, const std::string& folder) -> void {
+    if (!reached.try_emplace(folder).second) return;
+    for (const auto& other : folders.at(folder)) {
+      if (other == "*") continue;
+      self(self, other);
+      reached[folder].insert(other);
+      reached[folder].insert(reached[other].begin(), reached[other].end());
+      height[folder] = std::max(height[folder], height[other] + 1);
+    }
+  };
+  std::vector<std::string> order;
+  for (const auto& [folder, others] : folders) {
+    visit(visit, folder);
+    if (others == std::vector<std::string>{"*"}) height[folder] = folders.size();
+    order.push_back(folder);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return height[a] > height[b]; });
+  std::string text;
+  for (const auto& folder : order) {
+    std::string line = folder;
+    line.resize(std::max<std::size_t>(line.size(), 12), ' ');
+    for (const auto& other : folders.at(folder)) {
+      const auto& all = folders.at(folder);
+      if (std::none_of(all.begin(), all.end(), [&](const auto& between) { return reached[between].contains(other); }))
+        line += " " + (other == "*" ? std::string{"everything"} : other);
+    }
+    while (line.ends_with(' ')) line.pop_back();
+    text += line + "\n";
+  }
+  return text;
+}
+
 struct Include {
   std::string name;
   bool quoted = false;
@@ -111,11 +174,13 @@ class IncludeGraph {
         continue;
       }
       check_folder(file);
+      check_namespaces(file);
       check_foreign(file);
       check_test(file, tests);
       if (!visited_.contains(file)) find_cycles(file);
     }
     for (const auto& [header, packages] : rules_.free) check_free(header, packages);
+    check_mutual();
     return std::exchange(violations_, {});
   }
 
@@ -160,6 +225,38 @@ class IncludeGraph {
       if (other == folder || matches_any(allowed->second, other)) continue;
       violations_.push_back(header + " includes " + target + ": " + folder + "/ may not include " +
                             (other.empty() ? "an umbrella header" : other + "/"));
+    }
+  }
+
+  /// The rule for a folder is that of its own line, or of the nearest folder around it that has one.
+  void check_namespaces(const std::string& header) {
+    const std::string own = path_of(header);
+    if (own.empty()) return;
+    std::string ruled = own;
+    while (!ruled.empty() && !rules_.namespaces.contains(ruled)) ruled = path_of(ruled);
+    const std::vector<std::string> allowed =
+        ruled.empty() ? std::vector<std::string>{"dist"} : rules_.namespaces.at(ruled);
+    std::set<std::string> opened = namespaces_of(headers_.at(header));
+    if (const auto definitions = headers_.find(header.substr(0, header.rfind('.')) + ".ipp");
+        definitions != headers_.end())
+      opened.merge(namespaces_of(definitions->second));
+    for (const auto& name : opened)
+      if (name.starts_with("dist") && !matches_any(allowed, name))
+        violations_.push_back(header + " opens namespace " + name + ", which is not one of " + own + "/");
+  }
+
+  /// Two folders, neither of which contains the other, do not include each other.
+  void check_mutual() {
+    std::map<std::pair<std::string, std::string>, std::string> first;
+    for (const auto& [header, targets] : edges_)
+      for (const auto& target : targets)
+        first.try_emplace({path_of(header), path_of(target)}, header + " includes " + target);
+    for (const auto& [folders, sentence] : first) {
+      const auto& [a, b] = folders;
+      if (a >= b || contains(a, b) || contains(b, a)) continue;
+      if (const auto back = first.find({b, a}); back != first.end())
+        violations_.push_back("the folders " + a + " and " + b + " include each other: " + sentence + ", and " +
+                              back->second);
     }
   }
 

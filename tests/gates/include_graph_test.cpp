@@ -106,7 +106,9 @@ TEST_CASE("a file of definitions is its header's") {
   backwards["io/b.hpp"] = "#include <dist/core/a.hpp>\n";
   CHECK(check(backwards) == Sentences{"core/a.hpp includes io/b.hpp: core/ may not include io/",
                                       "core/a.hpp includes <zlib.h>, which the allow-list does not permit there",
-                                      "the headers include each other: core/a.hpp -> io/b.hpp -> core/a.hpp"});
+                                      "the headers include each other: core/a.hpp -> io/b.hpp -> core/a.hpp",
+                                      "the folders core and io include each other: core/a.hpp includes io/b.hpp, and "
+                                      "io/b.hpp includes core/a.hpp"});
 }
 
 TEST_CASE("definitions that nobody compiles, or that no header brings") {
@@ -115,6 +117,37 @@ TEST_CASE("definitions that nobody compiles, or that no header brings") {
   CHECK(check({{"core/a.hpp", ""}, {"core/a.ipp", ""}, {"compiled.ipp", "#include <dist/core/a.ipp>\n"}}) ==
         Sentences{"core/a.hpp does not include core/a.ipp"});
   CHECK(check({{"core/a.ipp", ""}}) == Sentences{"core/a.ipp defines what no core/a.hpp declares"});
+}
+
+TEST_CASE("a namespace that the folder does not have") {
+  CHECK(check({{"io/a.hpp", "namespace dist {\nnamespace io {\n}  // namespace io\n}  // namespace dist\n"}}) ==
+        Sentences{"io/a.hpp opens namespace dist::io, which is not one of io/"});
+  gates::Rules named = rules;
+  named.namespaces["io"] = {"dist::io"};
+  const Tree files{{"io/a.hpp", "namespace dist::io::detail {\n}  // namespace dist::io::detail\n"},
+                   {"io/files/b.hpp", "namespace dist {\n}  // namespace dist\n"}};
+  Tree tests;
+  for (const auto& [header, text] : files)
+    tests[header.substr(0, header.rfind('.')) + "_test.cpp"] = "#include <dist/" + header + ">\n";
+  CHECK(gates::violations(files, tests, named) ==
+        Sentences{"io/files/b.hpp opens namespace dist, which is not one of io/files/"});
+}
+
+TEST_CASE("folders that include each other") {
+  CHECK(check({{"core/a/a.hpp", "#include <dist/core/b/b.hpp>\n"},
+               {"core/b/b.hpp", ""},
+               {"core/b/c.hpp", "#include <dist/core/a/d.hpp>\n"},
+               {"core/a/d.hpp", "#include <dist/core/e.hpp>\n"},
+               {"core/e.hpp", "#include <dist/core/a/f.hpp>\n"},
+               {"core/a/f.hpp", ""}}) ==
+        Sentences{
+            "the folders core/a and core/b include each other: core/a/a.hpp includes core/b/b.hpp, and core/b/c.hpp "
+            "includes core/a/d.hpp"});
+}
+
+TEST_CASE("the map of the folders") {
+  CHECK(gates::map_of({{"core", {}}, {"io", {"core"}}, {"net", {"core", "io"}}, {"nn", {"core"}}, {"train", {"*"}}}) ==
+        "train        everything\nnet          io\nio           core\nnn           core\ncore\n");
 }
 
 TEST_CASE("a rule that cannot be read is an error") {
@@ -130,4 +163,7 @@ TEST_CASE("include/dist keeps the rules of include_allow_list.txt") {
   const auto tests = gates::read_tree(root / "tests", {"_test.cpp"});
   const auto allowed = gates::parse_rules(gates::read_file(root / "tests/gates/include_allow_list.txt"));
   for (const auto& sentence : gates::violations(headers, tests, allowed)) FAIL_CHECK(sentence);
+  const std::string map = gates::map_of(allowed.folders);
+  if (gates::read_file(root / "include/dist/README.md").find("```\n" + map + "```\n") == std::string::npos)
+    FAIL_CHECK("include/dist/README.md does not show the folders as they are:\n```\n", map, "```");
 }

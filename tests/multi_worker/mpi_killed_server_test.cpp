@@ -1,8 +1,8 @@
 // What becomes of a job with parameter servers under mpirun when one of its processes is killed: the launcher ends all of them. The
 // test starts itself under mpirun, so that it sees how that ends.
 #include <dist/cluster/mpi/roles_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/parameter_server.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // ranks: 4
 // A chief, two workers and a parameter server that mpirun has started: the last two ranks are of another kind than the first two.
 #include <dist/cluster/mpi/roles_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
 #include <dist/parameter_server.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 #include <chrono>
 #include <cmath>

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <coordinator/flaky_transport.hpp>
-#include <dist/comm/local_transport.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/server_context.hpp>
 #include <dist/server/store.hpp>
 #include <server/counted_servers.hpp>

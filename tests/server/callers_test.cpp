@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-using dist::rpc::ReplayWindow;
+using dist::rpc::NonceFilter;
 using dist::server::Callers;
 using dist::server::Pushed;
 using dist::server::detail::Envelope;
@@ -82,11 +82,11 @@ TEST_CASE("a push that comes again is told as it was where a part was refused, a
 TEST_CASE("what is too old to be known is refused, and no longer remembered") {
   Pushes pushes;
   pushes.push(1, refused);
-  pushes.push(1 + ReplayWindow::width, refused);
+  pushes.push(1 + NonceFilter::width, refused);
   CHECK_THROWS_WITH_AS(pushes.push(1, applied), doctest::Contains("A request is too old (it is number 1 of its client"),
                        dist::StoreError);
-  pushes.push(2 + ReplayWindow::width, refused);
-  CHECK(pushes.push(1 + ReplayWindow::width, applied) == refused);
+  pushes.push(2 + NonceFilter::width, refused);
+  CHECK(pushes.push(1 + NonceFilter::width, applied) == refused);
 }
 
 TEST_CASE("the client that was silent for longest is forgotten, and no other") {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <dist/nn/optimizers/sgd.hpp>
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/local_transport.hpp>
 #include <dist/core/error.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 TEST_CASE("there is one client for each server, and another one for another incarnation of it") {
   dist::server::Clients<dist::Local> clients{{{"clients", "1"}, {"clients", "2"}}, {}};

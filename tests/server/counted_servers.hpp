@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/shard.hpp>
 #include <dist/server/store.hpp>

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/comm/grpc/transport.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 #include "conformance/server_client.hpp"
 #include "net/ports.hpp"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/grpc/transport.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/session.hpp>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>
 #include <dist/server/session.hpp>
 

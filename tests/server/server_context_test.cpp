@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 namespace {
 

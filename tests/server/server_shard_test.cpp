@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/store.hpp>
 #include <dist/variable/element_update.hpp>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/local_transport.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/variable/embedding.hpp>
 #include <server/counted_servers.hpp>

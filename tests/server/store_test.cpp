@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/replay_window.hpp>
+#include <dist/rpc/nonce_filter.hpp>
 #include <dist/server/requests.hpp>
 
 #include <doctest/doctest.h>
@@ -152,7 +152,7 @@ TEST_CASE("an update that needs values for all elements is refused with others")
 
 TEST_CASE("of a push that is older than what is remembered nobody says that it was done") {
   Held held;
-  held.push(9, 2 + rpc::ReplayWindow::width);
+  held.push(9, 2 + rpc::NonceFilter::width);
   CHECK(problem_of([&] { held.push(9, 2); }) == Problem::old_push);
   CHECK_NOTHROW(held.push(9, 3));
 }

@@ -15,10 +15,10 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/cluster/task_endpoint.hpp>
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/embedding.hpp>

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include <dist/async/step_messages.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/core/error.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/server_shard.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/one_replica.hpp>

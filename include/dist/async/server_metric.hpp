@@ -10,7 +10,6 @@
 #include <dist/async/sent_function.hpp>
 #include <dist/async/step_messages.hpp>
 #include <dist/async/variable_part.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
@@ -19,6 +18,7 @@
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/cell_counts.hpp>
 #include <dist/nn/metrics/row_metric.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/strategy/parameter_server.hpp>

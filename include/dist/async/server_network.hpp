@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/strategy/parameter_server.hpp>
 

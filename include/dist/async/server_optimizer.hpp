@@ -10,18 +10,18 @@
 
 #include <dist/async/sent_function.hpp>
 #include <dist/async/server_network.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/server/shard.hpp>

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>

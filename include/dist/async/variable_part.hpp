@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <utility>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/server_variable.hpp>
 
 namespace dist {

@@ -11,7 +11,6 @@
 #include <dist/async/server_network.hpp>
 #include <dist/async/server_optimizer.hpp>
 #include <dist/async/step_messages.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
@@ -22,6 +21,7 @@
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_shard.hpp>
 #include <dist/server/server_variable.hpp>

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/kept_function.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/error.hpp>
 

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/coordinator/coordinator_options.hpp>
 #include <dist/coordinator/transient_failures.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/store_place.hpp>
 
 namespace dist::detail {

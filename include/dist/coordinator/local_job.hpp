@@ -8,9 +8,9 @@
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/validate.hpp>
-#include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/task_threads.hpp>
 #include <dist/core/text.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 namespace dist {
 

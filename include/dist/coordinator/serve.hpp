@@ -1,9 +1,9 @@
 /// The whole life of a process that a ClusterCoordinator works with.
 #pragma once
 
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/worker_service.hpp>
 #include <dist/core/config.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/serve.hpp>
 
 namespace dist {

@@ -11,7 +11,6 @@
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
@@ -21,6 +20,7 @@
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/deadline.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
 #include <dist/server/served.hpp>

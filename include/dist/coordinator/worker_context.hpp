@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/function_ref.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/clients.hpp>
 
 namespace dist {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/coordinator/coordinator_metrics.hpp>
@@ -29,6 +28,7 @@
 #include <dist/core/warning.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>

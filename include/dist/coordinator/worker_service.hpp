@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/per_worker.hpp>
 #include <dist/coordinator/worker_context.hpp>
@@ -25,6 +24,7 @@
 #include <dist/core/threads.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>

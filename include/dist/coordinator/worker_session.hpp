@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>

@@ -18,8 +18,8 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/optimizers/options.hpp>
-#include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/segment_squares.hpp>
+#include <dist/nn/segments.hpp>
 
 namespace dist::nn {
 

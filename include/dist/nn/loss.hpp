@@ -19,7 +19,7 @@
 #include <dist/nn/losses/deferred_loss.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 #include <dist/nn/losses/row_loss.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

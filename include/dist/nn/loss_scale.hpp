@@ -17,7 +17,7 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 

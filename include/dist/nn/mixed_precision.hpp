@@ -53,7 +53,7 @@ class RoundedProduct {
 ///     using Backend = dist::nn::MixedPrecision<dist::nn::OneDnn, dist::BFloat16>;
 ///
 /// Float16 ends at 65504, and its smallest steps are of 6e-8: small gradients vanish, unless a LossScale makes them larger. An nn::Model has one.
-/// CuDnn multiplies such factors by tensor cores for TF32, which take 11 bits of each: no bit is lost, and products are added
+/// nn::Cuda multiplies such factors by tensor cores for TF32, which take 11 bits of each: no bit is lost, and products are added
 /// up in float. Other back ends give the numbers of 16-bit units, not their speed; Xla does so in compiled steps, too.
 template <class BackendType, class Half>
 struct MixedPrecision : BackendType {

@@ -50,7 +50,7 @@ template <class Net, Backend BackendType = Reference, class ElementType = float,
           GradientStorage Storage = StoredGradients>
 class Network {
   static_assert(BackendType::template supports<ElementType>,
-                "this back end does not compute with this element type: nn::OneDnn and nn::CuDnn take float, "
+                "this back end does not compute with this element type: nn::OneDnn and nn::Cuda take float, "
                 "nn::Reference any floating-point type");
   static_assert(Net::parameter_count > 0,
                 "a network needs a layer with parameters: there is nothing to train in this nn::Sequential");

@@ -24,9 +24,9 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizer_slots.hpp>
-#include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/option_state.hpp>

@@ -18,8 +18,8 @@
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/present_update.hpp>
 #include <dist/nn/optimizers/segmented_update.hpp>
-#include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/segments.hpp>
 #include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/trust_ratios.hpp>
 #include <dist/variable/directed_update.hpp>

@@ -7,7 +7,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/nn/optimizers/segments.hpp>
+#include <dist/nn/segments.hpp>
 #include <dist/variable/directed_update.hpp>
 
 namespace dist::nn::detail {

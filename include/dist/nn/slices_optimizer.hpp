@@ -23,8 +23,8 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/optimizer.hpp>
-#include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>

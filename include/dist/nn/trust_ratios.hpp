@@ -12,8 +12,8 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_clipping.hpp>
-#include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/segment_squares.hpp>
+#include <dist/nn/segments.hpp>
 #include <dist/variable/directed_update.hpp>
 
 namespace dist::nn {

@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
@@ -30,6 +29,7 @@
 #include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_name.hpp>
+#include <dist/rpc/rpc.hpp>
 
 namespace dist {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/replay_window.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/rpc/nonce_filter.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/requests.hpp>
@@ -53,7 +53,7 @@ class Callers {
   /// What is known of a client.
   struct Caller {
     std::mutex mutex;
-    rpc::ReplayWindow seen;
+    rpc::NonceFilter seen;
     std::map<std::uint64_t, std::vector<Pushed>> told;  ///< by their numbers, pushes of which a part was refused
     std::uint64_t last = 0;                             ///< of `calls_`
   };
@@ -64,7 +64,7 @@ class Callers {
         : number_(envelope.ordinal), caller_(callers.of(envelope)), lock_(caller_->mutex) {
       if (!caller_->seen.remembers(number_))
         throw StoreError(Problem::old_push, "A request is too old",
-                         text("it is number ", number_, " of its client, of which ", rpc::ReplayWindow::width,
+                         text("it is number ", number_, " of its client, of which ", rpc::NonceFilter::width,
                               " later ones have come"),
                          "Wait for the replies of earlier pushes");
     }

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/random_number.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>

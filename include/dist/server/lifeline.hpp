@@ -12,9 +12,9 @@
 #include <vector>
 
 #include <dist/cluster/task.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/short_list.hpp>
 #include <dist/io/element_type.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>

@@ -16,7 +16,6 @@
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -31,6 +30,7 @@
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
 #include <dist/server/served.hpp>

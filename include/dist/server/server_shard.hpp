@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/client.hpp>

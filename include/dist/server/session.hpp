@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <dist/cluster/task.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
@@ -30,6 +29,7 @@
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>

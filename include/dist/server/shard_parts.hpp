@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/io/element_type.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/requests.hpp>

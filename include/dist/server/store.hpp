@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/buffer_pool.hpp>
 #include <dist/server/error.hpp>

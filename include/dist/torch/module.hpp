@@ -39,10 +39,10 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/outputs.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_parts.hpp>
+#include <dist/nn/values.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/replica_buffer.hpp>

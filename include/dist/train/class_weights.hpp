@@ -13,7 +13,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn::detail {
 

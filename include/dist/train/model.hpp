@@ -33,8 +33,8 @@
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/describe_layers.hpp>
 #include <dist/nn/losses/reduced.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/values.hpp>
 #include <dist/strategy/compile.hpp>
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>

@@ -17,7 +17,6 @@
 #include <dist/async/server_network.hpp>
 #include <dist/async/server_optimizer.hpp>
 #include <dist/async/variable_part.hpp>
-#include <dist/comm/rpc.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/coordinator_options.hpp>
 #include <dist/core/error.hpp>
@@ -29,6 +28,7 @@
 #include <dist/nn/backend.hpp>
 #include <dist/nn/describe_layers.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_variable.hpp>

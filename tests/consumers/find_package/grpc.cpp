@@ -1,4 +1,4 @@
-#include <dist/comm/grpc/transport.hpp>
+#include <dist/rpc/grpc/transport.hpp>
 
 int main() {
   const dist::net::Endpoint nobody{"127.0.0.1", "1"};

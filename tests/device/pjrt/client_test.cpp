@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
-#include <dist/comm/key_value_store.hpp>
-#include <dist/comm/local_transport.hpp>
+#include <dist/rpc/key_value_store.hpp>
+#include <dist/rpc/local_transport.hpp>
 #include <support/fake_pjrt/fake_pjrt.hpp>
 #include <support/what_throws.hpp>
 

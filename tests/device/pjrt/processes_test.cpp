@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/grpc/transport.hpp>
-#include <dist/comm/key_value_store.hpp>
 #include <dist/device/pjrt/client.hpp>
+#include <dist/rpc/grpc/transport.hpp>
+#include <dist/rpc/key_value_store.hpp>
 #include <net/ports.hpp>
 #include <support/fake_pjrt/fake_pjrt.hpp>
 #include <support/grpc_suppressions.hpp>

@@ -2,7 +2,7 @@
 // replicas on GPUs: 1 2 3 4
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/device/cuda/device.cuh>
-#include <dist/nn/cudnn/backend.cuh>
+#include <dist/nn/cuda/backend.cuh>
 #include <dist/strategy/step_graph.hpp>
 
 #include <doctest/doctest.h>
@@ -75,7 +75,7 @@ template <class Run>
 Trained train(Mirrored& strategy, Run&& run) {
   const Data data{strategy};
   const std::size_t batch = rows * strategy.num_replicas_in_sync();
-  nn::Network<Net, nn::CuDnn> net{strategy, 3};
+  nn::Network<Net, nn::Cuda> net{strategy, 3};
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.02F}};
   nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
   nn::Metric mean_loss{strategy, nn::MeanOf{nn::SparseCategoricalCrossentropy{}}};
@@ -115,7 +115,7 @@ TEST_CASE("regularised steps that are graphs give the bits and the penalties of 
   const auto train_regularized = [&](auto&& run) {
     const Data data{strategy};
     const std::size_t batch = rows * strategy.num_replicas_in_sync();
-    nn::Network<Net, nn::CuDnn> net{strategy, 3};
+    nn::Network<Net, nn::Cuda> net{strategy, 3};
     nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.02F}};
     const auto step = [&](auto& replica) {
       const nn::L2 l2{0.1F};

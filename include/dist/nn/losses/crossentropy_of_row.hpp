@@ -8,7 +8,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn::detail {
 

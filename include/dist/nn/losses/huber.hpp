@@ -5,9 +5,9 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
-#include <dist/nn/optimizers/check.hpp>
 
 namespace dist::nn {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

@@ -8,9 +8,9 @@
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/crossentropy_of_row.hpp>
-#include <dist/nn/optimizers/check.hpp>
 
 namespace dist::nn {
 

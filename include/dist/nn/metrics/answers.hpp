@@ -6,7 +6,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn::detail {
 

@@ -10,9 +10,9 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/answers.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

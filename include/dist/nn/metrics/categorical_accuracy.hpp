@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

@@ -12,8 +12,8 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/row_loss.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metrics/row_metric.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

@@ -14,7 +14,7 @@
 #include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/row_loss.hpp>
-#include <dist/nn/losses/values.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

@@ -6,8 +6,8 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

@@ -6,9 +6,9 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

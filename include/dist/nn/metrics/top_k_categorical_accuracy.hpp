@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/sparse_top_k_categorical_accuracy.hpp>
+#include <dist/nn/values.hpp>
 
 namespace dist::nn {
 

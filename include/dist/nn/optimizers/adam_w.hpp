@@ -4,8 +4,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <dist/nn/check.hpp>
 #include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 namespace dist::nn {

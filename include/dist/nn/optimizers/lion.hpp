@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/optimizers/check.hpp>
 
 namespace dist::nn {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 
 namespace dist::nn {
 

@@ -7,7 +7,7 @@
 #include <dist/context/replica_context.hpp>  // and with it the parts of an update
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/nn/optimizers/segments.hpp>
+#include <dist/nn/segments.hpp>
 
 namespace dist::nn {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/inverse_root.hpp>
 
 namespace dist::nn {

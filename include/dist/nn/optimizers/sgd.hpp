@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 
 namespace dist::nn {
 

@@ -12,8 +12,8 @@
 #include <dist/core/error.hpp>
 #include <dist/core/specialization.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/schedules/schedule.hpp>

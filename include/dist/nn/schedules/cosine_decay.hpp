@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 
 namespace dist::nn {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 
 namespace dist::nn {
 

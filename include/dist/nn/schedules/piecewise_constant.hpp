@@ -6,7 +6,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 
 namespace dist::nn {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/schedules/schedule.hpp>
 
 namespace dist::nn {

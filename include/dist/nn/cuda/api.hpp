@@ -1,0 +1,81 @@
+/// The door to cuBLAS and cuDNN, and what their errors become. The only header that includes them.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cudnn.h>
+
+#include <string>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/api.hpp>
+
+namespace dist::nn {
+
+namespace cuda {
+inline constexpr std::string_view check_library =
+    "Check that this library is made for this GPU and driver, or use a back end on the host";
+
+/// " on GPU 1": the one that the calling thread works with.
+[[nodiscard]] inline std::string on_chosen_gpu() {
+  int device = 0;
+  const cudaError_t answer = cudaGetDevice(&device);
+  dist::cuda::forget(answer);
+  return answer == cudaSuccess ? text(" on GPU ", device) : std::string{};
+}
+}  // namespace cuda
+
+/// A call of cuBLAS that failed.
+class CuBlasError : public Error {
+ public:
+  CuBlasError(cublasStatus_t status, std::string_view call, std::string_view file, int line)
+      : Error(text("cuBLAS refuses '", call, "'", cuda::on_chosen_gpu()),
+              text(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
+              status == CUBLAS_STATUS_ALLOC_FAILED ? dist::cuda::use_less_memory : cuda::check_library),
+        status_(status) {}
+
+  [[nodiscard]] cublasStatus_t status() const noexcept { return status_; }
+
+ private:
+  cublasStatus_t status_;
+};
+
+/// A call of cuDNN that failed.
+class CuDnnError : public Error {
+ public:
+  CuDnnError(cudnnStatus_t status, std::string_view call, std::string_view file, int line)
+      : Error(text("cuDNN refuses '", call, "'", cuda::on_chosen_gpu()),
+              text(cudnnGetErrorString(status), ", in ", file, ":", line),
+              status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
+                  ? dist::cuda::use_less_memory
+                  : cuda::check_library),
+        status_(status) {}
+
+  [[nodiscard]] cudnnStatus_t status() const noexcept { return status_; }
+
+ private:
+  cudnnStatus_t status_;
+};
+
+namespace cuda {
+
+/// Throws a CuBlasError or CuDnnError unless `status` is success.
+inline void check(cublasStatus_t status, std::string_view call, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+    throw CuBlasError(status, call, file, line);
+}
+inline void check(cudnnStatus_t status, std::string_view call, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (status != CUDNN_STATUS_SUCCESS) [[unlikely]]
+    throw CuDnnError(status, call, file, line);
+}
+
+}  // namespace cuda
+}  // namespace dist::nn
+
+/// Throws where the call of cuBLAS or cuDNN fails.
+#define DIST_CUBLAS_CHECK(call) ::dist::nn::cuda::check(call, #call)
+#define DIST_CUDNN_CHECK(call) ::dist::nn::cuda::check(call, #call)

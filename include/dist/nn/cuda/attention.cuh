@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/cuda/elementwise.cuh>
+#include <dist/nn/cuda/memory.cuh>
+#include <dist/nn/cuda/softmax.cuh>
+#include <dist/nn/cuda/state.cuh>
+
+namespace dist::nn::cuda {
+
+/// Where a head's queries, keys and values lie: matrices [rows * length, heads * width]. Weights are [rows, heads, length,
+/// length], one for each query and key.
+template <class Geometry>
+struct Heads {
+  static constexpr std::size_t length = Geometry::length;
+  static constexpr std::size_t heads = Geometry::heads;
+  static constexpr std::size_t width = Geometry::width;
+  static constexpr std::size_t row = heads * width;
+
+  /// Element `at` of a sequence, in the columns of a head; `head` counts those of all sequences.
+  [[nodiscard]] static DIST_HD std::size_t vector(std::size_t head, std::size_t at) {
+    return (head / heads * length + at) * row + head % heads * width;
+  }
+  /// The head of an element of such a matrix, and the number of its row in the sequence.
+  [[nodiscard]] static DIST_HD std::size_t head_of(std::size_t i) { return i / row / length * heads + i % row / width; }
+  [[nodiscard]] static DIST_HD std::size_t row_of(std::size_t i) { return i / row % length; }
+
+  /// The keys to which a query attends, and the queries that attend to a key.
+  [[nodiscard]] static DIST_HD IndexRange keys(std::size_t query) {
+    return {0, Geometry::is_causal ? query + 1 : length};
+  }
+  [[nodiscard]] static DIST_HD IndexRange queries(std::size_t key) { return {Geometry::is_causal ? key : 0, length}; }
+};
+
+/// products[query, key] = scale * first[query] · second[key]; `beyond` for the keys to which a query does not attend.
+template <class Geometry, class T>
+struct ProductsOfHeads {
+  using H = Heads<Geometry>;
+  const T* first;
+  const T* second;
+  T* products;
+  T scale, beyond;
+
+  DIST_HD void operator()(std::size_t i) const {
+    const std::size_t key = i % H::length, query = i / H::length % H::length;
+    if (key >= H::keys(query).end) {
+      products[i] = beyond;
+      return;
+    }
+    const std::size_t head = i / (H::length * H::length);
+    const T* const a = first + H::vector(head, query);
+    const T* const b = second + H::vector(head, key);
+    T sum{0};
+    for (std::size_t c = 0; c < H::width; ++c) sum += a[c] * b[c];
+    products[i] = scale * sum;
+  }
+};
+/// to[query] = scale * the sum of weights[query, key] * from[key].
+template <class Geometry, class T>
+struct SumOverKeys {
+  using H = Heads<Geometry>;
+  const T* weights;
+  const T* from;
+  T* to;
+  T scale;
+
+  DIST_HD void operator()(std::size_t i) const {
+    const std::size_t head = H::head_of(i), query = H::row_of(i);
+    const T* const of_query = weights + (head * H::length + query) * H::length;
+    const T* const column = from + H::vector(head, 0) + i % H::width;
+    T sum{0};
+    for (std::size_t key = 0; key < H::keys(query).end; ++key) sum += of_query[key] * column[key * H::row];
+    to[i] = scale * sum;
+  }
+};
+/// to[key] = scale * the sum of weights[query, key] * from[query].
+template <class Geometry, class T>
+struct SumOverQueries {
+  using H = Heads<Geometry>;
+  const T* weights;
+  const T* from;
+  T* to;
+  T scale;
+
+  DIST_HD void operator()(std::size_t i) const {
+    const std::size_t head = H::head_of(i), key = H::row_of(i);
+    const T* const of_key = weights + head * H::length * H::length + key;
+    const T* const column = from + H::vector(head, 0) + i % H::width;
+    T sum{0};
+    for (std::size_t query = H::queries(key).begin; query < H::length; ++query)
+      sum += of_key[query * H::length] * column[query * H::row];
+    to[i] = scale * sum;
+  }
+};
+
+/// Scaled dot-product attention of heads: outputs = softmax(queries · keysᵀ / sqrt(width)) · values. `weights` are those
+/// softmaxes, which the caller keeps for the gradient.
+template <class Geometry, class T>
+class Attention {
+  static constexpr std::size_t length = Geometry::length;
+
+ public:
+  void forward(State& state, View<const T> queries, View<const T> keys, View<const T> values, View<T> weights,
+               View<T> outputs) {
+    const auto& queue = state.queue();
+    queue.for_each({0, weights.size()}, ProductsOfHeads<Geometry, T>{queries.data(), keys.data(), weights.data(),
+                                                                     scale_of_products(), SumOfPowers<T>::none});
+    softmax_.forward(state, weights, weights);
+    queue.for_each({0, outputs.size()}, SumOverKeys<Geometry, T>{weights.data(), values.data(), outputs.data(), T{1}});
+  }
+
+  /// Overwrites the three gradients.
+  void input_gradients(State& state, View<const T> queries, View<const T> keys, View<const T> values,
+                       View<const T> weights, View<const T> output_gradients, View<T> query_gradients,
+                       View<T> key_gradients, View<T> value_gradients) {
+    const auto& queue = state.queue();
+    of_weights_.reserve(queue, weights.size());
+    const View<T> of_weights{of_weights_.data(), weights.shape()};
+    const T scale = scale_of_products();
+    queue.for_each({0, weights.size()},
+                   ProductsOfHeads<Geometry, T>{output_gradients.data(), values.data(), of_weights.data(), T{1}, T{0}});
+    queue.for_each({0, value_gradients.size()},
+                   SumOverQueries<Geometry, T>{weights.data(), output_gradients.data(), value_gradients.data(), T{1}});
+    softmax_.input_gradient(state, weights, of_weights, of_weights);  // from here on those of the products
+    queue.for_each({0, query_gradients.size()},
+                   SumOverKeys<Geometry, T>{of_weights.data(), keys.data(), query_gradients.data(), scale});
+    queue.for_each({0, key_gradients.size()},
+                   SumOverQueries<Geometry, T>{of_weights.data(), queries.data(), key_gradients.data(), scale});
+  }
+
+ private:
+  [[nodiscard]] static T scale_of_products() { return T{1} / std::sqrt(static_cast<T>(Geometry::width)); }
+
+  Softmax<length, T> softmax_;
+  Memory<T> of_weights_;
+};
+
+}  // namespace dist::nn::cuda

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/device/cuda/device.cuh>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/cuda/attention.cuh>
+#include <dist/nn/cuda/average_pool2d.cuh>
+#include <dist/nn/cuda/batch_normalization.cuh>
+#include <dist/nn/cuda/conv2d.cuh>
+#include <dist/nn/cuda/dense.cuh>
+#include <dist/nn/cuda/dropout.cuh>
+#include <dist/nn/cuda/elementwise.cuh>
+#include <dist/nn/cuda/embedding.cuh>
+#include <dist/nn/cuda/group_normalization.cuh>
+#include <dist/nn/cuda/max_pool2d.cuh>
+#include <dist/nn/cuda/memory.cuh>
+#include <dist/nn/cuda/softmax.cuh>
+#include <dist/nn/cuda/state.cuh>
+#include <dist/nn/geometry.hpp>
+
+namespace dist::nn {
+
+/// Layers on GPUs, in float: dense products by cuBLAS, convolutions by cuDNN, all others by kernels of ours.
+/// Batches, targets and gradients lie in the GPU's memory; a step puts its work into the replica's queue. The same step
+/// gives the same bits each time. Needs the component dist::nn_cuda.
+struct Cuda {
+  static constexpr std::string_view name = "CUDA";
+  using Device = dist::Cuda;
+  using State = cuda::State;
+  template <class T>
+  using Memory = cuda::Memory<T>;
+
+  template <class T>
+  static constexpr bool supports = std::same_as<T, float>;
+
+  template <class Geometry, class T>
+  using Dense = cuda::Dense<Geometry, T>;
+  template <class Geometry, class T>
+  using Conv2D = cuda::Conv2D<Geometry, T>;
+  template <class Geometry, class T>
+  using MaxPool2D = cuda::MaxPool2D<Geometry, T>;
+  template <class Geometry, class T>
+  using AveragePool2D = cuda::AveragePool2D<Geometry, T>;
+  template <class Image, class T>
+  using GlobalAveragePool2D = cuda::AveragePool2D<GlobalPoolGeometry<Image>, T>;
+  template <class Image, class T>
+  using GlobalMaxPool2D = cuda::MaxPool2D<GlobalPoolGeometry<Image>, T>;
+  template <std::size_t Channels, class T>
+  using BatchNormalization = cuda::BatchNormalization<Channels, T>;
+  template <std::size_t Numerator, std::size_t Denominator, class T>
+  using Dropout = cuda::Dropout<Numerator, Denominator, T>;
+  template <class Geometry, class T>
+  using Attention = cuda::Attention<Geometry, T>;
+  template <std::size_t Words, std::size_t Width, class T>
+  using Embedding = cuda::Embedding<Words, Width, T>;
+  template <class Geometry, class T>
+  using GroupNormalization = cuda::GroupNormalization<Geometry, T>;
+  template <std::size_t Classes, class T>
+  using Softmax = cuda::Softmax<Classes, T>;
+  /// Also works in place.
+  template <class Function, class T>
+  using Elementwise = cuda::Elementwise<Function, T>;
+};
+
+/// The name until 0.3.
+using CuDnn = Cuda;
+
+}  // namespace dist::nn

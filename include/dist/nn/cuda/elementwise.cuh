@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <dist/core/config.hpp>
+#include <dist/core/place.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/device/cuda/queue.cuh>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/cuda/state.cuh>
+
+namespace dist::nn::cuda {
+
+/// A view of elements in a GPU's memory.
+template <class T>
+using View = TensorView<T, dist::cuda::Queue::Place>;
+
+template <class Function, class T>
+struct ApplyTo {
+  const T* x;
+  T* y;
+  DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(x[i]); }
+};
+template <class Function, class T>
+struct GradientOf {
+  const T* output_or_input;
+  const T* dy;
+  T* dx;
+  DIST_HD void operator()(std::size_t i) const {
+    dx[i] = detail::activation_gradient<Function>(output_or_input[i], dy[i]);
+  }
+};
+
+/// y = Function(y + bias), rows of as many elements as the bias has.
+template <class Function, class T>
+struct AddBias {
+  T* y;
+  const T* bias;
+  std::size_t size;
+  DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(y[i] + bias[i % size]); }
+};
+
+/// y = Function(x), element by element, for any function: cuDNN knows only its own.
+template <class Function, class T>
+class Elementwise {
+ public:
+  void forward(State& state, View<const T> x, View<T> y) {
+    state.queue().for_each({0, x.size()}, ApplyTo<Function, T>{x.data(), y.data()});
+  }
+
+  /// In place for the identity costs nothing.
+  void input_gradient(State& state, View<const T> value, View<T> dy, View<T> dx) {
+    if (std::is_same_v<Function, Linear> && dx.data() == dy.data()) return;
+    state.queue().for_each({0, value.size()}, GradientOf<Function, T>{value.data(), dy.data(), dx.data()});
+  }
+};
+
+}  // namespace dist::nn::cuda

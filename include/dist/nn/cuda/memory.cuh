@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/left_behind.hpp>
+#include <dist/device/cuda/queue.cuh>
+
+namespace dist::nn::cuda {
+
+/// Elements in a GPU's memory for the work of one queue, of no certain value. They are given back when the queue has done
+/// what was put there before; the memory of work that does not end is left to it.
+template <class T>
+class Memory {
+ public:
+  Memory() = default;
+  /// Throws OutOfMemory.
+  Memory(const dist::cuda::Queue& queue, std::size_t count)
+      : held_(std::in_place, queue, dist::cuda::DeviceBuffer{queue.stream().device(), count * sizeof(T)}, count) {}
+  Memory(Memory&& other) noexcept { std::swap(held_, other.held_); }
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Memory() {
+    if (!held_) return;
+    try {
+      held_->queue.wait();
+    } catch (const DeadlineExceeded&) {
+      dist::cuda::leave_behind(std::move(held_->buffer));
+    } catch (const Error&) {
+    }
+  }
+
+  /// Room for at least `count` elements. Where there was less, what was put on the queue before is waited for, and the
+  /// elements are of no certain value. Throws OutOfMemory, and then there are none.
+  void reserve(const dist::cuda::Queue& queue, std::size_t count) {
+    if (count <= (held_ ? held_->count : 0)) return;
+    *this = Memory{};  // first, so that both need not fit
+    *this = Memory{queue, count};
+  }
+
+  /// An address of the GPU; null for none.
+  [[nodiscard]] T* data() const noexcept { return held_ ? reinterpret_cast<T*>(held_->buffer.data()) : nullptr; }
+
+ private:
+  struct Held {
+    Held(const dist::cuda::Queue& of, dist::cuda::DeviceBuffer&& made, std::size_t of_elements)
+        : queue(of), buffer(std::move(made)), count(of_elements) {}
+    dist::cuda::Queue queue;
+    dist::cuda::DeviceBuffer buffer;
+    std::size_t count;
+  };
+  std::optional<Held> held_;
+};
+
+}  // namespace dist::nn::cuda

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/device/cuda/queue.cuh>
+#include <dist/device/cuda/selected_device.hpp>
+#include <dist/device/cuda/stream.hpp>
+#include <dist/nn/cuda/api.hpp>
+#include <dist/nn/cuda/memory.cuh>
+
+namespace dist::nn::cuda {
+
+struct BlasLibrary {
+  using Type = cublasHandle_t;
+  static void create(Type& handle) { DIST_CUBLAS_CHECK(cublasCreate(&handle)); }
+  static void set_stream(Type handle, cudaStream_t stream) { DIST_CUBLAS_CHECK(cublasSetStream(handle, stream)); }
+  static void destroy(Type handle) noexcept { static_cast<void>(cublasDestroy(handle)); }
+};
+struct DnnLibrary {
+  using Type = cudnnHandle_t;
+  static void create(Type& handle) { DIST_CUDNN_CHECK(cudnnCreate(&handle)); }
+  static void set_stream(Type handle, cudaStream_t stream) { DIST_CUDNN_CHECK(cudnnSetStream(handle, stream)); }
+  static void destroy(Type handle) noexcept { static_cast<void>(cudnnDestroy(handle)); }
+};
+
+/// A handle of a library whose calls go to one stream.
+template <class Library>
+class Handle {
+ public:
+  explicit Handle(dist::cuda::StreamRef stream) : device_(stream.device()) {
+    const dist::cuda::SelectedDevice selected{device_};
+    Library::create(handle_);
+    try {
+      Library::set_stream(handle_, stream.get());
+    } catch (...) {
+      Library::destroy(handle_);
+      throw;
+    }
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() {
+    try {
+      const dist::cuda::SelectedDevice selected{device_};
+      Library::destroy(handle_);
+    } catch (const Error&) {  // the GPU is lost, and the handle with it
+    }
+  }
+
+  [[nodiscard]] typename Library::Type get() const noexcept { return handle_; }
+
+ private:
+  int device_;
+  typename Library::Type handle_ = nullptr;
+};
+
+/// What one replica's operations share: its queue, handles of cuBLAS and cuDNN on that, and memory in which their work is
+/// done, so that a step of a known size allocates nothing. Products are in float as on the host: the shorter TF32 is not
+/// used, unless factors are as short.
+class State {
+ public:
+  explicit State(const dist::cuda::Queue& queue)
+      : queue_(queue), blas_memory_(queue, blas_bytes), blas_(queue.stream()) {
+    queue_.enter();
+    DIST_CUBLAS_CHECK(cublasSetWorkspace(blas_.get(), blas_memory_.data(), blas_bytes));
+    DIST_CUBLAS_CHECK(cublasSetMathMode(blas_.get(), CUBLAS_PEDANTIC_MATH));
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// The calling thread's calls are for the queue's GPU from now on.
+  struct Entered {};
+  [[nodiscard]] Entered enter() const {
+    queue_.enter();
+    return {};
+  }
+
+  [[nodiscard]] const dist::cuda::Queue& queue() const noexcept { return queue_; }
+  [[nodiscard]] cublasHandle_t blas() const noexcept { return blas_.get(); }
+  /// From now on factors have at most 11 significant bits, which TF32 keeps: see TakesShortFactors. Called before the first
+  /// product.
+  void set_short_factors() {
+    queue_.enter();
+    DIST_CUBLAS_CHECK(cublasSetMathMode(blas_.get(), CUBLAS_TF32_TENSOR_OP_MATH));
+    convolution_math_ = CUDNN_DEFAULT_MATH;  // which permits TF32
+  }
+  /// How convolutions multiply.
+  [[nodiscard]] cudnnMathType_t convolution_math() const noexcept { return convolution_math_; }
+
+  /// Made by the first convolution.
+  [[nodiscard]] cudnnHandle_t dnn() {
+    if (!dnn_) dnn_.emplace(queue_.stream());
+    return dnn_->get();
+  }
+
+  /// Memory of the GPU for what is put on the queue from now until the next call. Waits for the queue where it was
+  /// smaller. Throws OutOfMemory.
+  [[nodiscard]] std::byte* workspace(std::size_t bytes) {
+    workspace_.reserve(queue_, bytes);
+    return workspace_.data();
+  }
+
+ private:
+  static constexpr std::size_t blas_bytes = std::size_t{4} << 20;
+
+  dist::cuda::Queue queue_;
+  Memory<std::byte> blas_memory_;
+  Memory<std::byte> workspace_;
+  Handle<BlasLibrary> blas_;
+  std::optional<Handle<DnnLibrary>> dnn_;
+  cudnnMathType_t convolution_math_ = CUDNN_FMA_MATH;
+};
+
+}  // namespace dist::nn::cuda

@@ -1,0 +1,259 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/algorithms.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/net/record.hpp>
+#include <dist/net/secret.hpp>
+#include <dist/net/tls_files.hpp>
+#include <dist/rpc/rpc.hpp>
+
+namespace dist {
+
+/// Who shares a KeyValueStore.
+struct KeyValueOptions {
+  net::Endpoint keeper;            ///< where process 0 keeps the values, the same in every process
+  std::size_t process = 0;         ///< the number of this one
+  std::vector<std::string> hosts;  ///< those of all processes, in the order of their numbers
+  /// For process 0 to come, where nobody else is waited for.
+  net::Milliseconds timeout{300'000};
+  std::string secret = net::job_secret();
+  net::TlsFiles tls = net::job_tls();
+};
+
+namespace detail {
+
+inline constexpr std::string_view get_value_method = "key_values.get";
+inline constexpr std::string_view put_value_method = "key_values.put";
+inline constexpr std::string_view absent_method = "key_values.absent";
+
+/// What the requests for a value begin with.
+struct ValueRequest {
+  std::size_t process = 0, processes = 0;  ///< who asks, and how many it takes part with
+  std::string key;
+
+  static constexpr std::size_t longest_key = 65'536;
+
+  [[nodiscard]] net::RecordWriter record() const {
+    net::RecordWriter writer;
+    writer.number(std::uint64_t{process}).number(std::uint64_t{processes}).string(key);
+    return writer;
+  }
+  [[nodiscard]] static ValueRequest from(net::RecordReader& reader) {
+    ValueRequest request;
+    request.process = reader.number<std::uint64_t>();
+    request.processes = reader.number<std::uint64_t>();
+    request.key = reader.string(longest_key);
+    return request;
+  }
+};
+
+[[nodiscard]] inline std::vector<std::byte> bytes_of(const net::RecordWriter& record) {
+  return {record.content().begin(), record.content().end()};
+}
+
+/// Process 0's side: the values, and the exchanges of those that wait for one. It must outlive its server.
+template <rpc::Exchange Exchange>
+class KeyValueKeeper {
+ public:
+  explicit KeyValueKeeper(std::size_t processes) : has_come_(processes, false) {}
+
+  [[nodiscard]] std::vector<rpc::Method<Exchange>> methods() {
+    return {{std::string{get_value_method}, [this](Exchange& exchange) { get(exchange); }},
+            {std::string{put_value_method}, [this](Exchange& exchange) { put(exchange); }},
+            {std::string{absent_method}, [this](Exchange& exchange) { tell_absent(exchange); }}};
+  }
+
+ private:
+  struct Value {
+    std::size_t from;  ///< the process that has put it
+    std::vector<std::byte> bytes;
+  };
+
+  /// Answers with whether there is a value, and the value. A request that waits is answered when there is one.
+  void get(Exchange& exchange) {
+    const std::vector<std::byte> asked = rpc::joined(exchange.pieces());
+    net::RecordReader reader{asked};
+    const ValueRequest request = ValueRequest::from(reader);
+    const bool waits = reader.number<std::uint8_t>() != 0;
+    reader.expect_end();
+    const std::lock_guard lock{mutex_};
+    note(request);
+    if (const auto found = values_.find(request.key); found != values_.end()) return answer(exchange, found->second);
+    if (!waits) return exchange.reply(bytes_of(net::RecordWriter{}.number(std::uint8_t{0})));
+    std::erase_if(waiting_, [](const auto& entry) { return entry.second.cancelled(); });
+    waiting_.emplace(request.key, exchange.keep());
+  }
+  /// Answers with the process whose value stands, and whether it is the value given.
+  void put(Exchange& exchange) {
+    const std::vector<std::byte> asked = rpc::joined(exchange.pieces());
+    net::RecordReader reader{asked};
+    const ValueRequest request = ValueRequest::from(reader);
+    const rpc::Piece bytes = reader.bytes();
+    reader.expect_end();
+    Value given{request.process, {bytes.begin(), bytes.end()}};
+    const std::lock_guard lock{mutex_};
+    note(request);
+    const auto found = values_.try_emplace(request.key, given).first;
+    const bool stands = found->second.bytes == given.bytes;
+    exchange.reply(bytes_of(net::RecordWriter{}
+                                .number(std::uint64_t{found->second.from})
+                                .number(static_cast<std::uint8_t>(stands ? 1 : 0))));
+    const auto [first, last] = waiting_.equal_range(request.key);
+    for (auto each = first; each != last; ++each) answer(each->second, found->second);
+    waiting_.erase(first, last);
+  }
+  /// Answers with the processes that have asked for nothing yet.
+  void tell_absent(Exchange& exchange) {
+    net::RecordWriter absent;
+    const std::lock_guard lock{mutex_};
+    for (std::size_t process = 0; process < has_come_.size(); ++process)
+      if (!has_come_[process]) absent.number(std::uint64_t{process});
+    exchange.reply(bytes_of(absent));
+  }
+
+  static void answer(Exchange& exchange, const Value& value) {
+    exchange.reply(bytes_of(net::RecordWriter{}.number(std::uint8_t{1}).bytes(value.bytes)));
+  }
+  /// `mutex_` is held.
+  void note(const ValueRequest& request) {
+    if (request.processes != has_come_.size() || request.process >= has_come_.size())
+      throw InvalidArgument("Processes do not agree on how many there are",
+                            text("process 0 shares its values with ", has_come_.size(), ", and process ",
+                                 request.process, " is one of ", request.processes),
+                            "Give all processes the same list of hosts");
+    has_come_[request.process] = true;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, Value> values_;
+  std::multimap<std::string, Exchange> waiting_;
+  std::vector<bool> has_come_;
+};
+
+}  // namespace detail
+
+/// What the processes of a job tell each other before they can compute together, such as the addresses of their devices: values
+/// with keys, of which each is put once and got by any process, at any time. Process 0 keeps them as long as its store lives.
+/// Any thread. Calls travel by `Transport`, dist::Grpc for instance.
+///
+/// Calls throw RpcError where process 0 refuses them, and Unavailable where it is gone.
+template <rpc::Transport Transport>
+class KeyValueStore {
+ public:
+  /// Process 0 listens when this returns; the others are waited for by calls. Throws InvalidArgument for a process that is not
+  /// one of the hosts', and RendezvousError where process 0 cannot listen.
+  explicit KeyValueStore(KeyValueOptions options)
+      : options_(validated(std::move(options))),
+        keeper_(options_.hosts.size()),
+        channel_(options_.keeper, {.secret = options_.secret, .tls = options_.tls}) {
+    if (options_.process == 0)
+      server_.emplace(options_.keeper, rpc::ServerOptions{.secret = options_.secret, .tls = options_.tls},
+                      keeper_.methods());
+  }
+  KeyValueStore(const KeyValueStore&) = delete;
+  KeyValueStore& operator=(const KeyValueStore&) = delete;
+
+  [[nodiscard]] std::size_t process() const noexcept { return options_.process; }
+  [[nodiscard]] std::size_t processes() const noexcept { return options_.hosts.size(); }
+
+  /// The value of the key, when it was put. Throws DeadlineExceeded, which names the processes that have not come, where that
+  /// takes longer than `timeout`.
+  [[nodiscard]] std::string get(std::string_view key, net::Milliseconds timeout) {
+    return asked(key, true, timeout).value_or("");
+  }
+  /// The value of the key, if it was put before. Throws DeadlineExceeded where process 0 does not come.
+  [[nodiscard]] std::optional<std::string> try_get(std::string_view key) { return asked(key, false, options_.timeout); }
+  /// Throws InvalidArgument where another value was put before, and DeadlineExceeded where process 0 does not come.
+  void put(std::string_view key, std::string_view value) {
+    net::RecordWriter request = this->request(key);
+    request.string(value);
+    const std::vector<std::byte> reply = call(detail::put_value_method, request, key, options_.timeout);
+    net::RecordReader reader{reply};
+    const std::size_t from = reader.number<std::uint64_t>();
+    if (reader.number<std::uint8_t>() == 0)
+      throw InvalidArgument(text("The key ", quoted(key), " is put twice, with different values"),
+                            text(name(from), " was first"), "Give each process keys of its own");
+  }
+
+ private:
+  [[nodiscard]] static KeyValueOptions validated(KeyValueOptions options) {
+    if (options.process >= options.hosts.size())
+      throw InvalidArgument("A process cannot share values with others",
+                            text("it is process ", options.process, ", and the list has ", options.hosts.size(),
+                                 options.hosts.size() == 1 ? " host" : " hosts"),
+                            "Name the host of every process, and number the processes from 0");
+    return options;
+  }
+
+  [[nodiscard]] net::RecordWriter request(std::string_view key) const {
+    return detail::ValueRequest{process(), processes(), std::string{key}}.record();
+  }
+  [[nodiscard]] std::optional<std::string> asked(std::string_view key, bool waits, net::Milliseconds timeout) {
+    net::RecordWriter request = this->request(key);
+    request.number(static_cast<std::uint8_t>(waits ? 1 : 0));
+    const std::vector<std::byte> reply = call(detail::get_value_method, request, key, timeout);
+    net::RecordReader reader{reply};
+    if (reader.number<std::uint8_t>() == 0) return std::nullopt;
+    const rpc::Piece value = reader.bytes();
+    return std::string{reinterpret_cast<const char*>(value.data()), value.size()};
+  }
+  std::vector<std::byte> call(std::string_view method, const net::RecordWriter& request, std::string_view key,
+                              net::Milliseconds timeout) {
+    const rpc::Piece pieces[] = {request.content()};
+    timeout = std::max(timeout, net::Milliseconds{1});  // 0 means for ever to a call
+    try {
+      return rpc::joined(channel_.call(method, pieces, {timeout, true}).pieces());
+    } catch (const RpcError& error) {
+      if (error.failure() == rpc::Failure::deadline) fail_late(key, timeout);
+      if (error.failure() == rpc::Failure::lost)
+        throw Unavailable(0, options_.hosts[0], text(error.why(), ", while the key ", quoted(key), " is asked for"),
+                          "See why it ended, and start all processes again");
+      throw;
+    }
+  }
+  [[noreturn]] void fail_late(std::string_view key, net::Milliseconds waited) {
+    std::vector<std::size_t> absent;
+    try {
+      constexpr net::Milliseconds longest{2'000};
+      const std::vector<std::byte> reply = rpc::joined(channel_.call(detail::absent_method, {}, {longest}).pieces());
+      for (net::RecordReader reader{reply}; !reader.empty();) absent.push_back(reader.number<std::uint64_t>());
+    } catch (const RpcError&) {
+      throw DeadlineExceeded(text(name(0), ", which keeps the values of all, has not come to ",
+                                  to_string(options_.keeper), " within ", net::seconds(waited)),
+                             text("the key ", quoted(key), " is asked for"),
+                             "Start it with the same address, and check that no firewall blocks the port");
+    }
+    constexpr std::size_t most = 8;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(absent.size(), most); ++i) names += text(i == 0 ? "" : ", ", name(absent[i]));
+    if (absent.size() > most) names += text(" and ", absent.size() - most, " more");
+    throw DeadlineExceeded(
+        text("Nobody has put the key ", quoted(key), " within ", net::seconds(waited)),
+        absent.empty() ? text("all ", processes(), " processes have come")
+                       : text(names, absent.size() == 1 ? " has" : " have", " not come"),
+        absent.empty() ? "See what keeps them from putting it" : "Start all processes, with the same list of hosts");
+  }
+  [[nodiscard]] std::string name(std::size_t process) const {
+    return text("process ", process, " on host ", quoted(options_.hosts[process]));
+  }
+
+  const KeyValueOptions options_;
+  detail::KeyValueKeeper<typename Transport::Exchange> keeper_;  ///< process 0's
+  std::optional<typename Transport::Server> server_;
+  typename Transport::Channel channel_;
+};
+
+}  // namespace dist

@@ -1,7 +1,0 @@
-// The component cudnn gives the headers, and brings those of cuda; nvcc links the libraries, which this program does not call.
-#include <dist/device/cuda/api.hpp>
-#include <dist/nn/cudnn/api.hpp>
-
-static_assert(dist::CudaError::is_fatal(cudaErrorIllegalAddress));
-
-int main() { return CUBLAS_VERSION >= 120000 ? 0 : 1; }

@@ -1,0 +1,112 @@
+#include <dist/rpc/key_value_store.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dist/rpc/local_transport.hpp>
+#include <support/what_throws.hpp>
+
+using namespace std::chrono_literals;
+using Store = dist::KeyValueStore<dist::Local>;
+
+namespace {
+
+/// Process `process` of three, which share a store of their own for each `job`.
+dist::KeyValueOptions options(const std::string& job, std::size_t process) {
+  return {.keeper = {"keeper", job}, .process = process, .hosts = {"a", "b", "c"}, .timeout = 50ms};
+}
+
+}  // namespace
+
+TEST_CASE("a value is got by every process that waits for it, and by those that come later") {
+  Store keeper{options("1", 0)};
+  CHECK(keeper.process() == 0);
+  CHECK(keeper.processes() == 3);
+  std::string got;
+  std::thread waiter{[&] { got = Store{options("1", 1)}.get("devices/2", 60s); }};
+  const std::string bytes{"four\0devices", 12};
+  Store{options("1", 2)}.put("devices/2", bytes);
+  waiter.join();
+  CHECK(got == bytes);
+  CHECK(keeper.get("devices/2", 1ms) == bytes);
+  CHECK(keeper.try_get("devices/2") == bytes);
+  CHECK_FALSE(keeper.try_get("devices/1"));
+  keeper.put("devices/1", "");
+  CHECK(keeper.try_get("devices/1") == "");
+}
+
+TEST_CASE("who is waited for in vain is named with the key, and a value that comes too late for that is kept") {
+  Store keeper{options("2", 0)};
+  Store first{options("2", 1)};
+  first.put("devices/1", "4");
+  const auto message = [&] {
+    return support::what_throws<dist::DeadlineExceeded>([&] { static_cast<void>(keeper.get("devices/2", 20ms)); });
+  };
+  CHECK(message() ==
+        "Nobody has put the key 'devices/2' within 0.02 s (process 2 on host 'c' has not come). Start all processes, "
+        "with the same list of hosts.");
+  Store second{options("2", 2)};
+  CHECK_FALSE(second.try_get("devices/2"));
+  CHECK(
+      message() ==
+      "Nobody has put the key 'devices/2' within 0.02 s (all 3 processes have come). See what keeps them from putting "
+      "it.");
+  second.put("devices/2", "4");
+  CHECK(keeper.get("devices/2", 20ms) == "4");
+}
+
+TEST_CASE("every call of a process that waits for process 0 has an end") {
+  Store second{options("3", 1)};
+  const std::string expected =
+      "process 0 on host 'a', which keeps the values of all, has not come to keeper:3 within 0.05 s (the key 'x' is "
+      "asked for). Start it with the same address, and check that no firewall blocks the port.";
+  const auto message = [](auto&& call) { return support::what_throws<dist::DeadlineExceeded>(call); };
+  CHECK(message([&] { static_cast<void>(second.get("x", 50ms)); }) == expected);
+  CHECK(message([&] { static_cast<void>(second.try_get("x")); }) == expected);
+  CHECK(message([&] { second.put("x", "1"); }) == expected);
+}
+
+TEST_CASE("process 0 that ends while others wait is gone for them") {
+  auto keeper = std::make_unique<Store>(options("4", 0));
+  std::string said;
+  std::thread waiter{[&] {
+    said = support::what_throws<dist::Unavailable>(
+        [] { static_cast<void>(Store{options("4", 1)}.get("devices/0", 60s)); });
+  }};
+  // The waiter has come when a wait for what nobody puts names only process 2.
+  while (support::what_throws([&] { static_cast<void>(keeper->get("nothing", 5ms)); }).find("(process 2 ") ==
+         std::string::npos) {
+  }
+  keeper.reset();
+  waiter.join();
+  CHECK(said.find("Worker 0 on host a is gone (") == 0);
+  CHECK(said.find("while the key 'devices/0' is asked for") != std::string::npos);
+}
+
+TEST_CASE("a key has one value: the same one may be put again, another one is refused with who was first") {
+  Store keeper{options("5", 0)};
+  Store{options("5", 2)}.put("x", "1");
+  keeper.put("x", "1");
+  CHECK(support::what_throws<dist::InvalidArgument>([&] { keeper.put("x", "2"); }) ==
+        "The key 'x' is put twice, with different values (process 2 on host 'c' was first). Give each process keys of "
+        "its own.");
+  CHECK(keeper.try_get("x") == "1");
+}
+
+TEST_CASE("processes that count themselves differently are refused, and one that is not in the list") {
+  const Store keeper{options("6", 0)};
+  dist::KeyValueOptions two = options("6", 1);
+  two.hosts.pop_back();
+  CHECK(support::what_throws<dist::RpcError>([&] {
+          Store{two}.put("x", "1");
+        }).find("process 0 shares its values with 3, and process 1 is one of 2") != std::string::npos);
+  CHECK(support::what_throws<dist::InvalidArgument>([] {
+          Store{options("6", 3)};
+        }).find("it is process 3, and the list has 3 hosts") != std::string::npos);
+}
