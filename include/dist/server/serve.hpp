@@ -63,21 +63,20 @@ namespace detail {
 /// "chief 0 at 10.0.0.1:2222", for messages.
 [[nodiscard]] std::string coordinator_of(const ClusterSpec& cluster);
 
-/// Notes that the process waits for its coordinator, for `kill -USR1`.
+/// Notes that the process waits for its coordinator, at once, for `kill -USR1`.
 void note(std::optional<SlowWait>& wait, const std::string& coordinator);
 
 /// Returns when the coordinator has done its work, and throws what else ends the process. `heeds_signal`: see
-/// ServeOptions::end_signal.
+/// ServeOptions::end_signal. `wait`: for the coordinator.
 template <class Lifeline>
 void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::string& coordinator,
-                        const ServeOptions& options, bool heeds_signal) {
+                        const ServeOptions& options, bool heeds_signal, std::optional<SlowWait>& wait) {
   using Clock = typename Lifeline::Clock;
   using State = typename Lifeline::State;
   const bool speaks = dist::detail::warnings_are_wanted();
   const auto begin = Clock::now();
   bool said_waiting = false;
   std::optional<typename Clock::time_point> said_lost, told;
-  std::optional<SlowWait> wait;
   for (;;) {
     const typename Lifeline::Standing now = lifeline.wait_for(net::Milliseconds{50});
     if (!told && heeds_signal && dist::detail::SignalFlag::came()) {
@@ -200,13 +199,16 @@ template <rpc::Transport T, ClusterResolver Resolver>
     ReportSignal::name_process(self);
     ReportSignal::answer_to_the_end();
   }
+  const std::string coordinator = detail::coordinator_of(cluster);
+  std::optional<SlowWait> wait;
+  detail::note(wait, coordinator);  // before a coordinator can come
   typename T::Server server{own, its, std::move(methods)};
   std::optional<dist::detail::SignalFlag> signal;
   if constexpr (!rpc::WithinProcess<T>) dist::detail::SignalFlag::make_if_free(signal, options.end_signal);
   std::exception_ptr failure;
   int status = ExitCode::failure;
   try {
-    detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), options, signal.has_value());
+    detail::serve_coordinators(lifeline, self, coordinator, options, signal.has_value(), wait);
   } catch (const Error& error) {
     failure = std::current_exception();
     status = error.exit_code();

@@ -26,7 +26,7 @@ DIST_INLINE std::string coordinator_of(const ClusterSpec& cluster) {
 }
 
 DIST_INLINE void note(std::optional<SlowWait>& wait, const std::string& coordinator) {
-  if (!wait) wait.emplace();
+  if (!wait) wait.emplace(/*quiet=*/0);
   wait->note([&] { return text("for ", coordinator); });
 }
 
