@@ -75,19 +75,18 @@ int main(int argc, char** argv) {
       argc, argv, 1, "[ROUNDS]",
       "Pushes and pulls of variables on a parameter server, by gRPC and within the process."};
   const int rounds = arguments.number(0, 20);
-  const Endpoint by_grpc = bench::free_endpoint(), read = bench::free_endpoint(), written = bench::free_endpoint(),
+  const Endpoint by_grpc = bench::free_endpoint(), in_memory = bench::free_endpoint(),
                  by_socket = bench::free_endpoint();
   // Before gRPC starts.
   const ServerProcess first{by_grpc, dist::server::Reach::process, [&] { bench::TcpPeer::serve(by_socket, large); }};
-  const ServerProcess second{read, dist::server::Reach::machine, [] {}};
-  const ServerProcess third{written, dist::server::Reach::machine, [] {}};
+  const ServerProcess second{in_memory, dist::server::Reach::machine, [] {}};
   dist::Grpc::prepare_to_serve();
   dist::server::Store store;
   const Endpoint here{"here", "1"};
   const dist::Local::Server listening{here, {}, dist::server::store_methods<dist::Local::Exchange>(store)};
   bench::ServerVariables<dist::Local> local{here};
-  bench::ServerVariables<dist::Grpc> grpc{by_grpc}, reading{read},
-      writing{written, dist::server::SharedMemoryAccess::write};
+  bench::ServerVariables<dist::Grpc> grpc{by_grpc}, reading{in_memory},
+      writing{in_memory, dist::server::SharedMemoryAccess::write, 1000};
   bench::TcpPeer tcp{by_socket, large};
   std::vector<bench::Row> of_local = local.rows("Local");
   std::vector<bench::Row> of_writing = writing.rows("Grpc writing memory");

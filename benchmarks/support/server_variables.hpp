@@ -21,9 +21,14 @@ namespace bench {
 template <class Transport>
 class ServerVariables {
  public:
+  /// The numbers of its shards begin at `first`: two clients of a server have different ones.
   explicit ServerVariables(const dist::net::Endpoint& endpoint,
-                           std::optional<dist::server::SharedMemoryAccess> shared_memory = {})
-      : client_(0, endpoint, {.wait_for_server = std::chrono::seconds{20}, .shared_memory = shared_memory}),
+                           std::optional<dist::server::SharedMemoryAccess> shared_memory = {},
+                           dist::server::ShardId first = 1)
+      : small_shard(first),
+        large_shard(first + 1),
+        first_of_many(first + 2),
+        client_(0, endpoint, {.wait_for_server = std::chrono::seconds{20}, .shared_memory = shared_memory}),
         values_(large, 1e-3f) {
     client_.greet();
     client_.create({small_shard, "small", small, 1, 0}, 0.0f);
@@ -51,7 +56,7 @@ class ServerVariables {
  private:
   // 64 bytes, and the parameters of the guide's CNN.
   static constexpr std::size_t small = 16, large = 2'770'634, many = 100;
-  static constexpr dist::server::ShardId small_shard = 1, large_shard = 2, first_of_many = 3;
+  const dist::server::ShardId small_shard, large_shard, first_of_many;
   static constexpr dist::nn::SGD::Plain<float> sgd{1e-4f};
   static constexpr dist::nn::Adam::Update<float, false> adam{1e-4f, 0.1f, 0.001f, 1e-7f};
 

@@ -78,15 +78,16 @@
 #include <dist/server/binary.ipp>
 #include <dist/server/error.ipp>
 #include <dist/server/near_store.ipp>
+#include <dist/server/parts.ipp>
 #include <dist/server/requests.ipp>
 #include <dist/server/serve.ipp>
 #include <dist/server/served.ipp>
 #include <dist/server/shard.ipp>
-#include <dist/server/shard_parts.ipp>
 #include <dist/server/shard_spec.ipp>
 #include <dist/server/shard_table.ipp>
 #include <dist/server/store.ipp>
 #include <dist/server/store_memory.ipp>
 #include <dist/server/update.ipp>
+#include <dist/server/wire.ipp>
 #include <dist/variable/id_list.ipp>
 #include <dist/variable/shard_layout.ipp>

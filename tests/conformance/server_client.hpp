@@ -203,9 +203,9 @@ void uniform_pushes() {
                                             .uniform(1, dist::sum, 2.0f)
                                             .uniform(1, dist::nn::SGD::Momentum<float, false>{0.5f, 0.5f}, 4.0f)
                                             .uniform(2, dist::detail::Assign{}, true));
-  std::size_t bytes = 0;
-  for (const auto piece : request.pieces()) bytes += piece.size();
-  CHECK(bytes < 500);
+  server::detail::Message message;
+  server::detail::encode(request.parts(), message);
+  CHECK(dist::rpc::size_of(message.pieces()) < 500);
   CHECK(client.push(request) == std::vector<Pushed>{{1, 0}, {2, 0}, {1, 0}});
   // The velocity is 0.5 * 1 - 0.5 * 4.
   CHECK(pulled<float>(client, 1, count) == std::vector<float>(count, 1.5f));

@@ -90,16 +90,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             {taken<std::uint8_t>(input), taken<std::uint8_t>(input), taken<std::uint8_t>(input)}});
         switch (method / 8 % 4) {
           case 0:
-            server::detail::put_update<float>(request, Adam{});
+            server::detail::UpdateOf<Adam, float>{Adam{}}.write(request);
             break;
           case 1:
-            server::detail::put_update<float>(request, dist::sum);
+            server::detail::UpdateOf<dist::Sum, float>{dist::sum}.write(request);
             break;
           case 2:
-            server::detail::put_update<std::int16_t>(request, dist::detail::Divide{});
+            server::detail::UpdateOf<dist::detail::Divide, std::int16_t>{dist::detail::Divide{}}.write(request);
             break;
           default:
-            server::detail::put_update<double>(request, dist::sum);
+            server::detail::UpdateOf<dist::Sum, double>{dist::sum}.write(request);
         }
         const std::size_t its = std::min<std::size_t>(input.size(), rows * 8u + bytes);
         request.put_bytes(input.data(), its);

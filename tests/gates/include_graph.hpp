@@ -321,6 +321,8 @@ class IncludeGraph {
       const auto next = open.back();
       open.pop_back();
       if (!seen.insert(next).second) continue;
+      if (next != header && matches_any(packages, "dist/" + next))
+        violations_.push_back(header + " must not reach <dist/" + next + ">");
       for (const auto& name : foreign_[next]) {
         if (!matches_any(packages, name)) continue;
         violations_.push_back(header + " must need no package, but reaches <" + name + "> through " + next);

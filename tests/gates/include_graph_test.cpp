@@ -81,6 +81,18 @@ TEST_CASE("an umbrella that reaches a package") {
         Sentences{"dist.hpp must need no package, but reaches <zlib.h> through io/gzip.hpp"});
 }
 
+TEST_CASE("a header that reaches one that it must not reach") {
+  gates::Rules strict = rules;
+  strict.free["core/a.hpp"] = {"dist/core/messages/*"};
+  const Tree files{{"core/a.hpp", "#include <dist/core/b.hpp>\n"},
+                   {"core/b.hpp", "#include <dist/core/messages/c.hpp>\n"},
+                   {"core/messages/c.hpp", ""}};
+  Tree tests;
+  for (const auto& [header, text] : files)
+    tests[header.substr(0, header.rfind('.')) + "_test.cpp"] = "#include <dist/" + header + ">\n";
+  CHECK(gates::violations(files, tests, strict) == Sentences{"core/a.hpp must not reach <dist/core/messages/c.hpp>"});
+}
+
 TEST_CASE("a quoted include, and an include of nothing") {
   CHECK(check({{"core/a.hpp", "#include \"b.hpp\"\n"}}) ==
         Sentences{"core/a.hpp includes \"b.hpp\": write <dist/...>"});

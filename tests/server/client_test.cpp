@@ -38,7 +38,7 @@ struct LocalKit {
 
 }  // namespace
 
-TEST_CASE("a small push within the process asks for memory three times, and for no more after many") {
+TEST_CASE("a push to a shard in memory and a pull from it allocate nothing") {
   const LocalKit::Peer peer{LocalKit::endpoint()};
   dist::server::Client<dist::Local> client{0, LocalKit::endpoint()};
   client.create({1, "w", 16, 1, 0}, 0.0f);
@@ -46,8 +46,15 @@ TEST_CASE("a small push within the process asks for memory three times, and for 
   const auto push = [&] { client.push(1, dist::nn::SGD::Plain<float>{0.5f}, std::span{ones}); };
   push();  // which finds the shard in the memory of the store
   const std::size_t before = allocations;
+  std::vector<float> values(16);
   for (int i = 0; i < 1000; ++i) push();
-  CHECK(allocations - before <= 3000);
+  const std::size_t of_pushes = allocations;
+  client.pull(1, std::span{values});
+  const std::size_t of_first_pull = allocations;
+  for (int i = 0; i < 1000; ++i) client.pull(1, std::span{values});
+  CHECK(of_pushes - before == 1);  // of `values`
+  CHECK(allocations - of_first_pull == 0);
+  CHECK(values == std::vector<float>(16, -0.5F * 1001));
 }
 
 TEST_CASE("a client whose server fails to say where its memory is asks again, until it knows") {

@@ -19,6 +19,7 @@
 
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/server/requests.hpp>
 #include <dist/server/shard_table.hpp>
 
 #include "support/processes.hpp"
@@ -107,11 +108,11 @@ class OtherStore {
 };
 
 std::vector<Pushed> add_ones(const NearStore& store) {
-  return store.push(PushRequest{}.dense(1, dist::sum, std::span{ones}));
+  return store.push(PushRequest{}.dense(1, dist::sum, std::span{ones}).parts());
 }
 Four elements_of(const NearStore& store) {
   Four to{};
-  static_cast<void>(store.pull(PullRequest{}.dense(1, std::span{to})));
+  static_cast<void>(store.pull(PullRequest{}.dense(1, std::span{to}).parts()));
   return to;
 }
 
@@ -151,7 +152,7 @@ TEST_CASE("a process that ends in the middle of a push is named to all others") 
   REQUIRE(store);
   static_cast<void>(add_ones(*store));
   support::Processes client(1, [&](std::size_t) {
-    static_cast<void>(other.reach()->push(PushRequest{}.dense(1, EndsProcess{}, std::span{ones})));
+    static_cast<void>(other.reach()->push(PushRequest{}.dense(1, EndsProcess{}, std::span{ones}).parts()));
     return 1;
   });
   const pid_t number = client[0];
@@ -176,7 +177,7 @@ TEST_CASE("who only reads sees each shard as a whole, while others change it") {
   std::size_t reads = 0, torn = 0, wrong = 0;
   while (last < pushes) {
     Four to{};
-    const auto versions = store->pull(PullRequest{}.dense(1, std::span{to}, {.known = last}));
+    const auto versions = store->pull(PullRequest{}.dense(1, std::span{to}, {.known = last}).parts());
     if (!versions) continue;
     if (versions->front() == last) continue;
     last = versions->front();
@@ -190,7 +191,7 @@ TEST_CASE("who only reads sees each shard as a whole, while others change it") {
   CHECK(client.wait() == std::vector<int>{0});
   const std::vector<std::int64_t> rows{1, 1, 0};
   std::vector<float> to(6);
-  CHECK(store->pull(PullRequest{}.rows(1, rows, std::span{to})) == std::vector<std::uint64_t>{pushes});
+  CHECK(store->pull(PullRequest{}.rows(1, rows, std::span{to}).parts()) == std::vector<std::uint64_t>{pushes});
   CHECK(to == std::vector<float>(6, pushes));
   other.end();
   CHECK_FALSE(store->is_open());
@@ -227,16 +228,17 @@ TEST_CASE("a store of this process is found without a place, and mistakes are th
     return Problem{};
   };
   Four to{-1, -1, -1, -1};
-  CHECK(problem_of([&] { static_cast<void>(store->pull(PullRequest{}.dense(2, std::span{to}))); }) ==
+  CHECK(problem_of([&] { static_cast<void>(store->pull(PullRequest{}.dense(2, std::span{to}).parts())); }) ==
         Problem::unknown_shard);
   CHECK(problem_of([&] {
-          static_cast<void>(store->pull(PullRequest{}.dense(1, std::span{to}).dense(1, std::span{to}.first(3))));
+          static_cast<void>(
+              store->pull(PullRequest{}.dense(1, std::span{to}).dense(1, std::span{to}.first(3)).parts()));
         }) == Problem::wrong_size);
   CHECK(to == Four{-1, -1, -1, -1});
   CHECK(problem_of([&] {
-          static_cast<void>(store->push(PushRequest{}.uniform(1, dist::sum, 1.0F, {.version = 9})));
+          static_cast<void>(store->push(PushRequest{}.uniform(1, dist::sum, 1.0F, {.version = 9}).parts()));
         }) == Problem::malformed);
-  CHECK(store->pull(PullRequest{}.dense(1, std::span{to}, {.known = 1})) == std::vector<std::uint64_t>{1});
+  CHECK(store->pull(PullRequest{}.dense(1, std::span{to}, {.known = 1}).parts()) == std::vector<std::uint64_t>{1});
   CHECK(to == Four{-1, -1, -1, -1});
   CHECK(elements_of(*store) == ones);
 }

@@ -1,4 +1,4 @@
-#include <dist/server/shard_parts.hpp>
+#include <dist/server/parts.hpp>
 
 #include <array>
 #include <cstddef>
@@ -11,14 +11,13 @@
 #include <doctest/doctest.h>
 
 #include <dist/core/reduce_op.hpp>
+#include <dist/server/requests.hpp>
 
 #include "support/what_throws.hpp"
 
 namespace {
 
 namespace detail = dist::server::detail;
-using dist::ArchiveError;
-using dist::ArchiveReader;
 using dist::StoreError;
 using dist::io::ElementType;
 using dist::server::Problem;
@@ -32,15 +31,9 @@ using dist::server::ShardTable;
 struct Table {
   Table() { shards.add(shard); }
 
-  std::vector<detail::PushPart> parts_of(const PushRequest& request) {
-    const dist::rpc::PieceList pieces = request.pieces();
-    ArchiveReader reader{pieces, "A request"};
-    return detail::get_push_parts(reader, request.size(), shards);
-  }
-  detail::PullPart part_of(const PullRequest& request) {
-    const dist::rpc::PieceList pieces = request.pieces();
-    ArchiveReader reader{pieces, "A request"};
-    return detail::get_pull_parts(reader, request.size(), shards).at(0);
+  std::uint64_t copy(const PullRequest& request) {
+    const detail::PullPart& part = request.parts()[0];
+    return detail::copy(part, detail::find(part, shards), part.to.data());
   }
 
   ShardTable shards{std::make_shared<dist::server::StoreMemory>(dist::server::Reach::process, 7)};
@@ -52,7 +45,7 @@ using Four = std::array<float, 4>;
 
 }  // namespace
 
-TEST_CASE("the parts of a push are read, and applied in their order") {
+TEST_CASE("the parts of a push are applied in their order") {
   Table table;
   const Four ones{1, 1, 1, 1};
   const std::array<float, 2> row{2, 3};
@@ -61,15 +54,10 @@ TEST_CASE("the parts of a push are read, and applied in their order") {
                                             .dense(1, dist::sum, std::span{ones})
                                             .rows(1, dist::sum, last, std::span{row}, dist::server::Repeats::summed)
                                             .uniform(1, dist::max, 2.0F));
-  const auto parts = table.parts_of(request);
-  REQUIRE(parts.size() == 3);
-  CHECK(parts[0].shard == table.shard);
-  CHECK(parts[0].head.form == detail::Form::dense);
-  CHECK(parts[1].rows == last);
-  CHECK(detail::apply_all(parts) == std::vector<Pushed>{{1, 0}, {2, 0}, {3, 0}});
+  CHECK(detail::apply(request.parts(), table.shards) == std::vector<Pushed>{{1, 0}, {2, 0}, {3, 0}});
   Four now{};
   const PullRequest pull = std::move(PullRequest{}.dense(1, std::span{now}));
-  CHECK(detail::copy(table.part_of(pull), pull.room(0).data()) == 3);
+  CHECK(table.copy(pull) == 3);
   CHECK(now == Four{2, 2, 3, 4});
 }
 
@@ -81,9 +69,8 @@ TEST_CASE("a push of which one part cannot be applied changes nothing") {
       std::move(PushRequest{}
                     .dense(1, dist::sum, std::span{ones})
                     .rows(1, dist::sum, none, std::span{ones}.first(2), dist::server::Repeats::in_order));
-  const auto parts = table.parts_of(request);
   CHECK(support::what_throws<StoreError>([&] {
-          static_cast<void>(detail::apply_all(parts));
+          static_cast<void>(detail::apply(request.parts(), table.shards));
         }).starts_with("Shard 'w' (number 1) has no row 2 (it has 2)."));
   CHECK(table.shard->version() == 0);
   CHECK(table.shard->lock().memory().weights_as<float>()[0] == 0.0F);
@@ -93,30 +80,25 @@ TEST_CASE("a pull copies rows in the order of the request, or nothing that the c
   Table table;
   const Four values{1, 2, 3, 4};
   const PushRequest push = std::move(PushRequest{}.dense(1, dist::sum, std::span{values}));
-  static_cast<void>(detail::apply_all(table.parts_of(push)));
+  static_cast<void>(detail::apply(push.parts(), table.shards));
   Four to{};
   const std::vector<std::int64_t> rows{1, 0};
   const PullRequest pull = std::move(PullRequest{}.rows(1, rows, std::span{to}));
-  CHECK(table.part_of(pull).bytes == sizeof to);
-  CHECK(detail::copy(table.part_of(pull), pull.room(0).data()) == 1);
+  CHECK(detail::find(pull.parts()[0], table.shards).bytes == sizeof to);
+  CHECK(table.copy(pull) == 1);
   CHECK(to == Four{3, 4, 1, 2});
   const PullRequest again = std::move(PullRequest{}.dense(1, std::span{to}, {.known = 1}));
-  const detail::PullPart known = table.part_of(again);
+  const detail::FoundPull known = detail::find(again.parts()[0], table.shards);
   CHECK(known.is_known);
   CHECK(known.bytes == 0);
-  CHECK(detail::copy(known, nullptr) == 1);
+  CHECK(detail::copy(again.parts()[0], known, nullptr) == 1);
 }
 
-TEST_CASE("what no client sends is refused") {
-  CHECK_NOTHROW(detail::require_known(ElementType::f64));
-  CHECK_THROWS_AS(detail::require_known(static_cast<ElementType>(200)), ArchiveError);
+TEST_CASE("bytes that are no bools are refused") {
   const Table table;
   const Shard bools{table.shards.memory(), {2, "b", 2, 1, 0}, ElementType::boolean};
   const std::array<std::byte, 2> good{std::byte{0}, std::byte{1}}, bad{std::byte{1}, std::byte{2}};
   CHECK_NOTHROW(detail::require_values(bools, good));
   CHECK_THROWS_AS(detail::require_values(bools, bad), StoreError);
   CHECK_NOTHROW(detail::require_values(*table.shard, bad));
-  const ArchiveError error{"A list is too long", "it has 9 entries", ""};
-  CHECK(detail::malformed(error).problem() == Problem::malformed);
-  CHECK(std::string{detail::malformed(error).what()}.find(error.what()) != std::string::npos);
 }

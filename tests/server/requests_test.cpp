@@ -3,143 +3,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include <dist/core/reduce_op.hpp>
 
 #include "support/what_throws.hpp"
 
 namespace {
 
-namespace rpc = dist::rpc;
 namespace server = dist::server;
 
-/// A pull of three shards, of which the caller has one.
-struct Pulled {
-  Pulled() {
-    request.dense(1, std::span{weights}).dense(2, std::span{unchanged}, {.known = 9}).rows(3, indices, std::span{rows});
-  }
-
-  std::vector<float> weights = std::vector<float>(3);
-  std::vector<float> unchanged = {-1};
-  std::vector<std::int64_t> indices = {0, 1};
-  std::vector<double> rows = std::vector<double>(2);
-  server::PullRequest request;
+/// More bytes than an arena has in a block.
+struct Large {
+  std::array<float, 2000> rates{};
+  float operator()(float old, float given) const { return old + rates[1999] * given; }
 };
-
-dist::ArchiveWriter reply_to_pull(const std::vector<server::detail::PullSeen>& seen) {
-  dist::ArchiveWriter reply;
-  reply.put(server::Problem{}).put(std::uint64_t{42}).put(seen);
-  return reply;
-}
-std::vector<std::uint64_t> versions_of(const server::detail::PullReply& taken) {
-  dist::ArchiveReader head{taken.head(), "A reply"};
-  static_cast<void>(head.get<server::Problem>());
-  CHECK(head.get<std::uint64_t>() == 42);
-  return taken.versions(head);
-}
 
 }  // namespace
 
-TEST_CASE("values and indices are sent from where they lie") {
-  const std::vector<float> values(6, 1);
-  const std::vector<std::int64_t> rows{1, 2, 1};
-  server::PushRequest push;
-  push.dense(1, dist::sum, std::span<const float>{values})
-      .rows(2, dist::max, rows, std::span<const float>{values}, server::Repeats::in_order);
-  CHECK(push.size() == 2);
-  const rpc::PieceList pieces = push.pieces();
-  REQUIRE(pieces.size() == 5);
-  CHECK(pieces[1].data() == reinterpret_cast<const std::byte*>(values.data()));
-  CHECK(pieces[1].size() == 24);
-  CHECK(pieces[3].data() == reinterpret_cast<const std::byte*>(rows.data()));
-  CHECK(pieces[4].data() == pieces[1].data());
-
-  dist::ArchiveReader reader{pieces};
-  const auto first = reader.get<server::detail::PushHead>();
-  CHECK(first.shard == 1);
-  CHECK(first.form == server::detail::Form::dense);
-  CHECK(first.bytes == 24);
-  CHECK(first.options.version == server::unknown_version);
-  CHECK(server::detail::get_update(reader)->type() == dist::io::ElementType::f32);
-  static_cast<void>(reader.get_pieces(24));
-  const auto second = reader.get<server::detail::PushHead>();
-  CHECK(second.rows == 3);
-  CHECK(second.form == server::detail::Form::rows_in_order);
-}
-
-TEST_CASE("what is pulled goes where the request says") {
-  std::vector<float> to(2);
-  std::vector<double> rows_to(4);
-  const std::vector<std::int64_t> rows{1, 0};
-  server::PullRequest pull;
-  pull.dense(1, std::span{to}, {.known = 5, .array = 3}).rows(2, rows, std::span{rows_to});
-  CHECK(pull.size() == 2);
-  CHECK(pull.pieces().size() == 2);
-  CHECK(pull.room_for(0, {7, 8}).data() == reinterpret_cast<std::byte*>(to.data()));
-  CHECK(pull.room_for(0, {5, 0}).empty());
-  CHECK_THROWS_AS(static_cast<void>(pull.room_for(0, {7, 0})), dist::StoreError);
-  CHECK_THROWS_AS(static_cast<void>(pull.room_for(1, {7, 8})), dist::StoreError);
-}
-
-TEST_CASE("a reply to a pull is taken while it comes, wherever it is cut") {
-  const std::vector<float> weights{1, 2, 3};
-  const std::vector<double> rows{4, 5};
-  dist::ArchiveWriter reply = reply_to_pull({{7, 12}, {9, 0}, {8, 16}});
-  reply.put_bytes(weights.data(), 12).put_bytes(rows.data(), 16);
-  const rpc::Piece all = reply.content();
-  for (std::size_t cut = 0; cut <= all.size(); ++cut) {
-    Pulled pulled;
-    server::detail::PullReply taken{pulled.request};
-    taken.take(all.first(cut));
-    taken.take(all.subspan(cut));
-    CHECK(versions_of(taken) == std::vector<std::uint64_t>{7, 9, 8});
-    CHECK(pulled.weights == weights);
-    CHECK(pulled.unchanged == std::vector<float>{-1});
-    CHECK(pulled.rows == rows);
+TEST_CASE("updates of several types and sizes stay where they are while a request grows and moves") {
+  const std::vector<float> values(2, 1);
+  Large large;
+  large.rates[1999] = 7;
+  server::PushRequest request;
+  for (server::ShardId shard = 0; shard < 500; ++shard)
+    if (shard % 100 == 0)
+      request.dense(shard, large, std::span{values});
+    else
+      request.dense(shard, dist::sum, std::span{values});
+  const server::PushRequest moved = std::move(request);
+  REQUIRE(moved.size() == 500);
+  for (const server::detail::PushPart& part : moved.parts()) {
+    float weights[2] = {1, 2};
+    part.values.use([&](server::BytesList given) {
+      part.update->apply({dist::io::ElementType::f32, 2, 1, reinterpret_cast<std::byte*>(weights), {}}, given);
+    });
+    CHECK(weights[1] == (part.shard % 100 == 0 ? 9.0F : 3.0F));
   }
-  Pulled pulled;
-  server::detail::PullReply taken{pulled.request};
-  for (const std::byte& byte : all) taken.take({&byte, 1});
-  CHECK(versions_of(taken).size() == 3);
-  CHECK(pulled.rows == rows);
-}
-
-TEST_CASE("replies that do not fit the pull are refused") {
-  const auto refused = [](const dist::ArchiveWriter& reply) {
-    Pulled pulled;
-    server::detail::PullReply taken{pulled.request};
-    taken.take(reply.content());
-    return support::what_throws<dist::Error>([&] { versions_of(taken); });
-  };
-  const std::vector<std::byte> bytes(100);
-  const auto with = [&](const std::vector<server::detail::PullSeen>& seen, std::size_t count) {
-    dist::ArchiveWriter reply = reply_to_pull(seen);
-    reply.put_bytes(bytes.data(), count);
-    return reply;
-  };
-  CHECK(refused(with({{7, 12}, {9, 0}, {8, 16}}, 28)) == "nothing was thrown");
-  CHECK(refused(with({{7, 12}, {9, 0}, {8, 16}}, 20)).starts_with("A reply ends early"));
-  CHECK(refused(with({{7, 12}, {9, 0}, {8, 16}}, 29)).starts_with("A reply is longer than its values"));
-  CHECK(refused(with({{7, 12}, {9, 0}, {8, 8}}, 20)) ==
-        "A pull of shard 3 has no room for its elements (they are 8 bytes, there is room for 16). Give memory of the "
-        "size "
-        "of the shard.");
-  CHECK(refused(with({{7, 12}, {9, 0}}, 28)).starts_with("A reply is for another request (2 shards, not 3)"));
-  CHECK(refused(with({}, 0)).starts_with("A reply is for another request (0 shards, not 3)"));
-
-  // Its text may be longer than the head of a reply is.
-  const std::string why(300, 'x');
-  dist::ArchiveWriter refusal;
-  refusal.put(server::Problem::unknown_shard).put(why);
-  Pulled pulled;
-  server::detail::PullReply taken{pulled.request};
-  for (const std::byte& byte : refusal.content()) taken.take({&byte, 1});
-  CHECK(taken.head().size() == refusal.content().size());
-  dist::ArchiveReader reader{taken.head()};
-  CHECK(reader.get<server::Problem>() == server::Problem::unknown_shard);
-  CHECK(reader.get<std::string>() == why);
 }
 
 TEST_CASE("rows that are not whole are refused before they are sent") {

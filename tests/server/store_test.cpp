@@ -38,10 +38,13 @@ std::vector<std::byte> request(const Envelope& envelope, const Values&... values
   (writer.put(values), ...);
   return writer.take();
 }
-std::vector<std::byte> push_of(const Envelope& envelope, const server::PushRequest& pushed) {
-  std::vector<std::byte> bytes = request(envelope, static_cast<std::uint32_t>(pushed.size()));
-  for (const rpc::Piece piece : pushed.pieces()) bytes.insert(bytes.end(), piece.begin(), piece.end());
-  return bytes;
+/// A request of several parts.
+template <class Request>
+std::vector<std::byte> bytes_of(const Envelope& envelope, const Request& wanted) {
+  server::detail::Message message;
+  message.archive().put(envelope);
+  encode(wanted.parts(), message);
+  return rpc::joined(message.pieces());
 }
 /// What a reply says behind the store's number.
 template <class Value>
@@ -68,13 +71,12 @@ struct Held {
   }
   Pushed push(std::uint64_t client, std::uint64_t ordinal) {
     const std::vector<std::byte> bytes =
-        push_of(as(client, ordinal), server::PushRequest{}.dense(1, dist::sum, std::span<const float>{ones}));
+        bytes_of(as(client, ordinal), server::PushRequest{}.dense(1, dist::sum, std::span<const float>{ones}));
     ArchiveReader reader{bytes};
     return said<std::vector<Pushed>>(store, store.push(reader)).at(0);
   }
   [[nodiscard]] Store::Snapshot pull(const server::PullRequest& wanted) const {
-    std::vector<std::byte> bytes = request(as(0, 0), static_cast<std::uint32_t>(wanted.size()));
-    for (const rpc::Piece piece : wanted.pieces()) bytes.insert(bytes.end(), piece.begin(), piece.end());
+    const std::vector<std::byte> bytes = bytes_of(as(0, 0), wanted);
     ArchiveReader reader{bytes};
     return store.pull(reader);
   }
@@ -128,8 +130,8 @@ TEST_CASE("a push that was refused may come again") {
   const auto rows = std::vector<std::int64_t>{5};
   const std::vector<float> row(2);
   const std::vector<std::byte> wrong =
-      push_of(held.as(9, 2),
-              server::PushRequest{}.rows(1, dist::sum, rows, std::span<const float>{row}, server::Repeats::in_order));
+      bytes_of(held.as(9, 2),
+               server::PushRequest{}.rows(1, dist::sum, rows, std::span<const float>{row}, server::Repeats::in_order));
   ArchiveReader reader{wrong};
   CHECK(problem_of([&] { held.store.push(reader); }) == Problem::wrong_row);
   CHECK(held.push(9, 2) == Pushed{1, 0});
@@ -138,7 +140,7 @@ TEST_CASE("a push that was refused may come again") {
 TEST_CASE("an update that needs values for all elements is refused with others") {
   Held held;
   const auto problem = [&](const server::PushRequest& request) {
-    const std::vector<std::byte> bytes = push_of(held.as(9, 2), request);
+    const std::vector<std::byte> bytes = bytes_of(held.as(9, 2), request);
     ArchiveReader reader{bytes};
     return problem_of([&] { held.store.push(reader); });
   };
@@ -161,8 +163,8 @@ TEST_CASE("a push that was refused as too stale is refused again, whatever has c
   Held held;
   const auto push = [&](std::uint64_t ordinal, std::uint64_t version, std::uint64_t most) {
     const std::vector<std::byte> bytes =
-        push_of(held.as(9, ordinal),
-                server::PushRequest{}.uniform(1, dist::sum, 1.0F, {.version = version, .max_staleness = most}));
+        bytes_of(held.as(9, ordinal),
+                 server::PushRequest{}.uniform(1, dist::sum, 1.0F, {.version = version, .max_staleness = most}));
     ArchiveReader reader{bytes};
     return said<std::vector<Pushed>>(held.store, held.store.push(reader)).at(0);
   };
@@ -177,7 +179,7 @@ TEST_CASE("a push that was refused as too stale is refused again, whatever has c
 TEST_CASE("requests for another store, without a number, or of another program are refused") {
   Held held;
   const auto refused = [&](const Envelope& envelope) {
-    const std::vector<std::byte> bytes = push_of(envelope, server::PushRequest{});
+    const std::vector<std::byte> bytes = bytes_of(envelope, server::PushRequest{});
     ArchiveReader reader{bytes};
     held.store.push(reader);
   };
@@ -198,11 +200,11 @@ TEST_CASE("requests for another store, without a number, or of another program a
 TEST_CASE("requests that are cut or have other bytes in them are refused, and what was there stays") {
   Held held;
   const std::vector<std::int64_t> rows{1, 0};
-  const std::vector<std::byte> valid =
-      push_of(held.as(7, 1), server::PushRequest{}
-                                 .dense(1, dist::sum, std::span<const float>{held.ones})
-                                 .uniform(1, dist::min, 5.0F)
-                                 .rows(1, dist::max, rows, std::span<const float>{held.ones}, server::Repeats::summed));
+  const std::vector<std::byte> valid = bytes_of(
+      held.as(7, 1), server::PushRequest{}
+                         .dense(1, dist::sum, std::span<const float>{held.ones})
+                         .uniform(1, dist::min, 5.0F)
+                         .rows(1, dist::max, rows, std::span<const float>{held.ones}, server::Repeats::summed));
   const auto push = [&](std::span<const std::byte> bytes) {
     ArchiveReader reader{bytes};
     try {
@@ -243,7 +245,7 @@ TEST_CASE("a pull that knows the version of a shard gets nothing but that, until
   CHECK(seen[0].bytes == 0);
   CHECK(seen[1].version == 1);
   CHECK(seen[1].bytes == 16);
-  CHECK(support::what_throws<ArchiveError>([&] { (void)pull(2); }) ==
+  CHECK(support::what_throws<StoreError>([&] { (void)pull(2); }) ==
         "A pull knows a version that there was not (number 2 of Shard 'w' (number 1), which is at 1). Give the version "
         "that a pull or a push of this shard returned.");
 }
@@ -254,8 +256,7 @@ TEST_CASE("pulls that are cut or have other bytes in them are refused, or answer
   const std::vector<std::int64_t> rows{1, 0};
   const server::PullRequest wanted =
       std::move(server::PullRequest{}.dense(1, std::span{to}, {.known = 0}).rows(1, rows, std::span{to}));
-  std::vector<std::byte> valid = request(held.as(0, 0), std::uint32_t{2});
-  for (const rpc::Piece piece : wanted.pieces()) valid.insert(valid.end(), piece.begin(), piece.end());
+  const std::vector<std::byte> valid = bytes_of(held.as(0, 0), wanted);
   const auto pull = [&](std::span<const std::byte> bytes) {
     ArchiveReader reader{bytes};
     try {
@@ -324,7 +325,7 @@ TEST_CASE("bytes that are no bools are not taken for bools") {
   create(4, server::detail::Initial::elements, 2, 1, 0);
   dist::ArchiveWriter push;
   push.put(held.as(9, 5)).put(std::uint32_t{1}).put(server::detail::PushHead{4, server::detail::Form::dense, 0, 2, {}});
-  server::detail::put_update<bool>(push, dist::detail::Assign{});
+  server::detail::UpdateOf<dist::detail::Assign, bool>{{}}.write(push);
   push.put(std::uint8_t{1}).put(std::uint8_t{3});
   ArchiveReader reader{push.content()};
   CHECK(problem_of([&] { held.store.push(reader); }) == Problem::wrong_value);

@@ -81,7 +81,7 @@ rpc::Piece piece_of(const std::vector<T>& values) {
 template <class T, class F>
 std::unique_ptr<server::AnyUpdate> sent(const F& update) {
   dist::ArchiveWriter writer;
-  server::detail::put_update<T>(writer, update);
+  server::detail::UpdateOf<F, T>{update}.write(writer);
   dist::ArchiveReader reader{writer.content()};
   auto read = server::detail::get_update(reader);
   reader.expect_end();

@@ -13,7 +13,8 @@
 #include <dist/rpc/nonce_filter.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/requests.hpp>
+#include <dist/server/parts.hpp>
+#include <dist/server/wire.hpp>
 
 namespace dist::server {
 

@@ -25,10 +25,12 @@
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/near_store.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
+#include <dist/server/wire.hpp>
 
 namespace dist::server {
 
@@ -148,11 +150,9 @@ class Client {
 
   /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
   [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
-    if (shared_memory_ == SharedMemoryAccess::write)
-      if (const NearStore* const store = near()) return Call<std::vector<Pushed>>{[&] { return store->push(request); }};
-    detail::Message message = changing();
-    message.archive().put(static_cast<std::uint32_t>(request.size()));
-    return call("store.push", std::move(message), value<std::vector<Pushed>>, request.pieces());
+    if (const NearStore* const store = near_to_write())
+      return Call<std::vector<Pushed>>{[&] { return store->push(request.parts()); }};
+    return send(request.parts());
   }
   std::vector<Pushed> push(const PushRequest& request) { return start(request).result(); }
 
@@ -162,22 +162,20 @@ class Client {
     if (const NearStore* const store = near()) {
       bool pulled = true;
       Call<std::vector<std::uint64_t>> call{[&] {
-        auto versions = store->pull(request);
+        auto versions = store->pull(request.parts());
         pulled = versions.has_value();
         return std::move(versions).value_or(std::vector<std::uint64_t>{});
       }};
       if (pulled) return call;
     }
-    detail::Message message = asking();
-    message.archive().put(static_cast<std::uint32_t>(request.size()));
-    return call("store.pull", std::move(message), pulled, request.pieces(), &request);
+    return send(request.parts());
   }
   std::vector<std::uint64_t> pull(const PullRequest& request) { return start(request).result(); }
 
   /// The same for one shard.
   template <class Element, std::size_t extent>
   std::uint64_t pull(ShardId shard, std::span<Element, extent> to, const PullOptions& options = {}) {
-    return pull(PullRequest{}.dense(shard, to, options)).front();
+    return pull(detail::PullPart{shard, io::element_type<Element>, options, true, {}, std::as_writable_bytes(to)});
   }
   template <class Element, std::size_t extent>
   std::uint64_t pull_rows(ShardId shard, std::span<const std::int64_t> rows, std::span<Element, extent> to,
@@ -186,7 +184,16 @@ class Client {
   }
   template <class Element, std::size_t extent, class F>
   Pushed push(ShardId shard, const F& update, std::span<Element, extent> values, const PushOptions& options = {}) {
-    return push(PushRequest{}.dense(shard, update, values, options)).front();
+    using Value = std::remove_const_t<Element>;
+    if constexpr (detail::require_server_update<F, Value>()) {
+      detail::require_version_of_bound(shard, options);
+      const detail::UpdateOf<F, Value> typed{update};
+      const detail::PushPart part{
+          shard, detail::Form::dense, options, &typed, {}, detail::ValueBytes{std::as_bytes(values)}};
+      if (const NearStore* const store = near_to_write()) return store->push(part);
+      return send(std::span{&part, 1}).result().front();
+    }
+    return {};
   }
   template <class Element, std::size_t extent, class F>
   Pushed push_rows(ShardId shard, const F& update, std::span<const std::int64_t> rows,
@@ -225,12 +232,26 @@ class Client {
     return message;
   }
 
-  /// `more` are pieces behind the message.
   template <class Result>
   [[nodiscard]] Call<Result> call(std::string_view method, detail::Message&& message, Take<Result>& take,
-                                  rpc::GatherList more = {}, const PullRequest* pull = nullptr) {
+                                  std::span<const detail::PullPart> pull = {}) {
     return Call<Result>{
-        std::make_unique<typename Call<Result>::Started>(*this, method, std::move(message), more, take, pull)};
+        std::make_unique<typename Call<Result>::Started>(*this, method, std::move(message), take, pull)};
+  }
+  [[nodiscard]] Call<std::vector<Pushed>> send(std::span<const detail::PushPart> parts) {
+    detail::Message message = changing();
+    detail::encode(parts, message);
+    return call("store.push", std::move(message), value<std::vector<Pushed>>);
+  }
+  [[nodiscard]] Call<std::vector<std::uint64_t>> send(std::span<const detail::PullPart> parts) {
+    detail::Message message = asking();
+    detail::encode(parts, message);
+    return call("store.pull", std::move(message), pulled, parts);
+  }
+  [[nodiscard]] std::uint64_t pull(const detail::PullPart& part) {
+    if (const NearStore* const store = near())
+      if (const std::optional<std::uint64_t> version = store->pull(part)) return *version;
+    return send(std::span{&part, 1}).result().front();
   }
 
   /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
@@ -239,6 +260,10 @@ class Client {
     if (shared_memory_ == SharedMemoryAccess::none || channel_.state() != rpc::State::ready) return nullptr;
     if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
     return near_ && near_->is_open() ? &*near_ : nullptr;
+  }
+  /// The same for pushes.
+  [[nodiscard]] const NearStore* near_to_write() {
+    return shared_memory_ == SharedMemoryAccess::write ? near() : nullptr;
   }
   /// Whether the server has answered. A thread that finds another one asking does not wait for it.
   bool look_for_near() {
@@ -324,15 +349,16 @@ template <class T>
 template <class Result>
 class Client<T>::Call<Result>::Started {
  public:
-  Started(Client& client, std::string_view method, detail::Message&& message, rpc::GatherList more, Take<Result>& take,
-          const PullRequest* pull)
+  /// A reply to a pull puts the elements where the parts say, which are lent; other replies have none.
+  Started(Client& client, std::string_view method, detail::Message&& message, Take<Result>& take,
+          std::span<const detail::PullPart> pull)
       : client_(client),
         method_(method),
         message_(std::move(message)),
         pieces_(message_.pieces()),
         take_(take),
-        pull_(pull) {
-    pieces_.append(more.data(), more.size());
+        pull_(pull),
+        is_pull_(method == "store.pull") {
     begin();
   }
   Started(const Started&) = delete;
@@ -366,7 +392,7 @@ class Client<T>::Call<Result>::Started {
  private:
   void begin() {
     const bool greets = method_ == "store.greet" && client_.options_.wait_for_server.count() > 0;
-    if (pull_ != nullptr) pulled_.emplace(*pull_);
+    if (is_pull_) pulled_.emplace(pull_);
     const rpc::CallOptions options{greets ? client_.options_.wait_for_server : client_.options_.timeout, greets,
                                    pulled_ ? &*pulled_ : nullptr};
     call_.emplace(client_.channel_.start(method_, pieces_, options));
@@ -395,7 +421,8 @@ class Client<T>::Call<Result>::Started {
   const detail::Message message_;
   rpc::PieceList pieces_;
   Take<Result>& take_;
-  const PullRequest* const pull_;
+  const std::span<const detail::PullPart> pull_;
+  const bool is_pull_;
   std::optional<detail::PullReply> pulled_;  ///< of the attempt
   std::optional<typename T::Call> call_;
   std::optional<Result> result_;

@@ -2,18 +2,18 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <dist/core/config.hpp>
 #include <dist/core/kept_function.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/server/requests.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/shard_spec.hpp>
+#include <dist/server/shard_table.hpp>
 #include <dist/server/store_place.hpp>
 
 namespace dist::server {
-
-class ShardTable;
 
 /// A store whose memory this process reaches: a store of its own, or one of another process of this machine that shares its
 /// memory. Whoever pushes or pulls does the server's work itself: nothing is sent, a push is applied once, and a pull copies
@@ -29,13 +29,21 @@ class NearStore {
 
   /// Whether the store exists, and its process has not ended since a millisecond ago.
   [[nodiscard]] bool is_open() const noexcept;
-  /// With SharedMemoryAccess::write: applies a push to one shard after another, and says what became of each. Throws StoreError, and what `find` throws.
-  [[nodiscard]] std::vector<Pushed> push(const PushRequest& request) const;
-  /// Copies what the request names to where it goes, and says which version each shard had; or returns nothing if a shard that is
+  /// With SharedMemoryAccess::write: applies a push to one shard after another, and says what became of each. Throws StoreError,
+  /// and what `find` throws.
+  [[nodiscard]] std::vector<Pushed> push(std::span<const detail::PushPart> parts) const {
+    return detail::apply(parts, *shards_);
+  }
+  [[nodiscard]] Pushed push(const detail::PushPart& part) const { return detail::apply(part, *shards_); }
+  /// Copies what the parts name to where it goes, and says which version each shard had; or returns nothing if a shard that is
   /// read without its lock changes too often. Throws StoreError, and what `find` throws.
-  [[nodiscard]] std::optional<std::vector<std::uint64_t>> pull(const PullRequest& request) const;
+  [[nodiscard]] std::optional<std::vector<std::uint64_t>> pull(std::span<const detail::PullPart> parts) const;
+  [[nodiscard]] std::optional<std::uint64_t> pull(const detail::PullPart& part) const;
 
  private:
+  [[nodiscard]] detail::FoundPull find(const detail::PullPart& part) const;
+  [[nodiscard]] std::optional<std::uint64_t> copy(const detail::PullPart& part, const detail::FoundPull& found) const;
+
   /// The process of another store.
   struct Watched;
 

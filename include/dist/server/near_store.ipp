@@ -10,9 +10,7 @@
 
 #include <dist/comm/health/peer_health.hpp>  // ProcessWatch
 #include <dist/device/wait.hpp>
-#include <dist/server/archive.hpp>
 #include <dist/server/near_store.hpp>
-#include <dist/server/shard_parts.hpp>
 #include <dist/server/shard_table.hpp>
 #include <dist/server/store_memory.hpp>
 
@@ -55,36 +53,31 @@ DIST_INLINE bool NearStore::is_open() const noexcept {
   return shards_->memory()->is_open() && !(watched_ && watched_->ended());
 }
 
-DIST_INLINE std::vector<Pushed> NearStore::push(const PushRequest& request) const {
-  const rpc::PieceList pieces = request.pieces();
-  ArchiveReader reader{pieces, "A request"};
-  try {
-    return detail::apply_all(detail::get_push_parts(reader, request.size(), *shards_));
-  } catch (const ArchiveError& error) {
-    throw detail::malformed(error);
-  }
+DIST_INLINE detail::FoundPull NearStore::find(const detail::PullPart& part) const {
+  detail::FoundPull found = detail::find(part, *shards_);
+  if (!found.is_known) detail::require_room(part, found.bytes);
+  return found;
 }
-
-DIST_INLINE std::optional<std::vector<std::uint64_t>> NearStore::pull(const PullRequest& request) const {
-  const rpc::PieceList pieces = request.pieces();
-  ArchiveReader reader{pieces, "A request"};
-  try {
-    const std::vector<detail::PullPart> parts = detail::get_pull_parts(reader, request.size(), *shards_);
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      if (!parts[i].is_known) request.require_room(i, parts[i].bytes);
-    std::vector<std::uint64_t> versions;
-    versions.reserve(parts.size());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      std::byte* const to = request.room(i).data();
-      const auto version =
-          watched_ && !may_write_ ? detail::copy_without_lock(parts[i], to) : detail::copy(parts[i], to);
-      if (!version) return std::nullopt;
-      versions.push_back(*version);
-    }
-    return versions;
-  } catch (const ArchiveError& error) {
-    throw detail::malformed(error);
+DIST_INLINE std::optional<std::uint64_t> NearStore::copy(const detail::PullPart& part,
+                                                         const detail::FoundPull& found) const {
+  if (watched_ && !may_write_) return detail::copy_without_lock(part, found, part.to.data());
+  return detail::copy(part, found, part.to.data());
+}
+DIST_INLINE std::optional<std::uint64_t> NearStore::pull(const detail::PullPart& part) const {
+  return copy(part, find(part));
+}
+DIST_INLINE std::optional<std::vector<std::uint64_t>> NearStore::pull(std::span<const detail::PullPart> parts) const {
+  std::vector<detail::FoundPull> found;
+  found.reserve(parts.size());
+  for (const detail::PullPart& part : parts) found.push_back(find(part));
+  std::vector<std::uint64_t> versions;
+  versions.reserve(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::optional<std::uint64_t> version = copy(parts[i], found[i]);
+    if (!version) return std::nullopt;
+    versions.push_back(*version);
   }
+  return versions;
 }
 
 }  // namespace dist::server

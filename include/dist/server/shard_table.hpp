@@ -9,12 +9,21 @@
 #include <dist/core/config.hpp>
 #include <dist/core/kept_function.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/server/requests.hpp>
+#include <dist/io/element_type.hpp>
 #include <dist/server/shard.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/server/store_memory.hpp>
 #include <dist/server/store_place.hpp>
 
 namespace dist::server {
+
+/// What a server holds, for messages and for who takes it over.
+struct ShardInfo {
+  ShardSpec spec;
+  io::ElementType type = io::ElementType::f32;
+  std::uint64_t slots = 0;
+  std::uint64_t version = 0;
+};
 
 /// The shards in the memory of a store, by their numbers: all of them in the process of the store, and those that were used
 /// in another one. Any thread.

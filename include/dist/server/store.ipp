@@ -12,15 +12,15 @@
 #include <dist/net/random_number.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/callers.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/requests.hpp>
 #include <dist/server/shard.hpp>
-#include <dist/server/shard_parts.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/shard_table.hpp>
 #include <dist/server/store.hpp>
 #include <dist/server/store_memory.hpp>
 #include <dist/server/update.hpp>
+#include <dist/server/wire.hpp>
 
 namespace dist::server {
 
@@ -33,14 +33,6 @@ namespace detail {
     throw StoreError(Problem::lost_variables, "This server has lost its variables", "it was started again",
                      "Restore a checkpoint");
   return envelope;
-}
-/// How many parts follow, each of which has at least the bytes of a `Head`.
-template <class Head>
-[[nodiscard]] std::size_t counted(ArchiveReader& request) {
-  const auto count = request.get<std::uint32_t>();
-  if (count > request.left() / dist::detail::least_bytes<Head>())
-    dist::detail::refuse_long_list("A request", "parts", count, request.left());
-  return count;
 }
 inline void fill(Shard& shard, const CreateHead& head, ArchiveReader& request) {
   const Shard::Locked locked = shard.lock();
@@ -189,13 +181,13 @@ DIST_INLINE std::vector<std::byte> Store::find(ArchiveReader& request) const {
 
 DIST_INLINE std::vector<std::byte> Store::push(ArchiveReader& request) {
   const auto envelope = detail::envelope_of(request, incarnation_);
-  const std::size_t count = detail::counted<detail::PushHead>(request);
-  const std::vector<detail::PushPart> parts = detail::get_push_parts(request, count, *shards_);
+  const detail::DecodedPushes pushes{request};
   const std::vector<Pushed> pushed = callers_->once(
-      envelope, [&] { return detail::apply_all(parts); },
+      envelope, [&] { return detail::apply(pushes.parts(), *shards_); },
       [&] {
         std::vector<Pushed> again;
-        for (const detail::PushPart& part : parts) again.push_back({part.shard->version(), 0});
+        for (const detail::PushPart& part : pushes.parts())
+          again.push_back({shards_->require(part.shard)->version(), 0});
         return again;
       });
   return reply().put(pushed).take();
@@ -203,17 +195,18 @@ DIST_INLINE std::vector<std::byte> Store::push(ArchiveReader& request) {
 
 DIST_INLINE Store::Snapshot Store::pull(ArchiveReader& request) const {
   static_cast<void>(detail::envelope_of(request, incarnation_));
-  const std::size_t count = detail::counted<detail::PullHead>(request);
-  const std::vector<detail::PullPart> parts = detail::get_pull_parts(request, count, *shards_);
-  std::uint64_t size = 0;
-  for (const detail::PullPart& part : parts) size += part.bytes;
-  Snapshot snapshot{{}, pool_->take(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), pool_};
+  const detail::DecodedPulls pulls{request};
+  std::vector<detail::FoundPull> found;
+  found.reserve(pulls.parts().size());
+  std::size_t size = 0;
+  for (const detail::PullPart& part : pulls.parts()) size += found.emplace_back(detail::find(part, *shards_)).bytes;
+  Snapshot snapshot{{}, pool_->take(size), size, pool_};
   std::vector<detail::PullSeen> seen;
-  seen.reserve(parts.size());
+  seen.reserve(found.size());
   std::byte* to = snapshot.buffer.data();
-  for (const detail::PullPart& part : parts) {
-    seen.push_back({detail::copy(part, to), part.bytes});
-    to += part.bytes;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    seen.push_back({detail::copy(pulls.parts()[i], found[i], to), found[i].bytes});
+    to += found[i].bytes;
   }
   snapshot.head = reply().put(seen).take();
   return snapshot;

@@ -23,6 +23,7 @@
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/shard_memory.hpp>
 #include <dist/variable/directed_update.hpp>
@@ -68,35 +69,6 @@ struct AssignSlot {
   }
 };
 
-/// What becomes of several rows of values for the same row of a shard.
-enum class Repeats : std::uint8_t {
-  in_order,  ///< each is applied after the one before, as scatter operations do (spec G26)
-  summed,    ///< their sum in this order is applied once, as optimizers do (spec H10, P14)
-};
-
-/// An update of elements that are all of one type, whatever that is.
-class AnyUpdate {
- public:
-  AnyUpdate() = default;
-  AnyUpdate(const AnyUpdate&) = delete;
-  AnyUpdate& operator=(const AnyUpdate&) = delete;
-  virtual ~AnyUpdate() = default;
-
-  [[nodiscard]] virtual io::ElementType type() const noexcept = 0;
-  [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
-  /// Whether it looks at all elements before it updates one, and so takes values for all.
-  [[nodiscard]] virtual bool needs_all() const noexcept = 0;
-  /// Throws StoreError for values that it cannot take.
-  virtual void check(rpc::GatherList values) const = 0;
-  /// Updates all elements, each with one of the values.
-  virtual void apply(const ShardMemory& shard, rpc::GatherList values) const = 0;
-  /// Updates all elements, each with the one value that there is.
-  virtual void apply_uniform(const ShardMemory& shard, rpc::GatherList value) const = 0;
-  /// Updates rows with those of the values. There are such rows.
-  virtual void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, rpc::GatherList values,
-                          Repeats repeats) const = 0;
-};
-
 /// The update of this type whose members are in the archive. The functions for every type of update and element that the
 /// program has are in a FunctionTable.
 using ReadUpdate = std::unique_ptr<AnyUpdate>(ArchiveReader&);
@@ -113,7 +85,7 @@ inline constexpr std::size_t elements_of_block = 4096 / sizeof(T);
 /// Calls `use(first, elements)` for all elements whose bytes lie in the pieces one behind another, block by block. Those
 /// that are aligned are used where they lie, the others from a copy of a block.
 template <class T, class Use>
-void for_each_block(rpc::GatherList pieces, Use&& use) {
+void for_each_block(BytesList pieces, Use&& use) {
   alignas(cache_line) T copy[elements_of_block<T>];
   auto* const copied_bytes = reinterpret_cast<std::byte*>(copy);
   std::size_t held = 0;  // bytes of the copy
@@ -124,7 +96,7 @@ void for_each_block(rpc::GatherList pieces, Use&& use) {
     first += whole;
     held = 0;
   };
-  for (rpc::Piece piece : pieces) {
+  for (Bytes piece : pieces) {
     while (!piece.empty()) {
       const std::size_t cut = held % sizeof(T);  // of an element that goes on in this piece
       const bool aligned = reinterpret_cast<std::uintptr_t>(piece.data()) % alignof(T) == 0;
@@ -154,8 +126,9 @@ class UpdateOf final : public AnyUpdate {
   [[nodiscard]] io::ElementType type() const noexcept override { return io::element_type<T>; }
   [[nodiscard]] std::size_t slots() const noexcept override { return slot_count; }
   [[nodiscard]] bool needs_all() const noexcept override { return DirectedUpdate<F, T>; }
+  void write(ArchiveWriter& archive) const override;
 
-  void check([[maybe_unused]] rpc::GatherList values) const override {
+  void check([[maybe_unused]] BytesList values) const override {
     if constexpr (std::same_as<F, dist::detail::Divide> && std::integral<T>)
       for_each_block<T>(values, [](std::size_t, std::span<const T> block) {
         if (std::find(block.begin(), block.end(), T{0}) != block.end())
@@ -164,7 +137,7 @@ class UpdateOf final : public AnyUpdate {
       });
   }
 
-  void apply(const ShardMemory& shard, rpc::GatherList values) const override {
+  void apply(const ShardMemory& shard, BytesList values) const override {
     const std::span<T> weights = shard.weights_as<T>();
     if constexpr (DirectedUpdate<F, T>) {
       std::vector<T> directions(weights.size());
@@ -179,7 +152,7 @@ class UpdateOf final : public AnyUpdate {
     }
   }
 
-  void apply_uniform(const ShardMemory& shard, rpc::GatherList value) const override {
+  void apply_uniform(const ShardMemory& shard, BytesList value) const override {
     T given{};
     rpc::copy(value, std::as_writable_bytes(std::span{&given, 1}));
     std::array<T, elements_of_block<T>> block;
@@ -192,7 +165,7 @@ class UpdateOf final : public AnyUpdate {
     }
   }
 
-  void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, rpc::GatherList values,
+  void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, BytesList values,
                   [[maybe_unused]] Repeats repeats) const override {
     if constexpr (!std::same_as<T, bool>) {  // of bools, which are assigned, the last one counts
       if (repeats == Repeats::summed) {
@@ -220,7 +193,7 @@ class UpdateOf final : public AnyUpdate {
 
  private:
   template <class Update>
-  static void apply_to(std::span<T> elements, const Update& update, rpc::GatherList values) {
+  static void apply_to(std::span<T> elements, const Update& update, BytesList values) {
     for_each_block<T>(values, [&](std::size_t first, std::span<const T> block) {
       dist::detail::update_range(update, first, elements.subspan(first, block.size()), block);
     });
@@ -248,7 +221,7 @@ class UpdateOf final : public AnyUpdate {
 
   /// `order` are the numbers of the rows, by the rows of the shard and then in the order given.
   void apply_sums(const ShardMemory& shard, std::span<const std::int64_t> rows, std::span<const std::size_t> order,
-                  rpc::GatherList values) const requires(!std::same_as<T, bool>) {
+                  BytesList values) const requires(!std::same_as<T, bool>) {
     using Wide = Accumulator<T>;
     const std::size_t width = shard.row_size;
     std::vector<T> given(rows.size() * width);
@@ -277,6 +250,10 @@ template <class F, class T>
 std::unique_ptr<AnyUpdate> read_update(ArchiveReader& archive) {
   return std::make_unique<UpdateOf<F, T>>(archive.get<F>());
 }
+template <class F, class T>
+void UpdateOf<F, T>::write(ArchiveWriter& archive) const {
+  archive.put(FunctionTable<ReadUpdate>::number<&read_update<F, T>>()).put(function_);
+}
 
 /// Refuses, in a sentence, what is no update of elements of type `T` on a server, and says whether it is one.
 template <class F, class T>
@@ -299,11 +276,7 @@ template <class F, class T>
   }
 }
 
-/// Puts an update of elements of type `T`, which `ReadUpdate` takes out.
-template <class T, class F>
-void put_update(ArchiveWriter& archive, const F& update) {
-  archive.put(FunctionTable<ReadUpdate>::number<&read_update<F, T>>()).put(update);
-}
+/// Makes what `AnyUpdate::write` has written.
 [[nodiscard]] std::unique_ptr<AnyUpdate> get_update(ArchiveReader& archive);
 
 template <class F, class T>

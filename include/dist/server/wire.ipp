@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/server/registry.hpp>
+#include <dist/server/update.hpp>
+#include <dist/server/wire.hpp>
+
+namespace dist::server::detail {
+
+DIST_INLINE void Message::lend(rpc::Piece piece) {
+  if (!piece.empty()) lent_.push_back({archive_.content().size(), piece});
+}
+DIST_INLINE rpc::PieceList Message::pieces() const {
+  rpc::PieceList all;
+  std::size_t begin = 0;
+  const rpc::Piece own = archive_.content();
+  for (const auto& [at, piece] : lent_) {
+    if (at > begin) all.push_back(own.subspan(begin, at - begin));
+    all.push_back(piece);
+    begin = at;
+  }
+  if (begin < own.size()) all.push_back(own.subspan(begin));
+  return all;
+}
+
+DIST_INLINE void encode(std::span<const PushPart> parts, Message& message) {
+  message.archive().put(static_cast<std::uint32_t>(parts.size()));
+  for (const PushPart& part : parts) {
+    message.archive().put(PushHead{part.shard, part.form, part.rows.size(), part.values.size(), part.options});
+    part.update->write(message.archive());
+    message.lend(std::as_bytes(part.rows));
+    part.values.use([&](BytesList values) {
+      for (const Bytes piece : values)
+        if (part.values.is_copy())
+          message.archive().put_bytes(piece.data(), piece.size());
+        else
+          message.lend(piece);
+    });
+  }
+}
+DIST_INLINE void encode(std::span<const PullPart> parts, Message& message) {
+  message.archive().put(static_cast<std::uint32_t>(parts.size()));
+  for (const PullPart& part : parts) {
+    message.archive().put(PullHead{part.shard, part.type, part.all, part.rows.size(), part.options});
+    message.lend(std::as_bytes(part.rows));
+  }
+}
+
+DIST_INLINE StoreError malformed(const ArchiveError& error) {
+  return {Problem::malformed, "A server does not understand a request", error.what(),
+          "Start all tasks of the job from one build"};
+}
+DIST_INLINE void require_known(io::ElementType type) {
+  if (type > io::ElementType::f64)
+    throw ArchiveError("A request names no type of elements", text("number ", static_cast<unsigned>(type)),
+                       "Start all processes of the job from one build of the program");
+}
+
+/// How many parts follow, each of which has at least the bytes of a `Head`.
+template <class Head>
+[[nodiscard]] std::size_t counted(ArchiveReader& request) {
+  const auto count = request.get<std::uint32_t>();
+  if (count > request.left() / dist::detail::least_bytes<Head>())
+    dist::detail::refuse_long_list("A request", "parts", count, request.left());
+  return count;
+}
+/// Reads indices behind those that there are.
+inline void get_indices(ArchiveReader& request, std::uint64_t count, std::vector<std::int64_t>& rows) {
+  if (count > request.left() / sizeof(std::int64_t))
+    dist::detail::refuse_long_list("A request", "indices", count, request.left());
+  const std::size_t before = rows.size();
+  rows.resize(before + static_cast<std::size_t>(count));
+  request.get_bytes(std::as_writable_bytes(std::span{rows}.subspan(before)));
+}
+
+DIST_INLINE DecodedPushes::DecodedPushes(ArchiveReader& request) {
+  const std::size_t count = counted<PushHead>(request);
+  struct Ends {
+    std::size_t rows, values;
+  };
+  std::vector<Ends> ends;
+  ends.reserve(count);
+  updates_.reserve(count);
+  values_.reserve(count);
+  parts_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto head = request.get<PushHead>();
+    updates_.push_back(get_update(request));
+    get_indices(request, head.rows, rows_);
+    for (const rpc::Piece piece : request.get_pieces(head.bytes)) values_.push_back(piece);
+    if (head.form > Form::rows_summed || ((head.form == Form::dense || head.form == Form::uniform) && head.rows != 0))
+      throw ArchiveError("A push is in no known form", text("number ", static_cast<unsigned>(head.form)),
+                         "Start all processes of the job from one build of the program");
+    ends.push_back({rows_.size(), values_.size()});
+    parts_.push_back({head.shard, head.form, head.options, &*updates_.back()});
+  }
+  request.expect_end();
+  Ends begin{0, 0};
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [rows, values] = ends[i];
+    parts_[i].rows = std::span{rows_}.subspan(begin.rows, rows - begin.rows);
+    parts_[i].values = ValueBytes{BytesList{values_}.subspan(begin.values, values - begin.values)};
+    begin = ends[i];
+  }
+}
+DIST_INLINE DecodedPulls::DecodedPulls(ArchiveReader& request) {
+  const std::size_t count = counted<PullHead>(request);
+  std::vector<std::size_t> ends;
+  ends.reserve(count);
+  parts_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto head = request.get<PullHead>();
+    require_known(head.type);
+    get_indices(request, head.rows, rows_);
+    ends.push_back(rows_.size());
+    parts_.push_back({head.shard, head.type, head.options, head.all});
+  }
+  request.expect_end();
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < count; begin = ends[i++])
+    parts_[i].rows = std::span{rows_}.subspan(begin, ends[i] - begin);
+}
+
+DIST_INLINE PullReply::PullReply(std::span<const PullPart> parts)
+    : parts_(parts), head_size_([&] {
+        ArchiveWriter head;
+        head.put(Problem{}).put(std::uint64_t{0}).put(std::vector<PullSeen>(parts.size()));
+        return head.content().size();
+      }()) {}
+
+DIST_INLINE void PullReply::take(rpc::Piece bytes) noexcept {
+  if (bytes.empty()) return;
+  constexpr std::size_t longest_refusal = std::size_t{1} << 16;
+  const bool refused = (head_.empty() ? bytes : rpc::Piece{head_}).front() != std::byte{};
+  if (const std::size_t more = (refused ? longest_refusal : head_size_) - head_.size(); more != 0) {
+    const rpc::Piece part = bytes.first(std::min(bytes.size(), more));
+    head_.insert(head_.end(), part.begin(), part.end());
+    bytes = bytes.subspan(part.size());
+    if (!refused && part.size() == more) find_rooms();
+  }
+  while (!bytes.empty() && at_ != rooms_.size()) {
+    std::span<std::byte>& room = rooms_[at_];
+    const rpc::Piece part = bytes.first(std::min(bytes.size(), room.size()));
+    std::copy(part.begin(), part.end(), room.begin());
+    room = room.subspan(part.size());
+    bytes = bytes.subspan(part.size());
+    if (room.empty()) ++at_;
+  }
+  surplus_ += bytes.size();
+}
+DIST_INLINE void PullReply::find_rooms() {
+  try {
+    ArchiveReader reader{rpc::Piece{head_}, "A reply"};
+    static_cast<void>(reader.get<Problem>());
+    static_cast<void>(reader.get<std::uint64_t>());
+    const auto seen = reader.get<std::vector<PullSeen>>();
+    if (seen.size() != parts_.size()) return;  // as `versions` says
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      if (seen[i].version == parts_[i].options.known && seen[i].bytes == 0) continue;
+      require_room(parts_[i], seen[i].bytes);
+      if (!parts_[i].to.empty()) rooms_.push_back(parts_[i].to);
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+DIST_INLINE std::vector<std::uint64_t> PullReply::versions(ArchiveReader& head) const {
+  const auto seen = head.get<std::vector<PullSeen>>();
+  if (seen.size() != parts_.size())
+    throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", parts_.size()),
+                       "Start all tasks of the job from one build");
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  if (at_ != rooms_.size()) dist::detail::refuse_short_archive("A reply", "elements", rooms_[at_].size(), 0);
+  if (surplus_ != 0) dist::detail::refuse_long_archive("A reply", surplus_);
+  std::vector<std::uint64_t> versions;
+  for (const PullSeen& of_shard : seen) versions.push_back(of_shard.version);
+  return versions;
+}
+
+}  // namespace dist::server::detail
