@@ -139,6 +139,39 @@ TEST_CASE("a mute peer and a stranger are left, and tried again") {
   }
 }
 
+TEST_CASE("a peer that welcomes us late is waited for, because it may count us already") {
+  const Endpoint peer = free_endpoints(1)[0];
+  Reception host{listen_at(peer, {}), {"", 4, 1}};
+  std::vector<Guest> guests;
+  const auto advance_host = [&] {
+    host.advance([](const Hello&) { return std::optional<Refusal>{}; },
+                 [&](Guest guest) { guests.push_back(std::move(guest)); });
+  };
+  const auto has_visitor = [&] {
+    std::vector<pollfd> entries;
+    host.add_entries(entries);
+    return entries.size() > 1;
+  };
+  Dialer dialer{peer, worker(1), {.attempt = 500ms}};
+  while (!has_visitor()) {
+    dialer.advance();
+    advance_host();
+  }
+  for (int i = 0; i < 50; ++i) {  // the host does not hear who it is
+    dialer.advance();
+    std::this_thread::sleep_for(1ms);
+  }
+  const std::string before = dialer.last_problem();
+  std::this_thread::sleep_for(600ms);
+  dialer.advance();
+  CHECK(dialer.last_problem() == before);
+  while (!dialer.welcomed()) {
+    advance_host();
+    dialer.advance();
+  }
+  CHECK(guests.size() == 1);
+}
+
 TEST_CASE("a refusal is not tried again") {
   const Endpoint peer = free_endpoints(1)[0];
   const Host host{peer, {"", 4, 1}};

@@ -31,10 +31,12 @@ class Dialer {
  public:
   struct Options {
     std::string secret;                        ///< empty: none
-    Milliseconds attempt{3000};                ///< for one connection and its handshake
+    Milliseconds attempt{3000};                ///< for one connection, until the peer asks who we are
     std::size_t longest = longest_handshake;   ///< frames of the connection afterwards
     Milliseconds refusals{0};                  ///< how long it tries again after a refusal that passes
     std::vector<std::uint16_t> other_ports{};  ///< where the peer may listen instead, tried in turn
+    /// For its welcome, when we have said who we are: it may count us already, and its machine may be busy.
+    Milliseconds welcome{30'000};
   };
 
   Dialer(Endpoint peer, Hello hello, Options options)
@@ -74,7 +76,9 @@ class Dialer {
       }
     }
     if (state_ != State::waiting && state_ != State::welcomed && next_.passed())
-      again(state_ == State::connecting ? "no answer to the connection" : "connected, but the peer says nothing");
+      again(state_ == State::connecting ? "no answer to the connection"
+            : answered_                 ? "the peer does not welcome us"
+                                        : "connected, but the peer says nothing");
   }
 
  private:
@@ -167,6 +171,7 @@ class Dialer {
       writer.bytes(proof_of(options_.secret, "connector", of_acceptor_, of_us_, said));
     connection_.send(static_cast<std::uint16_t>(Handshake::hello), writer.content());
     answered_ = true;
+    next_ = Deadline::in(options_.welcome);
   }
 
   void welcome(const Frame& frame) {
@@ -225,12 +230,12 @@ class Dialer {
     if (dialer.welcomed()) return dialer.take();
     slow.note([&] { return text("for ", whom, " (", dialer.last_problem(), ")"); });
     if (deadline.passed())
-      throw DeadlineExceeded(text(whom, " has not come within ", seconds(within)), dialer.last_problem(),
+      throw DeadlineExceeded(text(whom, " has not come within ", within), dialer.last_problem(),
                              "Start it, check its address, and that no firewall blocks its port; a longer wait is an "
                              "option");
     if (!said && said_at.passed()) {
       said = true;
-      say(text(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", seconds(within)));
+      say(text(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", within));
     }
     pollfd entry = dialer.poll_entry();
     poll(&entry, 1, deadline.sooner(dialer.next()).poll_timeout(said ? Milliseconds{1000} : said_at.left()));
