@@ -23,10 +23,9 @@ function(dist_add_consumer name)
   set_tests_properties(consumers.${name} PROPERTIES TIMEOUT 300 COST 70)
 endfunction()
 
-if(DIST_EXAMPLES)
-  add_test(NAME consumers.dist_run COMMAND "${stage}/${CMAKE_INSTALL_BINDIR}/dist-run")  # it checks itself
-  set_tests_properties(consumers.dist_run PROPERTIES FIXTURES_REQUIRED dist_stage TIMEOUT 120)
-endif()
+add_test(NAME consumers.dist_run COMMAND "${stage}/${CMAKE_INSTALL_BINDIR}/dist-run" --secret -n 2 -- printenv TF_CONFIG)
+set_tests_properties(consumers.dist_run PROPERTIES FIXTURES_REQUIRED dist_stage TIMEOUT 120
+                     PASS_REGULAR_EXPRESSION "worker 1. {.*\"index\": 1}}")
 
 dist_add_consumer(find_package "-DCMAKE_PREFIX_PATH=${stage}" "-DCOMPONENTS=${components}")
 set_tests_properties(consumers.find_package PROPERTIES FIXTURES_REQUIRED dist_stage FIXTURES_SETUP dist_consumer)

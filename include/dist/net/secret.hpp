@@ -16,6 +16,9 @@ void warn_if_others_may_read(const std::string& path, std::string_view what);
 /// empty. No error shows the secret.
 [[nodiscard]] std::string job_secret();
 
+/// A secret for a job that has none: 32 random bytes in hexadecimal digits. Throws RendezvousError.
+[[nodiscard]] std::string random_secret();
+
 }  // namespace dist::net
 
 #ifndef DIST_COMPILED

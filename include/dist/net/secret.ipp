@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,15 @@ DIST_INLINE std::string job_secret() {
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   if (secret.empty()) throw FileError(path, "holds no secret", "it is empty", how);
   return secret;
+}
+
+DIST_INLINE std::string random_secret() {
+  unsigned char bytes[32];
+  if (getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes))
+    throw RendezvousError("The system gives no random bytes", system_text(), "Check getrandom(2)");
+  std::string digits;
+  for (const unsigned char byte : bytes) (digits += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
+  return digits;
 }
 
 }  // namespace dist::net

@@ -17,7 +17,6 @@
 #include <dist/core/text.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/machine.hpp>
-#include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 
 namespace dist {
@@ -50,12 +49,12 @@ void set(std::array<char, size>& to, std::string_view text) {
     set(claim.machine, net::machine_id());
     if (rank != 0) return claim;
     std::string secret = net::job_secret();
-    if (secret.empty())
-      for (int words = 0; words < 4; ++words) secret += text(net::random_number(), words < 3 ? "-" : "");
+    if (secret.empty()) secret = net::random_secret();
     if (secret.size() >= claim.secret.size())
-      throw InvalidArgument("The secret of the job cannot be sent to its processes",
-                            text("it has ", secret.size(), " bytes, and at most ", claim.secret.size() - 1, " are sent"),
-                            "Choose a shorter one");
+      throw InvalidArgument(
+          "The secret of the job cannot be sent to its processes",
+          text("it has ", secret.size(), " bytes, and at most ", claim.secret.size() - 1, " are sent"),
+          "Choose a shorter one");
     set(claim.secret, secret);
   } catch (const Error& error) {
     set(claim.error, error.what());
@@ -79,11 +78,11 @@ DIST_INLINE_MPI MpiRolesResolver::MpiRolesResolver(Options options) : world_(opt
                           "its variables, such as OMPI_COMM_WORLD_SIZE, are not set", command);
   }
   if (world_.size() < least)
-    throw InvalidArgument(text(source_, " has started too few processes"),
-                          text(world_.size(), " of them, for a chief, at least one worker and ",
-                               options.parameter_servers,
-                               options.parameter_servers == 1 ? " parameter server" : " parameter servers"),
-                          command);
+    throw InvalidArgument(
+        text(source_, " has started too few processes"),
+        text(world_.size(), " of them, for a chief, at least one worker and ", options.parameter_servers,
+             options.parameter_servers == 1 ? " parameter server" : " parameter servers"),
+        command);
   exchange(options);
 }
 
@@ -93,12 +92,14 @@ DIST_INLINE_MPI void MpiRolesResolver::exchange(const Options& options) {
   std::vector<detail::RoleClaim> claims(size);
   {
     PeerHealth health;
-    Watchdog watchdog{health, options.start_timeout, std::chrono::seconds{1}, {},
+    Watchdog watchdog{health,
+                      options.start_timeout,
+                      std::chrono::seconds{1},
+                      {},
                       "Let all processes make a dist::MpiRolesResolver, or give it a longer start_timeout"};
     const CollectiveCall call{.operation = "the exchange of addresses"};
     const Watchdog::Guard guard{&watchdog, call};
-    mpi::check(MPI_Allgather(&own, sizeof own, MPI_BYTE, claims.data(), sizeof own, MPI_BYTE, world_.comm().get()),
-               "MPI_Allgather");
+    DIST_MPI_CALL(MPI_Allgather(&own, sizeof own, MPI_BYTE, claims.data(), sizeof own, MPI_BYTE, world_.comm().get()));
   }
   bool one_machine = true;
   for (std::size_t other = 0; other < size; ++other) {
