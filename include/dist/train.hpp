@@ -16,5 +16,4 @@
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>
-#include <dist/train/plot_history.hpp>
 #include <dist/train/progress_bar.hpp>

@@ -76,8 +76,6 @@ class SimulatedStrategy
   SimulatedStrategy(const support::SimulatedNetwork::Communicator& comm, std::size_t replicas)
       : StrategyOf(unpinned(replicas), support::SimulatedWorld{comm}, dist::MultiWorkerOptions{.replicas = replicas}) {}
 
-  [[nodiscard]] std::size_t num_workers() const { return workers_part().size(); }
-  [[nodiscard]] std::size_t worker() const { return workers_part().rank(); }
   [[nodiscard]] std::string describe() const { return "Simulated: " + replicas_part().describe(); }
 
  private:

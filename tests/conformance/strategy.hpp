@@ -82,13 +82,13 @@ std::vector<float> expected_rows(const S& strategy, std::size_t first, std::size
   const std::size_t replicas = strategy.num_replicas_in_sync();
   std::size_t begin = 0;
   std::size_t share = 0;
-  if (workers_of(strategy) == 1) {
+  if (strategy.num_workers() == 1) {
     const auto share_of = [&](std::size_t r) { return (8 + replicas - 1 - r) / replicas; };
     for (std::size_t r = 0; r < local; ++r) begin += share_of(r);
     share = share_of(local);
   } else {
     share = (rows + replicas - 1) / replicas;
-    begin = share * (local * workers_of(strategy) + strategy.first_local_replica() / strategy.num_local_replicas());
+    begin = share * (local * strategy.num_workers() + strategy.worker_rank());
   }
   std::vector<float> expected;
   for (std::size_t row = begin; row < std::min(rows, begin + share); ++row)
@@ -104,7 +104,9 @@ void check_strategies(S& strategy) {
   const std::size_t first = strategy.first_local_replica();
 
   SUBCASE("run calls every replica once and gives the results in replica order (spec A28, C01, C02, D06)") {
-    CHECK(local_replicas * workers_of(strategy) == replicas);
+    CHECK(local_replicas * strategy.num_workers() == replicas);
+    CHECK(strategy.first_local_replica() == strategy.worker_rank() * local_replicas);
+    CHECK(strategy.is_chief() == (strategy.worker_rank() == 0));
     CHECK(strategy.scope().num_replicas_in_sync() == replicas);
     CHECK(&strategy.scope().strategy() == &strategy);
     std::vector<std::atomic<int>> calls(local_replicas);
@@ -169,7 +171,7 @@ void check_strategies(S& strategy) {
         try {
           wrong[replica.local_index()] += replica.all_reduce(dist::sum, 1) != static_cast<int>(replicas);
         } catch (const dist::Error&) {
-          wrong[replica.local_index()] += workers_of(strategy) == 1;
+          wrong[replica.local_index()] += strategy.num_workers() == 1;
         }
       });
       CHECK(wrong == std::vector<std::size_t>(local_replicas));
@@ -180,7 +182,7 @@ void check_strategies(S& strategy) {
     }
   }
   SUBCASE("a replica that returned early, as others caught it, does not disturb later runs (spec E12)") {
-    if (workers_of(strategy) > 1) return;  // a process comes to its next collective, some time
+    if (strategy.num_workers() > 1) return;  // a process comes to its next collective, some time
     for (std::size_t early = 0; early < replicas; ++early) {
       strategy.run([&](auto& replica) {
         try {
@@ -288,7 +290,7 @@ void check_strategies(S& strategy) {
     std::size_t calls = 0;
     auto dataset = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
       ++calls;
-      CHECK(context.num_input_pipelines() == workers_of(strategy));
+      CHECK(context.num_input_pipelines() == strategy.num_workers());
       CHECK(context.input_pipeline_id() == first / local_replicas);
       CHECK(context.num_replicas_in_sync() == replicas);
       dist::Tensor<float> numbers{{4 * local_replicas + 1, 1}};

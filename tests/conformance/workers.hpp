@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
+#include <dist/comm/communicator.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -11,19 +13,7 @@ namespace conformance {
 
 /// Whether replicas of strategy `S` may be in other processes.
 template <class S>
-inline constexpr bool has_workers = requires(const S& strategy) {
-  strategy.worker();
-  strategy.num_workers();
-};
-
-template <class S>
-[[nodiscard]] std::size_t workers_of([[maybe_unused]] const S& strategy) {
-  if constexpr (has_workers<S>) {
-    return strategy.num_workers();
-  } else {
-    return 1;
-  }
-}
+inline constexpr bool has_workers = !dist::CollectivesOfOne<decltype(std::declval<const S&>().workers())>;
 
 /// `make(id)` for each replica of this process.
 template <class S, class Make>

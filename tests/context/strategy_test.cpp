@@ -20,6 +20,9 @@ struct HostStore {
 struct Sizes {
   [[nodiscard]] std::size_t num_replicas_in_sync() const { return 1; }
   [[nodiscard]] std::size_t num_local_replicas() const { return 1; }
+  [[nodiscard]] std::size_t num_workers() const { return 1; }
+  [[nodiscard]] std::size_t worker_rank() const { return 0; }
+  [[nodiscard]] bool is_chief() const { return true; }
 };
 struct Types {
   using Device = dist::Cpu;

@@ -66,7 +66,7 @@ struct Replicas {
 struct Strategy {
   [[nodiscard]] Replicas replicas_part() const { return {}; }
   [[nodiscard]] Workers workers() const { return {said}; }
-  [[nodiscard]] std::size_t first_local_replica() const { return first; }
+  [[nodiscard]] bool is_chief() const { return first == 0; }
 
   std::vector<std::string>* said;
   std::size_t first = 0;

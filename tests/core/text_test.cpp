@@ -50,6 +50,17 @@ TEST_CASE("text of floating-point numbers has six significant digits, and no zer
   CHECK(text(2.0 / 3) == "0.666667");
 }
 
+TEST_CASE("text of a duration is in seconds, rounded to milliseconds") {
+  using namespace std::chrono_literals;
+  CHECK(text(120s) == "120 s");
+  CHECK(text(250ms) == "0.25 s");
+  CHECK(text(1005ms) == "1.005 s");
+  CHECK(text(100s + 1us) == "100 s");
+  CHECK(text(0ns) == "0 s");
+  CHECK(text(-20ms) == "-0.02 s");
+  CHECK(text("after ", 2h, ", or ", 3) == "after 7200 s, or 3");
+}
+
 TEST_CASE("text keeps a zero character inside a string view") {
   const std::string_view with_zero{"a\0b", 3};
   CHECK(text(with_zero, 'c') == std::string("a\0bc", 4));

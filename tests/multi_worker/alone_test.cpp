@@ -45,7 +45,7 @@ bool mpi_was_started() {
 template <class S>
 void use(S& strategy) {
   CHECK(strategy.num_workers() == 1);
-  CHECK(strategy.worker() == 0);
+  CHECK(strategy.worker_rank() == 0);
   CHECK(strategy.is_chief());
   const std::size_t replicas = strategy.num_local_replicas();
   CHECK(strategy.num_replicas_in_sync() == replicas);

@@ -147,7 +147,7 @@ TEST_CASE("workers reduce buckets while the layers before still compute, as the 
     if (event.name() == "backward of conv2d") end_of_backward = event.end;
   }
   const std::int64_t together = trace.overlap("backward of", "all_reduce of bucket");
-  MESSAGE("worker " << strategy.worker() << ": " << together << " ns of communication during the backward pass");
+  MESSAGE("worker " << strategy.worker_rank() << ": " << together << " ns of communication during the backward pass");
   CHECK(reductions == 6);
   CHECK(first_reduction < end_of_backward);
   CHECK(together > 0);
@@ -228,7 +228,7 @@ TEST_CASE("once warm, a step allocates nothing") {
   nn::Network<Net> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::Adam{}};
   nn::OverlappedAllReduce overlap{strategy, net};
-  const Batch batch{4, strategy.worker()};
+  const Batch batch{4, strategy.worker_rank()};
   const auto step = [&] {
     strategy.run([&](auto& replica) {
       compute(replica, net, batch, overlap.on_ready(replica));
@@ -249,7 +249,7 @@ TEST_CASE("gradients of different runs never meet, also where a worker leaves a 
     if (strategy.num_workers() == 1) continue;
     nn::Network<Net> net{strategy};
     nn::OverlappedAllReduce overlap{strategy, net};
-    const bool is_last = strategy.worker() + 1 == strategy.num_workers();
+    const bool is_last = strategy.worker_rank() + 1 == strategy.num_workers();
     std::size_t step = 0;
     const std::string said = what_throws<std::exception>([&] {
       for (; step < 4; ++step)

@@ -252,7 +252,7 @@ TEST_CASE_TEMPLATE("a communicator of the program trains and stays the program's
       {
         dist::MultiWorker<Ops> strategy{dist::mpi::ref(part.comm), with(in_memory, replicas)};
         CHECK(strategy.num_workers() == size_of(part.comm));
-        CHECK(strategy.worker() == rank_in(part.comm));
+        CHECK(strategy.worker_rank() == rank_in(part.comm));
         CHECK(strategy.describe().find("the program's communicator") != std::string::npos);
         use(strategy, part.last_rank());
         part.check_untouched();

@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H1
     const auto of_ids = static_cast<float>(replicas * (replicas - 1)) / 2;
 
     constexpr std::size_t elements = 1003;
-    const auto weights = strategy.template variable<float>({elements}, static_cast<float>(strategy.worker()) + 7);
+    const auto weights = strategy.template variable<float>({elements}, static_cast<float>(strategy.worker_rank()) + 7);
     const auto gradients = strategy.template buffer<float>({elements});
     const auto found = strategy.run([&](auto& replica) {
       const auto id = static_cast<float>(replica.replica_id().index());
@@ -91,7 +91,7 @@ TEST_CASE("AutoAllReduce between nodes chooses by thresholds that are given, mea
   options.thresholds = dist::AlgorithmThresholds{.tree_up_to = 100, .halving_doubling_up_to = 7000};
   Strategy strategy{options};
   CHECK(thresholds(strategy) == *options.thresholds);
-  const std::size_t worker = strategy.worker();
+  const std::size_t worker = strategy.worker_rank();
   if (worker == 1) options.thresholds->tree_up_to = 200;
   const std::string said = support::what_throws([&] { Strategy{options}; });
   CHECK(said.find("worker 0 has 100 and 7000 bytes, worker 1 has 200 and 7000 bytes") != std::string::npos);

@@ -79,10 +79,10 @@ TEST_CASE("workers find their nodes, and each other's values in the order of the
   const dist::Tensor<int> all = strategy.gather(rows, 0);
   CHECK(std::equal(all.elements().begin(), all.elements().end(), expected.begin(), expected.end()));
   std::vector<std::size_t> ranks(workers);
-  strategy.workers().exchange("ranks", strategy.worker(), std::span{ranks});
+  strategy.workers().exchange("ranks", strategy.worker_rank(), std::span{ranks});
   for (std::size_t worker = 0; worker < workers; ++worker) CHECK(ranks[worker] == worker);
   for (std::size_t root = 0; root < workers; ++root) {
-    std::size_t value = strategy.worker();
+    std::size_t value = strategy.worker_rank();
     strategy.workers().broadcast(root, std::span{&value, 1});
     CHECK(value == root);
   }
@@ -125,13 +125,13 @@ TEST_CASE("a worker that throws is named on every node by its number, and all go
     for (std::size_t failing = 0; failing < workers; ++failing) {
       const std::string message = support::what_throws([&] {
         static_cast<void>(strategy.run([&](auto& replica) {
-          if (strategy.worker() == failing) throw std::runtime_error("a cosmic ray");
+          if (strategy.worker_rank() == failing) throw std::runtime_error("a cosmic ray");
           return replica.all_reduce(dist::sum, 1);
         }));
       });
       CAPTURE(message);
       CHECK(message.find("a cosmic ray") != std::string::npos);
-      if (strategy.worker() != failing)
+      if (strategy.worker_rank() != failing)
         CHECK(message.find(dist::text("Worker ", failing, " on host node-", node_of(failing))) != std::string::npos);
       const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
       CHECK(strategy.reduce(dist::sum, sums) == static_cast<int>(workers * workers));

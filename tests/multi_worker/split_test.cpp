@@ -20,11 +20,11 @@ TEST_CASE_TEMPLATE("workers of a colour are a strategy, at its own pace", Ops, d
   for (const std::size_t here : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(here);
     dist::MultiWorker<Ops> all{here};
-    const std::size_t color = all.worker() % 2;
-    dist::MultiWorker<Ops> part = all.split(color, 100 - all.worker());
+    const std::size_t color = all.worker_rank() % 2;
+    dist::MultiWorker<Ops> part = all.split(color, 100 - all.worker_rank());
     const std::size_t workers = (all.num_workers() + 1 - color) / 2;
     CHECK(part.num_workers() == workers);
-    CHECK(part.worker() == workers - 1 - all.worker() / 2);
+    CHECK(part.worker_rank() == workers - 1 - all.worker_rank() / 2);
     CHECK(part.num_replicas_in_sync() == workers * here);
     if (all.num_workers() > 1) CHECK(part.describe().find("a part of ") != std::string::npos);
 
@@ -42,8 +42,8 @@ TEST_CASE_TEMPLATE("workers of a colour are a strategy, at its own pace", Ops, d
 
 TEST_CASE("a part splits again, and every worker may be alone") {
   Workers all{1};
-  Workers half = all.split(all.worker() / 2);
-  Workers alone = half.split(half.worker());
+  Workers half = all.split(all.worker_rank() / 2);
+  Workers alone = half.split(half.worker_rank());
   CHECK(alone.num_workers() == 1);
   const auto count = alone.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
   for (const int replicas : alone.local_results(count)) CHECK(replicas == 1);
@@ -51,13 +51,13 @@ TEST_CASE("a part splits again, and every worker may be alone") {
 
 TEST_CASE("a failure in one part is not one of another") {
   Workers all{2};
-  Workers part = all.split(all.worker() % 2);
+  Workers part = all.split(all.worker_rank() % 2);
   const auto step = [&](auto& replica) {
-    if (all.worker() == 0 && replica.local_index() == 1) throw std::runtime_error("in the first part");
+    if (all.worker_rank() == 0 && replica.local_index() == 1) throw std::runtime_error("in the first part");
     return replica.all_reduce(dist::sum, 1);
   };
   const std::string said = support::what_throws([&] { part.run(step); });
-  if (all.worker() % 2 == 0)
+  if (all.worker_rank() % 2 == 0)
     CHECK(said.find("in the first part") != std::string::npos);
   else
     CHECK(said == "nothing was thrown");
@@ -70,7 +70,7 @@ TEST_CASE("a strategy is split outside replica functions, by all workers") {
   CHECK_THROWS_AS(all.run([&](auto&) { static_cast<void>(all.split(0)); }), dist::ReplicaError);
   if (all.num_workers() == 1) return;
   const std::string said = support::what_throws<dist::CollectiveMismatch>([&] {
-    if (all.worker() == 0)
+    if (all.worker_rank() == 0)
       static_cast<void>(all.split(0));
     else
       static_cast<void>(all.reduce(dist::sum, dist::PerReplica<int>(1)));

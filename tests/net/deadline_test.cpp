@@ -5,7 +5,6 @@
 using namespace std::chrono_literals;
 using dist::net::Deadline;
 using dist::net::Milliseconds;
-using dist::net::seconds;
 
 TEST_CASE("a deadline passes, and says how much is left") {
   CHECK(Deadline::in(0ms).passed());
@@ -23,10 +22,4 @@ TEST_CASE("the longest wait there is does not overflow") {
   const Deadline never = Deadline::in(Milliseconds::max());
   CHECK_FALSE(never.passed());
   CHECK(never.left() > std::chrono::hours{24 * 3000});
-}
-
-TEST_CASE("waits in words") {
-  CHECK(seconds(120s) == "120 s");
-  CHECK(seconds(250ms) == "0.25 s");
-  CHECK(seconds(1005ms) == "1.005 s");
 }

@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 TEST_CASE("every process of the launcher is a worker, and the first is the chief (spec A07, A15)") {
   Workers strategy{3};
   CHECK(strategy.num_workers() == ranks());
-  CHECK(strategy.worker() == my_rank());
+  CHECK(strategy.worker_rank() == my_rank());
   CHECK(strategy.is_chief() == (my_rank() == 0));
   CHECK(strategy.num_replicas_in_sync() == 3 * ranks());
   CHECK(strategy.num_local_replicas() == 3);
@@ -162,7 +162,7 @@ TEST_CASE("an evaluator trains with nobody, and the workers do not count it (spe
   Workers strategy{dist::SimpleResolver{cluster, task}};
   CHECK(strategy.task() == task);
   CHECK(strategy.num_workers() == (evaluates ? 1 : ranks() - 1));
-  CHECK(strategy.worker() == task.index);
+  CHECK(strategy.worker_rank() == task.index);
   CHECK(strategy.is_chief() == (task.index == 0));
   CHECK(strategy.reduce(dist::sum, strategy.run([](auto&) { return 1; })) == static_cast<int>(strategy.num_workers()));
 }
@@ -236,7 +236,7 @@ TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all m
 TEST_CASE("a worker that fails in one step after the other tells the others each time, and all go on") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
     Workers strategy{replicas};
-    const bool fails = strategy.worker() + 1 == strategy.num_workers();
+    const bool fails = strategy.worker_rank() + 1 == strategy.num_workers();
     for (const char* const why : {"the loss is NaN", "the loss is infinite", "the label is 11"}) {
       const auto step = [&] {
         static_cast<void>(strategy.run([&](auto& replica) {

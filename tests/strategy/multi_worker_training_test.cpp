@@ -141,7 +141,7 @@ TEST_CASE("workers that never had an example take part in all steps (spec I24)")
   const auto examples = waves(5 * global_batch);
   const Curve expected = expected_for(examples);
   dist::MultiWorker<dist::RingAllReduce> strategy;
-  const bool has_data = strategy.worker() + 1 == strategy.num_workers();
+  const bool has_data = strategy.worker_rank() + 1 == strategy.num_workers();
   check_same(train(strategy, strategy.distribute_datasets_from_function([&](const dist::InputContext&) {
                return examples | data::take(has_data ? 5 * global_batch : 0) | data::batch(global_batch);
              })),

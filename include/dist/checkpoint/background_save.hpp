@@ -135,8 +135,7 @@ class BackgroundSave {
                         "See what that process says");
       if (place_.timeout.count() > 0 && monotonic_nanoseconds() - start > place_.timeout.count())
         throw FileError(place_.folder, "is a checkpoint that was not completed",
-                        text("process ", rank, " had not written its part after ",
-                             static_cast<double>(place_.timeout.count()) * 1e-9, " s"),
+                        text("process ", rank, " had not written its part after ", place_.timeout),
                         "Give a folder that all processes share, or a longer timeout");
       std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }

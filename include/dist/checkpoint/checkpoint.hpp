@@ -21,7 +21,6 @@
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/meet.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
@@ -87,9 +86,9 @@ class Checkpoint {
           // All know that all have written their files, or which process is gone, before the first one looks for them.
           work_->wait_for_file();
           if (work_->is_failed()) work_->wait();
-          detail::meet(workers);
+          workers.communicator().barrier();
           work_->wait();
-          detail::meet(workers);
+          workers.communicator().barrier();
         } catch (...) {
           work_->cancel();
           throw;
@@ -146,7 +145,7 @@ class Checkpoint {
   [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
     wait();
     auto work = detail::together(strategy_, [&] {
-      detail::Snapshot snapshot{rank(), processes()};
+      detail::Snapshot snapshot{strategy_.worker_rank(), strategy_.num_workers()};
       auto scope = strategy_.scope();
       for (const Named& part : parts_) part.save(part, scope, snapshot);
       detail::require_equal_numbers(strategy_.workers(), snapshot.numbers());
@@ -268,7 +267,7 @@ class Checkpoint {
       detail::CheckpointReader& reader = *pending_->reader;
       for (const Named& part : parts) part.check(part, reader);
       reader.verify();
-      detail::meet(workers);  // nobody begins before all have looked
+      workers.communicator().barrier();  // nobody begins before all have looked
     });
     std::vector<std::string> taken;
     detail::together(strategy_, [&] {
@@ -279,31 +278,28 @@ class Checkpoint {
                   [&](const std::string& key) { return std::find(taken.begin(), taken.end(), key) != taken.end(); });
   }
 
-  [[nodiscard]] std::size_t rank() const { return strategy_.first_local_replica() / strategy_.num_local_replicas(); }
-  [[nodiscard]] std::size_t processes() const {
-    return strategy_.num_replicas_in_sync() / strategy_.num_local_replicas();
-  }
   /// The number of a save, which the first process draws, and the next serial number in the folder.
   [[nodiscard]] detail::SavePlace next_place(const std::string& path) const {
     std::uint64_t numbers[2] = {};
     detail::SavePlace place{.folder = path, .timeout = options_.timeout};
-    if (rank() == 0) {
+    if (strategy_.is_chief()) {
       io::make_folders(path);
       std::random_device random;
       numbers[0] = std::uint64_t{random()} << 30 ^ random();  // positive as a signed number, too
       const auto others = detail::checkpoints_in(detail::folder_of(path));
       numbers[1] = others.empty() ? 1 : others.back().serial + 1;
       place.id = numbers[0];
-      if (processes() > 1) io::WritableFile{place.begun_path()}.close();
+      if (strategy_.num_workers() > 1) io::WritableFile{place.begun_path()}.close();
     }
     strategy_.workers().broadcast(0, std::span<std::uint64_t>{numbers});
     place.id = numbers[0];
     place.serial = numbers[1];
-    if (processes() > 1 && ::access(place.begun_path().c_str(), F_OK) != 0)
-      throw FileError(path, "is another folder than that of the first process",
-                      text("process ", rank(), " does not see there what the first process has just made"),
-                      "Give a folder that all processes share");
-    detail::meet(strategy_.workers());  // none goes on where another one cannot
+    if (strategy_.num_workers() > 1 && ::access(place.begun_path().c_str(), F_OK) != 0)
+      throw FileError(
+          path, "is another folder than that of the first process",
+          text("process ", strategy_.worker_rank(), " does not see there what the first process has just made"),
+          "Give a folder that all processes share");
+    strategy_.workers().communicator().barrier();  // none goes on where another one cannot
     return place;
   }
   /// All processes have opened the same checkpoint.
@@ -311,9 +307,10 @@ class Checkpoint {
     std::uint64_t largest[2] = {id, ~id};
     strategy_.workers().all_reduce(max, std::span<std::uint64_t>{largest});
     if (largest[0] != ~largest[1])
-      throw WrongStrategy("Processes restore different checkpoints",
-                          text("process ", rank(), " has the one of save ", id, ", and others have another one"),
-                          "Let all of them restore the same path, in a folder that they share");
+      throw WrongStrategy(
+          "Processes restore different checkpoints",
+          text("process ", strategy_.worker_rank(), " has the one of save ", id, ", and others have another one"),
+          "Let all of them restore the same path, in a folder that they share");
   }
 
   S& strategy_;

@@ -12,7 +12,6 @@
 #include <dist/checkpoint/leaf.hpp>
 #include <dist/checkpoint/weights_file.hpp>
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/meet.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
@@ -227,7 +226,7 @@ std::vector<std::string> load_weights(S& strategy, Tracked& tracked, const std::
         loaded.back() = std::move(values);
       });
       detail::require_same_weights(strategy, checksum);
-      detail::meet(strategy.workers());  // nobody begins before all have looked
+      strategy.workers().communicator().barrier();  // nobody begins before all have looked
       return left;
     });
     detail::together(strategy, [&] {

@@ -39,7 +39,7 @@ class PreemptionHandler {
   /// for a save. Throws as CheckpointManager::restore_latest does, and InvalidArgument where there is another one.
   explicit PreemptionHandler(CheckpointManager<S>& manager, const PreemptionOptions& options = {})
       : manager_(manager), options_(options), flag_(options.signal), restored_(manager.restore_latest()) {
-    if (manager.strategy().first_local_replica() == 0) warn_of_short_grace();
+    if (manager.strategy().is_chief()) warn_of_short_grace();
   }
 
   /// The checkpoint from which the program goes on; none where it begins.
@@ -57,7 +57,7 @@ class PreemptionHandler {
     if (!is_preempted()) return false;
     const std::string path = manager_.save();
     detail::SignalFlag::obey(exit_code());
-    if (manager_.strategy().first_local_replica() == 0) say(text("told to end: saved ", path));
+    if (manager_.strategy().is_chief()) say(text("told to end: saved ", path));
     return true;
   }
 

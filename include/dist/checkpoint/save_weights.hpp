@@ -9,7 +9,6 @@
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/checkpoint/weights_file.hpp>
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/meet.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/track.hpp>
@@ -29,12 +28,12 @@ template <Strategy S, class Tracked>
 void save_weights(S& strategy, Tracked& tracked, const std::string& path) {
   if constexpr (detail::require_tracked<Tracked>()) {
     detail::together(strategy, [&] {
-      auto weights = detail::Snapshot::of_first(strategy.first_local_replica() == 0);
+      auto weights = detail::Snapshot::of_first(strategy.is_chief());
       auto scope = strategy.scope();
       walk(tracked, [&](std::string_view key, auto& leaf) { detail::save_leaf(key, leaf, scope, weights); });
       detail::require_equal_numbers(strategy.workers(), weights.numbers());
-      if (strategy.first_local_replica() == 0) detail::write_weights(path, weights);
-      detail::meet(strategy.workers());  // nobody reads it before it is there
+      if (strategy.is_chief()) detail::write_weights(path, weights);
+      strategy.workers().communicator().barrier();  // nobody reads it before it is there
     });
   }
 }

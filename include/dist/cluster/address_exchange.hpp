@@ -111,18 +111,16 @@ class Meeting {
     bool said = false;
     for (std::size_t missing = missing_count(); missing != 0; missing = missing_count()) {
       if (deadline.passed())
-        throw DeadlineExceeded(
-            text(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ", options_.rank, " at ",
-                 to_string(options_.place), " within ", seconds(options_.deadline)),
-            why_missing(reception),
-            "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
-            "that no firewall blocks the port");
+        throw DeadlineExceeded(text(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ",
+                                    options_.rank, " at ", to_string(options_.place), " within ", options_.deadline),
+                               why_missing(reception),
+                               "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
+                               "that no firewall blocks the port");
       if (!said && patience.passed()) {
         said = true;
-        const std::string line =
-            text("dist: ", names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ", options_.rank,
-                 " at ", to_string(options_.place), " yet (", why_missing(reception), "); waiting up to ",
-                 seconds(options_.deadline), "\n");
+        const std::string line = text("dist: ", names_of_missing(), missing == 1 ? " has" : " have",
+                                      " not come to worker ", options_.rank, " at ", to_string(options_.place),
+                                      " yet (", why_missing(reception), "); waiting up to ", options_.deadline, "\n");
         static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
       }
       std::vector<pollfd> entries;
@@ -297,7 +295,7 @@ class Meeting {
       if (!alive) break;                                // the holder ended, and may be started again
       if (deadline.later(Milliseconds{2000}).passed())  // it keeps the same deadline and knows which are missing
         throw DeadlineExceeded(text("Not all workers have come to the meeting at ", to_string(options.place),
-                                    " within ", seconds(options.deadline)),
+                                    " within ", options.deadline),
                                "the worker that holds it has not sent the addresses of all",
                                "See what the other workers printed");
       pollfd entry = connection.poll_entry();

@@ -9,8 +9,8 @@
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/core/checksum.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/hash.hpp>
 
 namespace dist {
 
@@ -94,9 +94,9 @@ DIST_INLINE std::uint64_t ClusterSpec::checksum() const noexcept {
   std::uint64_t hash = 0;
   for (const TaskType type : task_types)
     for (const auto& [index, address] : tasks(type)) {
-      for (const std::size_t number : {static_cast<std::size_t>(type), index, address.size()})
-        hash = detail::extended_checksum(hash, number);
-      for (const char letter : address) hash = detail::extended_checksum(hash, static_cast<unsigned char>(letter));
+      for (const std::uint64_t number :
+           {static_cast<std::uint64_t>(type), std::uint64_t{index}, detail::hash_of(address)})
+        hash = detail::combine(hash, number);
     }
   return hash;
 }

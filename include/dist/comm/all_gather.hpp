@@ -6,9 +6,9 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/hash.hpp>
 
 namespace dist {
 
@@ -21,11 +21,9 @@ void all_gather(const C& comm, std::span<const T> mine, std::span<const std::siz
   DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
   const detail::Loan loan{comm};
   // `publish` takes a mutable pointer; the peers only read.
-  comm.publish({.operation = "all_gather",
-                .elements = all.size(),
-                .dtype = dtype_name<T>,
-                .counts = detail::checksum_of(counts)},
-               const_cast<T*>(mine.data()));
+  comm.publish(
+      {.operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = detail::hash_of(counts)},
+      const_cast<T*>(mine.data()));
   T* place = all.data();
   for (std::size_t rank = 0; rank < comm.size(); ++rank) {
     const T* const theirs = comm.template peer<T>(rank, 0);

@@ -12,30 +12,9 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/hash.hpp>
 
 namespace dist {
-
-namespace detail {
-
-/// A number that differs for different texts as far as 64 bits can. The compiler calculates it where the text is a
-/// short literal.
-[[nodiscard]] DIST_ALWAYS_INLINE std::uint64_t hash_of(std::string_view text) noexcept {
-  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
-  std::uint64_t hash = text.size() * odd;
-  const char* place = text.data();
-  std::size_t left = text.size();
-  for (; left >= 8; place += 8, left -= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, place, 8);
-    hash = (hash ^ word) * odd;
-    hash ^= hash >> 29;
-  }
-  std::uint64_t rest = 0;
-  for (std::size_t i = 0; i < left; ++i) rest |= std::uint64_t{static_cast<unsigned char>(place[i])} << (8 * i);
-  return (hash ^ rest) * odd;
-}
-
-}  // namespace detail
 
 /// What a member is about to do, for its peers to compare with what they are about to do, and for messages.
 struct CollectiveCall {

@@ -47,8 +47,8 @@ DIST_INLINE CollectiveMismatch different_calls(std::string_view member, const Co
 DIST_INLINE DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
                                              std::int64_t nanoseconds, std::string_view last_call) {
   return {text("Not all workers came to a collective in time: ", missing, " did not"),
-          text(described_call, " and waited ", static_cast<double>(nanoseconds) * 1e-9,
-               " s; of those who did not come: ", last_call),
+          text(described_call, " and waited ", std::chrono::nanoseconds{nanoseconds},
+               "; of those who did not come: ", last_call),
           "Find out what they wait for, or give the strategy a longer timeout"};
 }
 

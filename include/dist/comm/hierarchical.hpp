@@ -24,12 +24,12 @@
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/checksum.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -209,7 +209,7 @@ class Hierarchical {
       agree({.operation = "all_gather",
              .elements = all.size(),
              .dtype = dtype_name<T>,
-             .counts = detail::checksum_of(counts)});
+             .counts = detail::hash_of(counts)});
     gather_in_rank_order(mine, counts, all);
   }
 

@@ -29,11 +29,11 @@
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/callable.hpp>
-#include <dist/core/checksum.hpp>
 #include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
@@ -630,7 +630,7 @@ class ReplicaContext {
       std::size_t count;
       std::uint64_t checksum;
     } mine{tensors.size(), 0};
-    for (const std::span<T> tensor : tensors) mine.checksum = detail::extended_checksum(mine.checksum, tensor.size());
+    for (const std::span<T> tensor : tensors) mine.checksum = detail::combine(mine.checksum, tensor.size());
     PerReplica<Extents> all(collectives.communicator().size());
     collectives.exchange("all_reduce of tensors", mine, std::span<Extents>{all.begin(), all.size()});
     for (std::size_t rank = 1; rank < all.size(); ++rank)

@@ -25,6 +25,9 @@ concept Strategy = requires(S& strategy) {
   requires Store<typename S::Store>;
   { strategy.num_replicas_in_sync() } -> std::same_as<std::size_t>;
   { strategy.num_local_replicas() } -> std::same_as<std::size_t>;
+  { strategy.num_workers() } -> std::same_as<std::size_t>;
+  { strategy.worker_rank() } -> std::same_as<std::size_t>;
+  { strategy.is_chief() } -> std::same_as<bool>;
   { strategy.scope() } -> InCrossReplica;
   { strategy.describe() } -> std::same_as<std::string>;
   strategy.run(detail::DoNothing{});

@@ -44,7 +44,7 @@ auto together(const S& strategy, const CommunicationOptions& options, Call&& cal
 template <class S, class Call>
 auto of_first_process(const S& strategy, Call&& call) {
   return together(strategy, [&] {
-    std::uint64_t result = strategy.first_local_replica() == 0 ? std::uint64_t{call()} : std::uint64_t{0};
+    std::uint64_t result = strategy.is_chief() ? std::uint64_t{call()} : std::uint64_t{0};
     strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
     return static_cast<std::invoke_result_t<Call&>>(result);
   });

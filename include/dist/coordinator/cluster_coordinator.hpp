@@ -92,8 +92,7 @@ class ClusterCoordinator {
             return ProgressWatch::Progress{counts.finished + counts.failed, counts.in_flight + counts.waiting > 0};
           },
           [this](ProgressWatch::Duration since) {
-            say(text("no scheduled function has ended for ",
-                     net::seconds(std::chrono::duration_cast<net::Milliseconds>(since)), ": ", describe()));
+            say(text("no scheduled function has ended for ", since, ": ", describe()));
           });
   }
   ClusterCoordinator(const ClusterCoordinator&) = delete;
@@ -198,8 +197,7 @@ class ClusterCoordinator {
   [[nodiscard]] std::string describe() const {
     const ClosureQueue::Counts counts = state_->queue.counts();
     std::string words = text(counts.waiting, counts.waiting == 1 ? " function waits" : " functions wait");
-    if (counts.waiting > 0)
-      words += text(", the first for ", net::seconds(std::chrono::duration_cast<net::Milliseconds>(counts.oldest)));
+    if (counts.waiting > 0) words += text(", the first for ", counts.oldest);
     const std::lock_guard lock{mutex_};
     for (const auto& link : links_) words += text("; ", link->describe());
     return words;
@@ -223,9 +221,7 @@ class ClusterCoordinator {
         since = Clock::now();
       } else if (!said && Clock::now() - since >= state_->options.patience) {
         said = true;
-        say(text("join waits, and no function has ended for ",
-                 net::seconds(std::chrono::duration_cast<net::Milliseconds>(state_->options.patience)), ": ",
-                 describe()));
+        say(text("join waits, and no function has ended for ", state_->options.patience, ": ", describe()));
       }
     }
     state_->queue.join(until);

@@ -108,10 +108,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   [[nodiscard]] std::string describe() const {
     const std::lock_guard lock{mutex_};
     const std::string worker = text("worker ", index_, " at ", address_);
-    if (!running_.empty()) return text(worker, " runs ", running_, " for ", in_words(Clock::now() - running_since_));
+    if (!running_.empty()) return text(worker, " runs ", running_, " for ", Clock::now() - running_since_);
     if (session_ != 0) return text(worker, " waits for functions");
-    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ",
-                in_words(Clock::now() - lost_since_), " (", why_lost_, ")");
+    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ", Clock::now() - lost_since_,
+                " (", why_lost_, ")");
   }
 
  private:
@@ -244,8 +244,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     ++state_->connected;
     waited_for_ = false;
-    if (again && detail::warnings_are_wanted())
-      say(text("worker ", index_, " at ", address_, " is back after ", in_words(away)));
+    if (again && detail::warnings_are_wanted()) say(text("worker ", index_, " at ", address_, " is back after ", away));
     made_ = 0;
     watch();
   }
@@ -295,7 +294,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     --state_->connected;
     if (detail::warnings_are_wanted())
       say(text("worker ", index_, " at ", address_, " is lost (", why,
-               "); others run its functions, and it is dialled for ", in_words(state_->options.recovery_timeout)));
+               "); others run its functions, and it is dialled for ", state_->options.recovery_timeout));
   }
   /// A greeting has found no worker.
   void miss(std::string_view why) {
@@ -307,14 +306,13 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     if (!waited_for_ && away > net::default_patience && detail::warnings_are_wanted()) {
       waited_for_ = true;
-      say(text("the coordinator waits for worker ", index_, " at ", address_, " since ", in_words(away), " (", why,
-               ")"));
+      say(text("the coordinator waits for worker ", index_, " at ", address_, " since ", away, " (", why, ")"));
     }
     if (away < state_->options.recovery_timeout) return;
     complain(std::make_exception_ptr(Unavailable(
                  index_, address_,
-                 text("it did not come ", done_.lost > 0 ? "back " : "", "within ",
-                      in_words(state_->options.recovery_timeout), ": ", why),
+                 text("it did not come ", done_.lost > 0 ? "back " : "", "within ", state_->options.recovery_timeout,
+                      ": ", why),
                  "See what became of it. It is dialled further on, and the other workers go on without it")),
              why);
   }
@@ -453,14 +451,14 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   void take_failure(Closure&& closure, const RpcError& error) {
     if (is_stopping()) return state_->queue.abort(closure);
     const bool late = error.failure() == rpc::Failure::deadline;
-    lose(late ? text("it ran a function for more than ", in_words(state_->options.function_timeout)) : error.why());
+    lose(late ? text("it ran a function for more than ", state_->options.function_timeout) : error.why());
     if (late) {
       if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
       return state_->queue.fail(
-          closure, std::make_exception_ptr(DeadlineExceeded(
-                       text("A scheduled function took too long on worker ", index_, " at ", address_),
-                       text(closure.function, " ran for more than ", in_words(state_->options.function_timeout)),
-                       "Give functions a longer function_timeout, or see what they wait for")));
+          closure, std::make_exception_ptr(
+                       DeadlineExceeded(text("A scheduled function took too long on worker ", index_, " at ", address_),
+                                        text(closure.function, " ran for more than ", state_->options.function_timeout),
+                                        "Give functions a longer function_timeout, or see what they wait for")));
     }
     if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
       return state_->queue.fail(closure,
@@ -494,9 +492,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     if (duration.count() <= 0) return;
     std::unique_lock lock{mutex_};
     changed_.wait_for(lock, duration, [&] { return stopping_; });
-  }
-  [[nodiscard]] static std::string in_words(Duration duration) {
-    return net::seconds(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
   }
 
   /// Why a worker is lost that does not know its session.

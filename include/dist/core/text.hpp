@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
 
 namespace dist {
 
@@ -23,6 +24,9 @@ void append_text(std::string& out, Number part) {
 
 /// With six significant digits and no zeros after them: 0.5, 600, 1e-09.
 void append_text(std::string& out, double part);
+
+/// In seconds, rounded to milliseconds: 0.25 s, 600 s.
+void append_text(std::string& out, std::chrono::nanoseconds part);
 
 /// What says itself what it is as a text, such as a shape or a tensor.
 template <class T>

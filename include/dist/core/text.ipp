@@ -14,6 +14,14 @@ DIST_INLINE void append_text(std::string& out, double part) {
   out.append(digits, static_cast<std::size_t>(count));
 }
 
+DIST_INLINE void append_text(std::string& out, std::chrono::nanoseconds part) {
+  char digits[32];
+  int count = std::snprintf(digits, sizeof digits, "%.3f", static_cast<double>(part.count()) * 1e-9);
+  while (digits[count - 1] == '0') --count;
+  if (digits[count - 1] < '0' || digits[count - 1] > '9') --count;  // the point of the locale
+  out.append(digits, static_cast<std::size_t>(count)).append(" s");
+}
+
 /// The bytes at the start of `words` that are one character in UTF-8 other than a control character; 0 where they are none.
 [[nodiscard]] constexpr std::size_t visible_character(std::string_view words) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(words[i]); };

@@ -27,7 +27,7 @@ void await(IsOver&& is_over, Pause&& pause, Describe&& describe, std::chrono::na
     const std::int64_t waited = monotonic_nanoseconds() - begin;
     if (timeout.count() != 0 && waited >= timeout.count())
       throw DeadlineExceeded(text("Work was not done in time: ", describe()),
-                             text("the host waited ", static_cast<double>(waited) * 1e-9, " s for it"),
+                             text("the host waited ", std::chrono::nanoseconds{waited}, " for it"),
                              text(look, ", or set a longer timeout"));
     slow.note([&] { return text("for ", describe()); });
   }

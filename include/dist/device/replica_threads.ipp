@@ -79,7 +79,7 @@ DIST_INLINE void ReplicaThreads::await_turn() const {
     none = {};
     if (timeout_ > 0 && detail::monotonic_nanoseconds() - start > timeout_)
       throw DeadlineExceeded("A call waited too long for that of another thread to the same strategy to end",
-                             text("it waited ", static_cast<double>(timeout_) * 1e-9, " s"),
+                             text("it waited ", std::chrono::nanoseconds{timeout_}),
                              "Find out what the other call waits for, or give the strategy a longer timeout");
     std::this_thread::sleep_for(std::chrono::microseconds{50});
   }

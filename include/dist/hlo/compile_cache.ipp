@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/fnv1a.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/hlo/compile_cache.hpp>
 #include <dist/hlo/trace.hpp>
@@ -69,9 +69,7 @@ DIST_INLINE_PJRT std::string CompileCache::what_cpus_can_do() {
 }
 
 DIST_INLINE_PJRT std::string CompileCache::path_of(std::string_view key) const {
-  ::dist::detail::Fnv1a number;
-  number.add(key);
-  return text(folder_, "/", number.value, ".xla");
+  return text(folder_, "/", ::dist::detail::hash_of(key), ".xla");
 }
 
 DIST_INLINE_PJRT std::optional<pjrt::Executable> CompileCache::load(const pjrt::Client& client, const std::string& path,

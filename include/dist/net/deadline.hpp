@@ -34,9 +34,6 @@ class Deadline {
   Clock::time_point at_;
 };
 
-/// "120 s" or "0.25 s".
-[[nodiscard]] std::string seconds(Milliseconds wait);
-
 }  // namespace dist::net
 
 #ifndef DIST_COMPILED

@@ -19,13 +19,4 @@ DIST_INLINE int Deadline::poll_timeout(Milliseconds longest) const {
 DIST_INLINE Deadline Deadline::sooner(Deadline other) const { return Deadline{std::min(at_, other.at_)}; }
 DIST_INLINE Deadline Deadline::later(Milliseconds wait) const { return Deadline{at_ + wait}; }
 
-DIST_INLINE std::string seconds(Milliseconds wait) {
-  const auto whole = wait.count() / 1000;
-  const auto rest = wait.count() % 1000;
-  if (rest == 0) return text(whole, " s");
-  std::string digits = std::to_string(1000 + rest).substr(1);
-  while (digits.back() == '0') digits.pop_back();
-  return text(whole, ".", digits, " s");
-}
-
 }  // namespace dist::net

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/fnv1a.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/error.hpp>
 #include <dist/net/hmac.hpp>
@@ -47,17 +47,11 @@ using Nonce = std::array<std::byte, 32>;
 /// A number for a list of tasks: two lists have the same one only if they agree in every name, port and place, and in
 /// the job's name.
 [[nodiscard]] inline std::uint64_t list_checksum(std::span<const Endpoint> tasks, std::string_view job) {
-  dist::detail::Fnv1a checksum;
-  const auto add = [&](std::string_view content) {
-    checksum.add(content);
-    checksum.add(256);  // where a text ends
-  };
-  add(job);
-  for (const Endpoint& task : tasks) {
-    add(task.host);
-    add(task.port);
-  }
-  return checksum.value;
+  std::uint64_t checksum = dist::detail::hash_of(job);
+  for (const Endpoint& task : tasks)
+    for (const std::string* const part : {&task.host, &task.port})
+      checksum = dist::detail::combine(checksum, dist::detail::hash_of(*part));
+  return checksum;
 }
 
 /// What a process says about itself when it connects.

@@ -124,7 +124,7 @@ template <class Open>
     if (!said && said_at.passed()) {
       said = true;
       say(text("this task cannot listen at its own address ", to_string(own), " yet (", why, "); trying up to ",
-               seconds(may_come ? options.name_unknown : options.port_in_use)));
+               may_come ? options.name_unknown : options.port_in_use));
     }
     poll(nullptr, 0, 50);
   }

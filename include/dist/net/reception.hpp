@@ -157,7 +157,7 @@ class Reception {
       return false;
     }
     if (visitor.deadline.passed()) {
-      turn_away(text("a peer did not say who it is within ", seconds(options_.handshake)));
+      turn_away(text("a peer did not say who it is within ", options_.handshake));
       return false;
     }
     return true;

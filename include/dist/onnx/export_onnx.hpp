@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/meet.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
@@ -62,12 +61,12 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
           "The network is too large for an ONNX file",
           text("the model has ", model.size(), " bytes, at most ", onnx::detail::max_model_bytes, " are read"),
           "Export a network of a smaller type, such as Float16");
-    if (strategy.first_local_replica() == 0) {
+    if (strategy.is_chief()) {
       io::AtomicFile file{path};
       file.append(std::as_bytes(std::span<const char>{model}));
       file.commit();
     }
-    dist::detail::meet(strategy.workers());  // nobody reads it before it is there
+    strategy.workers().communicator().barrier();  // nobody reads it before it is there
   });
 }
 /// What it does not take, for a sentence.

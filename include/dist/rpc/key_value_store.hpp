@@ -232,7 +232,7 @@ class KeyValueStore {
       for (net::RecordReader reader{reply}; !reader.empty();) absent.push_back(reader.number<std::uint64_t>());
     } catch (const RpcError&) {
       throw DeadlineExceeded(text(name(0), ", which keeps the values of all, has not come to ",
-                                  to_string(options_.keeper), " within ", net::seconds(waited)),
+                                  to_string(options_.keeper), " within ", waited),
                              text("the key ", quoted(key), " is asked for"),
                              "Start it with the same address, and check that no firewall blocks the port");
     }
@@ -241,7 +241,7 @@ class KeyValueStore {
     for (std::size_t i = 0; i < std::min(absent.size(), most); ++i) names += text(i == 0 ? "" : ", ", name(absent[i]));
     if (absent.size() > most) names += text(" and ", absent.size() - most, " more");
     throw DeadlineExceeded(
-        text("Nobody has put the key ", quoted(key), " within ", net::seconds(waited)),
+        text("Nobody has put the key ", quoted(key), " within ", waited),
         absent.empty() ? text("all ", processes(), " processes have come")
                        : text(names, absent.size() == 1 ? " has" : " have", " not come"),
         absent.empty() ? "See what keeps them from putting it" : "Start all processes, with the same list of hosts");

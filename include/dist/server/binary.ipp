@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/fnv1a.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/io/crc32c.hpp>
 #include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
@@ -111,11 +111,11 @@ DIST_INLINE CodePlace code_place_of(std::uintptr_t address) {
                           "its address is in no program or library",
                           "Register functions of the program, not code that is made at run time");
   static std::mutex mutex;
-  static std::map<std::uintptr_t, Fnv1a> checksums;  // by where modules were loaded
+  static std::map<std::uintptr_t, std::uint64_t> hashes;  // by where modules were loaded
   const std::lock_guard lock{mutex};
-  const auto [known, is_new] = checksums.try_emplace(module.base);
-  if (is_new) known->second.add(identity_of(module));
-  return {known->second.value, address - module.base};
+  const auto [known, is_new] = hashes.try_emplace(module.base);
+  if (is_new) known->second = hash_of(identity_of(module));
+  return {known->second, address - module.base};
 }
 
 }  // namespace detail

@@ -83,7 +83,7 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
       told = Clock::now();
       if (speaks && now.state == State::attended)
         say(text(self, " was told to end, and serves until ", coordinator, " has ended the job, for ",
-                 net::seconds(options.leave_timeout), " at most"));
+                 options.leave_timeout, " at most"));
     }
     if (now.state == State::attended && !told)
       wait.reset();
@@ -96,7 +96,7 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
       case State::attended:
         if (told && Clock::now() - *told >= options.leave_timeout)
           throw DeadlineExceeded(text(self, " was told to end, and the job has not ended"),
-                                 text(coordinator, " has not ended it within ", net::seconds(options.leave_timeout)),
+                                 text(coordinator, " has not ended it within ", options.leave_timeout),
                                  "Tell the coordinator to end, too, and let it save within that time (leave_timeout)");
         break;
       case State::waiting: {
@@ -104,12 +104,12 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
         const auto waited = Clock::now() - begin;
         if (waited >= options.wait_for_coordinator)
           throw DeadlineExceeded(text(self, " has no coordinator"),
-                                 text(coordinator, " has not come within ", net::seconds(options.wait_for_coordinator)),
+                                 text(coordinator, " has not come within ", options.wait_for_coordinator),
                                  "Start the coordinator with the same list of tasks, or wait for it for longer "
                                  "(wait_for_coordinator)");
         if (!said_waiting && speaks && waited >= options.patience) {
           said_waiting = true;
-          say(text(self, " waits for ", coordinator, " since ", net::seconds(options.patience)));
+          say(text(self, " waits for ", coordinator, " since ", options.patience));
         }
         break;
       }
@@ -119,10 +119,10 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
               self, coordinator,
               told || options.linger.count() == 0
                   ? std::string{"has gone without a word"}
-                  : text("has gone without a word, and has not come back within ", net::seconds(options.linger)));
+                  : text("has gone without a word, and has not come back within ", options.linger));
         if (said_lost != now.since && speaks) {
           said_lost = now.since;
-          say(text(self, " has lost its coordinator, and waits for it for ", net::seconds(options.linger)));
+          say(text(self, " has lost its coordinator, and waits for it for ", options.linger));
         }
         break;
       }

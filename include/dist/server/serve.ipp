@@ -34,7 +34,7 @@ DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout, int 
     : thread_([this, self = std::move(self), timeout, status] {
         std::unique_lock lock{mutex_};
         if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
-        say(text(self, " ends without what it still runs, which has not ended within ", net::seconds(timeout),
+        say(text(self, " ends without what it still runs, which has not ended within ", timeout,
                  ": a function that runs for long should ask whether it is to stop"));
         std::_Exit(status);
       }) {}

@@ -302,11 +302,11 @@ class Session {
       if (first == nullptr) return;
       if (deadline.passed())
         throw ServerUnavailable(first->task.index, first->address,
-                                text("has not come within ", net::seconds(options_.wait_for_servers)), missing,
+                                text("has not come within ", options_.wait_for_servers), missing,
                                 "Start it, or wait for it for longer (wait_for_servers)");
       if (!said && patience.passed()) {
         said = true;
-        say(text("the coordinator waits since ", net::seconds(options_.patience), " for ", missing));
+        say(text("the coordinator waits since ", options_.patience, " for ", missing));
       }
       wait.note([&] { return text("for ", missing); });
       changed_.wait_for(lock, std::min(deadline.left(), between_looks));

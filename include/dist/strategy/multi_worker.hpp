@@ -133,12 +133,6 @@ class MultiWorker
   explicit MultiWorker(typename Net::Reference comm, const MultiWorkerOptions& options = {})
       : MultiWorker(World{comm}, options) {}
 
-  /// The processes, and which of them this one is.
-  [[nodiscard]] std::size_t num_workers() const noexcept { return this->workers_part().size(); }
-  [[nodiscard]] std::size_t worker() const noexcept { return this->workers_part().rank(); }
-  /// Whether this process does what only one may do, such as writing checkpoints that others read (spec A15,
-  /// M09).
-  [[nodiscard]] bool is_chief() const noexcept { return worker() == 0; }
   /// What this process is in its cluster; none where there is no cluster.
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return this->workers_part().world().task(); }
 
@@ -166,14 +160,14 @@ class MultiWorker
     const std::size_t nodes = this->workers_part().layout().groups();
     return text("MultiWorker<", Ops::name, ", ", DeviceType::name, ">: ", replicas,
                 replicas == 1 ? " replica, " : " replicas, ", this->num_local_replicas(), " of them here, worker ",
-                worker(), " of ", num_workers(), " on ", nodes, nodes == 1 ? " node (" : " nodes (",
+                this->worker_rank(), " of ", this->num_workers(), " on ", nodes, nodes == 1 ? " node (" : " nodes (",
                 this->workers_part().world().source(), ")");
   }
 
  private:
   MultiWorker(World world, const MultiWorkerOptions& options)
       : MultiWorker::StrategyOf(detail::threaded_options(options), std::move(world), options), options_(options) {
-    detail::name_traced_process(worker(), text("worker ", worker()));
+    detail::name_traced_process(this->worker_rank(), text("worker ", this->worker_rank()));
   }
 
   static MultiWorkerOptions with_replicas_here(std::size_t replicas) {

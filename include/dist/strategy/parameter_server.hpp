@@ -181,7 +181,8 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
                   "create_per_worker_dataset of the ClusterCoordinator");
   }
 
-  [[nodiscard]] std::size_t num_workers() const noexcept { return workers_.size(); }
+  /// The processes that run scheduled functions. `num_workers()` counts those of the strategy itself, which is this one.
+  [[nodiscard]] std::size_t num_remote_workers() const noexcept { return workers_.size(); }
   [[nodiscard]] std::size_t num_parameter_servers() const noexcept { return clients_->size(); }
   /// Throws ServerUnavailable where a parameter server is gone or has lost its variables, also one that nobody has called since.
   void check() const { session_.check(); }

@@ -128,6 +128,11 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   [[nodiscard]] constexpr std::size_t first_local_replica() const noexcept {
     return workers_.rank() * replicas_.size();
   }
+  /// Its processes, and which of them this one is.
+  [[nodiscard]] constexpr std::size_t num_workers() const noexcept { return workers_.size(); }
+  [[nodiscard]] constexpr std::size_t worker_rank() const noexcept { return workers_.rank(); }
+  /// Whether this process does what only one may do, such as writing files that others read (spec A15, M09).
+  [[nodiscard]] constexpr bool is_chief() const noexcept { return worker_rank() == 0; }
   /// Its parts.
   [[nodiscard]] const Replicas& replicas_part() const noexcept { return replicas_; }
   [[nodiscard]] const Workers& workers_part() const noexcept { return workers_; }

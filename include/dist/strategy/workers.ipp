@@ -23,9 +23,9 @@
 #include <dist/comm/node/communicator.hpp>
 #include <dist/comm/node/find_nodes.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/checksum.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
@@ -281,7 +281,8 @@ bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) {
   const Membership& all = *all_;
   const std::vector<std::size_t> mine = allowed_processors();
   std::vector<std::uint64_t> checksums(all.size());
-  HalvingDoublingAllReduce::On<Membership>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
+  HalvingDoublingAllReduce::On<Membership>{all}.exchange("processors", hash_of(std::span<const std::size_t>{mine}),
+                                                         std::span{checksums});
   const LocalProcesses here = on_host();
   bool bound_by_launcher = false;
   for (std::size_t rank = 0; rank < all.size(); ++rank)

@@ -84,7 +84,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return steps_.optimizer(); }
   /// Whether this process is the one that shows and writes what there is once.
-  [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
+  [[nodiscard]] bool is_chief() const { return strategy_.is_chief(); }
 
   /// All that outlives a run: the network, the optimizer, the metrics by their names, and how many epochs it has been
   /// trained. A metric that a checkpoint has not, because the model had it later, is left as it is. See Trackable.

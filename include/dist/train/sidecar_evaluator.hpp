@@ -244,8 +244,7 @@ class SidecarEvaluator {
     if (is_overdue)
       throw DeadlineExceeded(
           text("The evaluator waited too long for ", awaited()),
-          text("none came in ", static_cast<double>(options_.timeout.count()) * 1e-9,
-               " s, and the training is not marked as ended"),
+          text("none came in ", options_.timeout, ", and the training is not marked as ended"),
           "See whether the training runs and saves there, give SidecarEvaluatorOptions.timeout more time, or call "
           "dist::mark_training_ended when the training ends");
     std::this_thread::sleep_for(options_.poll);

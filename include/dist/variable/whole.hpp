@@ -70,7 +70,7 @@ void restore(Variable& variable, const Context& context, const Values& given) {
     using T = typename Variable::Element;
     for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
       const auto queue = variable.queue(context, copy);
-      if (copy == 0 && context.strategy().first_local_replica() == 0)
+      if (copy == 0 && context.strategy().is_chief())
         update_elements(queue, variable.copy(context, copy), given, Assign{});
       else
         queue.fill(variable.copy(context, copy), T{});

@@ -93,18 +93,17 @@ TEST_CASE("a worker that said something may wait elsewhere for one that waits fo
   const Communicator workers = world();
   const Agreement agreement{workers, {.timeout = 20s}};
   MPI_Comm node = MPI_COMM_NULL;
-  dist::mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "split");
+  DIST_MPI_CALL(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   int size = 0;
   MPI_Comm_size(node, &size);
   REQUIRE(static_cast<std::size_t>(size) == workers.size());
   void* memory = nullptr;
   MPI_Win window = MPI_WIN_NULL;
-  dist::mpi::check(MPI_Win_allocate_shared(sizeof(std::atomic<int>), 1, MPI_INFO_NULL, node, &memory, &window),
-                   "window");
+  DIST_MPI_CALL(MPI_Win_allocate_shared(sizeof(std::atomic<int>), 1, MPI_INFO_NULL, node, &memory, &window));
   MPI_Aint bytes = 0;
   int unit = 0;
   const int last = static_cast<int>(workers.size()) - 1;
-  dist::mpi::check(MPI_Win_shared_query(window, last, &bytes, &unit, &memory), "query");
+  DIST_MPI_CALL(MPI_Win_shared_query(window, last, &bytes, &unit, &memory));
   auto& came = *static_cast<std::atomic<int>*>(memory);
   if (workers.rank() + 1 == workers.size()) came = 0;
   workers.barrier();

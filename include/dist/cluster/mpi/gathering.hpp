@@ -49,7 +49,7 @@ struct Abandoned {};
 
 /// The refusal when tasks did not come within a time.
 [[nodiscard]] inline net::Refusal late_refusal(const MissingTasks& missing, net::Milliseconds within) {
-  return {text(missing.who, " within ", net::seconds(within)), missing.why,
+  return {text(missing.who, " within ", within), missing.why,
           "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
           "is an option"};
 }
@@ -261,7 +261,7 @@ class Gathering {
   /// Once, so that the user who starts a job by hand sees what it waits for.
   void say_who_is_missing() const {
     const MissingTasks found = missing();
-    say(text(found.who, " yet (", found.why, "); waiting up to ", net::seconds(options_.deadline)));
+    say(text(found.who, " yet (", found.why, "); waiting up to ", options_.deadline));
   }
   /// Tells the processes that wait here, so that they can say so, too.
   void tell_who_is_missing() {

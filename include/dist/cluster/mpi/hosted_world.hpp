@@ -251,13 +251,13 @@ class HostedWorld {
         detail::WorldFailure{detail::WorldFailure::Kind::deadline, detail::late_refusal(missing_, options.deadline)}
             .raise();
       if (deadline.passed())
-        throw DeadlineExceeded(text("The server at ", to_string(options.tasks[server_.rank]), " gave no answer within ",
-                                    net::seconds(options.deadline)),
-                               "it is stopped, or cut off", "Start the job again");
+        throw DeadlineExceeded(
+            text("The server at ", to_string(options.tasks[server_.rank]), " gave no answer within ", options.deadline),
+            "it is stopped, or cut off", "Start the job again");
       if (!said && patience.passed() && !missing_.who.empty()) {
         said = true;
         say(text("worker ", rank_, " waits: ", missing_.who, " yet (", missing_.why, "); waiting up to ",
-                 net::seconds(options.deadline)));
+                 options.deadline));
       }
       pollfd entry = server.poll_entry();
       poll(&entry, 1, deadline.poll_timeout(net::Milliseconds{said ? 1000 : 100}));

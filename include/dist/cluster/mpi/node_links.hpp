@@ -80,8 +80,7 @@ class NodeLinks {
           if (frame->type != static_cast<std::uint16_t>(WorldFrame::heartbeat)) take(node, *frame);
         }
         if (why.empty() && connection.failed()) why = "the connection to its server broke";
-        if (why.empty() && links_[node].silent_from.passed())
-          why = text("its server has been silent for ", net::seconds(silence_));
+        if (why.empty() && links_[node].silent_from.passed()) why = text("its server has been silent for ", silence_);
       } catch (const net::FrameError& error) {
         why = error.what();
       }

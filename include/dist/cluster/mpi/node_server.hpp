@@ -151,7 +151,7 @@ class NodeServer {
   /// A rank that others wait for in MPI_Init: one that a signal has stopped, or that has not come to it; where all have,
   /// the first that has not left it.
   void require_initialised(NodeDoor& door) {
-    const std::string within = text(" within ", net::seconds(options_.deadline));
+    const std::string within = text(" within ", options_.deadline);
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.initialised(rank) && door.is_stopped(rank))
         return lose(rank, text("a signal has stopped it, and it has not left MPI_Init", within));

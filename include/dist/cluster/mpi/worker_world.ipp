@@ -224,8 +224,7 @@ DIST_INLINE_MPI void WorkerWorld::join_launched(const ClusterSpec& cluster, cons
     std::strncpy(mine.error.data(), error.what(), mine.error.size() - 1);
   }
   std::vector<Claim> claims(size);
-  mpi::check(MPI_Allgather(&mine, sizeof(Claim), MPI_BYTE, claims.data(), sizeof(Claim), MPI_BYTE, MPI_COMM_WORLD),
-             "MPI_Allgather");
+  DIST_MPI_CALL(MPI_Allgather(&mine, sizeof(Claim), MPI_BYTE, claims.data(), sizeof(Claim), MPI_BYTE, MPI_COMM_WORLD));
   require_agreement(cluster, claims);
   const bool works = trains(task);
   const std::size_t worker = cluster.empty() ? mpi::detail::rank_in(MPI_COMM_WORLD)
@@ -240,7 +239,7 @@ DIST_INLINE_MPI void WorkerWorld::join_launched(const ClusterSpec& cluster, cons
   }
   task_ = task;
   const int number = works ? static_cast<int>(worker) : 0;
-  mpi::check(MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, number, &comm_), "MPI_Comm_split");
+  DIST_MPI_CALL(MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, number, &comm_));
 }
 
 DIST_INLINE_MPI void WorkerWorld::require_agreement(const ClusterSpec& cluster,

@@ -12,8 +12,7 @@ namespace dist::detail {
 /// InvalidArgument for a negative timeout.
 [[nodiscard]] inline std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
   if (timeout.count() < 0)
-    throw InvalidArgument("A timeout of collectives is negative",
-                          text(static_cast<double>(timeout.count()) * 1e-9, " s was given"),
+    throw InvalidArgument("A timeout of collectives is negative", text(timeout, " was given"),
                           "Give a positive timeout, or 0 to wait as long as it takes");
   return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
 }

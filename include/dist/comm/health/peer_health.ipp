@@ -14,9 +14,9 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/comm/collective_call.hpp>  // hash_of
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/wait.hpp>

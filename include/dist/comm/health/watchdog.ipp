@@ -107,7 +107,7 @@ class Watchdog::Watch {
       const std::string stopped = health_.stopped();
       throw DeadlineExceeded(
           text("A call did not end in time: ", call),
-          text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others",
+          text("it has waited ", deadline_, " for others",
                stopped.empty() ? "" : text("; a signal has stopped ", stopped)),
           stopped.empty() ? late_advice_ : "Continue what is stopped (kill -CONT), or start all workers again");
     } catch (const Error& error) {

@@ -14,12 +14,12 @@
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/checksum.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/function_ref.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
@@ -92,7 +92,7 @@ class MessageCollectives : public Membership<C> {
     DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()]);
     DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
     const CollectiveCall call{
-        .operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = checksum_of(counts)};
+        .operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = hash_of(counts)};
     comm_.announce(call);
     const auto part = [&](std::size_t rank) {
       const std::size_t first =

@@ -44,7 +44,7 @@ class AgreementGroup {
     permit_.require("an agreement of workers");
     MPI_Request request = MPI_REQUEST_NULL;
     auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
-    check(MPI_Comm_idup(workers.native(), made.get(), &request), "MPI_Comm_idup");
+    DIST_MPI_CALL(MPI_Comm_idup(workers.native(), made.get(), &request));
     try {
       wait({&request, 1}, "The making of an agreement", options.timeout, health_);
     } catch (...) {
@@ -53,7 +53,7 @@ class AgreementGroup {
     }
     comm_ = *made;
     departures_ = std::make_unique<Departures>(comm_, departure_tag);
-    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    DIST_MPI_CALL(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
     // Nobody goes on before all have the communicator, because that may take all.
     const std::uint64_t first = begin();
     ask(first, false);
@@ -208,7 +208,7 @@ class AgreementGroup {
   }
   [[noreturn]] void throw_late(std::string_view missing) const {
     throw DeadlineExceeded("The workers did not agree in time on whether there is a next step",
-                           text("no word of ", missing, " in ", static_cast<double>(timeout_) * 1e-9, " s"),
+                           text("no word of ", missing, " in ", std::chrono::nanoseconds{timeout_}),
                            "Let all workers make the same loops over distributed data, or give a longer timeout");
   }
 

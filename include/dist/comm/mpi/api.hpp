@@ -19,13 +19,15 @@
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/exit_code.hpp>
+#include <dist/core/source_line.hpp>
 
 namespace dist::mpi {
 
 /// MPI itself refused a call or failed in it.
 class MpiError : public Error {
  public:
-  MpiError(std::string_view call, int code, std::string_view why);
+  /// `call` as it stands in the source, at `line`.
+  MpiError(std::string_view call, int code, std::string_view why, SourceLine line);
 
   /// What the call returned.
   [[nodiscard]] int code() const noexcept { return code_; }
@@ -37,17 +39,21 @@ class MpiError : public Error {
 
 namespace detail {
 
-[[noreturn]] void refuse(int code, std::string_view call);
+[[noreturn]] void refuse(int code, std::string_view call, SourceLine line);
+
+/// Throws MpiError when `code`, which `call` has returned, is not MPI_SUCCESS.
+inline void check(int code, std::string_view call, SourceLine line = here()) {
+  if (code != MPI_SUCCESS) [[unlikely]]
+    refuse(code, call, line);
+}
 
 }  // namespace detail
 
-/// Throws MpiError with MPI's own text when `call` did not return MPI_SUCCESS.
-inline void check(int code, std::string_view call) {
-  if (code != MPI_SUCCESS) [[unlikely]]
-    detail::refuse(code, call);
-}
-
 }  // namespace dist::mpi
+
+/// Throws MpiError, with MPI's own text and the line, when a call of MPI does not return MPI_SUCCESS:
+/// `DIST_MPI_CALL(MPI_Wait(&request, MPI_STATUS_IGNORE))`.
+#define DIST_MPI_CALL(...) ::dist::mpi::detail::check((__VA_ARGS__), #__VA_ARGS__)
 
 #ifndef DIST_COMPILED_MPI
 #include <dist/comm/mpi/api.ipp>

@@ -8,18 +8,19 @@
 
 namespace dist::mpi {
 
-DIST_INLINE_MPI MpiError::MpiError(std::string_view call, int code, std::string_view why)
-    : Error(text(call, " failed"), text("MPI says: ", why, ", code ", code),
+DIST_INLINE_MPI MpiError::MpiError(std::string_view call, int code, std::string_view why, SourceLine line)
+    : Error(text(call.substr(0, call.find('(')), " failed"),
+            text("MPI says: ", why, ", code ", code, ", at ", line.file, ":", line.line),
             "See what MPI printed before; what is left of the job ends, so start it again"),
       code_(code) {}
 
 namespace detail {
 
-DIST_INLINE_MPI void refuse(int code, std::string_view call) {
+DIST_INLINE_MPI void refuse(int code, std::string_view call, SourceLine line) {
   char message[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) length = 0;
-  throw MpiError(call, code, std::string_view{message, static_cast<std::size_t>(length)});
+  throw MpiError(call, code, std::string_view{message, static_cast<std::size_t>(length)}, line);
 }
 
 }  // namespace detail

@@ -39,7 +39,7 @@ class CallMessages {
       while (receives_[partner] != MPI_REQUEST_NULL || meeting_.wants(partner)) {
         start_receive(partner);
         int done = 0;
-        check(MPI_Test(&receives_[partner], &done, MPI_STATUS_IGNORE), "MPI_Test");
+        DIST_MPI_CALL(MPI_Test(&receives_[partner], &done, MPI_STATUS_IGNORE));
         if (done == 0) break;
         meeting_.receive(partner, messages_->in[partner]);
       }
@@ -52,9 +52,8 @@ class CallMessages {
     }
     start_receive(partner);  // what has a place when it comes needs no other one
     messages_->out[partner] = message;
-    check(MPI_Isend(&messages_->out[partner], static_cast<int>(message.bytes()), MPI_BYTE,
-                    static_cast<int>(meeting_.schedule().to(partner)), tag_, comm_, &sends_[partner]),
-          "MPI_Isend");
+    DIST_MPI_CALL(MPI_Isend(&messages_->out[partner], static_cast<int>(message.bytes()), MPI_BYTE,
+                            static_cast<int>(meeting_.schedule().to(partner)), tag_, comm_, &sends_[partner]));
   }
   [[nodiscard]] bool are_sent() { return are_done(sends_); }
   /// Returns whether nothing comes any more.
@@ -78,9 +77,8 @@ class CallMessages {
 
   void start_receive(std::size_t partner) {
     if (receives_[partner] != MPI_REQUEST_NULL || !meeting_.wants(partner)) return;
-    check(MPI_Irecv(&messages_->in[partner], sizeof(Meeting::Message), MPI_BYTE,
-                    static_cast<int>(meeting_.schedule().from(partner)), tag_, comm_, &receives_[partner]),
-          "MPI_Irecv");
+    DIST_MPI_CALL(MPI_Irecv(&messages_->in[partner], sizeof(Meeting::Message), MPI_BYTE,
+                            static_cast<int>(meeting_.schedule().from(partner)), tag_, comm_, &receives_[partner]));
   }
 
   MPI_Comm comm_;

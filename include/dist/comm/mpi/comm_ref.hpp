@@ -27,19 +27,19 @@ namespace detail {
 /// This process's rank in `comm`, and how many there are.
 [[nodiscard]] inline std::size_t rank_in(MPI_Comm comm) {
   int rank = 0;
-  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  DIST_MPI_CALL(MPI_Comm_rank(comm, &rank));
   return static_cast<std::size_t>(rank);
 }
 [[nodiscard]] inline std::size_t size_of(MPI_Comm comm) {
   int size = 0;
-  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  DIST_MPI_CALL(MPI_Comm_size(comm, &size));
   return static_cast<std::size_t>(size);
 }
 
 /// Throws InvalidArgument where `comm` does not hold one group of workers.
 inline void require_group(CommRef comm) {
   int joins_two = 0;
-  if (comm.get() != MPI_COMM_NULL) check(MPI_Comm_test_inter(comm.get(), &joins_two), "MPI_Comm_test_inter");
+  if (comm.get() != MPI_COMM_NULL) DIST_MPI_CALL(MPI_Comm_test_inter(comm.get(), &joins_two));
   if (comm.get() == MPI_COMM_NULL || joins_two != 0)
     throw InvalidArgument(
         "A communicator of MPI does not hold a group of workers",

@@ -54,12 +54,12 @@ DIST_INLINE_MPI std::optional<Communicator> Communicator::split(std::optional<st
   {
     const CollectiveCall call{.operation = "MPI_Comm_split"};
     const Watchdog::Guard guard{options.watchdog, call};
-    check(MPI_Comm_split(native(), part ? static_cast<int>(*part) : MPI_UNDEFINED, static_cast<int>(rank()), &of_part),
-          "MPI_Comm_split");
+    DIST_MPI_CALL(
+        MPI_Comm_split(native(), part ? static_cast<int>(*part) : MPI_UNDEFINED, static_cast<int>(rank()), &of_part));
   }
   if (of_part == MPI_COMM_NULL) return std::nullopt;
   std::optional<Communicator> group{std::in_place, mpi::ref(of_part), std::move(options)};
-  check(MPI_Comm_free(&of_part), "MPI_Comm_free");  // the group has a duplicate
+  DIST_MPI_CALL(MPI_Comm_free(&of_part));  // the group has a duplicate
   return group;
 }
 

@@ -129,7 +129,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         [&] {
           give_up(DeadlineExceeded(
               text("Not all workers took part in a collective in time: ", name(transfer.peer), " did not"),
-              text(described(), " and waited ", seconds(timeout), " s for bytes to or from that worker"),
+              text(described(), " and waited ", std::chrono::nanoseconds{timeout}, " for bytes to or from that worker"),
               "Find out what it waits for, or give the strategy a longer timeout"));
         });
     transfers_.finish(transfer);
@@ -320,9 +320,6 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     kept_until_the_process_ends.push_back(shared_from_this());
   }
 
-  [[nodiscard]] static double seconds(std::int64_t nanoseconds) noexcept {
-    return static_cast<double>(nanoseconds) * 1e-9;
-  }
   [[nodiscard]] std::string name(std::size_t rank) const {
     return text("worker ", worker(rank), " (host ", host(rank), ")");
   }

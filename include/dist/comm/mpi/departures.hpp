@@ -98,8 +98,8 @@ class Departures {
     /// MPI_Finalize frees MPI_COMM_SELF first, and calls what is attached to it.
     LeftGroups() {
       int key = MPI_KEYVAL_INVALID;
-      check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr), "MPI_Comm_create_keyval");
-      check(MPI_Comm_set_attr(MPI_COMM_SELF, key, this), "MPI_Comm_set_attr");
+      DIST_MPI_CALL(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr));
+      DIST_MPI_CALL(MPI_Comm_set_attr(MPI_COMM_SELF, key, this));
     }
     /// The last messages of members that come here come at once. What the others do not free is left to MPI_Finalize.
     static int at_finalize(MPI_Comm, int, void* of_process, void*) noexcept {

@@ -45,8 +45,8 @@ DIST_INLINE_MPI ThreadPermit::ThreadPermit() {
   require_running();
   int provided = MPI_THREAD_SINGLE;
   int main = 0;
-  check(MPI_Query_thread(&provided), "MPI_Query_thread");
-  check(MPI_Is_thread_main(&main), "MPI_Is_thread_main");
+  DIST_MPI_CALL(MPI_Query_thread(&provided));
+  DIST_MPI_CALL(MPI_Is_thread_main(&main));
   level_ = static_cast<ThreadLevel>(provided);
   one_thread_only_ = level_ < ThreadLevel::serialized;
   thread_ = pthread_self();
@@ -70,10 +70,10 @@ DIST_INLINE_MPI Environment::Environment(ThreadLevel wanted) : exceptions_(std::
   int provided = MPI_THREAD_SINGLE;
   if (done == 0) {
     fill_standard_descriptors();
-    check(MPI_Init_thread(nullptr, nullptr, static_cast<int>(wanted), &provided), "MPI_Init_thread");
+    DIST_MPI_CALL(MPI_Init_thread(nullptr, nullptr, static_cast<int>(wanted), &provided));
     owns_ = true;
   } else {
-    check(MPI_Query_thread(&provided), "MPI_Query_thread");
+    DIST_MPI_CALL(MPI_Query_thread(&provided));
   }
   provided_ = static_cast<ThreadLevel>(provided);
 }

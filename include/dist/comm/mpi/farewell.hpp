@@ -40,14 +40,13 @@ class Farewell {
 
   /// A collective call of all processes. Messages call this one `name`; `worker` is its number in PeerHealth.
   Farewell(std::string_view name, std::size_t worker) {
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
-    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    DIST_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &comm_));
+    DIST_MPI_CALL(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
     rank_ = detail::rank_in(comm_);
     members_.resize(detail::size_of(comm_));
     Member mine{worker, {}};
     std::copy_n(name.data(), std::min(name.size(), mine.name.size() - 1), mine.name.data());
-    check(MPI_Allgather(&mine, sizeof(Member), MPI_BYTE, members_.data(), sizeof(Member), MPI_BYTE, comm_),
-          "MPI_Allgather");
+    DIST_MPI_CALL(MPI_Allgather(&mine, sizeof(Member), MPI_BYTE, members_.data(), sizeof(Member), MPI_BYTE, comm_));
   }
   Farewell(const Farewell&) = delete;
   Farewell& operator=(const Farewell&) = delete;
@@ -69,11 +68,11 @@ class Farewell {
           if (said || dist::detail::monotonic_nanoseconds() - start < patience) return;
           said = true;
           say(text(name(rank_), " has finished and waits for ", missing(), ", ",
-                   timeout.count() == 0 ? "as long as it takes" : text("up to ", seconds(timeout), " s")));
+                   timeout.count() == 0 ? "as long as it takes" : text("up to ", timeout)));
         },
         [&] {
           throw DeadlineExceeded(
-              text("Not all processes came to the end of the job within ", seconds(timeout), " s"),
+              text("Not all processes came to the end of the job within ", timeout),
               text(name(rank_), " has finished and waits for ", missing()),
               "See what they do after their strategy has ended, or give the strategy a longer timeout");
         });
@@ -88,9 +87,6 @@ class Farewell {
   };
 
   [[nodiscard]] std::string_view name(std::size_t rank) const { return members_[rank].name.data(); }
-  [[nodiscard]] static double seconds(std::chrono::nanoseconds time) {
-    return static_cast<double>(time.count()) * 1e-9;
-  }
 
   void start() {
     bytes_.resize(2 * members_.size());
@@ -99,8 +95,8 @@ class Farewell {
     for (std::size_t peer = 0; peer < members_.size(); ++peer) {
       if (peer == rank_) continue;
       const int number = static_cast<int>(peer);
-      check(MPI_Irecv(&bytes_[2 * peer], 1, MPI_BYTE, number, 0, comm_, &receives_[peer]), "MPI_Irecv");
-      check(MPI_Isend(&bytes_[2 * peer + 1], 1, MPI_BYTE, number, 0, comm_, &sends_[peer]), "MPI_Isend");
+      DIST_MPI_CALL(MPI_Irecv(&bytes_[2 * peer], 1, MPI_BYTE, number, 0, comm_, &receives_[peer]));
+      DIST_MPI_CALL(MPI_Isend(&bytes_[2 * peer + 1], 1, MPI_BYTE, number, 0, comm_, &sends_[peer]));
     }
   }
   [[nodiscard]] bool is_done() { return detail::are_done(receives_) && detail::are_done(sends_); }
@@ -112,7 +108,7 @@ class Farewell {
     std::size_t count = 0;
     for (std::size_t peer = 0; peer < members_.size(); ++peer) {
       int done = 0;
-      check(MPI_Test(&receives_[peer], &done, MPI_STATUS_IGNORE), "MPI_Test");
+      DIST_MPI_CALL(MPI_Test(&receives_[peer], &done, MPI_STATUS_IGNORE));
       if (done == 0 && ++count <= most) names += text(count == 1 ? "" : ", ", name(peer));
     }
     if (count > most) names += text(" and ", count - most, " more");

@@ -59,9 +59,9 @@ struct Introduction {
     const std::size_t rank = rank_in(comm.get());
     const std::size_t size = size_of(comm.get());
     made->requests.assign(1, MPI_REQUEST_NULL);
-    check(MPI_Comm_idup(comm.get(), &made->comm, made->requests.data()), "MPI_Comm_idup");
+    DIST_MPI_CALL(MPI_Comm_idup(comm.get(), &made->comm, made->requests.data()));
     wait(made->requests, text("The making of a group of ", size, " workers"), options.timeout, options.health);
-    check(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    DIST_MPI_CALL(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN));
     made->members.resize(size);
     MemberIdentity& me = made->members[rank];
     me.worker = options.worker.value_or(rank);
@@ -76,12 +76,10 @@ struct Introduction {
     // The first messages of two processes connect them, which takes both: so every pair exchanges one here.
     for (std::size_t peer = 0; peer < size; ++peer) {
       if (peer == rank) continue;
-      check(MPI_Irecv(&made->members[peer], sizeof(MemberIdentity), MPI_BYTE, static_cast<int>(peer), tag, made->comm,
-                      &made->requests.emplace_back(MPI_REQUEST_NULL)),
-            "MPI_Irecv");
-      check(MPI_Isend(&me, sizeof(me), MPI_BYTE, static_cast<int>(peer), tag, made->comm,
-                      &made->requests.emplace_back(MPI_REQUEST_NULL)),
-            "MPI_Isend");
+      DIST_MPI_CALL(MPI_Irecv(&made->members[peer], sizeof(MemberIdentity), MPI_BYTE, static_cast<int>(peer), tag,
+                              made->comm, &made->requests.emplace_back(MPI_REQUEST_NULL)));
+      DIST_MPI_CALL(MPI_Isend(&me, sizeof(me), MPI_BYTE, static_cast<int>(peer), tag, made->comm,
+                              &made->requests.emplace_back(MPI_REQUEST_NULL)));
     }
     wait(made->requests, text("The introduction of ", size, " workers"), options.timeout, options.health);
   } catch (...) {

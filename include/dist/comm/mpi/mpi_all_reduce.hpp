@@ -57,11 +57,9 @@ class MpiAlgorithm {
       are_equal = are_equal && counts[rank] == counts[0];
     }
     if (are_equal)
-      mpi::check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, of_all.data(), counts[0], MPI_BYTE, comm_.native()),
-                 "MPI_Allgather");
+      DIST_MPI_CALL(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, of_all.data(), counts[0], MPI_BYTE, comm_.native()));
     else
-      mpi::check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, of_all.data(), counts, places, MPI_BYTE, comm_.native()),
-                 "MPI_Allgatherv");
+      DIST_MPI_CALL(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, of_all.data(), counts, places, MPI_BYTE, comm_.native()));
   }
 
   template <class T, class Op>
@@ -97,17 +95,15 @@ class MpiAlgorithm {
       if (operand.size() <= most_elements) {
         int* const counts = counts_of_members();
         for (std::size_t rank = 0; rank < comm_.size(); ++rank) counts[rank] = static_cast<int>(shard(rank).size());
-        mpi::check(MPI_Reduce_scatter(operand.data(), sums.data(), counts, mpi::datatype<T>(), mpi::operation<Op, T>(),
-                                      comm_.native()),
-                   "MPI_Reduce_scatter");
+        DIST_MPI_CALL(MPI_Reduce_scatter(operand.data(), sums.data(), counts, mpi::datatype<T>(),
+                                         mpi::operation<Op, T>(), comm_.native()));
       } else {
         for (std::size_t rank = 0; rank < comm_.size(); ++rank)
           for_each_piece(shard(rank), [&](IndexRange piece) {
-            mpi::check(MPI_Reduce(operand.data() + piece.begin,
-                                  sums.data() + (rank == comm_.rank() ? piece.begin - mine.begin : 0),
-                                  static_cast<int>(piece.size()), mpi::datatype<T>(), mpi::operation<Op, T>(),
-                                  static_cast<int>(rank), comm_.native()),
-                       "MPI_Reduce");
+            DIST_MPI_CALL(MPI_Reduce(operand.data() + piece.begin,
+                                     sums.data() + (rank == comm_.rank() ? piece.begin - mine.begin : 0),
+                                     static_cast<int>(piece.size()), mpi::datatype<T>(), mpi::operation<Op, T>(),
+                                     static_cast<int>(rank), comm_.native()));
           });
       }
     }
@@ -137,17 +133,15 @@ class MpiAlgorithm {
   void combine(std::span<Accumulator<T>> values) const {
     const Watchdog::Guard guard{comm_.watchdog(), call_};
     for_each_piece({0, values.size()}, [&](IndexRange piece) {
-      mpi::check(MPI_Allreduce(MPI_IN_PLACE, values.data() + piece.begin, static_cast<int>(piece.size()),
-                               mpi::datatype<T>(), mpi::operation<Op, T>(), comm_.native()),
-                 "MPI_Allreduce");
+      DIST_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, values.data() + piece.begin, static_cast<int>(piece.size()),
+                                  mpi::datatype<T>(), mpi::operation<Op, T>(), comm_.native()));
     });
   }
 
   void broadcast_bytes(std::size_t root, std::span<std::byte> bytes) const {
     for (std::size_t first = 0; first < bytes.size(); first += most_bytes)
-      mpi::check(MPI_Bcast(bytes.data() + first, static_cast<int>(std::min(most_bytes, bytes.size() - first)), MPI_BYTE,
-                           static_cast<int>(root), comm_.native()),
-                 "MPI_Bcast");
+      DIST_MPI_CALL(MPI_Bcast(bytes.data() + first, static_cast<int>(std::min(most_bytes, bytes.size() - first)),
+                              MPI_BYTE, static_cast<int>(root), comm_.native()));
   }
 
   const mpi::Communicator& comm_;

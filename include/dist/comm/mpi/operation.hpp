@@ -55,7 +55,7 @@ template <class Op, class Wide>
 [[nodiscard]] MPI_Op made_operation() {
   static const MPI_Op made = [] {
     MPI_Op operation = MPI_OP_NULL;
-    check(MPI_Op_create(combine<Op, Wide>, commutes<Op, Wide> ? 1 : 0, &operation), "MPI_Op_create");
+    DIST_MPI_CALL(MPI_Op_create(combine<Op, Wide>, commutes<Op, Wide> ? 1 : 0, &operation));
     return operation;
   }();
   return made;

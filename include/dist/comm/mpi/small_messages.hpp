@@ -19,10 +19,10 @@ void take_messages(MPI_Comm comm, int tag, Take&& take) {
   for (;;) {
     int here = 0;
     MPI_Status status;
-    check(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm, &here, &status), "MPI_Iprobe");
+    DIST_MPI_CALL(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm, &here, &status));
     if (here == 0) return;
     Message message;
-    check(MPI_Recv(&message, sizeof(message), MPI_BYTE, status.MPI_SOURCE, tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+    DIST_MPI_CALL(MPI_Recv(&message, sizeof(message), MPI_BYTE, status.MPI_SOURCE, tag, comm, MPI_STATUS_IGNORE));
     take(static_cast<std::size_t>(status.MPI_SOURCE), message);
   }
 }
@@ -45,9 +45,8 @@ class Outbox {
     Sent& out = *sent_.emplace_back(std::make_unique<Sent>());
     out.bytes.assign(message.begin(), message.end());
     for (const std::size_t peer : peers)
-      check(MPI_Isend(out.bytes.data(), static_cast<int>(out.bytes.size()), MPI_BYTE, static_cast<int>(peer), tag, comm,
-                      &out.requests.emplace_back(MPI_REQUEST_NULL)),
-            "MPI_Isend");
+      DIST_MPI_CALL(MPI_Isend(out.bytes.data(), static_cast<int>(out.bytes.size()), MPI_BYTE, static_cast<int>(peer),
+                              tag, comm, &out.requests.emplace_back(MPI_REQUEST_NULL)));
   }
   /// To all other members.
   template <class Message>

@@ -24,7 +24,7 @@ class SplitComm {
                             text("Give numbers up to ", largest));
     const CollectiveCall call{.operation = "MPI_Comm_split"};
     const Watchdog::Guard guard{group.watchdog(), call};
-    check(MPI_Comm_split(group.native(), static_cast<int>(color), static_cast<int>(key), &comm_), "MPI_Comm_split");
+    DIST_MPI_CALL(MPI_Comm_split(group.native(), static_cast<int>(color), static_cast<int>(key), &comm_));
   }
   SplitComm(SplitComm&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
   SplitComm& operator=(SplitComm&&) = delete;

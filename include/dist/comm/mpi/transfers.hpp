@@ -28,22 +28,20 @@ class Transfers {
   [[nodiscard]] Transfer start_send(MPI_Comm comm, std::span<const std::byte> bytes, std::size_t to, int tag) {
     DIST_EXPECT(bytes.size() <= most_bytes);
     Transfer transfer{.peer = to};
-    check(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), tag, comm,
-                    &transfer.request),
-          "MPI_Isend");
+    DIST_MPI_CALL(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), tag, comm,
+                            &transfer.request));
     return begun(transfer, false);
   }
   [[nodiscard]] Transfer start_receive(MPI_Comm comm, std::span<std::byte> bytes, std::size_t from, int tag) {
     DIST_EXPECT(bytes.size() <= most_bytes);
     Transfer transfer{.peer = from};
-    check(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(from), tag, comm,
-                    &transfer.request),
-          "MPI_Irecv");
+    DIST_MPI_CALL(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(from), tag, comm,
+                            &transfer.request));
     return begun(transfer, true);
   }
   [[nodiscard]] static bool is_done(Transfer& transfer) {
     int done = 0;
-    check(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    DIST_MPI_CALL(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE));
     return done != 0;
   }
   /// After it is done.

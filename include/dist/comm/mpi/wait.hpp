@@ -29,7 +29,7 @@ inline constexpr unsigned spins_on_shared_core = 50;
 /// Lets MPI work. Throws MpiError.
 [[nodiscard]] inline bool are_done(std::span<MPI_Request> requests) {
   int done = 0;
-  check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+  DIST_MPI_CALL(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
   return done != 0;
 }
 

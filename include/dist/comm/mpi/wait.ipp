@@ -22,8 +22,7 @@ DIST_INLINE_MPI void wait(std::span<MPI_Request> requests, std::string_view what
         SlowWait::note_innermost([&] { return text("for the other workers in ", what); });
       },
       [&] {
-        throw DeadlineExceeded(text(what, " did not end in time"),
-                               text("waited ", static_cast<double>(timeout.count()) * 1e-9, " s for the other workers"),
+        throw DeadlineExceeded(text(what, " did not end in time"), text("waited ", timeout, " for the other workers"),
                                "Find out what they wait for, or give a longer timeout");
       });
 }

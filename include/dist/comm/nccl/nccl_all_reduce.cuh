@@ -18,9 +18,9 @@
 #include <dist/comm/nccl/communicators.hpp>
 #include <dist/comm/nccl/reduction.hpp>
 #include <dist/comm/nccl/state.cuh>
-#include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/device/cuda/device.cuh>
@@ -167,7 +167,7 @@ class Collectives : public Host {
   void all_gather(Span<const T> mine, std::span<const std::size_t> counts, Span<T> all) const {
     DIST_EXPECT(counts.size() == size() && mine.size() == counts[rank()]);
     CollectiveCall call = call_of<T>("all_gather", all.size());
-    call.counts = ::dist::detail::checksum_of(counts);
+    call.counts = ::dist::detail::hash_of(counts);
     together(call, [&] {
       put("ncclBroadcast", [&](ncclComm_t comm) {
         return in_group([&](Group& group) {

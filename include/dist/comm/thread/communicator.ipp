@@ -156,7 +156,7 @@ DIST_INLINE CollectiveMismatch ThreadGroup::missing(std::size_t rank, std::size_
 DIST_INLINE DeadlineExceeded ThreadGroup::late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                                std::int64_t timeout) const {
   return {text("Replica ", status_.id(peer), " did not come to a collective in time"),
-          text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
+          text(describe(rank, sequence), " and waited ", std::chrono::nanoseconds{timeout}),
           "Find out what that replica waits for, or give the strategy a longer timeout"};
 }
 
@@ -180,7 +180,7 @@ DIST_INLINE void ThreadGroup::end_process(std::size_t rank, std::size_t peer, st
       DeadlineExceeded(
           text("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
           text(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
-               static_cast<double>(timeout) * 1e-9, " s and cannot go on while they are used"),
+               std::chrono::nanoseconds{timeout}, " and cannot go on while they are used"),
           "Find out what the update or function that this collective calls waits for, or give the "
           "strategy a longer timeout"),
       detail::exit_late, [] {});
