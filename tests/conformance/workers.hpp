@@ -11,9 +11,12 @@
 
 namespace conformance {
 
-/// Whether replicas of strategy `S` may be in other processes.
+/// Whether replicas of strategy `S` may be in other processes. A reduction policy has none.
 template <class S>
-inline constexpr bool has_workers = !dist::CollectivesOfOne<decltype(std::declval<const S&>().workers())>;
+inline constexpr bool has_workers = false;
+template <class S>
+  requires requires(const S& strategy) { strategy.workers(); }
+inline constexpr bool has_workers<S> = !dist::CollectivesOfOne<decltype(std::declval<const S&>().workers())>;
 
 /// `make(id)` for each replica of this process.
 template <class S, class Make>
