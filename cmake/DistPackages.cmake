@@ -98,8 +98,8 @@ dist_look_for(NCCL NCCLHeaders 2.18)
 dist_found(NCCL NCCL "${NCCLHeaders_FOUND}" "${NCCLHeaders_VERSION}"
            "NVIDIA's package libnccl-dev, or PyPI's nvidia-nccl-cu13" "no NcclAllReduce")
 
-dist_look_for(CUDNN CUDNNHeaders 9)
-dist_found(CUDNN "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERSION}"
+dist_look_for(NN_CUDA CUDNNHeaders 9)
+dist_found(NN_CUDA "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERSION}"
            "NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13" "no networks on GPUs")
 
 dist_look_for(PJRT PJRTHeaders)

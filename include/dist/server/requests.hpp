@@ -28,9 +28,9 @@ class UpdateArena {
   template <class T, class F>
   [[nodiscard]] const UpdateOf<F, T>* make(const F& function) {
     using Update = UpdateOf<F, T>;
-    static_assert(alignof(Update) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-    constexpr std::size_t size =
-        (sizeof(Update) + __STDCPP_DEFAULT_NEW_ALIGNMENT__ - 1) & ~(__STDCPP_DEFAULT_NEW_ALIGNMENT__ - 1);
+    constexpr std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+    static_assert(alignof(Update) <= alignment);
+    constexpr std::size_t size = (sizeof(Update) + alignment - 1) / alignment * alignment;
     if (left_ < size) {
       left_ = std::max(size, blocks_.empty() ? size : std::size_t{4096});
       blocks_.push_back(std::make_unique<std::byte[]>(left_));
@@ -118,7 +118,10 @@ class PullRequest {
   /// The elements of a shard, or of one of its slots.
   template <class T, std::size_t extent>
   PullRequest& dense(ShardId shard, std::span<T, extent> to, const PullOptions& options = {}) {
-    parts_.push_back({shard, io::element_type<T>, options, true, {}, std::as_writable_bytes(to)});
+    return dense(shard, io::element_type<T>, std::as_writable_bytes(to), options);
+  }
+  PullRequest& dense(ShardId shard, io::ElementType type, std::span<std::byte> to, const PullOptions& options = {}) {
+    parts_.push_back({shard, type, options, true, {}, to});
     return *this;
   }
   /// Those of some rows, in the order of the indices. Throws ShapeMismatch where there is no room for whole rows.
