@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include <dist/async/worker_network.hpp>
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/local_job.hpp>
@@ -33,46 +32,74 @@ namespace nn = dist::nn;
 constexpr std::size_t workers = 2, batch = 64;
 constexpr int steps = 8;  // of each worker, in a round
 
-constexpr auto take_step = [](dist::WorkerContext& worker, auto& net, auto& images) {
-  net.run(worker, [&](auto& replica) {
-    const auto logits = net.forward(replica, images.x);
-    const auto loss = nn::sparse_categorical_crossentropy(replica, logits, images.y, batch);
-    net.backward(replica, loss, net.push_when_ready(replica));
-    net.apply_gradients(replica);
-  });
+constexpr auto take_step = [](auto& replica, auto& net, auto& optimizer, auto& images) {
+  const auto logits = net.forward(replica, images.x);
+  const auto loss = nn::sparse_categorical_crossentropy(replica, logits, images.y, batch);
+  net.backward(replica, loss, optimizer.when_ready(replica));
+  optimizer.apply_gradients(replica);
 };
 
-/// A coordinator of two workers and a parameter server, with a network whose messages are cut and one whose are not.
+/// A coordinator of two workers and a parameter server, with a network whose messages are cut, or not.
 template <class Transport>
 class Asynchronous {
  public:
   template <class Resolver>
-  explicit Asynchronous(const Resolver& resolver) : strategy_(resolver), coordinator_(strategy_) {}
+  Asynchronous(const Resolver& resolver, std::size_t bucket_bytes)
+      : strategy_(resolver, {.bucket_bytes = bucket_bytes}), coordinator_(strategy_) {}
 
-  void add_rows(std::vector<bench::Row>& rows, const std::string& transport) {
-    rows.push_back({transport + ", one message", 1, [this] { train(whole_replicas_); }, workers * steps});
-    rows.push_back({transport + ", while it computes", 1, [this] { train(cut_replicas_); }, workers * steps});
-  }
-
- private:
-  using Net = nn::ServerNetwork<bench::Cnn, nn::OneDnn, Transport>;
-  using Optimizer = nn::ServerOptimizer<Net, nn::SGD>;
-
-  void train(const auto& replicas) {
-    for (std::size_t step = 0; step < workers * steps; ++step) coordinator_.schedule(take_step, replicas, images_);
+  void train() {
+    for (std::size_t step = 0; step < workers * steps; ++step)
+      coordinator_.schedule(take_step, net_, optimizer_, images_);
     coordinator_.join();
   }
 
-  dist::ParameterServer<Transport> strategy_;
-  dist::ClusterCoordinator<dist::ParameterServer<Transport>> coordinator_;
-  Net whole_{strategy_, 1, {.bytes_per_message = 0}}, cut_{strategy_, 1};
-  Optimizer of_whole_{strategy_, whole_, nn::SGD{1e-3f}}, of_cut_{strategy_, cut_, nn::SGD{1e-3f}};
-  decltype(nn::create_per_worker_network(coordinator_, of_cut_)) whole_replicas_ =
-      nn::create_per_worker_network(coordinator_, of_whole_);
-  decltype(whole_replicas_) cut_replicas_ = nn::create_per_worker_network(coordinator_, of_cut_);
+ private:
+  using Strategy = dist::ParameterServer<Transport>;
+  using Net = nn::Network<bench::Cnn, nn::OneDnn>;
+
+  Strategy strategy_;
+  Net net_{strategy_, 1};
+  nn::Optimizer<Strategy, Net, nn::SGD> optimizer_{strategy_, net_, nn::SGD{1e-3f}};
+  dist::ClusterCoordinator<Strategy> coordinator_;
   static constexpr auto make_images = [](const dist::InputContext&) { return bench::Images{batch}; };
   decltype(coordinator_.create_per_worker_resource(make_images)) images_ =
       coordinator_.create_per_worker_resource(make_images);
+};
+
+constexpr std::size_t one_message = 0, while_it_computes = std::size_t{1} << 20;  // bucket_bytes
+
+/// A parameter server and workers in processes of their own.
+class Processes {
+ public:
+  /// Before gRPC starts.
+  Processes() {
+    const auto append = [&](dist::TaskType type) { cluster_.append(type, {to_string(bench::free_endpoint())}); };
+    append(dist::TaskType::parameter_server);
+    for (std::size_t worker = 0; worker < workers; ++worker) append(dist::TaskType::worker);
+    std::vector<dist::Task> tasks{{dist::TaskType::parameter_server, 0}};
+    for (std::size_t worker = 0; worker < workers; ++worker) tasks.push_back({dist::TaskType::worker, worker});
+    for (const dist::Task& task : tasks) {
+      children_.push_back(fork());
+      if (children_.back() != 0) continue;
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      static_cast<void>(dist::serve<dist::Grpc>(dist::SimpleResolver{cluster_, task}));
+      _exit(0);
+    }
+  }
+  /// After their coordinator has ended.
+  ~Processes() {
+    for (const pid_t child : children_) waitpid(child, nullptr, 0);
+  }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  [[nodiscard]] dist::SimpleResolver resolver() const {
+    return dist::SimpleResolver{cluster_, dist::Task{dist::TaskType::chief, 0}};
+  }
+
+ private:
+  dist::ClusterSpec cluster_;
+  std::vector<pid_t> children_;
 };
 
 }  // namespace
@@ -80,31 +107,25 @@ class Asynchronous {
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]", "The CNN by two workers and a parameter server."};
   const int rounds = arguments.number(0, 20);
-  dist::ClusterSpec cluster;
-  const auto append = [&](dist::TaskType type) { cluster.append(type, {to_string(bench::free_endpoint())}); };
-  append(dist::TaskType::parameter_server);
-  for (std::size_t worker = 0; worker < workers; ++worker) append(dist::TaskType::worker);
-  std::vector<dist::Task> tasks{{dist::TaskType::parameter_server, 0}};
-  for (std::size_t worker = 0; worker < workers; ++worker) tasks.push_back({dist::TaskType::worker, worker});
-  std::vector<pid_t> children;
-  for (const dist::Task& task : tasks) {
-    children.push_back(fork());  // before gRPC starts
-    if (children.back() != 0) continue;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    static_cast<void>(dist::serve<dist::Grpc>(dist::SimpleResolver{cluster, task}));
-    _exit(0);
-  }
+  const Processes of_whole, of_cut;
   {
-    const dist::LocalJob job{1, workers};
-    Asynchronous<dist::Local> local{job.resolver()};
-    Asynchronous<dist::Grpc> grpc{dist::SimpleResolver{cluster, dist::Task{dist::TaskType::chief, 0}}};
+    const dist::LocalJob whole_job{1, workers}, cut_job{1, workers};
+    Asynchronous<dist::Local> local_whole{whole_job.resolver(), one_message};
+    Asynchronous<dist::Local> local_cut{cut_job.resolver(), while_it_computes};
+    Asynchronous<dist::Grpc> grpc_whole{of_whole.resolver(), one_message};
+    Asynchronous<dist::Grpc> grpc_cut{of_cut.resolver(), while_it_computes};
     dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{workers};
     bench::Training<dist::Mirrored<dist::SharedMemoryAllReduce>> training{mirrored};
     const bench::Images images{workers * batch};
     std::vector<bench::Row> rows;
     rows.push_back({"Mirrored, 2 x 64", steps, [&] { training(images); }, workers});
-    local.add_rows(rows, "Local");
-    grpc.add_rows(rows, "Grpc");
+    const auto add = [&](const char* name, auto& asynchronous) {
+      rows.push_back({name, 1, [&] { asynchronous.train(); }, workers * steps});
+    };
+    add("Local, one message", local_whole);
+    add("Local, while it computes", local_cut);
+    add("Grpc, one message", grpc_whole);
+    add("Grpc, while it computes", grpc_cut);
     bench::run_in_turns(rows, rounds);
     bench::print_table(rows, rounds, "a batch of 64");
     const double synchronous = rows.front().distribution().median;
@@ -112,5 +133,4 @@ int main(int argc, char** argv) {
       std::printf("%s: %.0f images a second, %.2f of Mirrored\n", row.name.c_str(),
                   1e6 * batch / row.distribution().median, synchronous / row.distribution().median);
   }
-  for (const pid_t child : children) waitpid(child, nullptr, 0);
 }

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <dist/async/server_network.hpp>
 #include <dist/cluster.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/data.hpp>
@@ -14,7 +13,6 @@
 #include <dist/parameter_server.hpp>
 #include <dist/rpc/grpc/transport.hpp>
 #include <dist/train.hpp>
-#include <dist/train/server_model.hpp>
 
 #include "backend.hpp"
 #include "check.hpp"
@@ -37,7 +35,7 @@ void train(const Resolver& resolver) {
   dist::ParameterServer<T> strategy{resolver, {.partitioner = dist::MinSizeShards{.max_shards = 2}}};
   std::printf("%s\n", strategy.describe().c_str());
 
-  nn::ServerNetwork<Net, Backend, T> net{strategy, /*seed=*/1};
+  nn::Network<Net, Backend> net{strategy, /*seed=*/1};
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
   // [/model]
   // [fit]

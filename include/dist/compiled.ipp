@@ -31,7 +31,6 @@
 #include <dist/comm/packing.ipp>
 #include <dist/comm/thread/communicator.ipp>
 #include <dist/coordinator/closure_queue.ipp>
-#include <dist/coordinator/coordinator_options.ipp>
 #include <dist/coordinator/error.ipp>
 #include <dist/coordinator/progress_watch.ipp>
 #include <dist/coordinator/remote_result.ipp>
@@ -76,6 +75,7 @@
 #include <dist/rpc/rpc.ipp>
 #include <dist/server/archive.ipp>
 #include <dist/server/binary.ipp>
+#include <dist/server/coordinator_options.ipp>
 #include <dist/server/error.ipp>
 #include <dist/server/near_store.ipp>
 #include <dist/server/parts.ipp>

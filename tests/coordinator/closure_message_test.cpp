@@ -4,6 +4,8 @@
 #include <tuple>
 #include <vector>
 
+#include <dist/rpc/local_transport.hpp>
+
 #include <doctest/doctest.h>
 
 namespace {
@@ -27,10 +29,13 @@ struct Times {
   }
 };
 
+using Workers = dist::WorkerList<dist::Local>;
+
 std::vector<std::byte> run(const std::vector<std::byte>& message) {
   dist::detail::WorkerSession session{{4, 5, 1, {}}};
   const auto is_gone = [] { return false; };
-  WorkerContext worker{session, is_gone};
+  dist::detail::FunctionRun its{&session, is_gone};
+  WorkerContext worker{its};
   ArchiveReader reader{message};
   return FunctionTable<Invocation<WorkerContext>>::find(reader.get<CodePlace>())(worker, reader);
 }
@@ -38,23 +43,24 @@ std::vector<std::byte> run(const std::vector<std::byte>& message) {
 }  // namespace
 
 TEST_CASE("a closure's message names its function, and has what it needs (spec L02)") {
-  const auto message = dist::detail::closure_message<Add, int, std::string>(add, 3, "x");
+  const auto message = dist::detail::closure_message<Workers, Add, int, std::string>(add, 3, "x");
   CHECK(dist::from_bytes<std::string>(run(message)) == "x7");
-  CHECK(dist::from_bytes<int>(run(dist::detail::closure_message<Times, std::vector<int>>(Times{5}, {7}))) == 35);
-  static_assert(std::is_same_v<dist::detail::ResultOnWorker<Add, int, std::string>, std::string>);
+  CHECK(dist::from_bytes<int>(run(dist::detail::closure_message<Workers, Times, std::vector<int>>(Times{5}, {7}))) ==
+        35);
+  static_assert(std::is_same_v<dist::detail::ResultOnWorker<Workers, Add, int, std::string>, std::string>);
 }
 
 TEST_CASE("a resource's message names the function that makes it") {
   const auto maker = [](const InputContext& input, int x) { return x + static_cast<int>(input.input_pipeline_id()); };
   const auto message = dist::detail::resource_message<std::remove_const_t<decltype(maker)>, int>(maker, 3);
   ArchiveReader reader{message};
-  const auto made =
-      FunctionTable<dist::detail::ResourceMaker>::find(reader.get<CodePlace>())(InputContext{4, 2, 1}, reader);
+  dist::detail::WorkerSession session{{2, 4, 1, {}}};
+  const auto made = FunctionTable<dist::detail::ResourceMaker>::find(reader.get<CodePlace>())(session, reader);
   CHECK(*static_cast<int*>(made.value.get()) == 5);
 }
 
 TEST_CASE("a message of one kind is not taken for one of the other") {
-  const auto message = dist::detail::closure_message<Add, int, std::string>(add, 3, "x");
+  const auto message = dist::detail::closure_message<Workers, Add, int, std::string>(add, 3, "x");
   ArchiveReader reader{message};
   const auto place = reader.get<CodePlace>();
   CHECK_THROWS_AS(FunctionTable<dist::detail::ResourceMaker>::find(place), dist::ArchiveError);

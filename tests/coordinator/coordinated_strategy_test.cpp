@@ -15,9 +15,7 @@ struct Archetype {
   [[nodiscard]] std::vector<dist::net::Endpoint> server_endpoints() const { return {}; }
   [[nodiscard]] dist::rpc::ChannelOptions channel_options() const { return {}; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const { return 1; }
-  [[nodiscard]] dist::server::SharedMemoryAccess shared_memory() const {
-    return dist::server::SharedMemoryAccess::none;
-  }
+  [[nodiscard]] dist::server::WorkerOptions worker_options() const { return {}; }
 };
 struct WithoutTransport : Archetype {
   using Transport = int;
@@ -34,8 +32,8 @@ struct WithoutOptions : Archetype {
 struct WithoutReplicas : Archetype {
   void num_replicas_in_sync() const {}
 };
-struct WithoutSharedMemory : Archetype {
-  void shared_memory() const {}
+struct WithoutWorkerOptions : Archetype {
+  void worker_options() const {}
 };
 
 }  // namespace
@@ -48,11 +46,11 @@ TEST_CASE("what a coordinator asks of a strategy") {
   static_assert(!dist::CoordinatedStrategy<WithoutServers>);
   static_assert(!dist::CoordinatedStrategy<WithoutOptions>);
   static_assert(!dist::CoordinatedStrategy<WithoutReplicas>);
-  static_assert(!dist::CoordinatedStrategy<WithoutSharedMemory>);
+  static_assert(!dist::CoordinatedStrategy<WithoutWorkerOptions>);
   const dist::WorkerList<dist::Local> list{{{"a", "1"}, {"b", "2"}}, {.secret = "s"}, {{"c", "3"}}};
   CHECK(list.worker_endpoints().size() == 2);
   CHECK(list.server_endpoints() == std::vector<dist::net::Endpoint>{{"c", "3"}});
   CHECK(list.channel_options().secret == "s");
   CHECK(list.num_replicas_in_sync() == 1);
-  CHECK(list.shared_memory() == dist::server::SharedMemoryAccess::write);
+  CHECK(list.worker_options().shared_memory == dist::server::SharedMemoryAccess::write);
 }

@@ -6,6 +6,7 @@
 
 #include <dist/data/range.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/rpc/local_transport.hpp>
 
 #include <doctest/doctest.h>
 
@@ -25,7 +26,9 @@ template <class Maker, class... Arguments>
 auto made(const InputContext& input, const Maker& maker, const Arguments&... arguments) {
   const auto bytes = dist::ArchiveWriter{}.put(maker).put(std::tuple{arguments...}).take();
   dist::ArchiveReader archive{bytes};
-  return dist::detail::make_resource<Maker, Arguments...>(input, archive);
+  dist::detail::WorkerSession session{
+      {input.input_pipeline_id(), input.num_input_pipelines(), input.num_replicas_in_sync(), {}}};
+  return dist::detail::make_resource<Maker, Arguments...>(session, archive);
 }
 
 }  // namespace
@@ -68,7 +71,8 @@ TEST_CASE("a function on a worker gets the objects that its arguments name (spec
   dist::detail::WorkerSession session{{}};
   session.keep(0, made({}, word, std::string("hello")));
   const auto is_gone = [] { return false; };
-  dist::WorkerContext worker{session, is_gone};
+  dist::detail::FunctionRun its{&session, is_gone};
+  dist::WorkerContext worker{its};
   int plain = 1;
   dist::PerWorker<std::string> name{0};
   static_assert(std::is_same_v<dist::detail::OnWorker<int>, int&>);
@@ -77,7 +81,8 @@ TEST_CASE("a function on a worker gets the objects that its arguments name (spec
     ++x;
     return text += "?";
   };
-  dist::detail::FunctionOnWorker<std::remove_const_t<decltype(function)>> called{function};
+  dist::detail::FunctionOnWorker<dist::WorkerList<dist::Local>, std::remove_const_t<decltype(function)>> called{
+      function};
   CHECK(called(worker, plain, name) == "hello!?");
   CHECK(plain == 2);
   CHECK(worker.get(name) == "hello!?");

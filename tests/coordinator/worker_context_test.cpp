@@ -9,7 +9,8 @@ TEST_CASE("a function on a worker knows where it runs (spec L11)") {
   session.keep(3, {std::make_shared<double>(0.5), &dist::detail::type_mark<double>});
   bool gone = false;
   const auto is_gone = [&] { return gone; };
-  const dist::WorkerContext worker{session, is_gone};
+  dist::detail::FunctionRun its{&session, is_gone};
+  const dist::WorkerContext worker{its};
   CHECK(worker.index() == 2);
   CHECK(worker.num_workers() == 5);
   CHECK(worker.servers().at(0) == "a:1");

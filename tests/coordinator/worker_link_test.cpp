@@ -25,7 +25,7 @@ using Add = std::remove_const_t<decltype(add)>;
 
 Closure closure(int x) {
   Closure made;
-  made.message = dist::detail::closure_message<Add, int>(add, x);
+  made.message = dist::detail::closure_message<dist::WorkerList<Local>, Add, int>(add, x);
   made.function = "add";
   return made;
 }

@@ -41,9 +41,10 @@ constexpr auto wait = [](WorkerContext& worker) {
   return worker.stop_requested();
 };
 using Wait = std::remove_const_t<decltype(wait)>;
+using Workers = dist::WorkerList<dist::Local>;
 
 Bytes message(int x, const std::vector<int>& list) {
-  return dist::detail::closure_message<Add, int, std::vector<int>>(add, x, list);
+  return dist::detail::closure_message<Workers, Add, int, std::vector<int>>(add, x, list);
 }
 
 /// A worker, and one who talks to it.
@@ -140,14 +141,14 @@ TEST_CASE("what a function throws is its own, and what a worker refuses is not")
   CHECK(reader.get<dist::detail::Trouble>().thrown == "std::out_of_range");
   // An ArchiveError of the function is an error of the function.
   const auto parse = [](WorkerContext&) { return dist::from_bytes<int>(Bytes(3)); };
-  const auto parsing = dist::detail::closure_message<std::remove_const_t<decltype(parse)>>(parse);
+  const auto parsing = dist::detail::closure_message<Workers, std::remove_const_t<decltype(parse)>>(parse);
   CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, parsing))) == Ending::thrown);
 }
 
 TEST_CASE("a function of a session that ends is asked to stop, and its session has its objects until then") {
   Talk talk;
   const std::uint64_t session = talk.greet();
-  const Bytes waiting = Talk::in_run(session, 1, dist::detail::closure_message<Wait>(wait));
+  const Bytes waiting = Talk::in_run(session, 1, dist::detail::closure_message<Workers, Wait>(wait));
   Bytes reply;
   std::thread caller([&] {
     Local::Channel other{talk.workers[0], {}};
@@ -168,7 +169,8 @@ TEST_CASE("the function of a run is asked to stop, and no later one (spec L05)")
   Bytes reply;
   std::thread caller([&] {
     Local::Channel other{talk.workers[0], {}};
-    reply = Talk::ask(other, "worker/run", Talk::in_run(session, 2, dist::detail::closure_message<Wait>(wait)));
+    reply =
+        Talk::ask(other, "worker/run", Talk::in_run(session, 2, dist::detail::closure_message<Workers, Wait>(wait)));
   });
   REQUIRE(support::soon([] { return ran == 1; }));
   stop(1);

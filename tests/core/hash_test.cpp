@@ -12,7 +12,7 @@
 namespace {
 
 std::uint64_t of(std::vector<std::size_t> counts) {
-  return dist::detail::hash_of(std::span<const std::size_t>{counts});
+  return dist::detail::hash_of_numbers(std::span<const std::size_t>{counts});
 }
 
 }  // namespace

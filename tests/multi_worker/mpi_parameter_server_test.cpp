@@ -46,7 +46,7 @@ TEST_CASE("a job of mpirun with a parameter server trains, and ends with its coo
   if (dist::serve<Grpc>(resolver)) return;
 
   dist::ParameterServer<Grpc> strategy{resolver, {.partitioner = dist::FixedShards{2}}};
-  CHECK(strategy.shared_memory() == dist::server::SharedMemoryAccess::write);
+  CHECK(strategy.worker_options().shared_memory == dist::server::SharedMemoryAccess::write);
   CHECK(strategy.describe() == "ParameterServer<dist::Grpc>: 1 parameter server, 2 workers");
   dist::ClusterCoordinator coordinator{strategy};
   auto weights = strategy.variable<float>({50'000}, 0.0F, "weights");

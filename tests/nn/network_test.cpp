@@ -251,7 +251,7 @@ TEST_CASE("backward says which gradients are final, from the last layer to the f
   });
 }
 
-TEST_CASE("forward says which parameters it needs next, from the first layer to the last, and reads them afterwards") {
+TEST_CASE("a forward pass says which parameters it needs next, from the first layer to the last, and reads them then") {
   dist::Default strategy;
   nn::Network<Net> net{strategy, 3};
   const auto x = images(2, {4, 4, 1});
@@ -265,7 +265,8 @@ TEST_CASE("forward says which parameters it needs next, from the first layer to 
     const std::vector<float> kept(parameters.begin(), parameters.end());
     std::fill(parameters.begin(), parameters.end(), std::numeric_limits<float>::quiet_NaN());
     std::size_t begin = 0, calls = 0;
-    const auto outputs = net.forward(replica, x, nn::training, [&](dist::IndexRange elements) {
+    nn::Workspace<Net, nn::Reference, float, nn::StoredGradients> workspace{replica.queue()};
+    const auto outputs = workspace.forward(parameters, x, nn::NoReplica{}, [&](dist::IndexRange elements) {
       CHECK(elements.begin == begin);
       begin = elements.end;
       ++calls;

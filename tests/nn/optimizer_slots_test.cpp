@@ -22,11 +22,16 @@ namespace {
 constexpr std::array<std::string_view, 2> names{"momentum", "velocity"};
 constexpr std::size_t count = 70;
 
+/// So many elements as these have slots.
+struct Parameters {
+  [[nodiscard]] static std::size_t size() { return count; }
+};
+
 }  // namespace
 
 TEST_CASE("slots have names, and the update of a functor has their memory") {
   Mirrored strategy{2};
-  const Slots slots{strategy, "Adam", names, count};
+  const Slots slots{strategy, "Adam", names, Parameters{}};
   REQUIRE(slots.all().size() == 2);
   CHECK(slots.all()[0].name() == "Adam/momentum");
   CHECK(&slots.named("velocity") == &slots.all()[1]);
@@ -43,7 +48,7 @@ TEST_CASE("slots have names, and the update of a functor has their memory") {
 TEST_CASE("steps of one kind follow each other, of two kinds they are refused where there are several replicas") {
   for (const bool aggregates : {true, false}) {
     Mirrored strategy{2};
-    const Slots slots{strategy, "Adam", names, count};
+    const Slots slots{strategy, "Adam", names, Parameters{}};
     CHECK(!slots.whole_on_each(strategy.scope()));
     strategy.run([&](auto& replica) {
       slots.require_kind(replica, aggregates);
@@ -53,9 +58,9 @@ TEST_CASE("steps of one kind follow each other, of two kinds they are refused wh
     CHECK(slots.whole_on_each(strategy.scope()) == !aggregates);
   }
   Mirrored alone{1};
-  const Slots of_one{alone, "Adam", names, count};
+  const Slots of_one{alone, "Adam", names, Parameters{}};
   Mirrored strategy{2};
-  const Slots none{strategy, "SGD", nn::SGD::Plain<float>::slots, count};
+  const Slots none{strategy, "SGD", nn::SGD::Plain<float>::slots, Parameters{}};
   for (const bool aggregates : {true, false}) {
     alone.run([&](auto& replica) { of_one.require_kind(replica, aggregates); });
     strategy.run([&](auto& replica) { none.require_kind(replica, aggregates); });
@@ -67,7 +72,7 @@ TEST_CASE("elements are written to the replica that keeps them, or to all of the
   for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<float>(i + 1);
   for (const bool aggregates : {true, false}) {
     Mirrored strategy{2};
-    const Slots slots{strategy, "Adam", names, count};
+    const Slots slots{strategy, "Adam", names, Parameters{}};
     const auto& slot = slots.named("momentum");
     for (std::size_t local = 0; local < 2; ++local)
       for (float& value : slot.component(strategy.scope(), local)) value = 100;
@@ -97,14 +102,14 @@ TEST_CASE("slots are tracked by the names that their functor gives them, and giv
   for (std::size_t i = 0; i < count; ++i) given[i] = static_cast<float>(i + 1);
   for (const bool aggregates : {true, false}) {
     Mirrored three{3};
-    Slots slots{three, "Adam", names, count};
+    Slots slots{three, "Adam", names, Parameters{}};
     three.run([&](auto& replica) { slots.require_kind(replica, aggregates); });
     slots.assign(three.scope(), slots.named("velocity"), {0, count}, std::span<const float>{given});
     const support::Saved saved{three, slots};
     CHECK(saved.keys() == std::vector<std::string>{"kind", "momentum", "velocity"});
     for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
       Mirrored strategy{replicas};
-      Slots restored{strategy, "Adam", names, count};
+      Slots restored{strategy, "Adam", names, Parameters{}};
       saved.restore(strategy, restored);
       CHECK(support::Saved{strategy, restored} == saved);
       std::size_t kept = 0;
@@ -122,12 +127,12 @@ TEST_CASE("slots are tracked by the names that their functor gives them, and giv
 TEST_CASE("slots of one replica, whose steps are of no kind, are whole on every replica for either") {
   std::vector<float> given(count, 3);
   Mirrored alone{1};
-  Slots slots{alone, "Adam", names, count};
+  Slots slots{alone, "Adam", names, Parameters{}};
   alone.run([&](auto& replica) { slots.require_kind(replica, true); });
   slots.assign(alone.scope(), slots.named("momentum"), {0, count}, std::span<const float>{given});
   const support::Saved saved{alone, slots};
   Mirrored strategy{2};
-  Slots restored{strategy, "Adam", names, count};
+  Slots restored{strategy, "Adam", names, Parameters{}};
   saved.restore(strategy, restored);
   for (std::size_t local = 0; local < 2; ++local)
     CHECK(restored.named("momentum").component(strategy.scope(), local)[7] == 3);

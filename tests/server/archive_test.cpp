@@ -249,3 +249,42 @@ TEST_CASE("lists that nest as deep as their bytes say do not exhaust the stack")
           static_cast<void>(from_bytes<Node>(hostile.content()));
         }).find("its lists nest too deep") != std::string::npos);
 }
+
+namespace {
+
+/// What is made of its parts, in an order of its own.
+struct Interval {
+  explicit Interval(double middle, double width) : begin(middle - width / 2), end(middle + width / 2) {}
+  [[nodiscard]] auto parts() const { return std::tie(begin, end); }
+  [[nodiscard]] static Interval of_parts(double begin, double end) { return Interval{(begin + end) / 2, end - begin}; }
+  double begin;
+  double end;
+};
+struct Named {
+  std::string_view name;
+  std::vector<std::string_view> more;
+  Interval interval;
+};
+
+}  // namespace
+
+TEST_CASE("what says its parts is sent by them, and texts to which a value refers are kept by the receiver") {
+  static_assert(dist::Sendable<Interval>);
+  static_assert(!dist::Sendable<Named>);
+  std::vector<std::byte> bytes;
+  {
+    const std::string name = "a name that is longer than a short text";
+    bytes = dist::ArchiveWriter{}.put_with_texts(Named{name, {"one", ""}, Interval{2, 1}}).put(7).take();
+  }
+  dist::ArchivedTexts texts;
+  dist::ArchiveReader reader{bytes};
+  const auto named = reader.get_with_texts<Named>(texts);
+  CHECK(named.name == "a name that is longer than a short text");
+  CHECK(named.more == std::vector<std::string_view>{"one", ""});
+  CHECK(named.interval.begin == 1.5);
+  CHECK(named.interval.end == 2.5);
+  CHECK(texts.size() == 3);
+  CHECK(reader.get<int>() == 7);
+  dist::ArchiveReader cut{std::span<const std::byte>{bytes}.first(20)};
+  CHECK_THROWS_AS((void)cut.get_with_texts<Named>(texts), dist::ArchiveError);
+}

@@ -314,7 +314,7 @@ TEST_CASE("a variable that goes is dropped on its servers, and not by the names 
 
 TEST_CASE("threads of one process write to the memory of their servers, unless they are told otherwise") {
   using dist::server::SharedMemoryAccess;
-  CHECK(Job(1, 1).strategy().shared_memory() == SharedMemoryAccess::write);
+  CHECK(Job(1, 1).strategy().worker_options().shared_memory == SharedMemoryAccess::write);
   for (const SharedMemoryAccess access : {SharedMemoryAccess::none, SharedMemoryAccess::read}) {
     Job job(1, 1, {.shared_memory = access});
     auto variable = job.strategy().variable<float>({2}, 1.0F);

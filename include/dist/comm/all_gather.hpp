@@ -21,9 +21,11 @@ void all_gather(const C& comm, std::span<const T> mine, std::span<const std::siz
   DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
   const detail::Loan loan{comm};
   // `publish` takes a mutable pointer; the peers only read.
-  comm.publish(
-      {.operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = detail::hash_of(counts)},
-      const_cast<T*>(mine.data()));
+  comm.publish({.operation = "all_gather",
+                .elements = all.size(),
+                .dtype = dtype_name<T>,
+                .counts = detail::hash_of_numbers(counts)},
+               const_cast<T*>(mine.data()));
   T* place = all.data();
   for (std::size_t rank = 0; rank < comm.size(); ++rank) {
     const T* const theirs = comm.template peer<T>(rank, 0);

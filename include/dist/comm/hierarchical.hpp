@@ -209,7 +209,7 @@ class Hierarchical {
       agree({.operation = "all_gather",
              .elements = all.size(),
              .dtype = dtype_name<T>,
-             .counts = detail::hash_of(counts)});
+             .counts = detail::hash_of_numbers(counts)});
     gather_in_rank_order(mine, counts, all);
   }
 

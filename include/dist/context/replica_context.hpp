@@ -645,8 +645,15 @@ class ReplicaContext {
   [[no_unique_address]] Queue queue_;
 };
 
+namespace detail {
+/// A class that is derived from a ReplicaContext.
+template <class C>
+inline constexpr bool extends_replica_context = false;
+}  // namespace detail
+
 /// The context of a replica function.
 template <class C>
-concept InReplica = detail::is_specialization<std::remove_cvref_t<C>, ReplicaContext>;
+concept InReplica = detail::is_specialization<std::remove_cvref_t<C>, ReplicaContext> ||
+    detail::extends_replica_context<std::remove_cvref_t<C>>;
 
 }  // namespace dist

@@ -30,6 +30,21 @@ concept Store = requires(std::size_t count) {
   { S::copy_of(count) } -> std::same_as<std::size_t>;
 };
 
+/// One whose variables lie in other processes: the memory of a variable in this process is a cached copy, which the store reads
+/// and writes for the operations of the variable. In every context it also has
+///
+/// | operation | what it does |
+/// |---|---|
+/// | `await(context, variable, elements)` | waits until these elements of the copy are there |
+/// | `change(context, variable)` | says that the copy may be changed where it lies |
+/// | `write(context, variable, range, values, update)` | updates these elements where they lie, and in a step the copy, too |
+///
+/// and in replica functions what optimizers need: see ServerStore.
+template <class S>
+concept RemoteStore = Store<S> && requires {
+  requires S::remote;
+};
+
 /// The store of the strategy that context `C` belongs to.
 template <class C>
 using StoreOf = typename std::remove_cvref_t<C>::Strategy::Store;

@@ -65,9 +65,16 @@ struct Trouble {
   std::uint64_t server = 0;  ///< the number of the parameter server
 };
 
-template <class F, class... Arguments>
+template <class S, class F, class... Arguments>
 using ResultOnWorker =
-    decltype(std::declval<F&>()(std::declval<WorkerContext&>(), std::declval<OnWorker<Arguments>>()...));
+    decltype(std::declval<F&>()(std::declval<ContextOnWorker<S>&>(), std::declval<OnWorker<Arguments>>()...));
+
+/// A variable that is a copy of what servers have, or that has nothing to do with servers.
+template <class T>
+concept HasCopyHere = requires(const T& variable) {
+  typename T::Synchronization;
+  variable.remote();
+};
 
 /// Refuses, in a sentence, what is no argument of a scheduled function, and says whether it is one.
 template <class T>
@@ -76,17 +83,20 @@ template <class T>
       !holds_remote_value<T>(),
       "a RemoteValue is no argument of a scheduled function, as its value may not be there yet: fetch it, and "
       "pass the value");
-  if constexpr (holds_remote_value<T>())
+  static_assert(!HasCopyHere<T>,
+                "a variable with a copy in this process is no argument of a scheduled function: give the network, the "
+                "optimizer, the metric or the model that has it, or make it by strategy.variable<T>(shape)");
+  if constexpr (holds_remote_value<T>() || HasCopyHere<T>)
     return false;
   else
     return require_sendable<T>();
 }
 
 /// The same for the function with its arguments.
-template <class F, class... Arguments>
+template <class S, class F, class... Arguments>
 [[nodiscard]] constexpr bool require_scheduled_call() {
   if constexpr (require_schedulable<F>() && (require_argument<Arguments>() && ...)) {
-    constexpr bool called = is_callable<F, WorkerContext&, OnWorker<Arguments>...>();
+    constexpr bool called = is_callable<F, ContextOnWorker<S>&, OnWorker<Arguments>...>();
     static_assert(
         called,
         "a scheduled function is called with a dist::WorkerContext& and its arguments, as lvalues; a PerWorker is "
@@ -120,9 +130,9 @@ template <bool of_data, class F, class... Arguments>
 }
 
 /// The message of a closure, without the number of the session.
-template <class F, class... Arguments>
+template <class S, class F, class... Arguments>
 [[nodiscard]] std::vector<std::byte> closure_message(const F& function, const Arguments&... arguments) {
-  using Called = FunctionOnWorker<F>;
+  using Called = FunctionOnWorker<S, F>;
   ArchiveWriter message;
   message.put(
       FunctionTable<Invocation<WorkerContext>>::template number<&invoke<WorkerContext, Called, Arguments...>>());

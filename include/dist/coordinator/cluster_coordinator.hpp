@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,11 +17,11 @@
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/coordinator/coordinated_strategy.hpp>
 #include <dist/coordinator/coordinator_metrics.hpp>
-#include <dist/coordinator/coordinator_options.hpp>
 #include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/per_worker.hpp>
 #include <dist/coordinator/progress_watch.hpp>
 #include <dist/coordinator/remote_value.hpp>
+#include <dist/coordinator/worker_copy.hpp>
 #include <dist/coordinator/worker_link.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
@@ -34,6 +36,7 @@
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/server/coordinator_options.hpp>
 
 namespace dist {
 
@@ -63,8 +66,10 @@ class ClusterCoordinator {
   using Transport = typename Strategy::Transport;
 
   /// Throws InvalidArgument where there is no worker, or for options that make no sense. Does not wait for workers.
-  explicit ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options = {})
+  explicit ClusterCoordinator(const Strategy& strategy) : ClusterCoordinator(strategy, options_of(strategy)) {}
+  ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options)
       : ClusterCoordinator(state_of(strategy, options)) {
+    if constexpr (HasWorkerStrategy<Strategy>) strategy_ = &strategy;
     ReportSignal::answer_to_the_end();
     // The object is constructed, so its destructor ends what has begun if no more threads can be started.
     const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
@@ -117,7 +122,8 @@ class ClusterCoordinator {
   /// Throws the error of an earlier function (spec L05), and DeadlineExceeded where the queue stays full.
   template <class F, class... Arguments>
   auto schedule(const F& function, const Arguments&... arguments) {
-    return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>({}, function, arguments...);
+    return put<std::decay_t<const F&>, detail::OnWire<std::decay_t<const Arguments&>>...>({}, function,
+                                                                                          on_wire(arguments)...);
   }
   /// The same for one worker (spec L20): 0 to `num_workers() - 1`. It runs before functions that any worker may run.
   template <class F, class... Arguments>
@@ -126,7 +132,8 @@ class ClusterCoordinator {
       throw InvalidArgument("A function is scheduled on a worker that there is not",
                             text("number ", worker, " of ", num_workers(), " workers"),
                             "Give a number below the number of workers");
-    return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>(worker, function, arguments...);
+    return put<std::decay_t<const F&>, detail::OnWire<std::decay_t<const Arguments&>>...>(worker, function,
+                                                                                          on_wire(arguments)...);
   }
 
   /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05), and
@@ -229,6 +236,12 @@ class ClusterCoordinator {
 
   explicit ClusterCoordinator(std::shared_ptr<detail::CoordinatorState> state) : state_(std::move(state)) {}
 
+  [[nodiscard]] static CoordinatorOptions options_of([[maybe_unused]] const Strategy& strategy) {
+    if constexpr (HasWorkerStrategy<Strategy>)
+      return strategy.coordinator_options();
+    else
+      return {};
+  }
   [[nodiscard]] static std::shared_ptr<detail::CoordinatorState> state_of(const Strategy& strategy,
                                                                           const CoordinatorOptions& options) {
     detail::validate(options);
@@ -237,7 +250,7 @@ class ClusterCoordinator {
       throw InvalidArgument("A coordinator has no workers", "the list of workers is empty", "List at least one worker");
     return std::make_shared<detail::CoordinatorState>(options, strategy.channel_options(),
                                                       strategy.num_replicas_in_sync(), strategy.server_endpoints(),
-                                                      workers.size(), strategy.shared_memory());
+                                                      workers.size(), strategy.worker_options());
   }
   /// No link is in the list that was not started: one could not wait for it.
   void add_link(const net::Endpoint& worker, CoordinatorOptions::Duration delay) {
@@ -249,10 +262,10 @@ class ClusterCoordinator {
 
   template <class F, class... Arguments>
   auto put(std::optional<std::size_t> worker, const F& function, const Arguments&... arguments) {
-    if constexpr (detail::require_scheduled_call<F, Arguments...>()) {
-      using Result = std::remove_cvref_t<detail::ResultOnWorker<F, Arguments...>>;
+    if constexpr (detail::require_scheduled_call<Strategy, F, Arguments...>()) {
+      using Result = std::remove_cvref_t<detail::ResultOnWorker<Strategy, F, Arguments...>>;
       Closure closure;
-      closure.message = detail::closure_message<F, Arguments...>(function, arguments...);
+      closure.message = detail::closure_message<Strategy, F, Arguments...>(function, arguments...);
       closure.function = detail::type_name<F>();
       closure.worker = worker;
       RemoteValue<Result> value{closure.result};
@@ -267,18 +280,54 @@ class ClusterCoordinator {
   auto make(const F& function, const Arguments&... arguments) {
     if constexpr (detail::require_resource_call<of_data, F, Arguments...>()) {
       using Made = std::invoke_result_t<F&, const InputContext&, Arguments&...>;
-      const PerWorker<typename detail::ResourceOf<Made>::Type> made{
-          state_->add_resource(detail::resource_message<F, Arguments...>(function, arguments...))};
-      {
-        const std::lock_guard lock{mutex_};
-        for (const auto& link : links_) link->wake();
-      }
-      state_->queue.wake();
-      return made;
+      return PerWorker<typename detail::ResourceOf<Made>::Type>{
+          add_resource(detail::resource_message<F, Arguments...>(function, arguments...))};
+    }
+  }
+  std::uint64_t add_resource(std::vector<std::byte> message) {
+    const std::uint64_t number = state_->add_resource(std::move(message));
+    {
+      const std::lock_guard lock{mutex_};
+      for (const auto& link : links_) link->wake();
+    }
+    state_->queue.wake();
+    return number;
+  }
+
+  /// An argument on its way to workers. These make a copy of an object that has some when the first function takes it.
+  template <class T>
+  [[nodiscard]] const T& on_wire(const T& argument) const {
+    return argument;
+  }
+  template <HasWorkerCopies X>
+  [[nodiscard]] PerWorker<X> on_wire(const X& object) {
+    constexpr bool has_strategy = HasWorkerStrategy<Strategy>;
+    static_assert(has_strategy,
+                  "a network, an optimizer, a metric or a model is an argument of functions that the "
+                  "coordinator of a dist::ParameterServer schedules");
+    if constexpr (has_strategy) {
+      const VariablesMade& made = object.variables_made();
+      if (made.strategy() != strategy_)
+        throw WrongStrategy(
+            text("An object of another strategy was given to a scheduled function: ", detail::type_name<X>()),
+            text("the coordinator has ", strategy_->describe()), "Make it with the strategy of the coordinator");
+      const std::pair key{made.first(), static_cast<const void*>(&detail::type_mark<X>)};
+      const std::lock_guard lock{copies_mutex_};
+      const auto found = copies_.find(key);
+      if (found != copies_.end()) return {found->second};
+      const auto arguments = object.arguments();
+      const auto arguments_on_wire =
+          std::apply([&](const auto&... argument) { return std::make_tuple(on_wire(argument)...); }, arguments);
+      return {copies_[key] =
+                  add_resource(detail::worker_copy_message(*strategy_, object, arguments, arguments_on_wire))};
     }
   }
 
   std::shared_ptr<detail::CoordinatorState> state_;
+  const Strategy* strategy_ = nullptr;  ///< one that HasWorkerStrategy
+  std::recursive_mutex copies_mutex_;
+  /// The resources that are copies of objects, by the number of the first variable and the type of these.
+  std::map<std::pair<std::uint64_t, const void*>, std::uint64_t> copies_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Link>> links_;
   std::optional<ProgressWatch> watch_;

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <dist/coordinator/closure_queue.hpp>
-#include <dist/coordinator/coordinator_options.hpp>
 #include <dist/coordinator/transient_failures.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/rpc/rpc.hpp>
+#include <dist/server/coordinator_options.hpp>
 #include <dist/server/store_place.hpp>
 
 namespace dist::detail {
@@ -23,12 +23,12 @@ class CoordinatorState {
   /// There are `workers` workers at first.
   CoordinatorState(const CoordinatorOptions& its_options, rpc::ChannelOptions its_channel, std::size_t replicas,
                    std::vector<net::Endpoint> its_servers, std::size_t workers,
-                   server::SharedMemoryAccess its_shared_memory = server::SharedMemoryAccess::read)
+                   server::WorkerOptions its_worker_options = {})
       : options(its_options),
         channel(std::move(its_channel)),
         replicas_in_sync(replicas),
         servers(std::move(its_servers)),
-        shared_memory(its_shared_memory),
+        worker_options(its_worker_options),
         queue(options.queue_capacity),
         failures(options.server_failures, options.ignored_timeouts.value_or(workers / 10)),
         workers_(workers) {}
@@ -37,7 +37,7 @@ class CoordinatorState {
   const rpc::ChannelOptions channel;
   const std::size_t replicas_in_sync;
   const std::vector<net::Endpoint> servers;
-  const server::SharedMemoryAccess shared_memory;
+  const server::WorkerOptions worker_options;
   ClosureQueue queue;
   TransientFailures failures;
   std::atomic<std::size_t> connected{0};  ///< workers that are there

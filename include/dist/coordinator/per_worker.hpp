@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <dist/context/input_context.hpp>
+#include <dist/coordinator/coordinated_strategy.hpp>
 #include <dist/coordinator/worker_context.hpp>
+#include <dist/coordinator/worker_copy.hpp>
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/config.hpp>
@@ -64,9 +66,6 @@ class PerWorkerIterator {
 
 namespace detail {
 
-/// Makes the resource of a worker from an archive of a function of type F and its arguments behind the context.
-using ResourceMaker = WorkerResource(const InputContext&, ArchiveReader&);
-
 /// What a function makes for a worker: a dataset is passed over by an iterator.
 template <class Made>
 struct ResourceOf {
@@ -79,10 +78,11 @@ struct ResourceOf<Made> {
 };
 
 template <class F, class... Arguments>
-WorkerResource make_resource(const InputContext& context, ArchiveReader& archive) {
+WorkerResource make_resource(WorkerSession& session, ArchiveReader& archive) {
   F function = archive.get<F>();
   auto arguments = archive.get<std::tuple<Arguments...>>();
   archive.expect_end();
+  const InputContext context = session.input_context();
   const auto call = [&](Arguments&... given) { return function(context, given...); };
   using Resource = typename ResourceOf<decltype(std::apply(call, arguments))>::Type;
   // Not make_shared of a copy: what the function returns may be neither copied nor moved.
@@ -101,16 +101,40 @@ template <class T>
 template <class T>
 using OnWorker = decltype(on_worker(std::declval<WorkerContext&>(), std::declval<T&>()));
 
+/// What a scheduled function gets first, by the strategy of the coordinator.
+template <class S>
+struct ContextOnWorkerOf {
+  using Type = WorkerContext;
+};
+template <HasWorkerStrategy S>
+struct ContextOnWorkerOf<S> {
+  using Type = WorkerReplicaContext<S>;
+};
+template <class S>
+using ContextOnWorker = typename ContextOnWorkerOf<S>::Type;
+
 /// A scheduled function as its worker calls it.
-template <class F>
+template <class S, class F>
 struct FunctionOnWorker {
   F function;
 
   template <class... Arguments>
   decltype(auto) operator()(WorkerContext& worker, Arguments&... arguments) {
     std::tuple<OnWorker<Arguments>...> here{on_worker(worker, arguments)...};
-    worker.in_function_ = true;
-    return std::apply([&](auto&... given) -> decltype(auto) { return function(worker, given...); }, here);
+    const auto call = [&](auto& context) -> decltype(auto) {
+      return std::apply([&](auto&... given) -> decltype(auto) { return function(context, given...); }, here);
+    };
+    worker.function_run().in_function = true;
+    if constexpr (HasWorkerStrategy<S>) {
+      CachedVariables<S> wanted;
+      (add_variables<S>(wanted, worker.session(), arguments), ...);
+      return worker.session().template strategy<S>().run_step(wanted, [&](const auto& replica) -> decltype(auto) {
+        WorkerReplicaContext<S> context{replica, worker, wanted};
+        return call(context);
+      });
+    } else {
+      return call(worker);
+    }
   }
 };
 

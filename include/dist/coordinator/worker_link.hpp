@@ -195,7 +195,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     std::vector<std::string> servers;
     for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
     const detail::WorkerPlace place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers),
-                                    state_->shared_memory};
+                                    state_->worker_options};
     const std::vector<std::byte> greeting =
         ArchiveWriter{}.put(binary_identity()).put(session_before_).put(place).take();
     const rpc::Piece piece = greeting;

@@ -139,9 +139,10 @@ class WorkerService {
     if (!session->begin_function())
       return refuse(exchange, Ending::refused, {"", "another function of this coordinator runs on this worker"});
     const auto is_to_stop = [&] { return exchange.cancelled() || session->is_stopped(number); };
-    WorkerContext worker{*session, is_to_stop};
+    detail::FunctionRun its{&*session, is_to_stop};
+    WorkerContext worker{its};
     // The result or exception of a function after a request to stop does not count.
-    const auto has_stopped = [&] { return worker.knows_ && session->is_stopped(number); };
+    const auto has_stopped = [&] { return its.knows && session->is_stopped(number); };
     try {
       std::vector<std::byte> result = function(worker, request);
       session->end_function();
@@ -150,7 +151,7 @@ class WorkerService {
     } catch (...) {
       session->end_function();
       if (has_stopped()) return refuse(exchange, Ending::stopped, {});
-      refuse_with_exception(exchange, *session, worker.in_function_);
+      refuse_with_exception(exchange, *session, its.in_function);
     }
   }
   void stop(Exchange& exchange) {
@@ -209,10 +210,10 @@ class WorkerService {
     exchange.reply(pieces, [answer] {});
   }
 
-  [[nodiscard]] static detail::WorkerResource made(const Session& session, detail::ResourceMaker& maker,
+  [[nodiscard]] static detail::WorkerResource made(Session& session, detail::ResourceMaker& maker,
                                                    ArchiveReader& request) {
     try {
-      return maker(session.input_context(), request);
+      return maker(session, request);
     } catch (...) {
       return {nullptr, nullptr, rpc::outcome_of_exception()};
     }

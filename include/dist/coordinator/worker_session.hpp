@@ -18,6 +18,7 @@
 #include <dist/server/archive.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
+#include <dist/server/store_place.hpp>
 
 namespace dist::detail {
 
@@ -30,6 +31,7 @@ struct WorkerResource {
   std::shared_ptr<void> value;
   const void* type = nullptr;  ///< `type_mark` of it
   rpc::Outcome failure = {};
+  std::shared_ptr<void> variables = {};  ///< of a worker's copy of an object (coordinator/worker_copy.hpp)
 };
 
 /// A function needs a resource that could not be made on this worker. Its outcome is that of the function that makes
@@ -51,7 +53,7 @@ struct WorkerPlace {
   std::uint64_t workers = 1;
   std::uint64_t replicas_in_sync = 1;
   std::vector<std::string> servers = {};  ///< the addresses of the parameter servers
-  server::SharedMemoryAccess shared_memory = server::SharedMemoryAccess::read;  ///< to that of the parameter servers
+  server::WorkerOptions options = {};
 };
 
 /// What a worker keeps for a coordinator from one greeting to the next. After each the resources are made anew.
@@ -71,20 +73,31 @@ class WorkerSession {
 
   /// The clients of the parameter servers, made when they are first asked for.
   template <rpc::Transport T>
-  [[nodiscard]] server::Clients<T>& clients() {
+  [[nodiscard]] std::shared_ptr<server::Clients<T>> clients() {
     const std::lock_guard lock{mutex_};
     std::shared_ptr<void>& kept = clients_[&type_mark<T>];
     if (!kept) {
       kept = std::make_shared<server::Clients<T>>(
-          endpoints(), server::ClientOptions{.channel = to_servers_, .shared_memory = place_.shared_memory});
+          endpoints(), server::ClientOptions{.channel = to_servers_, .shared_memory = place_.options.shared_memory});
     }
-    return *static_cast<server::Clients<T>*>(kept.get());
+    return std::static_pointer_cast<server::Clients<T>>(kept);
+  }
+  /// The coordinator's strategy as it is on this worker, made when it is first asked for.
+  template <class S>
+  [[nodiscard]] S& strategy() {
+    const auto clients_of_servers = clients<typename S::Transport>();
+    const std::lock_guard lock{mutex_};
+    std::shared_ptr<void>& kept = strategies_[&type_mark<S>];
+    if (!kept) kept = std::make_shared<S>(clients_of_servers, place_.options);
+    return *static_cast<S*>(kept.get());
   }
 
   /// Keeps a resource as long as the session, unless there is one of this number.
   void keep(std::uint64_t id, WorkerResource resource);
   /// Throws ArchiveError where there is no resource of that number and type, and ResourceError where it was not made.
   [[nodiscard]] void* resource(std::uint64_t id, const void* type) const;
+  /// WorkerResource::variables of it.
+  [[nodiscard]] std::shared_ptr<void> variables_of(std::uint64_t id) const;
 
   /// Asks its functions to stop, because nobody waits for them.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
@@ -107,12 +120,17 @@ class WorkerSession {
   const WorkerPlace place_;
   const rpc::ChannelOptions to_servers_;
   mutable std::mutex mutex_;
+  // By the `type_mark` of the transport, and of the strategy. Resources go first.
+  std::map<const void*, std::shared_ptr<void>> clients_;
+  std::map<const void*, std::shared_ptr<void>> strategies_;
   std::map<std::uint64_t, WorkerResource> resources_;
-  std::map<const void*, std::shared_ptr<void>> clients_;  ///< of each transport, by its `type_mark`
   std::atomic<bool> ended_{false};
   std::atomic<bool> busy_{false};
   std::atomic<std::uint64_t> stopped_{0};  ///< the latest run that is to stop
 };
+
+/// Makes the resource of a worker from an archive that begins with what its function takes.
+using ResourceMaker = WorkerResource(WorkerSession&, ArchiveReader&);
 
 }  // namespace dist::detail
 

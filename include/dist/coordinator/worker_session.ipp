@@ -29,6 +29,11 @@ DIST_INLINE void* WorkerSession::resource(std::uint64_t id, const void* type) co
   if (!found->second.value) throw ResourceError(found->second.failure);
   return found->second.value.get();
 }
+DIST_INLINE std::shared_ptr<void> WorkerSession::variables_of(std::uint64_t id) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = resources_.find(id);
+  return found == resources_.end() ? nullptr : found->second.variables;
+}
 DIST_INLINE std::vector<net::Endpoint> WorkerSession::endpoints() const {
   std::vector<net::Endpoint> endpoints;
   for (std::size_t server = 0; server < place_.servers.size(); ++server)

@@ -19,8 +19,9 @@ namespace dist::detail {
   return mixed ^ (mixed >> 29);
 }
 
-/// The hash of numbers, also where their sums are equal.
-[[nodiscard]] constexpr std::uint64_t hash_of(std::span<const std::size_t> numbers) noexcept {
+/// The hash of numbers, also where their sums are equal. It has a name of its own, as the compiler would try for each text whether a
+/// std::span can be made of it.
+[[nodiscard]] constexpr std::uint64_t hash_of_numbers(std::span<const std::size_t> numbers) noexcept {
   std::uint64_t hash = 0;
   for (const std::size_t number : numbers) hash = combine(hash, number);
   return hash;

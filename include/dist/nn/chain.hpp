@@ -22,11 +22,6 @@ namespace dist::nn {
 /// A pass through a network without layers that use the replica.
 struct NoReplica {};
 
-/// For a backward pass whose caller does not ask when parts of the gradients are final.
-struct IgnoreReady {
-  void operator()(IndexRange) const noexcept {}
-};
-
 /// For a forward pass whose parameters are all there.
 struct IgnoreNeeded {
   void operator()(IndexRange) const noexcept {}

@@ -9,11 +9,17 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/geometry.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist::nn {
+
+/// For a backward pass whose caller does not ask when parts of the gradients are final.
+struct IgnoreReady {
+  void operator()(IndexRange) const noexcept {}
+};
 
 /// What an optimizer trains: `parameters()` is one variable, `gradients()` a buffer or a variable of as many elements with
 /// each replica's gradients. nn::Network is one. A network may also have

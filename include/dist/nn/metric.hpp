@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -13,7 +14,9 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/worker_copies.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
@@ -23,6 +26,7 @@
 #include <dist/nn/gradient_accumulation.hpp>
 #include <dist/nn/metrics/cell_counts.hpp>
 #include <dist/nn/metrics/row_metric.hpp>
+#include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>
 
@@ -62,6 +66,18 @@ concept MeasuresByQueue = requires(const M measure, const Queue queue, const Giv
   { measure(queue, given...) } -> DeferredTallyOf<typename M::Tally>;
 };
 
+namespace detail {
+
+/// A replica function can ask for the sums of all replicas.
+template <class S>
+constexpr void require_sums_of_all() {
+  static_assert(!RemoteStore<typename S::Store>,
+                "a step on a worker does not know the sums of the others: read the result on the coordinator, by "
+                "result(strategy.scope())");
+}
+
+}  // namespace detail
+
 /// Says which functions nn::Metric calls in a step that is traced: those of nn/hlo/traced_metric.hpp, which only strategies
 /// need that compile steps.
 struct MetricInTrace {};
@@ -79,7 +95,8 @@ class Metric {
 
   /// The state is in the strategy's memory, on pages of each replica. Throws OutOfMemory.
   explicit Metric(S& strategy, M measure = {})
-      : measure_(std::move(measure)),
+      : variables_made_(strategy),
+        measure_(std::move(measure)),
         total_(strategy.template host_variable<decltype(Tally::total), OnRead, Sum>(Shape{}, 0,
                                                                                     std::string(name()) + "/total")),
         count_(strategy.template host_variable<decltype(Tally::count), OnRead, Sum>(Shape{}, 0,
@@ -87,6 +104,9 @@ class Metric {
         deferred_(strategy) {}
 
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] std::tuple<const M&> arguments() const noexcept { return {measure_}; }
 
   /// Measures a batch of this replica: accuracies take outputs, targets and, where rows weigh differently, a tensor with one
   /// weight per row; losses outputs and targets, MeanValue a value and its weight.
@@ -139,6 +159,7 @@ class Metric {
   }
   /// The same on every replica. A collective call.
   [[nodiscard]] double result(const InReplica auto& replica) const {
+    detail::require_sums_of_all<S>();
     if constexpr (is_deferred) {
       const Tally rest = deferred_.of_replicas[replica.local_index()].take(true);
       total_.assign_add(replica, rest.total);
@@ -202,8 +223,13 @@ class Metric {
   };
 
   void add_to(const InCrossReplica auto& context, std::size_t local, Tally tally) const {
-    total_.component(context, local)[0] += tally.total;
-    count_.component(context, local)[0] += tally.count;
+    if constexpr (RemoteStore<typename S::Store>) {
+      S::Store::write(context, total_, {0, 1}, dist::detail::Uniform<decltype(Tally::total)>{tally.total}, sum);
+      S::Store::write(context, count_, {0, 1}, dist::detail::Uniform<decltype(Tally::count)>{tally.count}, sum);
+    } else {
+      total_.component(context, local)[0] += tally.total;
+      count_.component(context, local)[0] += tally.count;
+    }
   }
   void add_deferred(const InCrossReplica auto& context) const {
     if constexpr (is_deferred)
@@ -211,6 +237,7 @@ class Metric {
         add_to(context, local, deferred_.of_replicas[local].take(true));
   }
 
+  VariablesMade variables_made_;
   M measure_;
   // Who asks for the result adds what was deferred first.
   mutable Variable<decltype(Tally::total)> total_;
@@ -228,7 +255,8 @@ class Metric<S, M> {
 
   /// Throws InvalidArgument for what the measure's `check` refuses, OutOfMemory.
   explicit Metric(S& strategy, M measure = {})
-      : measure_(checked(std::move(measure))),
+      : variables_made_(strategy),
+        measure_(checked(std::move(measure))),
         counts_(
             strategy.template variable<double, OnRead, Sum>(measure_.shape(), 0.0, std::string(name()) + "/counts")) {
     if constexpr (S::Store::shared)
@@ -236,6 +264,9 @@ class Metric<S, M> {
   }
 
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] std::tuple<const M&> arguments() const noexcept { return {measure_}; }
 
   /// Counts a batch of this replica: outputs, targets, and where rows weigh differently, a tensor with one weight per row.
   void update(const InReplica auto& replica, const auto&... given) {
@@ -257,14 +288,21 @@ class Metric<S, M> {
     static_assert(
         S::Device::Place::host_accessible,
         "this metric counts in memory of devices: update it in a replica function, with a batch that lies there");
-    for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
-      detail::count_cells(Cpu::Queue{}, measure_, counts_.component(context, local), given...);
+    if constexpr (RemoteStore<typename S::Store>) {
+      Tensor<double> batch{measure_.shape()};
+      detail::count_cells(Cpu::Queue{}, measure_, batch.elements(), given...);
+      S::Store::write(context, counts_, {0, batch.size()}, batch.data(), sum);
+    } else {
+      for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
+        detail::count_cells(Cpu::Queue{}, measure_, counts_.component(context, local), given...);
+    }
   }
 
   /// The result so far. Waits for the replicas' queues.
   [[nodiscard]] double result(const InCrossReplica auto& context) const { return measure_.result(counts(context)); }
   /// The same on every replica. A collective call.
   [[nodiscard]] double result(const InReplica auto& replica) const {
+    detail::require_sums_of_all<S>();
     const auto counted = counts_.synchronized_read(replica);
     if constexpr (decltype(values_of(counted))::is_host_accessible) {
       return measure_.result(counted);
@@ -307,6 +345,7 @@ class Metric<S, M> {
     return measure;
   }
 
+  VariablesMade variables_made_;
   M measure_;
   Variable counts_;
   // Of one batch, where the replicas' counts go to one copy.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,7 +15,9 @@
 #include <dist/context/in_trace.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>  // and with it the communicators
+#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/worker_copies.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -37,6 +40,7 @@
 #include <dist/nn/workspace.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
+#include <dist/variable/layout.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
 namespace dist::nn {
@@ -86,8 +90,11 @@ class Network {
   template <Strategy S>
     requires std::same_as<typename S::Device, typename Backend::Device>
   explicit Network(S& strategy, std::uint64_t seed = 0)
-      : parameters_(strategy.template variable<Element, OnWrite, None>(
-            Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
+      : variables_made_(strategy),
+        seed_(seed),
+        parameters_(dist::detail::variable_of_tensors<Element, OnWrite, None>(
+            strategy, Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters",
+            layout())),
         gradients_(strategy.template buffer<Element>(Shape{padded_count}, "gradients")),
         state_(strategy, seed),
         slots_(strategy.num_local_replicas()) {
@@ -95,6 +102,8 @@ class Network {
                   "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
                   "kernel read where they are: use nn::StoredGradients with a strategy of several processes, such as "
                   "MultiWorker");
+    static_assert(stores_gradients || !RemoteStore<typename S::Store>,
+                  "a ParameterServer takes gradients from memory: use nn::StoredGradients");
   }
   /// What it does not take, for a sentence.
   template <Strategy S>
@@ -116,6 +125,9 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] std::tuple<std::uint64_t> arguments() const noexcept { return {seed_}; }
   /// Whoever takes them may write them: from then on `take_gradients` does not ask for a `backward`.
   [[nodiscard]] Gradients& gradients() noexcept {
     require_stored_gradients();
@@ -233,18 +245,15 @@ class Network {
   /// collective call in training if a layer is synchronised, drops elements (Dropout), or keeps state where the replicas
   /// share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
-  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x,
-                                                Mode mode = {}) {
-    return forward(replica, x, mode, IgnoreNeeded{});
-  }
-  /// The same, calling `when_needed(elements)` on this replica's thread before the parameters of a layer are read, for those
-  /// that still come while the layers before are computed: `elements` are an IndexRange of the replica's component of
-  /// `parameters()`. The parts follow each other from the first layer to the last; without rows some are not read.
-  template <InReplica Replica, ForwardMode Mode, std::invocable<IndexRange> WhenNeeded>
-  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode,
-                                                const WhenNeeded& when_needed) {
+  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
-    const auto parameters = parameters_.component(replica);  // first: it refuses a replica of another strategy
+    const auto parameters = parameters_.copy(replica);  // first: it refuses a replica of another strategy
+    const auto when_needed = [&] {
+      if constexpr (RemoteStore<StoreOf<Replica>>)  // layer by layer: those behind may still be on their way
+        return [&](IndexRange elements) { StoreOf<Replica>::await(replica, parameters_, elements); };
+      else
+        return IgnoreNeeded{};
+    }();
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr) workspace = std::make_unique<Workspace>(replica.queue());
     [[maybe_unused]] std::size_t first_row = 0;
@@ -306,7 +315,7 @@ class Network {
   /// what is applied.
   template <class Loss, std::invocable<IndexRange> WhenReady>
   void backward(const InReplica auto& replica, const Loss&, WhenReady&& when_ready) {
-    static_assert(stores_gradients,
+    static_assert(stores_gradients || std::same_as<std::remove_cvref_t<WhenReady>, IgnoreReady>,
                   "a network with nn::OwnerComputedGradients has no gradients in memory that could be ready: use "
                   "nn::StoredGradients");
     compute_gradients(replica, when_ready);
@@ -375,6 +384,7 @@ class Network {
   template <class WhenReady>
   void compute_gradients(const InReplica auto& replica, WhenReady&& when_ready) {
     const auto parameters = parameters_.component(replica);
+    if constexpr (RemoteStore<StoreOf<decltype(replica)>>) StoreOf<decltype(replica)>::renew(replica, parameters_);
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
@@ -491,6 +501,8 @@ class Network {
     return Shape{shape.extents().first(rank)};
   }
 
+  VariablesMade variables_made_;
+  std::uint64_t seed_;
   Parameters parameters_;
   Gradients gradients_;
   [[no_unique_address]] State state_;

@@ -11,6 +11,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/layout.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
@@ -31,15 +32,15 @@ class NetworkState {
   /// Throws OutOfMemory.
   template <Strategy S>
   explicit NetworkState(S& strategy, std::uint64_t seed = 0)
-      : variable_(strategy.template variable<Element, OnRead, Mean>(
-            Shape{Net::padded_state_count}, [seed](TensorView<Element> all) { Net::initialize_state(all, seed); },
-            "state")),
+      : variable_(dist::detail::variable_of_tensors<Element, OnRead, Mean>(
+            strategy, Shape{Net::padded_state_count},
+            [seed](TensorView<Element> all) { Net::initialize_state(all, seed); }, "state", Net::state)),
         own_(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step")) {}
 
   [[nodiscard]] Variable& variable() noexcept { return variable_; }
 
   /// The state as a replica sees it, to read.
-  [[nodiscard]] ConstSpan read(const InReplica auto& replica) const { return variable_.component(replica); }
+  [[nodiscard]] ConstSpan read(const InReplica auto& replica) const { return variable_.read(replica).elements(); }
 
   /// Calls `change(state)` with the replica's own state, to be changed in place, and returns what it returns. Where
   /// replicas share a copy, that becomes the mean of theirs: a collective call then.

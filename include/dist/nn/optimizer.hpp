@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/worker_copies.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -28,11 +30,13 @@
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizer_slots.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
+#include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/weight_average.hpp>
+#include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 
@@ -59,6 +63,12 @@ class Optimizer {
       "gradients are not clipped under a strategy that keeps one copy of each variable, such as "
       "CentralStorage (spec P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
 
+  /// The parameters lie on servers, which update them.
+  static constexpr bool on_servers = RemoteStore<typename S::Store>;
+  static_assert(!on_servers || !MayLackGradients<Network, ReplicaContext<S>>,
+                "a ParameterServer updates all parameters of a network: train a network that may lack gradients under "
+                "another strategy");
+
   /// Whether all gradients of the network lie in memory, to be looked at before they are applied.
   static constexpr bool stored = detail::stores_gradients<Network>;
   static_assert(stored ||
@@ -80,15 +90,18 @@ class Optimizer {
   /// Throws InvalidArgument for hyper-parameters out of range and for parameters that are not trainable (spec G03),
   /// OutOfMemory.
   Optimizer(S& strategy, Network& network, O function)
-      : strategy_(&strategy),
+      : variables_made_(strategy),
+        strategy_(&strategy),
         function_(checked(std::move(function))),
         network_(&network),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
             Shape{}, 0, text(O::name, "/iterations"))),
-        slots_(strategy, O::name, detail::slot_names<Element>(function_), network.parameters().size(),
+        rate_(strategy, function_.learning_rate),
+        slots_(strategy, O::name, detail::slot_names<Element>(function_), network.parameters(),
                detail::layout_of(network)),
         options_(strategy, network, function_) {
     detail::require_trainable(network.parameters());
+    if constexpr (on_servers && ScalesByNorms<O>) S::Store::require_whole_tensors(O::name, network.parameters());
     if constexpr (HasLifetime<Network>) network_alive_ = network.lifetime();
   }
 
@@ -108,6 +121,31 @@ class Optimizer {
   /// gradients of a `backward` that were not applied yet, and what the network's `reduce_and_apply` throws.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
+  /// Whether gradients may leave before the backward pass has ended: for servers, and not where the optimizer needs them all, or
+  /// those of several passes.
+  static constexpr bool applies_when_ready =
+      on_servers && !has_option<O, ClipNorm> && !has_option<O, GlobalClipNorm> && !has_option<O, AccumulateGradients>;
+  /// For `Network::backward`: under a ParameterServer gradients leave for the servers when they are ready, while those of the
+  /// layers before are computed (ParameterServerOptions::bucket_bytes). Nothing may change them then. `apply_gradients`, which has
+  /// to follow, sends the others. What has left is applied also where the function throws afterwards. Elsewhere nothing happens.
+  ///
+  ///     net.backward(replica, loss, optimizer.when_ready(replica));
+  ///     optimizer.apply_gradients(replica);
+  [[nodiscard]] auto when_ready([[maybe_unused]] const InReplica auto& replica) {
+    if constexpr (applies_when_ready)
+      return [this, &replica](IndexRange elements) {
+        if (elements.begin == 0) return;  // what is ready last leaves with the counts of the step
+        const auto& parameters = *S::Store::on_servers(network_->parameters());
+        std::size_t ready = pushed(parameters);
+        while (parameters.first_of_bucket(ready) >= elements.begin) ++ready;
+        if (ready == pushed_.buckets) return;
+        push(replica, std::as_const(*network_).gradients().component(replica), ready);
+        S::Store::send(replica);
+      };
+    else
+      return IgnoreReady{};
+  }
+
   /// Updates this replica's own copy with its own gradients, without communication. What concerns the other
   /// replicas is done already, by an `all_reduce` of the gradients, or is left to the caller, whose copies then
   /// differ (spec P08). Copies that got the same gradients stay equal bit by bit as long as the processors of all
@@ -123,6 +161,9 @@ class Optimizer {
         !StoreOf<Replica>::shared,
         "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a strategy that keeps "
         "one copy of each variable, such as CentralStorage, cannot apply the gradients of each replica to it");
+    static_assert(!on_servers,
+                  "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): those of a "
+                  "ParameterServer lie on its servers");
     static_assert(stored,
                   "nn::skip_aggregation needs each replica's own gradients, which a network with "
                   "nn::OwnerComputedGradients does not have: use nn::StoredGradients");
@@ -159,7 +200,7 @@ class Optimizer {
 
   /// The learning rate of the next step, outside replica functions (Keras' optimizer.learning_rate).
   [[nodiscard]] float learning_rate() const {
-    if constexpr (has_schedule<O>)
+    if constexpr (has_schedule<O> || on_servers)
       return learning_rate(strategy_->scope());
     else
       return function_.learning_rate;
@@ -168,14 +209,25 @@ class Optimizer {
   [[nodiscard]] float learning_rate([[maybe_unused]] const auto& context) const {
     if constexpr (has_schedule<O>)
       return function_.learning_rate_of(iterations(context));
+    else if constexpr (on_servers)
+      return rate_.variable.value(context);
     else
       return function_.learning_rate;
   }
   /// Sets the learning rate of the steps that follow; outside replica functions only. Throws InvalidArgument for a rate out
   /// of range, and where the optimizer has a schedule.
-  void set_learning_rate(float rate) { function_ = detail::with_learning_rate(function_, rate); }
+  void set_learning_rate(float rate) {
+    function_ = detail::with_learning_rate(function_, rate);
+    if constexpr (on_servers) rate_.variable.assign(strategy_->scope(), rate);
+  }
 
   [[nodiscard]] const O& function() const noexcept { return function_; }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] std::tuple<Network&, const O&> arguments() const {
+    require_network();
+    return {*network_, function_};
+  }
   /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's `slots`
   /// (spec P13), OnShard: each element belongs to the replica that updates it for all. With `skip_aggregation` each
   /// replica keeps a whole one of its own, its `component`.
@@ -204,7 +256,7 @@ class Optimizer {
   /// network has ended. See Trackable.
   void track(auto& visit) {
     require_network();
-    if constexpr (!has_schedule<O>) visit("learning_rate", function_.learning_rate);
+    if constexpr (!has_schedule<O>) visit("learning_rate", rate_.leaf(function_.learning_rate));
     visit("iterations", iterations_);
     slots_.track(visit);
     options_.track(visit);
@@ -222,16 +274,25 @@ class Optimizer {
     slots_.require_kind(replica, aggregate);
     const auto gradient = options_.accumulated(replica, function_, detail::gradient_of(*network_, replica));
     if (!gradient) return;
+    if constexpr (on_servers) {
+      push(replica, *gradient, S::Store::on_servers(network_->parameters())->buckets().size());
+      pushed_.buckets = 0;
+      iterations_.assign_add(replica, same(std::int64_t{1}));
+    } else {
+      apply_gradient<aggregate>(replica, *gradient);
+    }
+  }
+  template <bool aggregate, class Replica>
+  void apply_gradient(const Replica& replica, typename Options::Span gradient) {
     const auto present = detail::parameters_with_gradients(*network_, replica);
     if constexpr (aggregate && MayLackGradients<Network, Replica>) replica.all_reduce(max, std::span{present});
-    const auto clipped = options_.template clipped<aggregate>(replica, function_, *gradient);
+    const auto clipped = options_.template clipped<aggregate>(replica, function_, gradient);
     const auto mirror = network_->parameters().component(replica);
 
     const std::int64_t iteration = iterations_.value(replica) + 1;
     function_.template with_update<Element>(iteration, [&](const auto functor) {
       const auto with_slots = slots_.update(replica, functor);
-      const auto given =
-          options_.template directed<aggregate>(replica, with_slots, *gradient, clipped, mirror, present);
+      const auto given = options_.template directed<aggregate>(replica, with_slots, gradient, clipped, mirror, present);
       const auto update = options_.applied_to(replica, with_slots, given, present);
       if constexpr (!stored)
         network_->reduce_and_apply(replica, update);
@@ -240,10 +301,35 @@ class Optimizer {
       else if constexpr (Options::keeps_share)
         replica.update_shards(given.gradients, mirror, update);
       else
-        replica.reduce_and_apply(sum, *gradient, mirror, update);
+        replica.reduce_and_apply(sum, gradient, mirror, update);
     });
     if constexpr (MayLackGradients<Network, Replica>) std::fill(present.begin(), present.end(), std::uint8_t{0});
     iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
+  }
+
+  /// Lets the servers update the buckets of parameters before number `end` that were not pushed yet.
+  void push(const InReplica auto& replica, std::span<Element> gradient, std::size_t end) {
+    const auto clipped = options_.template clipped<true>(replica, function_, gradient);
+    O function = function_;
+    if constexpr (!has_schedule<O>) function.learning_rate = rate_.variable.value(replica);
+    function.template with_update<Element>(iterations_.value(replica) + 1, [&]<class Functor>(const Functor& functor) {
+      const auto update = options_.applied_to(replica, slots_.update(replica, functor), clipped);
+      const auto functor_of = [&](std::size_t parameter) {
+        if constexpr (UpdatesBySegment<std::remove_const_t<decltype(update)>>)
+          return update.of_segment(parameter).functor;
+        else
+          return update.functor;
+      };
+      const std::size_t begin = pushed(*S::Store::on_servers(network_->parameters()));
+      S::Store::push_updates(replica, network_->parameters(), IndexRange{begin, end},
+                             std::span<const Element>{clipped.gradients}, functor_of, slots_.first_on_servers());
+    });
+    pushed_.buckets = end;
+  }
+  /// How many buckets of the gradients that there are have been pushed.
+  [[nodiscard]] std::size_t pushed(const auto& parameters) {
+    if (std::exchange(pushed_.gradients, parameters.gradients()) != parameters.gradients()) pushed_.buckets = 0;
+    return pushed_.buckets;
   }
 
   template <bool aggregate>
@@ -265,14 +351,36 @@ class Optimizer {
     if constexpr (HasLifetime<Network>) detail::require_network(O::name, network_alive_);
   }
 
+  /// On servers, a variable that workers read.
+  struct RateOnServers {
+    RateOnServers(S& strategy, float rate)
+        : variable(strategy.template host_variable<float, OnWrite, OnlyFirstReplica>(
+              Shape{}, rate, text(O::name, "/learning_rate"))) {}
+    auto& leaf(float&) { return variable; }
+    DistributedVariable<float, OnWrite, OnlyFirstReplica, typename S::HostDevice> variable;
+  };
+  /// Elsewhere the rate of the function.
+  struct RateOfFunction {
+    RateOfFunction(S&, float) {}
+    static float& leaf(float& rate) { return rate; }
+  };
+  struct Pushed {
+    std::uint64_t gradients = 0;  ///< of which
+    std::size_t buckets = 0;
+  };
+  struct NothingPushed {};
+
+  VariablesMade variables_made_;
   S* strategy_;
   O function_;
   Network* network_;
   std::weak_ptr<const void> network_alive_;
   decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
       Shape{}, 0, std::string{})) iterations_;
+  [[no_unique_address]] std::conditional_t<on_servers, RateOnServers, RateOfFunction> rate_;
   Slots slots_;
   Options options_;
+  [[no_unique_address]] std::conditional_t<on_servers, Pushed, NothingPushed> pushed_;
 };
 
 template <Strategy S, class Network, class O>

@@ -10,6 +10,7 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
@@ -19,6 +20,7 @@
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_buffer.hpp>
 #include <dist/nn/tracked_parts.hpp>
+#include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -35,18 +37,26 @@ namespace dist::nn {
 template <class S, class T, class Owners = OnShard>
 class OptimizerSlots {
  public:
-  using Slot = decltype(std::declval<S&>().template variable<T, Owners, None>(Shape{}, 0, std::string{}));
+  using Slot = DistributedVariable<T, Owners, None, typename S::Device>;
 
-  /// One for each of `names`, of so many elements, for the optimizer of that name; `layout`, which must outlive this, says
-  /// where the parameters lie. Throws OutOfMemory.
-  OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names, std::size_t elements,
-                 std::span<const Parameter> layout = {})
+  /// One for each of `names`, as long as the variable `parameters`, for the optimizer of that name; `layout`, which must outlive
+  /// this, says where the parameters lie. Throws OutOfMemory.
+  template <class Parameters>
+  OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names,
+                 const Parameters& parameters, std::span<const Parameter> layout = {})
       : optimizer_(optimizer),
         layout_(layout),
         kind_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
     slots_.reserve(names.size());
-    for (const std::string_view name : names)
-      slots_.push_back(strategy.template variable<T, Owners, None>(Shape{elements}, 0, text(optimizer, "/", name)));
+    if constexpr (RemoteStore<typename S::Store>) {
+      std::uint32_t next = S::Store::on_servers(parameters)->take_slots(names.size());
+      for (const std::string_view name : names)
+        slots_.push_back(strategy.template slot<Owners>(parameters, next++, text(optimizer, "/", name)));
+    } else {
+      for (const std::string_view name : names)
+        slots_.push_back(
+            strategy.template variable<T, Owners, None>(Shape{parameters.size()}, 0, text(optimizer, "/", name)));
+    }
   }
 
   [[nodiscard]] std::span<const Slot> all() const noexcept { return slots_; }
@@ -93,8 +103,14 @@ class OptimizerSlots {
   template <class Functor>
   [[nodiscard]] SlotUpdate<Functor, T> update(const InReplica auto& replica, const Functor& functor) const {
     SlotUpdate<Functor, T> update{functor, {}};
+    if constexpr (RemoteStore<typename S::Store>) return update;  // applied where the slots lie
     for (std::size_t k = 0; k < slots_.size(); ++k) update.slots[k] = slots_[k].component(replica).data();
     return update;
+  }
+
+  /// The number of the first slot, where they lie beside the parameters on servers.
+  [[nodiscard]] std::uint32_t first_on_servers() const {
+    return slots_.empty() ? 0 : S::Store::on_servers(slots_[0])->spec().array - 1;
   }
 
   /// All of a slot: what its owners have, or where each replica has a whole one, replica 0's.

@@ -10,6 +10,7 @@
 
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_accumulation.hpp>
@@ -26,12 +27,6 @@
 #include <dist/variable/queue_of.hpp>
 
 namespace dist::nn {
-
-/// A strategy whose replicas apply nothing themselves: they send gradients to where that is done.
-template <class S>
-concept UpdatesElsewhere = requires {
-  requires S::updates_elsewhere;
-};
 
 /// What an optimizer keeps for the options of its function `O` besides slots, for parameters of elements T, and what they
 /// make of the gradients of a call and of the step's update (spec P10, P11).
@@ -61,7 +56,7 @@ class OptionState {
       if constexpr (!is_here) lay_out(strategy);
     }
     if constexpr (clips_norm) clipping_.emplace(strategy, parameters, segments_.size(), O::name);
-    if constexpr (ScalesByNorms<O> && !UpdatesElsewhere<S>)
+    if constexpr (ScalesByNorms<O> && !RemoteStore<typename S::Store>)
       ratios_.emplace(strategy, parameters, segments_.size(), O::name);
     if constexpr (has_option<O, AccumulateGradients>)
       accumulation_.emplace(strategy, parameters, O::name, detail::layout_of(network));

@@ -14,6 +14,7 @@
 #include <dist/core/text.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
+#include <dist/variable/layout.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>
 #include <dist/variable/write.hpp>
@@ -21,21 +22,7 @@
 namespace dist::nn {
 
 /// One tensor that a network learns, or keeps, and where it lies among all of its kind.
-struct Parameter {
-  std::string_view layer;  ///< the layer's name, "dense"
-  std::size_t ordinal;     ///< layers of that name before it
-  std::string_view kind;   ///< "kernel", "bias", "query/kernel", "moving_mean"
-  Shape shape;
-  std::size_t offset;    ///< elements before it, padding included
-  char separator = '/';  ///< between the layer and the kind
-
-  /// Keras' path of the variable, "dense_1/kernel"; what belongs to no layer is named by its kind alone.
-  [[nodiscard]] std::string name() const {
-    const std::string_view between{&separator, 1};
-    if (layer.empty()) return std::string{kind};
-    return ordinal == 0 ? text(layer, between, kind) : text(layer, "_", ordinal, between, kind);
-  }
-};
+using Parameter = VariableTensor;
 
 /// Every parameter starts at a multiple of so many elements: a cache line of float.
 inline constexpr std::size_t parameter_alignment = 16;

@@ -81,6 +81,21 @@ template <class T>
 concept PointsElsewhere = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
     std::is_function_v<T> || std::is_array_v<T> || is_specialization<T, std::unique_ptr> ||
     is_specialization<T, std::shared_ptr> || is_specialization<T, std::weak_ptr>;
+/// What has parts, and is made of them again, in a way of its own: `parts()` is a std::tuple of references to them, and `of_parts` a
+/// static function that takes them.
+template <class T>
+concept MadeOfParts = requires(const T& value) {
+  value.parts();
+  &T::of_parts;
+};
+template <class... Parts>
+std::tuple<std::remove_cvref_t<Parts>...> values_of_parts(const std::tuple<Parts...>&);
+template <class T>
+using PartsOf = decltype(values_of_parts(std::declval<const T&>().parts()));
+
+/// Among the `Outer` types of `sending_of`: texts may refer to memory that the receiver keeps.
+struct WithTexts {};
+
 /// An enum of which every value of its type of integers is one.
 template <class T>
 concept FixedEnum = std::is_enum_v<T> && requires {
@@ -102,6 +117,8 @@ template <class T>
     return sizeof(T);
   } else if constexpr (EmptyValue<T> && !Structure<T>) {
     return 0;
+  } else if constexpr (MadeOfParts<T>) {
+    return least_bytes<PartsOf<T>>();
   } else if constexpr (Structure<T>) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (std::size_t{0} + ... + least_bytes<std::remove_cv_t<std::tuple_element_t<I, T>>>());
@@ -134,7 +151,7 @@ template <class T, class... Outer>
   } else if constexpr (PointsElsewhere<T>) {
     return Sending::pointer;
   } else if constexpr (RefersToText<T>) {
-    return Sending::text_view;
+    return (std::same_as<WithTexts, Outer> || ...) ? Sending::possible : Sending::text_view;
   } else if constexpr (ShowsMemory<T>) {
     return Sending::view;
   } else if constexpr (std::is_enum_v<T>) {
@@ -142,6 +159,8 @@ template <class T, class... Outer>
   } else if constexpr (ArchivesItself<T> || is_plain<T> || std::same_as<T, bool> || std::same_as<T, std::string> ||
                        std::same_as<T, Shape> || (EmptyValue<T> && !Structure<T>)) {
     return Sending::possible;
+  } else if constexpr (MadeOfParts<T>) {
+    return sending_of<PartsOf<T>, T, Outer...>();
   } else if constexpr (is_specialization<T, std::vector>) {
     constexpr Sending element = sending_of<typename T::value_type, T, Outer...>();
     if constexpr (element != Sending::possible)
@@ -169,9 +188,9 @@ template <class T, class... Outer>
 }
 
 /// Refuses, in a sentence, a type whose values cannot be sent, and says whether they can.
-template <class T>
+template <class T, class... Outer>
 [[nodiscard]] constexpr bool require_sendable() {
-  constexpr Sending sending = sending_of<T>();
+  constexpr Sending sending = sending_of<T, Outer...>();
   static_assert(sending != Sending::pointer,
                 "a pointer cannot be sent, as what it points to is in this process: send the value itself, of a text a "
                 "std::string, of a function dist::function<f>");
@@ -210,6 +229,9 @@ template <class T>
 concept Sendable = detail::sending_of<T>()
 == detail::Sending::possible;
 
+/// Texts to which values refer that were read from an archive.
+using ArchivedTexts = std::vector<std::unique_ptr<const std::string>>;
+
 /// Puts values one behind another.
 class ArchiveWriter {
  public:
@@ -217,6 +239,12 @@ class ArchiveWriter {
   template <class T>
   ArchiveWriter& put(const T& value) {
     if constexpr (detail::require_sendable<T>()) write(value);
+    return *this;
+  }
+  /// The same of a value that may refer to texts by std::string_view.
+  template <class T>
+  ArchiveWriter& put_with_texts(const T& value) {
+    if constexpr (detail::require_sendable<T, detail::WithTexts>()) write(value);
     return *this;
   }
   /// Puts bytes as they are, without their number.
@@ -240,8 +268,10 @@ class ArchiveWriter {
       write(static_cast<std::uint8_t>(value ? 1 : 0));
     } else if constexpr (std::is_enum_v<T>) {
       write(static_cast<std::underlying_type_t<T>>(value));
-    } else if constexpr (std::same_as<T, std::string>) {
+    } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
       write_list(value.data(), value.size());
+    } else if constexpr (detail::MadeOfParts<T>) {
+      std::apply([&](const auto&... part) { (write(part), ...); }, value.parts());
     } else if constexpr (std::same_as<T, Shape>) {
       write_list(value.extents().data(), value.rank());
     } else if constexpr (detail::is_specialization<T, Tensor>) {
@@ -306,6 +336,16 @@ class ArchiveReader {
       return detail::refused<T>();
   }
 
+  /// The same of a value that refers to texts, which `texts` keeps.
+  template <class T>
+  [[nodiscard]] T get_with_texts(ArchivedTexts& texts) {
+    texts_ = &texts;
+    if constexpr (detail::require_sendable<T, detail::WithTexts>())
+      return read<T>();
+    else
+      return detail::refused<T>();
+  }
+
   /// Copies the next bytes to `to`. `type` says what they are. Throws ArchiveError where there are not so many.
   void get_bytes(std::span<std::byte> to, std::string_view type = "bytes") {
     if (to.size() > left_) detail::refuse_short_archive(what_, type, to.size(), left_);
@@ -346,6 +386,11 @@ class ArchiveReader {
       std::string value(list_length<char>("std::string"), '\0');
       read_elements(value.data(), value.size());
       return value;
+    } else if constexpr (std::same_as<T, std::string_view>) {
+      return *texts_->emplace_back(std::make_unique<const std::string>(read<std::string>()));
+    } else if constexpr (detail::MadeOfParts<T>) {
+      auto parts = read<detail::PartsOf<T>>();
+      return std::apply([](auto&... part) { return T::of_parts(std::move(part)...); }, parts);
     } else if constexpr (std::same_as<T, Shape>) {
       return read_shape();
     } else if constexpr (detail::is_specialization<T, Tensor>) {
@@ -450,6 +495,7 @@ class ArchiveReader {
   rpc::Piece piece_;
   std::uint64_t left_;
   std::string_view what_;
+  ArchivedTexts* texts_ = nullptr;
   std::size_t depth_ = 0;  ///< of the list that is being read
 };
 

@@ -11,6 +11,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/io/element_type.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>
@@ -117,6 +118,11 @@ class Batch {
   template <class E, std::size_t extent>
   Pull pull(const ShardPlace& shard, std::span<E, extent> to, const PullOptions& options = {}) const {
     return add(state_->pulls, shard, [&](PullRequest& request) { request.dense(shard.id, to, options); });
+  }
+  /// The same of elements of a type that only the program's run knows.
+  Pull pull(const ShardPlace& shard, io::ElementType type, std::span<std::byte> to,
+            const PullOptions& options = {}) const {
+    return add(state_->pulls, shard, [&](PullRequest& request) { request.dense(shard.id, type, to, options); });
   }
   /// See PullRequest::rows.
   template <class E, std::size_t extent>

@@ -3,6 +3,7 @@
 #include <concepts>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/server/clients.hpp>
 
@@ -11,7 +12,7 @@ namespace dist {
 namespace detail {
 
 template <class C, class T>
-concept ScopeOfServers = InCrossReplica<C> && requires(const C& context) {
+concept ScopeOfServers = (InCrossReplica<C> || InReplica<C>)&&requires(const C& context) {
   { context.strategy().clients() } -> std::same_as<server::Clients<T>&>;
 };
 template <class C, class T>
@@ -22,7 +23,7 @@ concept WorkerOfServers = requires(const C& context) {
 }  // namespace detail
 
 /// Where variables on parameter servers are used, whose calls travel by `T`: the scope of a ParameterServer on the
-/// coordinator, or the context of a scheduled function on a worker.
+/// coordinator, a replica function that it runs, or the context of a scheduled function on a worker.
 template <class C, class T>
 concept ServerContext = detail::ScopeOfServers<C, T> || detail::WorkerOfServers<C, T>;
 

@@ -21,6 +21,13 @@ enum class SharedMemoryAccess : std::uint8_t {
   write,  ///< they also push, under locks. A client that ends in the middle makes a shard unusable: for jobs that end as a whole
 };
 
+/// What a coordinator tells its workers of how they are to use the parameter servers.
+struct WorkerOptions {
+  SharedMemoryAccess shared_memory = SharedMemoryAccess::read;
+  std::uint64_t bucket_bytes = 0;                   ///< see ParameterServerOptions
+  std::uint64_t max_staleness = ~std::uint64_t{0};  ///< see ParameterServerOptions
+};
+
 /// Where the memory of a store lies.
 struct StorePlace {
   std::uint64_t process_space = 0;  ///< of the store's process (dist::process_space)

@@ -281,8 +281,8 @@ bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) {
   const Membership& all = *all_;
   const std::vector<std::size_t> mine = allowed_processors();
   std::vector<std::uint64_t> checksums(all.size());
-  HalvingDoublingAllReduce::On<Membership>{all}.exchange("processors", hash_of(std::span<const std::size_t>{mine}),
-                                                         std::span{checksums});
+  HalvingDoublingAllReduce::On<Membership>{all}.exchange(
+      "processors", hash_of_numbers(std::span<const std::size_t>{mine}), std::span{checksums});
   const LocalProcesses here = on_host();
   bool bound_by_launcher = false;
   for (std::size_t rank = 0; rank < all.size(); ++rank)

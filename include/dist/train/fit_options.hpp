@@ -48,14 +48,15 @@ class Validation {
 
     Logs evaluate(Model& model, std::optional<std::size_t> steps, TestCallback& callback) {
       if (!distributed)
-        distributed.emplace(model.strategy().distribute_dataset(
-            std::move(dataset), data::InputOptions{.auto_shard_policy = policy, .single_pass = true}));
+        distributed.emplace(
+            model.distribute(std::move(dataset), data::InputOptions{.auto_shard_policy = policy, .single_pass = true}));
       return model.evaluate_distributed(*distributed, steps, callback);
     }
 
     Dataset dataset;
     data::AutoShardPolicy policy;
-    std::optional<decltype(std::declval<Model&>().strategy().distribute_dataset(std::declval<Dataset>()))> distributed;
+    std::optional<decltype(std::declval<Model&>().distribute(std::declval<Dataset>(), data::InputOptions{}))>
+        distributed;
   };
 
   std::shared_ptr<void> held_;
@@ -92,7 +93,8 @@ struct FitOptions {
   /// Global batches in an epoch. Left out: all of the dataset. With another number than the dataset has, epochs go on in
   /// the dataset where the one before has stopped, and training ends, with a warning, where it runs dry (spec Q05 to Q07).
   std::optional<std::size_t> steps_per_epoch = std::nullopt;
-  /// Callbacks hear of training batches in groups of so many (spec Q08).
+  /// Callbacks hear of training batches in groups of so many (spec Q08). Under a ParameterServer a scheduled function takes so many
+  /// steps, the last one of an epoch fewer; a worker that is lost in one of them takes all of them again.
   std::size_t steps_per_execution = 1;
   /// Evaluated after an epoch; its logs get the prefix "val_" (spec Q14).
   Validation<Model> validation = {};
@@ -105,8 +107,9 @@ struct FitOptions {
   data::AutoShardPolicy auto_shard_policy = data::AutoShardPolicy::automatic;
   /// How much the examples of each class count in the loss, by their labels, which are integers. None: all count alike.
   std::vector<float> class_weight = {};
-  /// 0 silent, 1 a progress bar, 2 one line per epoch (spec Q16). The chief shows it.
-  int verbose = 1;
+  /// 0 silent, 1 a progress bar, 2 one line per epoch (spec Q16). Left out: a bar; under a ParameterServer, where no step is seen,
+  /// lines. The chief shows it.
+  std::optional<int> verbose = std::nullopt;
   Console console = Console::standard_output();
   /// Of arrays: the global batch (spec Q03), whether epochs are shuffled, with which seed, and the part of the examples,
   /// the last ones, that are kept for validation. A dataset is batched and shuffled already.

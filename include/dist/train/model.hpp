@@ -15,8 +15,10 @@
 #include <dist/context/input_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
+#include <dist/context/worker_copies.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/never.hpp>
@@ -47,7 +49,33 @@
 #include <dist/train/progress_bar.hpp>
 #include <dist/train/progress_callback.hpp>
 
+namespace dist {
+
+template <class Strategy>
+class ClusterCoordinator;  // <dist/parameter_server.hpp>
+
+}  // namespace dist
+
 namespace dist::nn {
+
+namespace detail {
+
+/// Some steps of a fit on a worker of a ParameterServer.
+struct StepsOnWorker {
+  std::uint64_t steps;
+  std::vector<float> class_weight;
+
+  void operator()(auto& replica, auto& model, auto& data) const {
+    model.take_steps(replica, data, steps, class_weight);
+  }
+};
+
+template <class C>
+inline constexpr bool sees_epochs =
+    has_one_of<C, hooks::on_train_begin, hooks::on_epoch_begin, hooks::on_epoch_end, hooks::on_train_end,
+               hooks::on_test_begin, hooks::on_test_batch_begin, hooks::on_test_batch_end, hooks::on_test_end>;
+
+}  // namespace detail
 
 /// A network with what it takes to train it on a strategy (spec Q):
 ///
@@ -57,18 +85,27 @@ namespace dist::nn {
 ///
 /// Datasets give global batches with members `x` and `y`. Refers to the strategy and the network, which must
 /// outlive it.
+///
+/// Under a ParameterServer workers train the network without waiting for each other, each on a dataset of its own: see `fit` of a
+/// function. The coordinator calls callbacks between epochs, evaluates and predicts itself, with the parameters that the servers
+/// have, and saves.
 template <class S, class Network, class O, class L, class... Ms>
 class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
+  /// Workers take the steps of a fit.
+  static constexpr bool schedules_steps = RemoteStore<typename S::Store>;
   static_assert(detail::FitLoss<L>::is_one_number,
                 "Model needs a loss of one number: give it nn::Reduction::SumOverBatchSize or nn::Reduction::Sum");
 
  public:
   using FitOptions = nn::FitOptions<Model>;
+  static constexpr bool calls_between_batches = !schedules_steps;
 
   /// Throws InvalidArgument for hyper-parameters out of range, for a network that is not trainable and for two metrics
   /// of one name, WrongStrategy for a network of another strategy, OutOfMemory.
   Model(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
-      : strategy_(strategy),
+      : variables_made_(strategy),
+        strategy_(strategy),
+        metrics_(metrics...),
         steps_(strategy, network, std::move(optimizer), std::move(loss), std::move(metrics)...),
         train_(steps_.train_step()),
         test_(steps_.test_step()),
@@ -85,6 +122,16 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return steps_.optimizer(); }
   /// Whether this process is the one that shows and writes what there is once.
   [[nodiscard]] bool is_chief() const { return strategy_.is_chief(); }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] auto arguments() const requires schedules_steps {
+    return std::apply(
+        [&](const Ms&... metric) {
+          return std::tuple<Network&, const O&, const L&, const Ms&...>{steps_.network(), steps_.optimizer().function(),
+                                                                        steps_.loss_function(), metric...};
+        },
+        metrics_);
+  }
 
   /// All that outlives a run: the network, the optimizer, the metrics by their names, and how many epochs it has been
   /// trained. A metric that a checkpoint has not, because the model had it later, is left as it is. See Trackable.
@@ -103,20 +150,60 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   /// Throws InvalidArgument for a dataset without a batch, for one without an end unless `options.steps_per_epoch` are
   /// given (spec Q04), and what the step throws.
   template <class Dataset, Callback... Given>
-    requires(data::Dataset<Dataset>)
+    requires(data::Dataset<Dataset> && !schedules_steps)
   History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
     refuse_options_of_arrays(options.batch_size || options.shuffle || options.validation_split != 0, "fit");
     return fit_batches(dataset, std::move(options), callbacks...);
   }
   template <class Dataset>
-    requires(data::Dataset<Dataset>)
+    requires(data::Dataset<Dataset> && !schedules_steps)
   History fit(const Dataset& dataset) { return fit(dataset, FitOptions{}); }
   /// What it does not take, for a sentence.
   template <class Dataset, class... Given>
-    requires(data::Dataset<Dataset> && !(Callback<Given> && ...))
+    requires(data::Dataset<Dataset> && !schedules_steps && !(Callback<Given> && ...))
   History fit(const Dataset&, FitOptions, Given&&...) {
     refuse_callbacks<Dataset>();
     return {};
+  }
+
+  /// Under a ParameterServer: lets the workers take the steps, `options.steps_per_epoch` an epoch, of all workers together.
+  /// `make_dataset(const dist::InputContext&)` makes the dataset of a worker, as for
+  /// `ClusterCoordinator::create_per_worker_dataset`, which begins anew where it ends; a batch is one step's. The fit has a
+  /// ClusterCoordinator of its own. `callbacks` are called between epochs, when no step runs.
+  ///
+  /// Throws InvalidArgument where `steps_per_epoch` is left out (spec Q25), and for a progress bar (spec Q16); what a step throws as
+  /// RemoteError; and Unavailable.
+  template <class MakeDataset, Callback... Given>
+    requires schedules_steps History fit(const MakeDataset& make_dataset, FitOptions options, Given&&... callbacks) {
+      constexpr bool is_function = !data::Dataset<MakeDataset>;
+      constexpr bool sees_epochs = (detail::sees_epochs<Given> && ...);
+      static_assert(is_function,
+                    "the workers of a ParameterServer make their datasets themselves: give fit a function of a const "
+                    "dist::InputContext& that returns one");
+      static_assert(
+          sees_epochs,
+          "under a ParameterServer no callback sees training batches, as workers do not wait for each other: give "
+          "it a hook of epochs, such as on_epoch_end");
+      if constexpr (is_function && sees_epochs)
+        return fit_on_workers(make_dataset, std::move(options), callbacks...);
+      else
+        return {};
+    }
+  /// Some steps of a fit, on a worker.
+  template <class Replica, class Data>
+  void take_steps(const Replica& replica, Data& data, std::uint64_t steps, const std::vector<float>& class_weight) {
+    steps_.class_weights().set(class_weight);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      if (step > 0) replica.next_step();
+      typename Data::Element batch{};
+      if (!data.next(batch)) {
+        data.restart();
+        if (!data.next(batch))
+          throw InvalidArgument("The dataset of a worker has no batch", "it ended before the first",
+                                "Give it at least one example, and batch before you repeat");
+      }
+      steps_.train(replica, batch);
+    }
   }
 
   /// The same on arrays, in global batches of `options.batch_size` (32), shuffled unless `options.shuffle` is false.
@@ -147,15 +234,12 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     const bool one_pass = options.steps_per_epoch && options.steps_per_epoch != known;
 
     History history;
-    ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
+    ProgressCallback progress{shown_by_chief(options.verbose.value_or(1)), std::move(options.console)};
     Callbacks watching{*this, callbacks..., progress, history};
     Callbacks given{*this, callbacks...};
     TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
     steps_.class_weights().set(std::move(options.class_weight));
-    stops_ = stops_after_batch_ = stops_here_ = false;
-    validates_ = static_cast<bool>(options.validation);
-    callbacks_may_log_ = &decltype(given)::may_add_to_logs;
-    begins_at_ = {options.initial_epoch, 0};
+    begin_fit(options, &decltype(given)::may_add_to_logs);
     watching.template call<hooks::on_train_begin>();
     const FitPosition begin = begins_at_;
 
@@ -185,10 +269,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
       steps = end;
       ++epochs_trained_;
       logs = steps_.trained().read();
-      if (validates_ && (index + 1) % options.validation_freq == 0)
-        for (const Logs::Entry& entry :
-             options.validation.evaluate(*this, options.validation_steps, watching_validation))
-          logs.set("val_" + entry.name, entry.value);
+      validate_after(index, options, watching_validation, logs);
       watching.template call<hooks::on_epoch_end>(Epoch{index, options.epochs, steps}, logs);
       stops_ = dist::detail::any_process(strategy_, stops_);
     }
@@ -271,6 +352,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   /// The same for what `distribute_dataset` returned, of at most `steps` batches. Prints nothing; `callbacks` are called.
   template <class Distributed, Callback... Given>
   Logs evaluate_distributed(Distributed& dataset, std::optional<std::size_t> steps, Given&... callbacks) {
+    [[maybe_unused]] const auto local = local_steps();
     const auto turn = steps_.tested().taken_by("evaluate");
     Callbacks watching{*this, callbacks...};
     const std::optional<std::size_t> known = steps_of(dataset, steps.has_value());
@@ -292,6 +374,15 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   template <class Distributed>
   Logs evaluate_distributed(Distributed& dataset) {
     return evaluate_distributed(dataset, std::nullopt);
+  }
+
+  /// The batches that the replicas of this process evaluate: a share of the dataset, or all of it under a ParameterServer.
+  template <class Dataset>
+  [[nodiscard]] auto distribute(Dataset dataset, const data::InputOptions& options) const {
+    if constexpr (schedules_steps)
+      return strategy_.distribute_dataset_here(std::move(dataset), options);
+    else
+      return strategy_.distribute_dataset(std::move(dataset), options);
   }
 
   /// What the network makes of every element of a dataset, in their order, in the host's memory: the same in all processes
@@ -378,6 +469,72 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     return is_chief() ? wanted : Verbosity::silent;
   }
 
+  template <class MakeDataset, class... Given>
+  History fit_on_workers(const MakeDataset& make_dataset, FitOptions options, Given&... callbacks) {
+    refuse_options_of_arrays(options.batch_size || options.shuffle || options.validation_split != 0, "fit");
+    const std::size_t steps = steps_to_schedule(options);
+    History history;
+    ProgressCallback progress{verbosity(options.verbose.value_or(2)), std::move(options.console)};
+    Callbacks watching{*this, callbacks..., progress, history};
+    Callbacks given{*this, callbacks...};
+    TestCallback watching_validation{given};
+    begin_fit(options, &decltype(given)::may_add_to_logs);
+    ClusterCoordinator<S> coordinator{strategy_};
+    const auto data = coordinator.create_per_worker_dataset(make_dataset);
+    watching.template call<hooks::on_train_begin>();
+    Logs logs;
+    for (std::size_t index = begins_at_.epoch; index < options.epochs && !stops_; ++index) {
+      const Epoch epoch{index, options.epochs, steps};
+      watching.template call<hooks::on_epoch_begin>(epoch);
+      steps_.trained().reset();
+      for (std::size_t step = 0; step < steps; step += options.steps_per_execution)
+        coordinator.schedule(
+            detail::StepsOnWorker{std::min(options.steps_per_execution, steps - step), options.class_weight}, *this,
+            data);
+      coordinator.join();
+      ++epochs_trained_;
+      logs = steps_.trained().read();
+      validate_after(index, options, watching_validation, logs);
+      watching.template call<hooks::on_epoch_end>(epoch, logs);
+    }
+    optimizer().finalize(strategy_.scope());
+    watching.template call<hooks::on_train_end>(logs);
+    return history;
+  }
+  void begin_fit(const FitOptions& options, bool (*may_log)(std::string_view)) {
+    stops_ = stops_after_batch_ = stops_here_ = false;
+    validates_ = static_cast<bool>(options.validation);
+    callbacks_may_log_ = may_log;
+    begins_at_ = {options.initial_epoch, 0};
+  }
+  /// Adds the logs of the validation that follows epoch `index`, if one does.
+  void validate_after(std::size_t index, const FitOptions& options, TestCallback& callback, Logs& logs) {
+    if (!validates_ || (index + 1) % options.validation_freq != 0) return;
+    for (const Logs::Entry& entry : options.validation.evaluate(*this, options.validation_steps, callback))
+      logs.set("val_" + entry.name, entry.value);
+  }
+  /// The steps of an epoch that workers take. Throws InvalidArgument for options of a fit that they do not allow.
+  [[nodiscard]] static std::size_t steps_to_schedule(const FitOptions& options) {
+    if (!options.steps_per_epoch)
+      throw InvalidArgument("fit under a ParameterServer was not told how many steps an epoch has",
+                            "workers make their datasets themselves, and nobody knows how many batches these have",
+                            "Give FitOptions.steps_per_epoch, the number of batches of all workers together");
+    detail::require_counts(options);
+    if (options.verbose == 1)
+      throw InvalidArgument("fit under a ParameterServer shows no progress bar",
+                            "verbose is 1, and the steps of workers are not seen one by one",
+                            "Give FitOptions.verbose 2 for one line per epoch, or 0 for silence");
+    return *options.steps_per_epoch;
+  }
+  struct NothingLocal {};
+  /// While it lives, steps compute with the parameters as they are now, and what they measure stays in this process.
+  [[nodiscard]] auto local_steps() {
+    if constexpr (schedules_steps)
+      return typename S::Store::Cache::LocalSteps{strategy_.variable_cache()};
+    else
+      return NothingLocal{};
+  }
+
   static constexpr std::size_t default_batch_size = 32;
   /// Rows `range` of arrays that outlive it, as a dataset.
   template <class Arrays>
@@ -415,8 +572,8 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   }
   template <class Dataset, class... Given>
   Logs evaluate_batches(const Dataset& dataset, EvaluateOptions options, Given&... callbacks) {
-    auto distributed = strategy_.distribute_dataset(
-        dataset, data::InputOptions{.auto_shard_policy = options.auto_shard_policy, .single_pass = true});
+    auto distributed =
+        distribute(dataset, data::InputOptions{.auto_shard_policy = options.auto_shard_policy, .single_pass = true});
     ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
     return evaluate_distributed(distributed, options.steps, progress, callbacks...);
   }
@@ -430,9 +587,10 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   auto predict_batches(const Dataset& dataset, PredictOptions options, Given&... callbacks) {
     ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
     Callbacks watching{*this, callbacks..., progress};
+    [[maybe_unused]] const auto local = local_steps();
     // Every process passes over all batches, so that each knows where the rows of every step belong.
     auto distributed = [&] {
-      if constexpr (S::wraps_values)
+      if constexpr (S::wraps_values || schedules_steps)
         return strategy_.distribute_dataset_here(dataset, data::InputOptions{.single_pass = true});
       else
         return strategy_.distribute_dataset(dataset);
@@ -551,12 +709,17 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     return cardinality.count();
   }
 
+  struct NoMetrics {
+    explicit NoMetrics(const Ms&...) {}
+  };
   struct Shared {
     std::string name;
     std::weak_ptr<void> object;
   };
 
+  VariablesMade variables_made_;
   S& strategy_;
+  [[no_unique_address]] std::conditional_t<schedules_steps, std::tuple<Ms...>, NoMetrics> metrics_;
   using Steps = detail::ModelSteps<S, Network, O, L, Ms...>;
   Steps steps_;
   decltype(std::declval<Steps&>().train_step()) train_;

@@ -42,12 +42,6 @@ concept HasInference = requires(Network& network, const Replica& replica, const 
   network.forward(replica, x, inference);
 };
 
-/// An optimizer that applies gradients while others are still computed: `when_ready(replica)` is for `Network::backward`.
-template <class O>
-concept AppliesWhenReady = requires {
-  requires O::applies_when_ready;
-};
-
 namespace detail {
 
 /// The loss and the metrics of a Model, which add up what replicas measure.
@@ -194,6 +188,8 @@ class ModelSteps {
 
   [[nodiscard]] Network& network() const noexcept { return network_; }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
+  [[nodiscard]] const Optimizer<S, Network, O>& optimizer() const noexcept { return optimizer_; }
+  [[nodiscard]] const L& loss_function() const noexcept { return loss_function_; }
   [[nodiscard]] ClassWeights& class_weights() noexcept { return class_weights_; }
 
   /// The measurements of training, and of tests, which a callback may start during a training.
@@ -307,7 +303,7 @@ class ModelSteps {
 
   /// Gradients that are not changed before are applied when they are ready, where the optimizer can.
   void backward(const InReplica auto& replica, const auto& loss) {
-    if constexpr (!FitLoss::is_regularized && !scales_loss && AppliesWhenReady<Optimizer<S, Network, O>>)
+    if constexpr (!FitLoss::is_regularized && !scales_loss && Optimizer<S, Network, O>::applies_when_ready)
       network_.backward(replica, loss, optimizer_.when_ready(replica));
     else
       network_.backward(replica, loss);

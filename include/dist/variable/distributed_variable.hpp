@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
@@ -13,6 +14,7 @@
 #include <dist/context/update_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -127,6 +129,9 @@ class DistributedVariable {
   [[nodiscard]] std::size_t offset() const noexcept { return slice_.offset(); }
   /// The arena that owns the variable; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
+  /// What a RemoteStore keeps for it; null under other strategies.
+  [[nodiscard]] const auto& remote() const noexcept { return remote_; }
+  void set_remote(auto remote) noexcept { remote_ = std::move(remote); }
   /// The copies in this process: as many as the strategy's Store keeps for its replicas.
   [[nodiscard]] std::size_t copies() const noexcept { return slice_.replicas(); }
 
@@ -140,7 +145,7 @@ class DistributedVariable {
         InReplica<Context> || InUpdate<Context> || InTrace<Context>,
         "component(context) is the copy of a replica function or of strategy.update; elsewhere name the copy: "
         "component(strategy.scope(), replica)");
-    return near_copy(context);
+    return changeable(context, near_copy(context));
   }
   /// The copy of one replica of this process, in contexts that see all of them. Throws InvalidArgument when there is no
   /// such replica.
@@ -151,12 +156,24 @@ class DistributedVariable {
       throw InvalidArgument(text("Variable '", name_, "' has no copy of replica ", local_replica),
                             text(context.strategy().describe(), ", numbered from 0"),
                             text("Name one of the first ", replicas));
-    return slice_.on(StoreOf<decltype(context)>::copy_of(local_replica));
+    await(context);
+    return changeable(context, slice_.on(StoreOf<decltype(context)>::copy_of(local_replica)));
   }
   /// Copy `number` of those that there are in this process, whoever reads it.
   [[nodiscard]] Span copy(const InCrossReplica auto& context, std::size_t number) const {
     require_same_strategy(context);
+    await(context);
     return slice_.on(number);
+  }
+  /// The copy that the context reads, as it is: under a RemoteStore elements may still be on their way (RemoteStore::await).
+  template <class Context>
+  [[nodiscard]] Span copy(const Context& context) const {
+    require_same_strategy(context);
+    if constexpr (InCrossReplica<Context>) {
+      return slice_.on(0);
+    } else {
+      return slice_.on(StoreOf<Context>::copy_of(context.local_index()));
+    }
   }
 
   /// The queue that works in the copy of `context`.
@@ -290,6 +307,8 @@ class DistributedVariable {
 
  private:
   static constexpr bool is_on_shard = detail::is_on_shard<Sync>;
+  /// void, but of T: so a program without variables does not pay for the type of the pointer.
+  using Remote = std::conditional_t<std::is_void_v<T>, T, void>;
 
   template <class Context, bool writes = false>
   static constexpr void require_context() {
@@ -330,18 +349,31 @@ class DistributedVariable {
     require_context<Context, true>();
     static_assert(!InTrace<Context>,
                   "a compiled step has no scatter operations: compute the whole array and assign it");
-    if constexpr (detail::VariableContext<Context>) detail::scatter(*this, context, slices, Update{});
+    if constexpr (detail::VariableContext<Context>) {
+      constexpr bool lies_here = !RemoteStore<StoreOf<Context>>;
+      static_assert(
+          lies_here,
+          "scatter operations on a ParameterServer are those of what strategy.variable<T>(shape) makes there, "
+          "which lies on the servers only and has no copy in this process");
+      if constexpr (lies_here) detail::scatter(*this, context, slices, Update{});
+    }
   }
 
-  /// The copy that `context` reads and writes; outside replica functions the first.
+  /// The copy that `context` reads and writes, once its elements are there; outside replica functions the first.
   template <class Context>
   [[nodiscard]] Span near_copy(const Context& context) const {
-    require_same_strategy(context);
-    if constexpr (InCrossReplica<Context>) {
-      return slice_.on(0);
-    } else {
-      return slice_.on(StoreOf<Context>::copy_of(context.local_index()));
-    }
+    const Span near = copy(context);
+    await(context);
+    return near;
+  }
+  template <class Context>
+  void await([[maybe_unused]] const Context& context) const {
+    if constexpr (RemoteStore<StoreOf<Context>>) StoreOf<Context>::await(context, *this, IndexRange{0, size()});
+  }
+  template <class Context>
+  [[nodiscard]] Span changeable([[maybe_unused]] const Context& context, Span copy) const {
+    if constexpr (RemoteStore<StoreOf<Context>>) StoreOf<Context>::change(context, *this);
+    return copy;
   }
   template <class Context>
   void require_same_strategy(const Context& context) const {
@@ -360,6 +392,7 @@ class DistributedVariable {
   Shape shape_;
   std::string name_;
   bool trainable_;
+  std::shared_ptr<Remote> remote_;
 };
 
 }  // namespace dist

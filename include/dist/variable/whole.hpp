@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
@@ -45,7 +46,9 @@ template <class Variable, InCrossReplica Context>
 [[nodiscard]] auto whole(const Variable& variable, const Context& context) {
   using T = typename Variable::Element;
   using Agg = typename Variable::Aggregation;
-  if constexpr (is_on_shard<typename Variable::Synchronization>) {
+  if constexpr (RemoteStore<StoreOf<Context>>) {
+    return Tensor<T>{TensorView<const T>{variable.copy(context, 0).data(), variable.shape()}};
+  } else if constexpr (is_on_shard<typename Variable::Synchronization>) {
     return OwnerStore::whole(variable, context);
   } else {
     Tensor<T> all{variable.shape()};
@@ -63,7 +66,9 @@ template <class Variable, InCrossReplica Context>
 /// See DistributedVariable::restore.
 template <class Variable, InCrossReplica Context, class Values>
 void restore(Variable& variable, const Context& context, const Values& given) {
-  if constexpr (is_on_shard<typename Variable::Synchronization>) {
+  if constexpr (RemoteStore<StoreOf<Context>>) {
+    update_every_copy(variable, context, IndexRange{0, variable.size()}, given, Assign{});
+  } else if constexpr (is_on_shard<typename Variable::Synchronization>) {
     OwnerStore::restore(variable, context, given);
   } else if constexpr (copies_may_differ<Variable, Context> && std::same_as<typename Variable::Aggregation, Sum>) {
     // A sum that is shared out would not always add up to itself.

@@ -66,6 +66,10 @@ template <class Variable, InCrossReplica Context, class Values, class Update>
 void update_every_copy(Variable& variable, const Context& context, IndexRange range, const Values& given,
                        Update update) {
   using T = typename Variable::Element;
+  if constexpr (RemoteStore<StoreOf<Context>>) {
+    StoreOf<Context>::write(context, variable, range, given, update);
+    return;
+  }
   if constexpr (!Variable::View::is_host_accessible) {
     for (std::size_t copy = 0; copy < variable.copies(); ++copy)
       update_elements(variable.queue(context, copy), variable.copy(context, copy).subspan(range.begin, range.size()),
@@ -115,7 +119,10 @@ void write(Variable& variable, const Context& context, const Values& given, Upda
                                     std::conditional_t<std::signed_integral<T>, long long, unsigned long long>>;
     const auto replicas = static_cast<Wide>(context.num_replicas_in_sync());
     require_divisible<T>(given, variable, replicas);
-    update_every_copy(variable, context, all, given, AssignShare<Wide>{replicas});
+    if constexpr (RemoteStore<StoreOf<Context>>)
+      update_every_copy(variable, context, all, given, update);  // of one replica
+    else
+      update_every_copy(variable, context, all, given, AssignShare<Wide>{replicas});
   } else {
     update_every_copy(variable, context, all, given, update);
   }
@@ -210,7 +217,9 @@ template <class Variable, class Context, class Value, class Update>
 void write_value(Variable& variable, const Context& context, const Value& value, Update update) {
   if constexpr (require_update_of<typename Variable::Element, Update>()) {
     const auto given = given_to(variable, value);
-    if constexpr (is_same_value<Value> && InReplica<Context>) {
+    if constexpr (RemoteStore<StoreOf<Context>> && InReplica<Context> && !copies_may_differ<Variable, Context>) {
+      StoreOf<Context>::write(context, variable, IndexRange{0, variable.size()}, given, update);
+    } else if constexpr (is_same_value<Value> && InReplica<Context>) {
       require_same_is_not_summed<!copies_may_differ<Variable, Context> &&
                                  std::same_as<typename Variable::Aggregation, Sum>>();
       write_same(variable, context, given, update);

@@ -92,7 +92,7 @@ class MessageCollectives : public Membership<C> {
     DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()]);
     DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
     const CollectiveCall call{
-        .operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = hash_of(counts)};
+        .operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = hash_of_numbers(counts)};
     comm_.announce(call);
     const auto part = [&](std::size_t rank) {
       const std::size_t first =

@@ -167,7 +167,7 @@ class Collectives : public Host {
   void all_gather(Span<const T> mine, std::span<const std::size_t> counts, Span<T> all) const {
     DIST_EXPECT(counts.size() == size() && mine.size() == counts[rank()]);
     CollectiveCall call = call_of<T>("all_gather", all.size());
-    call.counts = ::dist::detail::hash_of(counts);
+    call.counts = ::dist::detail::hash_of_numbers(counts);
     together(call, [&] {
       put("ncclBroadcast", [&](ncclComm_t comm) {
         return in_group([&](Group& group) {

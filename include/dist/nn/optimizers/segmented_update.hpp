@@ -51,4 +51,10 @@ struct SegmentedUpdate {
   }
 };
 
+/// An update that looks up what the options mean for a parameter, by its number in the layout.
+template <class U>
+concept UpdatesBySegment = requires(const U& update) {
+  update.of_segment(std::size_t{});
+};
+
 }  // namespace dist::nn

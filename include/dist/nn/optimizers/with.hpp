@@ -126,6 +126,12 @@ struct With : O {
 
   explicit With(O optimizer, Options... given) : O(std::move(optimizer)), options(std::move(given)...) {}
 
+  /// For archives.
+  [[nodiscard]] auto parts() const { return std::tie(static_cast<const O&>(*this), options); }
+  [[nodiscard]] static With of_parts(O optimizer, std::tuple<Options...> given) {
+    return std::apply([&](auto&... option) { return With{std::move(optimizer), std::move(option)...}; }, given);
+  }
+
   template <class Option>
   static constexpr bool has = (std::is_same_v<Option, Options> || ...);
   static constexpr bool has_schedule = (LearningRateSchedule<Options> || ...);

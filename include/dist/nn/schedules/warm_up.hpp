@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <utility>
 
 #include <dist/nn/check.hpp>
@@ -22,6 +23,12 @@ struct WarmUp {
   /// Step 0 has the rate `from`, step `steps` the first one of `schedule`.
   WarmUp(std::int64_t steps_before, S schedule, float first_rate = 0)
       : steps(steps_before), then(std::move(schedule)), from(first_rate) {}
+
+  /// For archives.
+  [[nodiscard]] auto parts() const { return std::tie(steps, then, from); }
+  [[nodiscard]] static WarmUp of_parts(std::int64_t steps, S then, float from) {
+    return {steps, std::move(then), from};
+  }
 
   /// Throws InvalidArgument.
   void check() const {

@@ -1,4 +1,4 @@
-#include <dist/coordinator/coordinator_options.hpp>
+#include <dist/server/coordinator_options.hpp>
 
 #include <chrono>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <dist/coordinator/coordinator_options.hpp>
 #include <dist/core/error.hpp>
+#include <dist/server/coordinator_options.hpp>
 
 namespace dist::detail {
 

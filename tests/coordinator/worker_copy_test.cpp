@@ -1,4 +1,4 @@
-#include <dist/async/worker_network.hpp>
+#include <dist/coordinator/worker_copy.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,6 +10,10 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/dropout.hpp>
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/confusion_matrix.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -20,8 +24,8 @@
 #include <dist/strategy/default.hpp>
 #include <dist/variable/partitioner.hpp>
 
-#include "async/served_job.hpp"
-#include "async/small_network.hpp"
+#include "coordinator/served_job.hpp"
+#include "coordinator/small_network.hpp"
 #include "support/exception_suppressions.hpp"
 #include "support/what_throws.hpp"
 
@@ -32,7 +36,7 @@ using dist_test::ServedJob;
 
 namespace {
 
-using Small = nn::ServerNetwork<small::Dense, nn::Reference, Local>;
+using Small = nn::Network<small::Dense>;
 using WithState = nn::Sequential<nn::Input<6>, nn::Dense<5>, nn::BatchNormalization<>, nn::Activate<nn::Relu>,
                                  nn::Dropout<25>, nn::Dense<3>>;
 
@@ -49,16 +53,15 @@ void check_same_as_default(const O& function, std::size_t shards = 2) {
   nn::Network<Net> expected{alone, 7};
   nn::Optimizer optimizer{alone, expected, function};
 
-  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{shards}});
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{shards}, .bucket_bytes = 1});
   auto& strategy = job.strategy();
   auto& coordinator = job.coordinator();
-  nn::ServerNetwork<Net, nn::Reference, Local> net{strategy, 7, {.bytes_per_message = 1}};
-  nn::ServerOptimizer on_servers{strategy, net, function};
-  const auto replicas = nn::create_per_worker_network(coordinator, on_servers);
+  nn::Network<Net> net{strategy, 7};
+  nn::Optimizer on_servers{strategy, net, function};
 
   for (int step = 0; step < steps; ++step) {
     const float loss = alone.run([&](auto& replica) { return small::take_step(replica, expected, optimizer, step); });
-    CHECK(coordinator.schedule(small::Train{}, replicas, step).fetch() == loss);
+    CHECK(coordinator.schedule(small::Train{}, net, on_servers, step).fetch() == loss);
   }
   coordinator.join();
   const auto scope = strategy.scope();
@@ -106,7 +109,7 @@ TEST_CASE("an optimizer that scales by norms takes those of whole parameters, an
   Small net{job.strategy()};
   CHECK(
       support::what_throws([&] {
-        nn::ServerOptimizer{job.strategy(), net, nn::Lamb{}};
+        nn::Optimizer{job.strategy(), net, nn::Lamb{}};
       }) ==
       "Lamb cannot train a parameter that is divided among parameter servers (it scales each step by norms of a whole "
       "parameter, and dense/kernel has 2 shards, each with a norm of its own). Give the ParameterServer a partitioner "
@@ -119,13 +122,12 @@ TEST_CASE("what layers keep is on the servers, too: moving statistics and the nu
 
 TEST_CASE("a step is one pull and one push of each server") {
   ServedJob<Counted> job(2, 1, {.partitioner = dist::FixedShards{2}});
-  nn::ServerNetwork<WithState, nn::Reference, Counted> net{job.strategy()};
-  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::Adam{}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+  nn::Network<WithState> net{job.strategy()};
+  const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{}};
   for (int step = 0; step < 3; ++step) {
     Counted::take("store.pull");
     Counted::take("store.push");
-    job.coordinator().schedule(small::Train{}, replicas, step);
+    job.coordinator().schedule(small::Train{}, net, optimizer, step);
     job.coordinator().join();
     CHECK(Counted::take("store.pull") == 2);
     CHECK(Counted::take("store.push") == 2);
@@ -133,71 +135,59 @@ TEST_CASE("a step is one pull and one push of each server") {
 }
 
 TEST_CASE("parameters come while the next batch is made and layers are computed, and gradients leave during backward") {
-  ServedJob<Counted> job(1, 1);
-  nn::ServerNetwork<small::Dense, nn::Reference, Counted> net{job.strategy(), 7, {.bytes_per_message = 1}};
-  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::Adam{}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
-  const auto step = [](dist::WorkerContext& worker, auto& its_net) {
+  ServedJob<Counted> job(1, 1, {.bucket_bytes = 1});
+  nn::Network<small::Dense> net{job.strategy(), 7};
+  const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{}};
+  const auto step = [](auto& replica, auto& its_net, auto& its_optimizer) {
     std::vector<std::uint64_t> counts;
     const auto note = [&](const char* what) { counts.push_back(Counted::take(what)); };
-    const auto prepare = [&] {
-      note("store.pull");
-      note("store.pull reply");
-      return small::batch_of(0);
-    };
-    its_net.run(worker, prepare, [&](auto& replica, const small::Batch& batch) {
-      note("store.pull reply");
-      const auto outputs = its_net.forward(replica, batch.x);
-      note("store.pull reply");
-      const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, batch.y, small::rows);
-      const auto push = its_net.push_when_ready(replica);
-      its_net.backward(replica, loss, [&](dist::IndexRange elements) {
-        push(elements);
-        note("store.push");
-      });
-      note("store.push reply");
-      its_net.apply_gradients(replica);
+    note("store.pull");
+    note("store.pull reply");
+    const small::Batch batch = small::batch_of(0);
+    const auto outputs = its_net.forward(replica, batch.x);
+    note("store.pull reply");
+    const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, batch.y, small::rows);
+    const auto push = its_optimizer.when_ready(replica);
+    its_net.backward(replica, loss, [&](dist::IndexRange elements) {
+      push(elements);
+      note("store.push");
     });
-    note("store.push");
     note("store.push reply");
+    its_optimizer.apply_gradients(replica);
     return counts;
   };
   for (const char* what : {"store.pull", "store.pull reply", "store.push", "store.push reply"}) Counted::take(what);
-  const std::vector<std::uint64_t> counts = job.coordinator().schedule(step, replicas).fetch();
-  // Four pulls are on their way, of which one is waited for, and then the other three. The gradients of the second layer leave
-  // before those of the first are there, which leave at the end with the count of the step.
-  CHECK(counts == std::vector<std::uint64_t>{4, 0, 1, 3, 1, 0, 0, 1, 2});
+  const std::vector<std::uint64_t> counts = job.coordinator().schedule(step, net, optimizer).fetch();
+  // Four pulls are on their way when the function begins, and have come when the output is there. The gradients of the second layer
+  // leave before those of the first are there, which leave at the end with the count of the step.
+  CHECK(counts == std::vector<std::uint64_t>{4, 0, 4, 1, 0, 0});
+  CHECK(Counted::take("store.push") == 1);
+  CHECK(Counted::take("store.push reply") == 2);
   CHECK(optimizer.iterations(job.scope()) == 1);
 }
 
 TEST_CASE("what a function reads of parameters that still come is there") {
-  ServedJob<Local> job(1, 1);
-  Small net{job.strategy(), 7, {.bytes_per_message = 1}};
-  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::SGD{}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+  ServedJob<Local> job(1, 1, {.bucket_bytes = 1});
+  Small net{job.strategy(), 7};
   net.assign_parameter(job.scope(), "dense_1/bias", 5.0F);
-  const auto by_name = [](dist::WorkerContext& worker, auto& its_net) {
-    return its_net.run(worker, [&](auto& replica) { return its_net.template parameter<1, 1>(replica)[2]; });
-  };
-  CHECK(job.coordinator().schedule(by_name, replicas).fetch() == 5);
+  const auto by_name = [](auto& replica, auto& its_net) { return its_net.template parameter<1, 1>(replica)[2]; };
+  CHECK(job.coordinator().schedule(by_name, net).fetch() == 5);
   net.assign_parameter(job.scope(), "dense_1/bias", 6.0F);
   // A function that reads none ends with pulls on their way, which are made anew.
-  job.coordinator().schedule([](dist::WorkerContext& worker, auto& its_net) { its_net.run(worker, [](auto&) {}); },
-                             replicas);
-  const auto by_place = [](dist::WorkerContext& worker, auto& its_net, std::size_t place) {
-    return its_net.run(worker, [&](auto& replica) { return its_net.parameters().component(replica)[place]; });
+  job.coordinator().schedule([](auto&, auto&) {}, net);
+  const auto by_place = [](auto& replica, auto& its_net, std::size_t place) {
+    return its_net.parameters().read(replica)[place];
   };
-  CHECK(job.coordinator().schedule(by_place, replicas, net.layout()[3].offset + 2).fetch() == 6);
+  CHECK(job.coordinator().schedule(by_place, net, net.layout()[3].offset + 2).fetch() == 6);
 }
 
 TEST_CASE("several workers count all their updates, by the learning rate that the coordinator sets") {
   ServedJob<Local> job(2, 3, {.partitioner = dist::FixedShards{2}});
   Small net{job.strategy()};
-  nn::ServerOptimizer optimizer{job.strategy(), net, nn::SGD{0.1F, 0.5F}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+  nn::Optimizer optimizer{job.strategy(), net, nn::SGD{0.1F, 0.5F}};
   const auto last_loss = [&](int steps) {
     dist::RemoteValue<float> loss;
-    for (int step = 0; step < steps; ++step) loss = job.coordinator().schedule(small::Train{}, replicas, 0);
+    for (int step = 0; step < steps; ++step) loss = job.coordinator().schedule(small::Train{}, net, optimizer, 0);
     job.coordinator().join();
     return loss.fetch();
   };
@@ -205,7 +195,8 @@ TEST_CASE("several workers count all their updates, by the learning rate that th
   CHECK(last_loss(150) < first / 2);
   CHECK(optimizer.iterations(job.scope()) == 151);
   const auto kernel = values_of(net.parameter(job.scope(), "dense/kernel"));
-  CHECK(net.variable("dense/kernel").staleness(job.scope()).pushes == 2 * 151);
+  // Of three parameters in two shards, and a bias of three elements, too.
+  CHECK(dist::staleness(job.scope(), net.parameters()).pushes == 8 * 151);
 
   optimizer.set_learning_rate(0);
   for (const nn::Parameter& parameter : net.layout()) {
@@ -220,23 +211,20 @@ TEST_CASE(
     "gradients of several backwards in a step are applied one after another, and a step that throws applies none") {
   ServedJob<Local> job(1, 1);
   Small net{job.strategy(), 7};
-  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+  const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
   dist::Default alone;
   nn::Network<small::Dense> expected{alone, 7};
   nn::Optimizer expected_optimizer{alone, expected, nn::Adam{.learning_rate = 0.05F}};
   // Both gradients of a step come from the parameters with which it began.
-  const auto twice = [](dist::WorkerContext& worker, auto& its_net, bool throws) {
-    its_net.run(worker, [&](auto& replica) {
-      small::take_step(replica, its_net, its_net, 0);
-      if (throws) throw dist::InvalidArgument("A step failed", "it was to", "Nothing");
-      small::take_step(replica, its_net, its_net, 0);
-    });
+  const auto twice = [](auto& replica, auto& its_net, auto& its_optimizer, bool throws) {
+    small::take_step(replica, its_net, its_optimizer, 0);
+    if (throws) throw dist::InvalidArgument("A step failed", "it was to", "Nothing");
+    small::take_step(replica, its_net, its_optimizer, 0);
   };
-  job.coordinator().schedule(twice, replicas, true);
+  job.coordinator().schedule(twice, net, optimizer, true);
   CHECK_THROWS_AS(job.coordinator().join(), dist::RemoteError);
   CHECK(optimizer.iterations(job.scope()) == 0);
-  job.coordinator().schedule(twice, replicas, false);
+  job.coordinator().schedule(twice, net, optimizer, false);
   job.coordinator().join();
   CHECK(optimizer.iterations(job.scope()) == 2);
   alone.run([&](auto& replica) {
@@ -249,47 +237,98 @@ TEST_CASE(
           values_of(expected.parameter(alone.scope(), parameter.name())));
 }
 
-TEST_CASE("a gradient that is more stale than its optimizer allows is refused and counted") {
+TEST_CASE("a gradient that is more stale than the strategy allows is refused and counted") {
+  static Small* disturbed;
   for (const std::uint64_t max_staleness : {0U, 1U}) {
-    ServedJob<Local> job(1, 1);
+    ServedJob<Local> job(1, 1, {.max_staleness = max_staleness});
     Small net{job.strategy(), 7};
-    const nn::ServerOptimizer optimizer{job.strategy(), net, nn::SGD{0.1F}, {.max_staleness = max_staleness}};
-    const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+    const nn::Optimizer optimizer{job.strategy(), net, nn::SGD{0.1F}};
+    disturbed = &net;
+    static auto* strategy = &job.strategy();
+    strategy = &job.strategy();
     const auto kernel = values_of(net.parameter(job.scope(), "dense/kernel"));
     const auto bias = values_of(net.parameter(job.scope(), "dense/bias"));
     job.coordinator().schedule(
-        [](dist::WorkerContext& worker, auto& its_net, auto& its_kernel) {
-          its_net.run(worker, [&](auto& replica) {
-            its_kernel.assign_add(worker, 0);  // an update in between
-            small::take_step(replica, its_net, its_net, 0);
-          });
+        [](auto& replica, auto& its_net, auto& its_optimizer) {
+          // An update of somebody else in between.
+          const auto scope = strategy->scope();
+          disturbed->assign_parameter(scope, "dense/kernel", disturbed->parameter(scope, "dense/kernel"));
+          small::take_step(replica, its_net, its_optimizer, 0);
         },
-        replicas, net.variable("dense/kernel"));
+        net, optimizer);
     job.coordinator().join();
     CHECK((values_of(net.parameter(job.scope(), "dense/kernel")) == kernel) == (max_staleness == 0));
     CHECK(values_of(net.parameter(job.scope(), "dense/bias")) != bias);
-    CHECK(net.variable("dense/kernel").staleness(job.scope()).refused == 1 - max_staleness);
+    CHECK(dist::staleness(job.scope(), net.parameters()).refused == 1 - max_staleness);
     CHECK(optimizer.iterations(job.scope()) == 1);
   }
 }
 
-TEST_CASE("gradients are applied in the run of a network, once each") {
+TEST_CASE("gradients are applied once each") {
   ServedJob<Local> job(1, 1);
   Small net{job.strategy()};
-  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::SGD{}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
-  job.coordinator().schedule(
-      [](dist::WorkerContext& worker, auto& its_net) {
-        its_net.run(worker, [&](auto& replica) { its_net.apply_gradients(replica); });
-      },
-      replicas);
+  const nn::Optimizer optimizer{job.strategy(), net, nn::SGD{}};
+  job.coordinator().schedule([](auto& replica, auto&, auto& its_optimizer) { its_optimizer.apply_gradients(replica); },
+                             net, optimizer);
   CHECK_THROWS_WITH_AS(job.coordinator().join(),
                        doctest::Contains("A network's gradients were to be applied, and there are none"),
                        dist::RemoteError);
-  job.coordinator().schedule(
-      [](dist::WorkerContext&, auto& its_net) {
-        its_net.strategy().run([&](auto& replica) { its_net.apply_gradients(replica); });
-      },
-      replicas);
-  CHECK_THROWS_WITH_AS(job.coordinator().join(), doctest::Contains("pushed outside a step"), dist::RemoteError);
+}
+
+TEST_CASE("several steps of a function see what those before have pushed") {
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  Small net{job.strategy(), 7};
+  const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
+  dist::Default alone;
+  nn::Network<small::Dense> expected{alone, 7};
+  nn::Optimizer expected_optimizer{alone, expected, nn::Adam{.learning_rate = 0.05F}};
+  const auto three = [](auto& replica, auto& its_net, auto& its_optimizer) {
+    std::vector<float> losses;
+    for (int step = 0; step < 3; ++step) {
+      if (step > 0) replica.next_step();
+      losses.push_back(small::take_step(replica, its_net, its_optimizer, step));
+    }
+    return losses;
+  };
+  const std::vector<float> losses = job.coordinator().schedule(three, net, optimizer).fetch();
+  for (int step = 0; step < 3; ++step)
+    CHECK(losses[static_cast<std::size_t>(step)] ==
+          alone.run([&](auto& replica) { return small::take_step(replica, expected, expected_optimizer, step); }));
+}
+
+TEST_CASE("a metric adds up what all workers measure, and the coordinator reads it (spec J13)") {
+  ServedJob<Local> job(2, 3);
+  nn::Metric mean{job.strategy(), nn::MeanValue{.name = "mean"}};
+  nn::Metric matrix{job.strategy(), nn::ConfusionMatrix{.classes = 2}};
+  const auto measure = [](auto& replica, auto& its_mean, auto& its_matrix, float value) {
+    its_mean.update(replica, value, 1.0F);
+    dist::Tensor<float> outputs{{1, 2}};
+    outputs[0] = value;
+    const dist::Tensor<std::int32_t> targets{{1}};
+    its_matrix.update(replica, outputs, targets);
+  };
+  for (int i = 1; i <= 8; ++i) job.coordinator().schedule(measure, mean, matrix, static_cast<float>(i));
+  job.coordinator().join();
+  CHECK(mean.result(job.scope()) == 4.5);
+  CHECK(matrix.counts(job.scope())[0] == 8);
+  mean.update(job.scope(), 18.0F, 1.0F);
+  CHECK(mean.result(job.scope()) == 6);
+  mean.reset(job.scope());
+  matrix.reset(job.scope());
+  job.coordinator().schedule(measure, mean, matrix, 3.0F);
+  job.coordinator().join();
+  CHECK(mean.result(job.scope()) == 3);
+  CHECK(matrix.counts(job.scope())[0] == 1);
+}
+
+TEST_CASE("an object of another strategy is refused, and a worker makes no variables") {
+  ServedJob<Local> job(1, 1), other(1, 1);
+  Small net{other.strategy()};
+  CHECK_THROWS_WITH_AS(job.coordinator().schedule([](auto&, auto&) {}, net),
+                       doctest::Contains("An object of another strategy was given to a scheduled function"),
+                       dist::WrongStrategy);
+  // What a worker makes is the coordinator's.
+  CHECK_THROWS_WITH_AS(job.coordinator().schedule([](auto& replica) { Small made{replica.strategy()}; }).fetch(),
+                       doctest::Contains("the variables of a ParameterServer are made on the coordinator"),
+                       dist::RemoteError);
 }

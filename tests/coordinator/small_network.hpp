@@ -36,31 +36,21 @@ inline Batch batch_of(int step) {
   return batch;
 }
 
-/// A worker's replica of a network whose gradients may be pushed when they are ready.
-template <class Net>
-concept PushesWhenReady = requires {
-  requires Net::pushes_when_ready;
-};
-
-/// A step of a replica, whatever its strategy. The optimizer is the network itself on a worker.
+/// A step of a replica, whatever its strategy.
 template <class Replica, class Net, class Optimizer>
 float take_step(Replica& replica, Net& net, Optimizer& optimizer, int step) {
   const Batch batch = batch_of(step);
   const auto outputs = net.forward(replica, batch.x);
   const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, batch.y, rows);
-  if constexpr (PushesWhenReady<Net>)
-    net.backward(replica, loss, net.push_when_ready(replica));
-  else
-    net.backward(replica, loss);
+  net.backward(replica, loss, optimizer.when_ready(replica));
   optimizer.apply_gradients(replica);
   return static_cast<float>(loss.value());
 }
 
 /// The same as a scheduled function.
 struct Train {
-  template <class Net>
-  float operator()(dist::WorkerContext& worker, Net& net, int step) const {
-    return net.run(worker, [&](auto& replica) { return take_step(replica, net, net, step); });
+  float operator()(auto& replica, auto& net, auto& optimizer, int step) const {
+    return take_step(replica, net, optimizer, step);
   }
 };
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <optional>
 
-#include <dist/coordinator/closure_queue.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 
@@ -14,7 +13,7 @@ struct CoordinatorOptions {
   using Duration = std::chrono::nanoseconds;
 
   /// How many functions may wait for a worker. When the queue is full, `schedule` waits for room (spec L02).
-  std::size_t queue_capacity = ClosureQueue::default_capacity;
+  std::size_t queue_capacity = 256 * 1024;
   /// How long `schedule` waits for room before it throws DeadlineExceeded; 0: no limit.
   Duration schedule_timeout{0};
   /// How long a function may run; 0: no limit. A function that takes longer is asked to stop and runs again, up to
@@ -55,5 +54,5 @@ void validate(const CoordinatorOptions& options);
 }  // namespace dist
 
 #ifndef DIST_COMPILED
-#include <dist/coordinator/coordinator_options.ipp>
+#include <dist/server/coordinator_options.ipp>
 #endif

@@ -1,4 +1,4 @@
-#include <dist/train/server_model.hpp>
+#include <dist/train/model.hpp>
 
 #include <unistd.h>
 
@@ -21,8 +21,10 @@
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metrics/confusion_matrix.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/regularizer.hpp>
+#include <dist/nn/sequential.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/train/callbacks/backup_and_restore.hpp>
 #include <dist/train/callbacks/early_stopping.hpp>
@@ -35,7 +37,7 @@
 
 #include <doctest/doctest.h>
 
-#include "async/served_job.hpp"
+#include "coordinator/served_job.hpp"
 #include "summary/wire.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/what_throws.hpp"
@@ -48,7 +50,6 @@ using support::what_throws;
 namespace {
 
 using Net = nn::Sequential<nn::Input<4>, nn::Dense<8>, nn::BatchNormalization<>, nn::Activate<nn::Relu>, nn::Dense<3>>;
-using ServerNet = nn::ServerNetwork<Net, nn::Reference, Counted>;
 
 /// Four batches of six, or fewer.
 auto examples(std::size_t rows = 24) {
@@ -74,11 +75,13 @@ auto model_of(S& strategy, N& net) {
 /// A job with a network and a model.
 struct Trained {
   dist_test::ServedJob<Counted> job;
-  ServerNet net;
+  nn::Network<Net> net;
   decltype(model_of(job.strategy(), net)) model = model_of(job.strategy(), net);
 
-  explicit Trained(std::size_t workers, std::uint64_t seed = 3)
-      : job(2, workers, {.partitioner = dist::FixedShards{2}}), net(job.strategy(), seed, {.bytes_per_message = 1}) {}
+  explicit Trained(std::size_t workers, std::uint64_t seed = 3,
+                   std::uint64_t max_staleness = dist::server::any_staleness)
+      : job(2, workers, {.partitioner = dist::FixedShards{2}, .bucket_bytes = 1, .max_staleness = max_staleness}),
+        net(job.strategy(), seed) {}
 };
 struct Alone {
   dist::Default strategy;
@@ -156,25 +159,26 @@ TEST_CASE("a scheduled function takes several steps where it is told to, the las
                        doctest::Contains("FitOptions.steps_per_execution is out of range"), dist::InvalidArgument);
 }
 
-TEST_CASE("gradients that are more stale than fit allows are refused and counted") {
+TEST_CASE("gradients that are more stale than the strategy allows are refused and counted") {
   static Trained* current;
+  static dist::Tensor<float> kernel;
   const auto disturbed = [](const dist::InputContext&) {
     return examples() | dist::data::map([](const auto& batch) {
              // A push of somebody else, after this step has pulled.
-             current->net.variable("dense/kernel").assign_add(current->job.scope(), 0.0F);
+             current->net.assign_parameter(current->job.scope(), "dense/kernel", kernel);
              return batch;
            });
   };
   for (const std::uint64_t max_staleness : {0U, 1U}) {
-    Trained trained{1};
+    Trained trained{1, 3, max_staleness};
     current = &trained;
-    const auto kernel = values_of(trained.net.parameter(trained.job.scope(), "dense/kernel"));
+    kernel = trained.net.parameter(trained.job.scope(), "dense/kernel");
     const auto bias = values_of(trained.net.parameter(trained.job.scope(), "dense/bias"));
-    trained.model.fit(disturbed, {.steps_per_epoch = 1, .verbose = 0, .max_staleness = max_staleness});
+    trained.model.fit(disturbed, {.steps_per_epoch = 1, .verbose = 0});
     const auto scope = trained.job.scope();
-    CHECK((values_of(trained.net.parameter(scope, "dense/kernel")) == kernel) == (max_staleness == 0));
+    CHECK((values_of(trained.net.parameter(scope, "dense/kernel")) == values_of(kernel)) == (max_staleness == 0));
     CHECK(values_of(trained.net.parameter(scope, "dense/bias")) != bias);
-    const dist::server::Staleness staleness = trained.model.optimizer().staleness(scope);
+    const dist::server::Staleness staleness = dist::staleness(scope, trained.net.parameters());
     CHECK(staleness.refused == (max_staleness == 0 ? 2 : 0));  // by both shards of the kernel
     CHECK(staleness.max == max_staleness);
     CHECK(trained.model.optimizer().iterations(scope) == 1);

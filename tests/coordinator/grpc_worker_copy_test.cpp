@@ -1,5 +1,5 @@
 // The same by gRPC.
-#include <dist/async/worker_network.hpp>
+#include <dist/coordinator/worker_copy.hpp>
 
 #include <doctest/doctest.h>
 
@@ -8,16 +8,17 @@
 #include <string>
 #include <vector>
 
-#include <dist/async/server_metric.hpp>
+#include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/rpc/grpc/transport.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/partitioner.hpp>
 
-#include "async/served_job.hpp"
-#include "async/small_network.hpp"
+#include "coordinator/served_job.hpp"
+#include "coordinator/small_network.hpp"
 #include "support/certificates.hpp"
 #include "support/grpc_suppressions.hpp"
 #include "support/what_throws.hpp"
@@ -33,21 +34,18 @@ void trains_to_the_bits_of_default() {
   nn::Network<small::Dense> expected{alone, 7};
   nn::Optimizer optimizer{alone, expected, function};
 
-  dist_test::ServedJob<Grpc> job(2, 1, {.partitioner = dist::FixedShards{2}});
-  nn::ServerNetwork<small::Dense, nn::Reference, Grpc> net{job.strategy(), 7, {.bytes_per_message = 1}};
-  const nn::ServerOptimizer on_servers{job.strategy(), net, function};
-  const nn::ServerMetric mean{job.strategy(), nn::MeanValue{}};
-  const auto replicas = nn::create_per_worker_network(job.coordinator(), on_servers);
+  dist_test::ServedJob<Grpc> job(2, 1, {.partitioner = dist::FixedShards{2}, .bucket_bytes = 1});
+  nn::Network<small::Dense> net{job.strategy(), 7};
+  const nn::Optimizer on_servers{job.strategy(), net, function};
+  const nn::Metric mean{job.strategy(), nn::MeanValue{}};
   float losses = 0;
   for (int step = 0; step < 4; ++step) {
     losses += alone.run([&](auto& replica) { return small::take_step(replica, expected, optimizer, step); });
     job.coordinator().schedule(
-        [](dist::WorkerContext& worker, auto& its_net, auto& its_mean, int its_step) {
-          its_net.run(worker, [&](auto& replica) {
-            its_mean.update(replica, static_cast<double>(small::take_step(replica, its_net, its_net, its_step)));
-          });
+        [](auto& replica, auto& its_net, auto& its_optimizer, auto& its_mean, int its_step) {
+          its_mean.update(replica, static_cast<double>(small::take_step(replica, its_net, its_optimizer, its_step)));
         },
-        replicas, mean, step);
+        net, on_servers, mean, step);
   }
   job.coordinator().join();
   CHECK(mean.result(job.scope()) == doctest::Approx(static_cast<double>(losses) / 4));

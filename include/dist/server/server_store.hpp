@@ -1,0 +1,134 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/text.hpp>
+#include <dist/rpc/rpc.hpp>
+#include <dist/server/shard_spec.hpp>
+#include <dist/server/update.hpp>
+#include <dist/server/variable_cache.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/store/mirrored.hpp>
+
+namespace dist {
+
+/// The store of a ParameterServer: variables lie in shards on parameter servers, and in this process as cached copies, with which
+/// the steps of one replica work (server::VariableCache).
+///
+/// | variable | the copy when a step begins | what is pushed when the step ends |
+/// |---|---|---|
+/// | OnWrite | the values | the writes of the step in their order, and the updates of optimizers |
+/// | OnRead, Sum | zeros | the copy, which the servers add |
+/// | OnRead, Mean | the values | the copy, if the step has changed it |
+/// | OnShard: the slots of optimizers | nothing | nothing: updates change them on the servers |
+///
+/// Outside steps a read pulls what has changed, and a write is one push.
+template <rpc::Transport T>
+struct ServerStore : MirroredStore {
+  static constexpr bool remote = true;
+  using Transport = T;
+  using Variable = server::CachedVariable<T>;
+  using Cache = server::VariableCache<T>;
+
+  /// The variable on the servers; null while it is being made.
+  template <class V>
+  [[nodiscard]] static Variable* on_servers(const V& variable) noexcept {
+    return static_cast<Variable*>(variable.remote().get());
+  }
+  template <class Context>
+  [[nodiscard]] static Cache& cache_of(const Context& context) noexcept {
+    return context.strategy().variable_cache();
+  }
+
+  /// Waits until these elements of the copy are there. Throws what server::Client::Call does.
+  template <class V>
+  static void await(const auto& context, const V& variable, IndexRange elements) {
+    if (Variable* const cached = on_servers(variable)) cache_of(context).await(*cached, elements);
+  }
+  /// Says that the copy may be changed where it lies. Of OnWrite variables such changes stay in this process.
+  template <class V>
+  static void change(const auto& context, const V& variable) {
+    if constexpr (!std::same_as<typename V::Synchronization, OnWrite>)
+      if (Variable* const cached = on_servers(variable)) cache_of(context).change(*cached);
+  }
+  /// Updates the elements of `range`, which begins and ends with shards, by `update(old, given[i])`.
+  template <class V, class Values, class Update>
+  static void write(const auto& context, const V& variable, IndexRange range, const Values& given,
+                    const Update& update) {
+    using E = typename V::Element;
+    Variable* const cached = on_servers(variable);
+    const auto copy = variable.copy(context);
+    const auto update_copy = [&] {
+      for (std::size_t i = 0; i < range.size(); ++i) copy[range.begin + i] = update(copy[range.begin + i], given[i]);
+    };
+    if (cached == nullptr) return update_copy();
+    Cache& cache = cache_of(context);
+    if constexpr (detail::is_on_shard<typename V::Synchronization>) {
+      static_assert(std::same_as<Update, detail::Assign>);
+      cache.template write<E>(*cached, range, given, server::AssignSlot{});
+    } else if (cache.template write<E>(*cached, range, given, update)) {
+      cache.await(*cached, range);
+      cache.change(*cached);
+      update_copy();
+    }
+  }
+
+  /// Lets the servers update a variable by an optimizer's functor, `functor_of(tensor)` for each tensor of its layout, whose slots
+  /// begin at number `first_slot`. `buckets` are those of the variable whose `gradients` are ready; they are lent until `renew`, or
+  /// to the end of the step.
+  template <class V, class E, class FunctorOf>
+  static void push_updates(const InReplica auto& replica, const V& variable, IndexRange buckets,
+                           std::span<const E> gradients, const FunctorOf& functor_of, std::uint32_t first_slot) {
+    cache_of(replica).push_updates(*on_servers(variable), buckets, gradients, functor_of, first_slot);
+  }
+  /// Sends what was pushed so far, and does not wait.
+  static void send(const InReplica auto& replica) { cache_of(replica).send_pushes(); }
+  /// Before the gradients of a variable are overwritten, which may be on their way.
+  template <class V>
+  static void renew(const InReplica auto& replica, const V& variable) {
+    cache_of(replica).wait_for_pushes();
+    on_servers(variable)->renew();
+  }
+
+  /// Whether each tensor of the variable lies whole on one server. Throws InvalidArgument, on behalf of an optimizer that scales by
+  /// the norms of whole tensors.
+  template <class V>
+  static void require_whole_tensors(std::string_view optimizer, const V& variable) {
+    const Variable& cached = *on_servers(variable);
+    for (const IndexRange shards : cached.tensors())
+      if (shards.size() > 1) {
+        const std::string& first = cached.spec().shards[shards.begin].place.name;
+        throw InvalidArgument(text(optimizer, " cannot train a parameter that is divided among parameter servers"),
+                              text("it scales each step by norms of a whole parameter, and ",
+                                   std::string_view{first}.substr(0, first.rfind("/part_")), " has ", shards.size(),
+                                   " shards, each with a norm of its own"),
+                              "Give the ParameterServer a partitioner that leaves the parameter whole, or none, or use "
+                              "nn::Adam or nn::AdamW");
+      }
+  }
+
+  /// One copy, which has its values already.
+  template <class Strategy, class V>
+  static void spread(Strategy&, const V&, bool) {}
+};
+
+/// How stale the updates were that the shards of a variable of a ParameterServer have taken, and how many they have refused
+/// (ParameterServerOptions::max_staleness).
+template <InCrossReplica Scope, class V>
+  requires RemoteStore<StoreOf<Scope>>
+[[nodiscard]] server::Staleness staleness(const Scope& scope, const V& variable) {
+  return scope.strategy().variable_cache().staleness(*StoreOf<Scope>::on_servers(variable));
+}
+
+}  // namespace dist

@@ -1,0 +1,18 @@
+// expect: a step on a worker does not know the sums of the others: read the result on the coordinator
+#include <dist/nn.hpp>
+#include <dist/parameter_server.hpp>
+
+namespace nn = dist::nn;
+
+#ifndef CONTROL
+using Strategy = dist::ParameterServer<dist::Local>;
+#else
+using Strategy = dist::Default;
+#endif
+
+double mean(Strategy& strategy) {
+  const nn::Metric metric{strategy, nn::MeanValue{}};
+  return strategy.run([&](auto& replica) { return metric.result(replica); });
+}
+
+int main() {}
