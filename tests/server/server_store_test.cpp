@@ -144,13 +144,42 @@ TEST_CASE("the tensors of a layout are placed and divided each by itself (spec J
   CHECK(shards_on_first() == 1);
 }
 
-TEST_CASE("what a step writes is there in the next one, also by cached reads (spec G43)") {
-  ServedJob<Local> job(1, 1);
+TEST_CASE(
+    "cached reads keep the first value that was read, of variables with and without a copy here (spec B17, G43)") {
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
-  auto variable = strategy.variable<float, dist::OnWrite, dist::Mean>({2}, 4.0F, "v");
-  strategy.run([&](auto& replica) { variable.assign(replica, 8.0F); });
-  const dist::CachedReads cached{strategy.scope()};
-  CHECK(variable.read(cached)[0] == 8);
+  auto copied = strategy.variable<float, dist::OnWrite, dist::Mean>({2}, 4.0F, "v");
+  auto table = strategy.variable<float>({3, 2}, 1.0F, "table");
+  auto number = strategy.variable<std::int64_t>({}, 7, "number");
+  const auto scope = strategy.scope();
+  const auto check = [&](const auto& context) {
+    const dist::CachedReads cached{context};
+    CHECK(copied.read(cached)[0] == 4);
+    CHECK(table.read(cached)[5] == 1);
+    CHECK(number.value(cached) == 7);
+    table.assign_add(scope, 1.0F);
+    number.assign(scope, 8);
+    CHECK(copied.read(cached)[1] == 4);
+    CHECK(table.read(cached)[5] == 1);
+    CHECK(number.value(cached) == 7);
+    CHECK(number.read(cached)[0] == 7);
+    CHECK(table.read(context)[5] == 2);
+    CHECK(number.value(context) == 8);
+    table.assign(scope, 1.0F);
+    number.assign(scope, 7);
+  };
+  check(scope);
+  strategy.run([&](auto& replica) { check(replica); });
+  const auto on_worker = [](auto& worker, auto& its_table) {
+    const dist::CachedReads cached{worker};
+    const float before = its_table.read(cached)[0];
+    its_table.assign_add(worker, 5.0F);
+    return std::vector<float>{before, its_table.read(cached)[0], its_table.read(worker)[0]};
+  };
+  CHECK(job.coordinator().schedule(on_worker, table).fetch() == std::vector<float>{1, 1, 6});
+  copied.assign(scope, 5.0F);
+  CHECK(support::what_throws([&] { (void)table.value(scope); }) ==
+        "Variable 'table' has no single value (its shape is [3, 2]). Use read for variables with several elements.");
 }
 
 TEST_CASE("variables of another strategy are refused, and gradients outside a step") {

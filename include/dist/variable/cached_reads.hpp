@@ -12,6 +12,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/variable/given_value.hpp>
 
 namespace dist {
 
@@ -22,8 +23,8 @@ namespace dist {
 ///   weights.assign(replica, ...);                 // goes to the store
 ///   const auto same_as_before = weights.read(cached);
 ///
-/// Caches where replicas share a copy of a variable; elsewhere a read gives the near copy as ever. What it
-/// read lives as long as it does, and the variables must live as long. For one thread.
+/// Caches where replicas share a copy of a variable, and where variables lie on servers; elsewhere a read gives the near copy as
+/// ever. What it read lives as long as it does, and the variables must live as long. For one thread.
 template <class C>
 class CachedReads {
   static_assert(InReplica<C> || InCrossReplica<C>,
@@ -42,14 +43,15 @@ class CachedReads {
   /// What `variable.read(cached)` gives.
   template <class Variable>
   [[nodiscard]] auto read(const Variable& variable) const {
-    using T = typename Variable::Element;
-    if constexpr (StoreOf<C>::shared) {
-      const TensorView<const T> stored = variable.read(context_);
+    if constexpr (StoreOf<C>::shared || RemoteStore<StoreOf<C>>) {
+      using T = typename Variable::Element;
       for (const auto& [key, tensor] : entries_)
-        if (key == stored.data()) return static_cast<const Tensor<T>*>(tensor.get())->view();
+        if (key == &variable) return static_cast<const Tensor<T>*>(tensor.get())->view();
+      const auto read_now = variable.read(context_);  // a view, or a tensor where the variable lies elsewhere
+      const TensorView<const T> stored = read_now;
       const auto copy = std::make_shared<Tensor<T>>(stored.shape());
       std::copy_n(stored.data(), stored.size(), copy->data());
-      entries_.push_back({stored.data(), copy});
+      entries_.push_back({&variable, copy});
       return TensorView<const T>{*copy};
     } else {
       return variable.read(context_);
@@ -58,17 +60,17 @@ class CachedReads {
   /// What `variable.value(cached)` gives.
   template <class Variable>
   [[nodiscard]] auto value(const Variable& variable) const {
-    const auto plain = variable.value(context_);  // which refuses a variable with several elements
-    if constexpr (StoreOf<C>::shared) {
+    if constexpr (StoreOf<C>::shared || RemoteStore<StoreOf<C>>) {
+      detail::require_one_element(variable);
       return read(variable)[0];
     } else {
-      return plain;
+      return variable.value(context_);
     }
   }
 
  private:
   struct Entry {
-    const void* stored;
+    const void* variable;
     std::shared_ptr<const void> tensor;
   };
 

@@ -21,6 +21,7 @@
 #include <dist/device/cpu.hpp>
 #include <dist/variable/cached_reads.hpp>
 #include <dist/variable/element_update.hpp>
+#include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>
 #include <dist/variable/read.hpp>
@@ -220,7 +221,7 @@ class DistributedVariable {
       return T{};  // refused above
     } else {
       const Span copy = near_copy(context);
-      require_one_element();
+      detail::require_one_element(*this);
       T value{};
       if constexpr (InCrossReplica<Context> && is_on_shard)
         value = whole(context)[0];
@@ -381,11 +382,6 @@ class DistributedVariable {
       throw WrongStrategy(text("Variable '", name_, "' was used with a strategy that did not make it"),
                           text("the context belongs to ", context.strategy().describe()),
                           "Make the variable with the strategy that runs the replica function");
-  }
-  void require_one_element() const {
-    if (size() != 1)
-      throw ShapeMismatch(text("Variable '", name_, "' has no single value"), text("its shape is ", to_string(shape_)),
-                          "Use read for variables with several elements");
   }
 
   Slice<T, Memory, typename Device::Place> slice_;

@@ -123,6 +123,15 @@ void require_shape(const Variable& variable, const Shape& given) {
                         "Give a value of the variable's shape, or one number for all elements");
 }
 
+/// Throws ShapeMismatch for a variable with several elements, or none.
+template <class Variable>
+void require_one_element(const Variable& variable) {
+  if (variable.size() != 1)
+    throw ShapeMismatch(text("Variable '", variable.name(), "' has no single value"),
+                        text("its shape is ", to_string(variable.shape())),
+                        "Use read for variables with several elements");
+}
+
 /// The value given to `variable`, to be indexed by element. Throws ShapeMismatch for a tensor of another shape.
 template <class Variable, class Value>
 [[nodiscard]] auto given_to(const Variable& variable, const Value& value) {

@@ -20,6 +20,7 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/slicing.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/variable/cached_reads.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
@@ -78,6 +79,12 @@ template <class V, class Context, bool writes = false>
   else
     return require_variable_context<Context, writes>();
 }
+
+/// CachedReads that keep a variable of such shards whole, as these are elsewhere.
+template <class V, class Context>
+inline constexpr bool caches_whole = false;
+template <class V, class C>
+inline constexpr bool caches_whole<V, CachedReads<C>> = StartsOperations<V, C>;
 
 /// Begins to read rows of the variable `name`, whose shards are `shard_at(number)`.
 template <class V, class Context, class ShardAt>
@@ -145,10 +152,19 @@ class ShardedVariable {
   /// All rows as one tensor (spec K10).
   template <class Context = detail::NoContext<V>>
   [[nodiscard]] Tensor<Element> read(const Context& context = {}) const {
-    if constexpr (detail::require_context_of<V, Context>())
+    if constexpr (detail::caches_whole<V, Context>)
+      return Tensor<Element>{context.read(*this)};
+    else if constexpr (detail::require_context_of<V, Context>())
       return joined(context, [](const auto& in, const V& shard) { return detail::start_read(shard, in); });
     else
       return {};
+  }
+
+  /// The value of a variable with one element. Throws ShapeMismatch where there are more.
+  template <class Context = detail::NoContext<V>>
+  [[nodiscard]] Element value(const Context& context = {}) const {
+    detail::require_one_element(*this);
+    return read(context)[0];
   }
 
   /// The rows that `ids` name, in a tensor of their shape and behind it that of a row, like tf.gather (spec K08). Ids may
