@@ -387,7 +387,7 @@ class ArchiveReader {
       read_elements(value.data(), value.size());
       return value;
     } else if constexpr (std::same_as<T, std::string_view>) {
-      return *texts_->emplace_back(std::make_unique<const std::string>(read<std::string>()));
+      return keep_text(read<std::string>());
     } else if constexpr (detail::MadeOfParts<T>) {
       auto parts = read<detail::PartsOf<T>>();
       return std::apply([](auto&... part) { return T::of_parts(std::move(part)...); }, parts);
@@ -457,6 +457,7 @@ class ArchiveReader {
     }
   }
   [[nodiscard]] Shape read_shape();
+  [[nodiscard]] std::string_view keep_text(std::string text);
   template <class E>
   [[nodiscard]] Tensor<E> read_tensor(const Shape& shape) {
     if (shape.elements() > left_ / sizeof(E))

@@ -44,6 +44,9 @@ DIST_INLINE rpc::PieceList ArchiveReader::get_pieces(std::uint64_t size) {
   return parts;
 }
 
+DIST_INLINE std::string_view ArchiveReader::keep_text(std::string text) {
+  return *texts_->emplace_back(std::make_unique<const std::string>(std::move(text)));
+}
 DIST_INLINE Shape ArchiveReader::read_shape() {
   const std::size_t rank = list_length<std::size_t>("dist::Shape");
   if (rank > Shape::max_rank) detail::refuse_value(what_, "dist::Shape", text(rank, " axes"));

@@ -10,7 +10,6 @@
 #include <dist/core/pointers.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/shard_table.hpp>
 #include <dist/server/store_place.hpp>
 
 namespace dist::server {
@@ -31,10 +30,8 @@ class NearStore {
   [[nodiscard]] bool is_open() const noexcept;
   /// With SharedMemoryAccess::write: applies a push to one shard after another, and says what became of each. Throws StoreError,
   /// and what `find` throws.
-  [[nodiscard]] std::vector<Pushed> push(std::span<const detail::PushPart> parts) const {
-    return detail::apply(parts, *shards_);
-  }
-  [[nodiscard]] Pushed push(const detail::PushPart& part) const { return detail::apply(part, *shards_); }
+  [[nodiscard]] std::vector<Pushed> push(std::span<const detail::PushPart> parts) const;
+  [[nodiscard]] Pushed push(const detail::PushPart& part) const;
   /// Copies what the parts name to where it goes, and says which version each shard had; or returns nothing if a shard that is
   /// read without its lock changes too often. Throws StoreError, and what `find` throws.
   [[nodiscard]] std::optional<std::vector<std::uint64_t>> pull(std::span<const detail::PullPart> parts) const;

@@ -66,6 +66,10 @@ DIST_INLINE std::optional<std::uint64_t> NearStore::copy(const detail::PullPart&
 DIST_INLINE std::optional<std::uint64_t> NearStore::pull(const detail::PullPart& part) const {
   return copy(part, find(part));
 }
+DIST_INLINE std::vector<Pushed> NearStore::push(std::span<const detail::PushPart> parts) const {
+  return detail::apply(parts, *shards_);
+}
+DIST_INLINE Pushed NearStore::push(const detail::PushPart& part) const { return detail::apply(part, *shards_); }
 DIST_INLINE std::optional<std::vector<std::uint64_t>> NearStore::pull(std::span<const detail::PullPart> parts) const {
   std::vector<detail::FoundPull> found;
   found.reserve(parts.size());

@@ -15,10 +15,8 @@
 #include <dist/core/pointers.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/shard.hpp>
 #include <dist/server/shard_memory.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/shard_table.hpp>
 
 namespace dist {
 
@@ -27,6 +25,9 @@ class ArchiveWriter;
 }  // namespace dist
 
 namespace dist::server {
+
+class Shard;
+class ShardTable;
 
 /// The version of a shard from which a gradient was computed, or that somebody has, where nobody knows.
 inline constexpr std::uint64_t unknown_version = ~std::uint64_t{0};

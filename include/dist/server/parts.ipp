@@ -13,6 +13,8 @@
 #include <dist/core/text.hpp>
 #include <dist/device/wait.hpp>
 #include <dist/server/parts.hpp>
+#include <dist/server/shard.hpp>
+#include <dist/server/shard_table.hpp>
 
 namespace dist::server::detail {
 

@@ -31,18 +31,13 @@ class UpdateArena {
     constexpr std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
     static_assert(alignof(Update) <= alignment);
     constexpr std::size_t size = (sizeof(Update) + alignment - 1) / alignment * alignment;
-    if (left_ < size) {
-      left_ = std::max(size, blocks_.empty() ? size : std::size_t{4096});
-      blocks_.push_back(std::make_unique<std::byte[]>(left_));
-      next_ = blocks_.back().get();
-    }
-    std::byte* const at = next_;
-    next_ += size;
-    left_ -= size;
-    return ::new (static_cast<void*>(at)) Update{function};
+    return ::new (static_cast<void*>(take(size))) Update{function};
   }
 
  private:
+  /// So many bytes of the memory.
+  [[nodiscard]] std::byte* take(std::size_t size);
+
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;

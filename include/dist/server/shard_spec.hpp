@@ -5,6 +5,7 @@
 #include <string>
 
 #include <dist/core/config.hpp>
+#include <dist/io/element_type.hpp>
 
 /// Variables that lie on parameter servers, and what their clients ask of them.
 namespace dist::server {
@@ -20,6 +21,14 @@ struct ShardSpec {
   std::uint64_t rows = 1;      ///< 1 for a scalar
   std::uint64_t row_size = 1;  ///< elements of a row
   std::uint64_t offset = 0;    ///< elements of the variable that come before the shard's first
+};
+
+/// What a server holds, for messages and for who takes it over.
+struct ShardInfo {
+  ShardSpec spec;
+  io::ElementType type = io::ElementType::f32;
+  std::uint64_t slots = 0;
+  std::uint64_t version = 0;
 };
 
 /// Where a shard is.

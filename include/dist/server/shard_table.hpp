@@ -17,14 +17,6 @@
 
 namespace dist::server {
 
-/// What a server holds, for messages and for who takes it over.
-struct ShardInfo {
-  ShardSpec spec;
-  io::ElementType type = io::ElementType::f32;
-  std::uint64_t slots = 0;
-  std::uint64_t version = 0;
-};
-
 /// The shards in the memory of a store, by their numbers: all of them in the process of the store, and those that were used
 /// in another one. Any thread.
 class ShardTable {
