@@ -15,6 +15,7 @@
 #include <dist/cluster.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
+#include <dist/nn/slices_optimizer.hpp>
 #include <dist/parameter_server.hpp>
 #include <dist/rpc/grpc/transport.hpp>
 
@@ -61,13 +62,12 @@ struct Examples {
 
 /// A step, on whichever worker is free: logistic regression on the sum of the rows. Returns how many it has classified well.
 struct Step {
-  template <class Table>
-  std::size_t operator()(dist::WorkerContext& worker, Table& table, Examples& examples,
-                         dist::nn::Adagrad function) const {
+  template <class Table, class Optimizer>
+  std::size_t operator()(auto& replica, Table& table, Optimizer& optimizer, Examples& examples) const {
     const Batch drawn = examples.draw();
     // [lookup]
     // A row travels once, however often it is named.
-    const auto found = dist::embedding_lookup(worker, table, drawn.ids);
+    const auto found = dist::embedding_lookup(replica, table, drawn.ids);
     // [/lookup]
     dist::Tensor<float> gradient{found.values().shape()};
     std::size_t right = 0;
@@ -80,8 +80,7 @@ struct Step {
       right += (sum > 0) == drawn.liked[example] ? 1U : 0U;
     }
     // [gradient]
-    const dist::IndexedSlices<float> slices = found.gradient(gradient);
-    function.with_update<float>(0, [&](const auto& update) { table.apply(worker, update, slices.view()); });
+    optimizer.apply_slices(replica, found.gradient(gradient));  // leaves when the step ends
     // [/gradient]
     return right;
   }
@@ -95,7 +94,7 @@ void train(const Resolver& resolver) {
   std::printf("%s\n", strategy.describe().c_str());
 
   auto table = strategy.template variable<float>({rows(), width}, 0.0F, "words");
-  table.ensure_slots(strategy.scope(), {0.0});  // what Adagrad keeps for each element
+  const dist::nn::SlicesOptimizer optimizer{strategy, table, dist::nn::Adagrad{.learning_rate = 0.1F}};
   // [/table]
   const auto examples = coordinator.create_per_worker_resource([](const dist::InputContext& worker) {
     return Examples{rows(), dist::RandomStream{/*seed=*/2026 + worker.input_pipeline_id()}};
@@ -104,8 +103,7 @@ void train(const Resolver& resolver) {
   const int rounds = quick() ? 4 : 10;
   for (int round = 1; round <= rounds; ++round) {
     std::array<dist::RemoteValue<std::size_t>, 200> results;
-    for (auto& result : results)
-      result = coordinator.schedule(Step{}, table, examples, dist::nn::Adagrad{.learning_rate = 0.1F});
+    for (auto& result : results) result = coordinator.schedule(Step{}, table, optimizer, examples);
     coordinator.join();
     std::size_t right = 0;
     for (auto& result : results) right += result.fetch();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <dist/checkpoint/checkpoint.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/dropout.hpp>
@@ -19,6 +20,7 @@
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/slices_optimizer.hpp>
 #include <dist/nn/schedules/exponential_decay.hpp>
 #include <dist/nn/schedules/warm_up.hpp>
 #include <dist/strategy/default.hpp>
@@ -27,6 +29,7 @@
 #include "coordinator/served_job.hpp"
 #include "coordinator/small_network.hpp"
 #include "support/exception_suppressions.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/what_throws.hpp"
 
 namespace nn = dist::nn;
@@ -319,6 +322,41 @@ TEST_CASE("a metric adds up what all workers measure, and the coordinator reads 
   job.coordinator().join();
   CHECK(mean.result(job.scope()) == 3);
   CHECK(matrix.counts(job.scope())[0] == 1);
+}
+
+TEST_CASE("rows of a table on the servers are updated to the bits of Default, with slots beside them (spec P14)") {
+  const auto slices_of = [](int step) {
+    dist::IndexedSlices<float> slices{{step % 5, 3, 3}, {{3, 2}, {1, 2, 0.5F, 0.25F, 2, -1}}, {5, 2}};
+    return slices;
+  };
+  const nn::Adam function{.learning_rate = 0.1F};
+  dist::Default alone;
+  auto expected = alone.variable<float>({5, 2}, 1.0F, "table");
+  nn::SlicesOptimizer expected_optimizer{alone, expected, function};
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  auto table = job.strategy().variable<float>({5, 2}, 1.0F, "table");
+  const nn::SlicesOptimizer other{job.strategy(), table, nn::Adagrad{}};  // has slots of its own
+  nn::SlicesOptimizer optimizer{job.strategy(), table, function};
+  const auto step = [](auto& replica, auto& its_optimizer, const dist::IndexedSlices<float>& slices, bool throws) {
+    its_optimizer.apply_slices(replica, slices);
+    if (throws) throw dist::InvalidArgument("A step failed", "it was to", "Nothing");
+  };
+  job.coordinator().schedule(step, optimizer, slices_of(0), true);
+  CHECK_THROWS_AS(job.coordinator().join(), dist::RemoteError);
+  for (int number = 0; number < 6; ++number) {
+    alone.run([&](auto& replica) { expected_optimizer.apply_slices(replica, slices_of(number)); });
+    job.coordinator().schedule(step, optimizer, slices_of(number), false);
+    job.coordinator().join();
+  }
+  const auto scope = job.scope();
+  CHECK(optimizer.iterations(scope) == 6);
+  CHECK(values_of(table.read(scope)) == values_of(expected.whole(alone.scope())));
+  CHECK(values_of(table.read_slot(scope, 0)) == std::vector<float>(10, 0.0F));
+  const support::TemporaryFolder folder;
+  dist::Checkpoint{job.strategy()}.add("optimizer", optimizer).save(folder.path("servers"));
+  nn::SlicesOptimizer restored{alone, expected, function};
+  dist::Checkpoint{alone}.add("optimizer", restored).restore(folder.path("servers"));
+  CHECK(restored.iterations(alone.scope()) == 6);
 }
 
 TEST_CASE("an object of another strategy is refused, and a worker makes no variables") {

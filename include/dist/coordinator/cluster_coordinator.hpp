@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -296,7 +295,7 @@ class ClusterCoordinator {
 
   /// An argument on its way to workers. These make a copy of an object that has some when the first function takes it.
   template <class T>
-  [[nodiscard]] const T& on_wire(const T& argument) const {
+  [[nodiscard]] static const T& on_wire(const T& argument) {
     return argument;
   }
   template <HasWorkerCopies X>
@@ -315,11 +314,9 @@ class ClusterCoordinator {
       const std::lock_guard lock{copies_mutex_};
       const auto found = copies_.find(key);
       if (found != copies_.end()) return {found->second};
-      const auto arguments = object.arguments();
-      const auto arguments_on_wire =
-          std::apply([&](const auto&... argument) { return std::make_tuple(on_wire(argument)...); }, arguments);
-      return {copies_[key] =
-                  add_resource(detail::worker_copy_message(*strategy_, object, arguments, arguments_on_wire))};
+      return {copies_[key] = add_resource(detail::worker_copy_message(
+                  *strategy_, object, object.arguments(),
+                  [this](const auto& argument) -> decltype(auto) { return on_wire(argument); }))};
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -89,13 +90,14 @@ void add_variables([[maybe_unused]] CachedVariables<S>& variables, [[maybe_unuse
 template <class S, class X, class... Arguments>
 WorkerResource make_worker_copy(WorkerSession& session, ArchiveReader& archive) {
   struct Copy {
-    ArchivedTexts texts;  // to which the arguments refer
+    ArchivedTexts texts;  // to which the arguments refer, as the object does to them
+    std::optional<std::tuple<OnWire<Arguments>...>> arguments;
     std::unique_ptr<X> object;
   };
   S& strategy = session.template strategy<S>();
   const auto copy = std::make_shared<Copy>();
   auto specs = archive.get<std::vector<server::CachedVariableSpec>>();
-  auto arguments = archive.get_with_texts<std::tuple<OnWire<Arguments>...>>(copy->texts);
+  auto& arguments = copy->arguments.emplace(archive.get_with_texts<std::tuple<OnWire<Arguments>...>>(copy->texts));
   archive.expect_end();
   const auto variables = std::make_shared<CachedVariables<S>>();
   std::apply([&](const auto&... argument) { (add_variables<S>(*variables, session, argument), ...); }, arguments);
@@ -108,18 +110,18 @@ WorkerResource make_worker_copy(WorkerSession& session, ArchiveReader& archive) 
   return {std::shared_ptr<void>(copy, copy->object.get()), &type_mark<X>, {}, variables};
 }
 
-/// How workers make their copies of `object`, whose constructor got `arguments`, as they travel.
-template <class S, class X, class... Arguments>
+/// How workers make their copies of `object`, whose constructor got `arguments`: `on_wire(argument)` is each as it travels.
+template <class S, class X, class... Arguments, class OnWire>
 [[nodiscard]] std::vector<std::byte> worker_copy_message(const S& strategy, const X& object,
-                                                         const std::tuple<Arguments...>&,
-                                                         const std::tuple<OnWire<Arguments>...>& on_wire) {
+                                                         const std::tuple<Arguments...>& arguments,
+                                                         const OnWire& on_wire) {
   std::vector<server::CachedVariableSpec> specs;
   for (const auto& variable : strategy.variable_cache().since(object.variables_made().first()))
     specs.push_back(variable->spec());
   ArchiveWriter message;
   message.put(FunctionTable<ResourceMaker>::template number<&make_worker_copy<S, X, Arguments...>>());
   message.put(specs);
-  message.put_with_texts(on_wire);
+  std::apply([&](const auto&... argument) { (message.put_with_texts(on_wire(argument)), ...); }, arguments);
   return message.take();
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/worker_copies.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -26,12 +28,19 @@
 #include <dist/nn/check.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
+#include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/scatter.hpp>  // and with it the collectives of indexed slices
 #include <dist/variable/slot_update.hpp>
 
 namespace dist::nn {
+
+/// A variable that keeps the slots of optimizers itself, where it is.
+template <class V>
+concept KeepsSlotsElsewhere = requires(V& variable) {
+  { variable.take_slots(std::size_t{}) } -> std::same_as<std::uint32_t>;
+};
 
 /// Applies gradients that name the rows they belong to, such as those of an embedding table, to one variable:
 ///
@@ -42,6 +51,9 @@ namespace dist::nn {
 /// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the
 /// other rows: to let old moments go on, densify the gradient and use Optimizer. Works in the host's memory, and so
 /// under strategies on Cpu. Refers to the variable, which must outlive it.
+///
+/// Under a ParameterServer the variable is a table that lies on the servers only, as `strategy.variable<float>(shape)` makes it. The
+/// servers update its rows when the step ends, and keep the slots. Workers make a copy of the optimizer (HasWorkerCopies).
 template <class S, class Variable, class O>
 class SlicesOptimizer {
   static_assert(
@@ -198,6 +210,89 @@ class SlicesOptimizer {
 
 template <Strategy S, class Variable, class O>
 SlicesOptimizer(S&, Variable&, O) -> SlicesOptimizer<S, Variable, O>;
+
+template <class S, class Variable, class O>
+  requires(KeepsVariablesOnHost<S>&& OptimizerFunction<O>&& RemoteStore<typename S::Store>)
+class SlicesOptimizer<S, Variable, O> {
+  static_assert(!detail::is_with<O> && !ScalesByNorms<O>,
+                "nn::SlicesOptimizer takes an optimizer without options, and not nn::Lamb: they look at all of a "
+                "gradient, not at some rows");
+  static_assert(KeepsSlotsElsewhere<Variable>,
+                "nn::SlicesOptimizer on a ParameterServer updates a table that lies on the servers only: make it by "
+                "strategy.variable<float>(shape)");
+
+ public:
+  using Element = typename Variable::Element;
+
+  /// Throws InvalidArgument for hyper-parameters out of range, and what `ParameterServer::variable` does.
+  SlicesOptimizer(S& strategy, Variable& table, O function)
+      : SlicesOptimizer(strategy, table, std::move(function), table.take_slots(slot_names(function).size())) {
+    table.ensure_slots(strategy.scope(), std::vector<double>(slot_names(function_).size(), 0.0), first_slot_);
+  }
+  /// On a worker.
+  SlicesOptimizer(S& strategy, Variable& table, O function, std::uint32_t first_slot)
+      : variables_made_(strategy),
+        function_(std::move(function)),
+        table_(&table),
+        iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
+            Shape{}, std::int64_t{0}, text(table.name(), "/", O::name, "/iterations"))),
+        first_slot_(first_slot) {
+    function_.check();
+  }
+
+  void apply_slices(const InReplica auto& replica, const IndexedSlicesView<Element>& gradient) {
+    function_.template with_update<Element>(iterations_.value(replica) + 1, [&](const auto& functor) {
+      S::Store::push_rows(replica, *table_, gradient, functor, first_slot_);
+    });
+    iterations_.assign_add(replica, same(std::int64_t{1}));
+  }
+  void apply_slices(const InReplica auto& replica, const IndexedSlices<Element>& gradient) {
+    apply_slices(replica, gradient.view());
+  }
+
+  template <class Context>
+  [[nodiscard]] std::int64_t iterations(const Context& context) const {
+    return iterations_.value(context);
+  }
+  [[nodiscard]] const O& function() const noexcept { return function_; }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] std::tuple<Variable&, const O&, std::uint32_t> arguments() const {
+    return {*table_, function_, first_slot_};
+  }
+
+  void track(auto& visit) {
+    visit("iterations", iterations_);
+    for (std::uint32_t k = 0; k < slot_names(function_).size(); ++k)
+      visit(slot_names(function_)[k], SlotLeaf{table_, first_slot_ + k});
+  }
+
+ private:
+  /// A slot as a leaf of a walk.
+  struct SlotLeaf {
+    using Element = typename Variable::Element;
+    Variable* table;
+    std::uint32_t slot;
+
+    [[nodiscard]] const Shape& shape() const noexcept { return table->shape(); }
+    [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& scope) const {
+      return table->read_slot(scope, slot);
+    }
+    void restore(const InCrossReplica auto& scope, TensorView<const Element> values) const {
+      table->assign_slot(scope, slot, values);
+    }
+  };
+
+  [[nodiscard]] static std::span<const std::string_view> slot_names(const O& function) {
+    return detail::slot_names<Element>(function);
+  }
+
+  VariablesMade variables_made_;
+  O function_;
+  Variable* table_;
+  DistributedVariable<std::int64_t, OnWrite, OnlyFirstReplica, typename S::HostDevice> iterations_;
+  std::uint32_t first_slot_;
+};
 
 /// What is not made on a strategy of the host, or has no function of an optimizer, for a sentence.
 template <class S, class Variable, class O>

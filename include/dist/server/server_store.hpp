@@ -11,6 +11,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -91,6 +92,14 @@ struct ServerStore : MirroredStore {
   static void push_updates(const InReplica auto& replica, const V& variable, IndexRange buckets,
                            std::span<const E> gradients, const FunctorOf& functor_of, std::uint32_t first_slot) {
     cache_of(replica).push_updates(*on_servers(variable), buckets, gradients, functor_of, first_slot);
+  }
+  /// The same of the rows of a table, which has no copy in this process.
+  template <class Table, class E, class Functor>
+  static void push_rows(const InReplica auto& replica, const Table& table, IndexedSlicesView<E> gradient,
+                        const Functor& functor, std::uint32_t first_slot) {
+    cache_of(replica).push_rows([&](const server::Batch<T>& batch) {
+      return table.add_to(batch, functor, gradient, {.first_slot = first_slot});
+    });
   }
   /// Sends what was pushed so far, and does not wait.
   static void send(const InReplica auto& replica) { cache_of(replica).send_pushes(); }

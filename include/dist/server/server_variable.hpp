@@ -143,6 +143,30 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     });
   }
 
+  /// Adds to a batch what lets the servers apply an update to the rows that `slices` names, as `apply` does. The batch keeps the
+  /// values.
+  template <class Update>
+  [[nodiscard]] std::vector<typename server::Batch<Via>::Push> add_to(const server::Batch<Via>& batch,
+                                                                      const Update& update, IndexedSlicesView<T> slices,
+                                                                      const server::PushOptions& options = {}) const {
+    detail::require_shape(*this, slices.dense_shape());
+    const SplitRows split = this->layout().split(this->name(), slices.indices());
+    std::vector<typename server::Batch<Via>::Push> pushes;
+    for (std::size_t shard = 0; shard < this->shards().size(); ++shard) {
+      const auto part =
+          std::make_shared<IndexedSlices<T>>(split.slices(shard, slices.values(), this->shards()[shard].shape()));
+      if (part->rows() == 0) continue;
+      pushes.push_back(batch.push_rows(this->shards()[shard].place(), update, std::as_const(*part).indices(),
+                                       std::as_const(*part).values().elements(), server::Repeats::summed, options));
+      pushes.back().keep(part);
+    }
+    return pushes;
+  }
+  /// For an optimizer that keeps `count` slots beside each element: the number of the first.
+  [[nodiscard]] std::uint32_t take_slots(std::size_t count) noexcept {
+    return std::exchange(next_slot_, next_slot_ + static_cast<std::uint32_t>(count));
+  }
+
   /// How stale pushes were that have said from which version they came, over all shards.
   template <ServerContext<Via> Context>
   [[nodiscard]] server::Staleness staleness(const Context& context) const {
@@ -193,6 +217,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   }
 
   std::shared_ptr<void> kept_;
+  std::uint32_t next_slot_ = 0;
 };
 
 }  // namespace dist

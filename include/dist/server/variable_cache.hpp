@@ -303,6 +303,14 @@ class VariableCache {
         }
       }
   }
+  /// The same of rows of a variable without a copy here: calls `add(batch)`, which returns what it has added to the batch.
+  template <class Add>
+  void push_rows(const Add& add) {
+    const std::lock_guard lock{mutex_};
+    require_step("gradients were to be applied");
+    const Pushes added = add(std::as_const(pushes_));
+    pushed_.insert(pushed_.end(), added.begin(), added.end());
+  }
   /// Sends what was added, and does not wait.
   void send_pushes() {
     const std::lock_guard lock{mutex_};
