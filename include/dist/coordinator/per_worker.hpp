@@ -89,18 +89,6 @@ WorkerResource make_resource(WorkerSession& session, ArchiveReader& archive) {
   return {std::shared_ptr<Resource>(new Resource(std::apply(call, arguments))), &type_mark<Resource>};
 }
 
-/// An argument as the function sees it on a worker (spec L03).
-template <class T>
-[[nodiscard]] T& on_worker(WorkerContext&, T& argument) {
-  return argument;
-}
-template <class T>
-[[nodiscard]] T& on_worker(WorkerContext& worker, PerWorker<T>& argument) {
-  return worker.get(argument);
-}
-template <class T>
-using OnWorker = decltype(on_worker(std::declval<WorkerContext&>(), std::declval<T&>()));
-
 /// What a scheduled function gets first, by the strategy of the coordinator.
 template <class S>
 struct ContextOnWorkerOf {
@@ -120,7 +108,7 @@ struct FunctionOnWorker {
 
   template <class... Arguments>
   decltype(auto) operator()(WorkerContext& worker, Arguments&... arguments) {
-    std::tuple<OnWorker<Arguments>...> here{on_worker(worker, arguments)...};
+    std::tuple<OnWorker<Arguments>...> here{on_worker(worker.session(), arguments)...};
     const auto call = [&](auto& context) -> decltype(auto) {
       return std::apply([&](auto&... given) -> decltype(auto) { return function(context, given...); }, here);
     };

@@ -68,14 +68,17 @@ struct OnWireOf<T> {
 template <class T>
 using OnWire = typename OnWireOf<std::remove_cvref_t<T>>::Type;
 
+/// An argument as a function, or the constructor of a copy, sees it on a worker (spec L03).
 template <class T>
-[[nodiscard]] T& in_session(WorkerSession&, T& value) {
-  return value;
+[[nodiscard]] T& on_worker(WorkerSession&, T& argument) {
+  return argument;
 }
 template <class T>
-[[nodiscard]] T& in_session(WorkerSession& session, PerWorker<T>& name) {
+[[nodiscard]] T& on_worker(WorkerSession& session, PerWorker<T>& name) {
   return *static_cast<T*>(session.resource(name.id, &type_mark<T>));
 }
+template <class T>
+using OnWorker = decltype(on_worker(std::declval<WorkerSession&>(), std::declval<T&>()));
 
 /// Adds the variables of the worker's copy that an argument names, if it names one.
 template <class S, class T>
@@ -103,7 +106,7 @@ WorkerResource make_worker_copy(WorkerSession& session, ArchiveReader& archive) 
   std::apply([&](const auto&... argument) { (add_variables<S>(*variables, session, argument), ...); }, arguments);
   const std::uint64_t first = strategy.variable_cache().count();
   strategy.attach(std::move(specs));
-  std::apply([&](auto&... argument) { copy->object.reset(new X(strategy, in_session(session, argument)...)); },
+  std::apply([&](auto&... argument) { copy->object.reset(new X(strategy, on_worker(session, argument)...)); },
              arguments);
   strategy.attach({});
   for (auto& variable : strategy.variable_cache().since(first)) variables->push_back(std::move(variable));
