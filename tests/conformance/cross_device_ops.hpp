@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <concepts>
@@ -975,12 +976,14 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     }
     SUBCASE("no deadline ends a collective while replicas still use each other's memory") {
       using namespace std::chrono_literals;
-      Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 60ms}}};
+      Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 400ms}}};
+      std::barrier together{3};
       const auto mirrors = strategy.run([&](auto& replica) {
         std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
+        together.arrive_and_wait();  // a thread may start late, and its call is to come in time
         replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
                                                [](std::size_t i, float weight, float reduced) {
-                                                 if (i == 0) std::this_thread::sleep_for(180ms);
+                                                 if (i == 0) std::this_thread::sleep_for(900ms);
                                                  return weight - reduced;
                                                });
         return mirror;
@@ -989,10 +992,10 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     }
     SUBCASE("a replica that comes too late ends the wait, and touches no memory of the replicas that left") {
       using namespace std::chrono_literals;
-      Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 200ms}}};
+      Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 400ms}}};
       for (const std::size_t count : {std::size_t{4}, many}) {
         const std::string message = failure_of<dist::DeadlineExceeded>(strategy, [&](auto& replica) {
-          if (replica.local_index() == 2) std::this_thread::sleep_for(600ms);
+          if (replica.local_index() == 2) std::this_thread::sleep_for(1s);
           all_reduce_of<float>(dist::sum, count)(replica);
         });
         CAPTURE(message);
