@@ -81,6 +81,17 @@ TEST_CASE("a step sees variables as they were when it first needed them, and its
   CHECK(values_of(counts.read(scope)) == std::vector<float>{1, 1});
 }
 
+TEST_CASE("a sum that a step assigns outside its replica is that sum and what the step adds") {
+  ServedJob<Local> job(1, 1);
+  auto counts = job.strategy().variable<float, dist::OnRead, dist::Sum>({2}, 10.0F);
+  job.strategy().run([&](auto& replica) {
+    counts.assign_add(replica, 1.0F);
+    replica.merge_call([&](const auto& scope) { counts.assign(scope, 5.0F); });
+    counts.assign_add(replica, 2.0F);
+  });
+  CHECK(counts.read(job.scope())[1] == 7);
+}
+
 TEST_CASE("a step that throws pushes nothing") {
   ServedJob<Local> job(1, 1);
   auto& strategy = job.strategy();

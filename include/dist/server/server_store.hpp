@@ -82,6 +82,8 @@ struct ServerStore : MirroredStore {
       cache.await(*cached, range);
       cache.change(*cached);
       update_copy();
+      if (cached->kind() == server::CacheKind::sum && !cache.is_local())  // the copy has what the step adds to that
+        for (std::size_t i = range.begin; i < range.end; ++i) copy[i] = E{};
     }
   }
 

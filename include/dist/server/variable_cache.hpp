@@ -219,6 +219,12 @@ class VariableCache {
     return phase_ != Phase::none;
   }
 
+  /// Whether that is one of LocalSteps.
+  [[nodiscard]] bool is_local() const {
+    const std::lock_guard lock{mutex_};
+    return phase_ == Phase::local;
+  }
+
   // ---- what steps and others do with a variable ----
 
   /// Waits until these elements of the copy are there.
