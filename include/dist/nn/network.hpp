@@ -282,7 +282,14 @@ class Network {
     if constexpr (TracesNetworks<Backend>) return Backend::forward(trace, *this, x, mode);
   }
 
-  /// What it does not take, for a sentence.
+  /// What it does not take, for sentences.
+  template <InCrossReplica Scope, class Input, class... Mode>
+  [[nodiscard]] Outputs<Element, Place> forward(const Scope&, const Input&, Mode...) {
+    static_assert(dist::detail::never<Input>,
+                  "forward is called in a replica function: use strategy.run to enter one, or a function that a "
+                  "ClusterCoordinator schedules");
+    return dist::detail::refused<Outputs<Element, Place>>();
+  }
   template <InReplica Replica, class Input, ForwardMode Mode = Training>
     requires(!std::convertible_to<const Input&, TensorView<const Element, Place>>)
   [[nodiscard]] Outputs<Element, Place> forward(const Replica&, const Input&, Mode = {}) {

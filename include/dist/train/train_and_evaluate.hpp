@@ -126,8 +126,9 @@ TrainAndEvaluateResult train_and_evaluate(TaskRole role, M& model, const Train& 
                           "TrainAndEvaluateOptions.fit.validation stands beside its argument",
                           "Leave out fit.validation");
   const std::uint64_t epochs = options.fit.epochs;
-  const EvaluateOptions evaluate{
-      .verbose = options.fit.verbose, .console = options.fit.console, .steps = options.fit.validation_steps};
+  const EvaluateOptions evaluate{.verbose = options.fit.verbose.value_or(1),
+                                 .console = options.fit.console,
+                                 .steps = options.fit.validation_steps};
   TrainAndEvaluateResult result;
   if (!role.trains) {
     options.evaluator.epochs = epochs;
