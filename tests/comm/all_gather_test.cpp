@@ -73,7 +73,7 @@ TEST_CASE("members that give other counts of the same sum read nothing beyond th
 
 TEST_CASE("counts are told apart by their order too") {
   using dist::detail::hash_of;
-  const auto checksum = [](std::vector<std::size_t> counts) { return hash_of_numbers(counts); };
+  const auto checksum = [](std::vector<std::size_t> counts) { return dist::detail::hash_of_numbers(counts); };
   CHECK(checksum({1, 2}) == checksum({1, 2}));
   CHECK(checksum({1, 2}) != checksum({2, 1}));
   CHECK(checksum({0, 3}) != checksum({3, 0}));
