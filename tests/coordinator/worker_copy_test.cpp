@@ -20,9 +20,9 @@
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
-#include <dist/nn/slices_optimizer.hpp>
 #include <dist/nn/schedules/exponential_decay.hpp>
 #include <dist/nn/schedules/warm_up.hpp>
+#include <dist/nn/slices_optimizer.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/partitioner.hpp>
 
