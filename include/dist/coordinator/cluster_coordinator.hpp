@@ -52,7 +52,7 @@ namespace dist {
 /// throws it, and then the coordinator can be used again (spec L05). Functions that run meanwhile are asked to stop. It is a RemoteError for what a function threw, and
 /// Unavailable for a parameter server that is lost or a worker that does not come.
 ///
-/// Any thread may call. The destructor cancels what waits and asks what runs to stop. It waits for that as long as
+/// Thread-safe. The destructor cancels what waits and asks what runs to stop. It waits for that as long as
 /// `CoordinatorOptions::end_timeout` and a little more, in which the workers are told.
 template <class Strategy>
 class ClusterCoordinator {

@@ -30,7 +30,7 @@ enum class RemoteState : std::uint8_t {
 namespace detail {
 
 /// The result of a scheduled function, as bytes, which the closure shares with all its RemoteValues. It is at the
-/// coordinator, so the worker that computed it is not needed any more. Any thread may call.
+/// coordinator, so the worker that computed it is not needed any more. Thread-safe.
 class RemoteResult {
  public:
   using Clock = std::chrono::steady_clock;

@@ -9,7 +9,7 @@
 namespace dist {
 
 /// Counts the failures that a coordinator tolerates: functions that run again because a parameter server was gone, or
-/// because something took too long. Any thread may call.
+/// because something took too long. Thread-safe.
 class TransientFailures {
  public:
   /// The `server_failures`th failure of a server is an error (spec L15), and so is every timeout after

@@ -58,7 +58,7 @@ class Trace {
   /// Names of more than 47 characters are cut. The thread's name, as the system knows it, is kept with its first event.
   [[gnu::cold]] void record(std::string_view name, std::int64_t number, std::int64_t begin, std::int64_t end) noexcept;
 
-  /// The number of a new row for events of something that is no thread, such as a queue of a GPU. Any thread. Throws what
+  /// The number of a new row for events of something that is no thread, such as a queue of a GPU. Thread-safe. Throws what
   /// std::vector throws.
   [[nodiscard]] int add_row(std::string name);
   /// The same as `record` for a row.

@@ -15,7 +15,7 @@ namespace dist::detail {
 /// One kind of warning: an object that lives as long as the process, which gives it once however often it is due.
 class Warning {
  public:
-  /// Writes "dist: ", `sentence` and the end of the line, the first time. Any thread.
+  /// Writes "dist: ", `sentence` and the end of the line, the first time. Thread-safe.
   void give(std::string_view sentence) noexcept;
   /// Whether it was due before: it is not worth composing again.
   [[nodiscard]] bool was_given() const noexcept { return given_.load(std::memory_order_relaxed); }

@@ -147,7 +147,7 @@ class KeyValueKeeper {
 
 /// What the processes of a job tell each other before they can compute together, such as the addresses of their devices: values
 /// with keys, of which each is put once and got by any process, at any time. Process 0 keeps them as long as its store lives.
-/// Any thread. Calls travel by `Transport`, dist::Grpc for instance.
+/// Thread-safe. Calls travel by `Transport`, dist::Grpc for instance.
 ///
 /// Calls throw RpcError where process 0 refuses them, and Unavailable where it is gone.
 template <rpc::Transport Transport>

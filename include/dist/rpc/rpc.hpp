@@ -217,7 +217,7 @@ concept Call = Work<C> && requires(C& call) {
 /// handler runs. A handler may run in the thread of its caller, so it must not wait for other calls of that caller; what
 /// has to wait keeps its exchange.
 ///
-/// `Channel{endpoint, options}` connects when it is first used, and again after a loss. Any thread may call.
+/// `Channel{endpoint, options}` connects when it is first used, and again after a loss. Thread-safe.
 /// `start(method, pieces, options)` begins a call and returns. The pieces are lent: they are not copied (small ones may
 /// be), and stay, unchanged, until the call is done. A call that ended early is done when nothing reads them any more,
 /// which takes up to `silence` where the server has stopped. `call` is `start` and `reply` in one. Messages are of any

@@ -110,7 +110,7 @@ struct ReplyHead {
   }
 };
 
-/// A client's part: one for each channel. Any thread may call.
+/// A client's part: one for each channel. Thread-safe.
 class ClientSession {
  public:
   explicit ClientSession(std::string secret)
@@ -164,7 +164,7 @@ class ClientSession {
   std::uint64_t number_ = 0;
 };
 
-/// A server's part. Any thread may call.
+/// A server's part. Thread-safe.
 class ServerSession {
  public:
   /// Clients whose numbers are remembered at the same time.

@@ -81,7 +81,7 @@ class SharedCall {
 ///
 /// It is a ServerContext, too: an operation that a ServerShard starts in it is a part of it. What parts are given is lent until
 /// they are done. Every shard is seen and changed as a whole, and shards in no order among each other; a server that refuses
-/// one part of a message refuses all of it, and has changed nothing. Copies are the same batch. Of one thread.
+/// one part of a message refuses all of it, and has changed nothing. Copies are the same batch.
 template <class T>
 class Batch {
   template <class Request>

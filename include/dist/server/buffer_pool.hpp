@@ -11,7 +11,7 @@
 namespace dist::server {
 
 /// Memory for snapshots that are on their way, used again, so that a step neither asks the system for pages nor clears
-/// them. Any thread.
+/// them. Thread-safe.
 class BufferPool {
  public:
   using Buffer = AlignedBuffer<std::byte>;

@@ -49,7 +49,7 @@ template <class T>
 inline constexpr SharedMemoryAccess default_shared_memory =
     rpc::WithinProcess<T> ? SharedMemoryAccess::write : SharedMemoryAccess::read;
 
-/// One parameter server as its clients see it. Any thread.
+/// One parameter server as its clients see it. Thread-safe.
 ///
 /// Calls that change something have numbers, so that one whose reply was lost is sent again without being done twice. A
 /// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,

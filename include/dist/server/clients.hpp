@@ -13,7 +13,7 @@
 
 namespace dist::server {
 
-/// The clients of a process for all parameter servers of a job: one for each, made when it is first asked for. Any thread.
+/// The clients of a process for all parameter servers of a job: one for each, made when it is first asked for. Thread-safe.
 template <class T>
 class Clients {
  public:

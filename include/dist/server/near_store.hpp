@@ -16,7 +16,7 @@ namespace dist::server {
 
 /// A store whose memory this process reaches: a store of its own, or one of another process of this machine that shares its
 /// memory. Whoever pushes or pulls does the server's work itself: nothing is sent, a push is applied once, and a pull copies
-/// once. All processes run the same program, so each of them can apply every update. Any thread.
+/// once. All processes run the same program, so each of them can apply every update. Thread-safe.
 class NearStore {
  public:
   /// Asks the store for a shard, by a message.

@@ -52,7 +52,7 @@ struct SessionOptions {
 };
 
 /// What a coordinator has as long as it works: the processes that serve it see when it ends, and it sees when a parameter
-/// server does. Any thread.
+/// server does. Thread-safe.
 ///
 /// The constructor waits for all parameter servers. Workers may come later, go and come back. The destructor tells all that
 /// the work is done, so that they end, or with which status they end where a PreemptionHandler has ended the program. It tells

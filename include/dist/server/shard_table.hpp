@@ -18,7 +18,7 @@
 namespace dist::server {
 
 /// The shards in the memory of a store, by their numbers: all of them in the process of the store, and those that were used
-/// in another one. Any thread.
+/// in another one. Thread-safe.
 class ShardTable {
  public:
   /// Asks the store for a shard. Throws StoreError if it has none of that number.

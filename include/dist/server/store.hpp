@@ -19,7 +19,7 @@ class Callers;
 class ShardTable;
 
 /// The shards of a parameter server, and what is done for requests to it: each function takes the bytes of one and returns
-/// those of the reply. Any thread. A request is checked before it changes anything, and then throws StoreError or ArchiveError.
+/// those of the reply. Thread-safe. A request is checked before it changes anything, and then throws StoreError or ArchiveError.
 ///
 /// What changes something is done once: a client numbers such requests, so that one that is sent again after its reply was
 /// lost is answered and not done again, as long as the client lives.

@@ -304,7 +304,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   [[nodiscard]] server::VariableCache<T>& variable_cache() const noexcept { return cache_; }
   /// Makes the variables that follow those of `specs`, in this order, on a worker.
   void attach(std::vector<server::CachedVariableSpec> specs) { attaching_ = std::move(specs); }
-  /// Tells one more worker when the work is done, as it does with those of the cluster. Any thread.
+  /// Tells one more worker when the work is done, as it does with those of the cluster. Thread-safe.
   void attend_worker(std::size_t worker, const net::Endpoint& endpoint) const {
     coordinator_->session.add({{TaskType::worker, worker}, endpoint});
   }

@@ -24,7 +24,7 @@ namespace dist {
 ///   const auto same_as_before = weights.read(cached);
 ///
 /// Caches where replicas share a copy of a variable, and where variables lie on servers; elsewhere a read gives the near copy as
-/// ever. What it read lives as long as it does, and the variables must live as long. For one thread.
+/// ever. What it read lives as long as it does, and the variables must live as long.
 template <class C>
 class CachedReads {
   static_assert(InReplica<C> || InCrossReplica<C>,

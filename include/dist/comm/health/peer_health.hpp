@@ -80,7 +80,7 @@ class ProcessWatch {
 [[nodiscard]] std::uint64_t process_space() noexcept;
 
 /// What a process knows of the processes that it works with: which of them are gone. Those of this machine are watched
-/// through the system, others through connections whose owner reads what it hears there. Any thread may ask.
+/// through the system, others through connections whose owner reads what it hears there. Thread-safe.
 ///
 /// Loops that wait for a peer ask about every millisecond, by `look()`.
 class PeerHealth {

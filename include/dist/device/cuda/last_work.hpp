@@ -30,7 +30,7 @@ inline constinit std::array<std::atomic<const WorkName*>, 64> last_works{};
 }
 }  // namespace detail
 
-/// Notes what was put on a GPU, for the message when that GPU is lost. `work` lives as long as the process. Any thread.
+/// Notes what was put on a GPU, for the message when that GPU is lost. `work` lives as long as the process. Thread-safe.
 inline void note_work(int device, const WorkName& work) noexcept {
   detail::last_work_of(device).store(&work, std::memory_order_relaxed);
 }
@@ -44,7 +44,7 @@ namespace detail {
 inline constinit std::array<std::atomic<int>, 64> late_queues{};
 }  // namespace detail
 
-/// Notes that a queue of a GPU was not done in time, or that it was, after all. Any thread.
+/// Notes that a queue of a GPU was not done in time, or that it was, after all. Thread-safe.
 inline void note_late_queue(int device, bool is_late) noexcept {
   detail::late_queues[static_cast<std::size_t>(device) % detail::late_queues.size()].fetch_add(is_late ? 1 : -1);
 }

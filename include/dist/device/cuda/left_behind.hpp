@@ -7,7 +7,7 @@
 namespace dist::cuda {
 
 /// Keeps what work of a GPU may still use that does not end: for the rest of the process's life, in a list, so that nobody
-/// takes it for lost. Any thread. Throws std::bad_alloc, which ends the program in a destructor.
+/// takes it for lost. Thread-safe. Throws std::bad_alloc, which ends the program in a destructor.
 template <class T>
 void leave_behind(T&& used) {
   struct Kept {

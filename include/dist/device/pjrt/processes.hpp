@@ -20,7 +20,7 @@
 
 namespace dist::pjrt {
 
-/// Something in which the processes of a job put values for each other, such as dist::KeyValueStore. Any thread may call.
+/// Something in which the processes of a job put values for each other, such as dist::KeyValueStore. Thread-safe.
 /// - `process()`, `processes()`: the number of this one, and how many there are.
 /// - `get(key, timeout)`: the value of the key, when it was put; throws DeadlineExceeded.
 /// - `try_get(key)`: the value, if it was put.
