@@ -26,6 +26,7 @@
 #include <dist/strategy/default.hpp>
 #include <dist/variable/partitioner.hpp>
 
+#include "coordinator/flaky_transport.hpp"
 #include "coordinator/served_job.hpp"
 #include "coordinator/small_network.hpp"
 #include "support/exception_suppressions.hpp"
@@ -35,6 +36,7 @@
 namespace nn = dist::nn;
 using dist::Local;
 using dist_test::Counted;
+using dist_test::Flaky;
 using dist_test::ServedJob;
 
 namespace {
@@ -357,6 +359,22 @@ TEST_CASE("rows of a table on the servers are updated to the bits of Default, wi
   nn::SlicesOptimizer restored{alone, expected, function};
   dist::Checkpoint{alone}.add("optimizer", restored).restore(folder.path("servers"));
   CHECK(restored.iterations(alone.scope()) == 6);
+}
+
+TEST_CASE("a worker that was lost makes its copies again, and goes on from what the servers have (spec L14)") {
+  ServedJob<Flaky> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  nn::Network<small::Dense> net{job.strategy(), 7};
+  const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
+  dist::Default alone;
+  nn::Network<small::Dense> expected{alone, 7};
+  nn::Optimizer expected_optimizer{alone, expected, nn::Adam{.learning_rate = 0.05F}};
+  for (int step = 0; step < 4; ++step) {
+    // The third function does not reach the worker, whose session ends with that.
+    if (step == 2) Flaky::fail(job.strategy().worker_endpoints()[0], "worker/run", {.before = true});
+    CHECK(job.coordinator().schedule(small::Train{}, net, optimizer, step).fetch() ==
+          alone.run([&](auto& replica) { return small::take_step(replica, expected, expected_optimizer, step); }));
+  }
+  CHECK(job.coordinator().metrics().lost == 1);
 }
 
 TEST_CASE("an object of another strategy is refused, and a worker makes no variables") {
