@@ -160,3 +160,18 @@ TEST_CASE("other threads wait for the end of a step") {
   for (std::thread& thread : threads) thread.join();
   CHECK(variable.value(strategy.scope()) == 100);
 }
+
+TEST_CASE("variables have the numbers in which they were made, and those that are gone are forgotten") {
+  ServedJob<Counted> job(1, 1);
+  auto& strategy = job.strategy();
+  auto& cache = strategy.variable_cache();
+  const auto first = strategy.variable<float, dist::OnWrite>({1}, 0.0F, "first");
+  for (int i = 0; i < 150; ++i) static_cast<void>(strategy.variable<float, dist::OnWrite>({1}));
+  const std::uint64_t number = cache.count();
+  CHECK(number == 151);
+  const auto last = strategy.variable<float, dist::OnWrite>({1}, 0.0F, "last");
+  REQUIRE(cache.since(0).size() == 2);
+  CHECK(cache.since(0)[0]->spec().name == "first");
+  REQUIRE(cache.since(number).size() == 1);
+  CHECK(cache.since(number)[0]->spec().name == "last");
+}

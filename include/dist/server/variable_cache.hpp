@@ -151,18 +151,24 @@ class VariableCache {
 
   void add(const std::shared_ptr<Variable>& variable) {
     const std::lock_guard lock{mutex_};
-    variables_.push_back(variable);
+    if (variables_.size() == forget_at_) {
+      std::erase_if(variables_, [](const Numbered& each) { return each.variable.expired(); });
+      forget_at_ = 2 * variables_.size() + least_forgotten;
+    }
+    variables_.push_back({count_++, variable});
   }
+  /// How many there were, which is the number of the next one.
   [[nodiscard]] std::uint64_t count() const {
     const std::lock_guard lock{mutex_};
-    return variables_.size();
+    return count_;
   }
   /// Those that are left from number `first` on.
   [[nodiscard]] std::vector<std::shared_ptr<Variable>> since(std::uint64_t first) const {
     const std::lock_guard lock{mutex_};
     std::vector<std::shared_ptr<Variable>> left;
-    for (std::size_t i = static_cast<std::size_t>(first); i < variables_.size(); ++i)
-      if (auto variable = variables_[i].lock()) left.push_back(std::move(variable));
+    for (const Numbered& each : variables_)
+      if (each.number >= first)
+        if (auto variable = each.variable.lock()) left.push_back(std::move(variable));
     return left;
   }
 
@@ -344,6 +350,11 @@ class VariableCache {
  private:
   using Pushes = typename Variable::Pushes;
   enum class Phase : std::uint8_t { none, step, local };
+  struct Numbered {
+    std::uint64_t number;
+    std::weak_ptr<Variable> variable;
+  };
+  static constexpr std::size_t least_forgotten = 64;
 
   /// Shards on their way, in one message of each server.
   struct Pull {
@@ -466,7 +477,9 @@ class VariableCache {
   const std::shared_ptr<Clients<T>> clients_;
   const std::uint64_t max_staleness_;
   mutable std::recursive_mutex mutex_;
-  std::vector<std::weak_ptr<Variable>> variables_;
+  std::vector<Numbered> variables_;  ///< in the order of their numbers; some may be gone
+  std::size_t forget_at_ = least_forgotten;
+  std::uint64_t count_ = 0;
   Phase phase_ = Phase::none;
   std::uint64_t step_ = 0;
   std::vector<Pull> pulls_;  ///< on their way, in their order
