@@ -316,7 +316,7 @@ class ClusterCoordinator {
       if (found != copies_.end()) return {found->second};
       return {copies_[key] = add_resource(detail::worker_copy_message(
                   *strategy_, object, object.arguments(),
-                  [this](const auto& argument) -> decltype(auto) { return on_wire(argument); }))};
+                  [this](const auto& argument) -> decltype(auto) { return this->on_wire(argument); }))};
     }
   }
 
