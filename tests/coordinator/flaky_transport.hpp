@@ -25,6 +25,7 @@ struct Fault {
 
 /// An rpc::Transport.
 struct Flaky {
+  static constexpr bool within_process = true;
   using Server = dist::Local::Server;
   using Exchange = dist::Local::Exchange;
   using Reply = dist::Local::Reply;

@@ -132,7 +132,9 @@ TEST_CASE("a message whose answer was lost is applied once, part by part, and to
   dist::server::Store store;
   const dist::net::Endpoint place{"flaky", "1"};
   const Local::Server server{place, {}, dist::server::store_methods<Local::Exchange>(store)};
-  dist::server::Clients<Flaky> clients{{place}, {.channel = {.reconnect = dist::net::Milliseconds{1}}}};
+  dist::server::Clients<Flaky> clients{{place},
+                                       {.channel = {.reconnect = dist::net::Milliseconds{1}},
+                                        .shared_memory = dist::server::SharedMemoryAccess::none}};
   const auto client = clients.of(0, store.incarnation());
   for (const dist::server::ShardId id : {1U, 2U}) client->create<float>({id, "w", 2, 1, 0}, 0);
   const Floats ones{1, 1};
