@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/local_job.hpp>
 #include <dist/coordinator/serve.hpp>
@@ -114,8 +114,8 @@ int main(int argc, char** argv) {
     Asynchronous<dist::Local> local_cut{cut_job.resolver(), while_it_computes};
     Asynchronous<dist::Grpc> grpc_whole{of_whole.resolver(), one_message};
     Asynchronous<dist::Grpc> grpc_cut{of_cut.resolver(), while_it_computes};
-    dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{workers};
-    bench::Training<dist::Mirrored<dist::SharedMemoryAllReduce>> training{mirrored};
+    dist::Mirrored<dist::ThreadAllReduce> mirrored{workers};
+    bench::Training<dist::Mirrored<dist::ThreadAllReduce>> training{mirrored};
     const bench::Images images{workers * batch};
     std::vector<bench::Row> rows;
     rows.push_back({"Mirrored, 2 x 64", steps, [&] { training(images); }, workers});

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <dist/checkpoint/checkpoint.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include "support/arguments.hpp"
@@ -24,7 +24,7 @@
 
 namespace {
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 /// What dd conv=fsync does: seconds for a new file of so many bytes, until the disk has it.
 double write_plainly(const std::string& path, std::size_t bytes) {
@@ -86,7 +86,7 @@ void measure(std::size_t replicas, const std::string& folder, std::size_t bytes,
   std::vector<std::unique_ptr<Variable>> variables;
   for (std::size_t i = 0; i < parts; ++i) {
     variables.push_back(std::make_unique<Variable>(strategy.variable<float>({bytes / sizeof(float) / parts}, 1.0f)));
-    checkpoint.add(dist::text("part_", i), *variables.back());
+    checkpoint.add(dist::concat("part_", i), *variables.back());
   }
   const std::string path = folder + "/bench_checkpoint";
   checkpoint.save(path);  // warm

@@ -19,7 +19,7 @@ namespace {
 
 namespace nn = dist::nn;
 using One = dist::OneDevice<dist::Cpu>;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 using Owners = nn::OwnerComputedGradients<64>;
 
@@ -52,10 +52,10 @@ const bench::NamedContender contenders[] = {
        };
      }},
     {"one", "OneDevice<Cpu>, 1 x 64", [] { return make<One>(64); }},
-    {"mirrored", "Mirrored<SharedMemoryAllReduce>, 2 x 64", [] { return make<Mirrored>(128, std::size_t{2}); }},
+    {"mirrored", "Mirrored<ThreadAllReduce>, 2 x 64", [] { return make<Mirrored>(128, std::size_t{2}); }},
     {"central", "CentralStorage<Cpu>, 2 x 64", [] { return make<Central>(128, std::size_t{2}); }},
-    {"eight", "Mirrored<SharedMemoryAllReduce>, 8 x 16", [] { return make<Mirrored>(128, std::size_t{8}); }},
-    {"small", "Mirrored<SharedMemoryAllReduce>, 2 x 16", [] { return make<Mirrored>(32, std::size_t{2}); }},
+    {"eight", "Mirrored<ThreadAllReduce>, 8 x 16", [] { return make<Mirrored>(128, std::size_t{8}); }},
+    {"small", "Mirrored<ThreadAllReduce>, 2 x 16", [] { return make<Mirrored>(32, std::size_t{2}); }},
     {"one_owner", "OneDevice<Cpu>, 1 x 64, owners compute", [] { return make<One, Owners>(64); }},
     {"mirrored_owners", "Mirrored, 2 x 64, owners compute", [] { return make<Mirrored, Owners>(128, std::size_t{2}); }},
     {"central_owners", "CentralStorage, 2 x 64, owners compute",

@@ -7,7 +7,7 @@
 
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/memory/reduction_to_one_device.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
 #ifdef DIST_BENCH_POLICY
   if (options.policy == DIST_BENCH_POLICY::name) return measure<DIST_BENCH_POLICY>(options);
 #endif
-  if (options.policy == dist::SharedMemoryAllReduce::name) return measure<dist::SharedMemoryAllReduce>(options);
+  if (options.policy == dist::ThreadAllReduce::name) return measure<dist::ThreadAllReduce>(options);
   if (options.policy == dist::ReductionToOneDevice::name) return measure<dist::ReductionToOneDevice>(options);
   if (options.policy == dist::RingAllReduce::name) return measure<dist::RingAllReduce>(options);
   if (options.policy == dist::HierarchicalCopyAllReduce::name) return measure<dist::HierarchicalCopyAllReduce>(options);

@@ -53,7 +53,7 @@ class Cluster {
   void add_rows(std::vector<bench::Row>& rows) {
     rows.push_back({"a call of a worker, " + transport_, 300, [this] {
                       const std::vector<std::byte> no_session = dist::to_bytes(std::uint64_t{0});
-                      const dist::rpc::Piece piece = no_session;
+                      const dist::rpc::Chunk piece = no_session;
                       channel_.call(dist::detail::run_method, {&piece, 1}, {});
                     }});
     rows.push_back({"schedule to fetch, " + transport_, 300, [this] { one_.schedule(nothing).fetch(); }});

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include "support/clock.hpp"
@@ -12,14 +12,14 @@
 namespace {
 
 void dispatch(benchmark::State& state) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{static_cast<std::size_t>(state.range(0))};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{static_cast<std::size_t>(state.range(0))};
   for (auto _ : state) strategy.run([](auto&) {});
 }
 BENCHMARK(dispatch)->ArgName("replicas")->Arg(1)->Arg(2)->Arg(4)->Arg(8)->UseRealTime();
 
 /// Many in one run; the slowest replica's time.
 void barrier(benchmark::State& state) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{static_cast<std::size_t>(state.range(0))};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{static_cast<std::size_t>(state.range(0))};
   constexpr int barriers = 1000;
   while (state.KeepRunningBatch(barriers)) {
     const auto times = strategy.run([](auto& replica) {

@@ -23,7 +23,7 @@ namespace {
 namespace nn = dist::nn;
 namespace data = dist::data;
 using One = dist::OneDevice<dist::Cpu>;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 constexpr std::size_t epochs = 2;
 

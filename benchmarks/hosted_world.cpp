@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 0, "",
                                    "Start-up, latency and bandwidth of a world of several processes."};
   const auto start = Clock::now();
-  const dist::WorkerWorld world{dist::TfConfigResolver{}, std::chrono::seconds{60}};
+  const dist::WorkerGroup world{dist::TfConfigResolver{}, std::chrono::seconds{60}};
   if (world.is_alone()) {
     std::fprintf(stderr, "Start at least two processes, with mpirun or with TF_CONFIG.\n");
     return 2;

@@ -27,7 +27,7 @@ namespace {
 
 namespace data = dist::data;
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 constexpr std::size_t batch_per_replica = 64;
 

@@ -34,12 +34,12 @@ enum class InputGradient { none, wanted };
 /// The layer on batches of `rows` rows of shape `In`, by the back end and by `Bare` primitives.
 template <class Layer, class In, std::size_t rows, class Bare, InputGradient gradient = InputGradient::wanted>
 class Pair {
-  using Placed = typename Layer::template On<In>;
-  using Learned = nn::detail::Layout<nn::detail::Learned, std::tuple<Placed>>;
-  using Kept = nn::detail::Layout<nn::detail::Kept, std::tuple<Placed>>;
+  using Bound = typename Layer::template On<In>;
+  using Learned = nn::detail::Layout<nn::detail::Learned, std::tuple<Bound>>;
+  using Kept = nn::detail::Layout<nn::detail::Kept, std::tuple<Bound>>;
   static constexpr bool input_gradient = gradient == InputGradient::wanted;
   static constexpr std::size_t input_size = rows * In::elements;
-  static constexpr std::size_t output_size = rows * Placed::Output::elements;
+  static constexpr std::size_t output_size = rows * Bound::Output::elements;
 
  public:
   Pair() {
@@ -56,7 +56,7 @@ class Pair {
         buffers.parameters[which] = parameters[which].data();
         buffers.gradients[which] = gradients[which].data();
       }
-      Bare::template add<Placed, input_gradient>(primitives_, buffers);
+      Bare::template add<Bound, input_gradient>(primitives_, buffers);
     });
   }
 
@@ -65,11 +65,11 @@ class Pair {
       const auto one_thread = state_.enter();
       const dist::TensorView<float> x{data(replica, x_), In::shape().stacked(rows)};
       const dist::TensorView<float> dx{data(replica, dx_), In::shape().stacked(rows)};
-      const dist::TensorView<float> y{data(replica, y_), Placed::Output::shape().stacked(rows)};
-      const dist::TensorView<float> dy{data(replica, dy_), Placed::Output::shape().stacked(rows)};
+      const dist::TensorView<float> y{data(replica, y_), Bound::Output::shape().stacked(rows)};
+      const dist::TensorView<float> dy{data(replica, dy_), Bound::Output::shape().stacked(rows)};
       const auto parameters = Learned::template of_layer<0>(static_cast<const float*>(data(replica, parameters_)));
       const auto gradients = Learned::template of_layer<0>(data(replica, gradients_));
-      if constexpr (nn::detail::uses_replica<Placed>) {
+      if constexpr (nn::detail::uses_replica<Bound>) {
         const auto kept = Kept::template of_layer<0>(data(replica, kept_));
         using Call = nn::LayerCall<std::remove_cvref_t<decltype(replica)>, nn::Training, float, Kept::tensors.size()>;
         operation_.forward(Call{replica, kept}, state_, x, parameters, y);
@@ -126,7 +126,7 @@ class Pair {
   Buffer gradients_ = strategy_.buffer<float>({Learned::padded_count + 1});
   Buffer kept_ = strategy_.buffer<float>({Kept::padded_count + 1});
   nn::OneDnn::State state_;
-  typename Placed::template Operation<nn::OneDnn, float> operation_;
+  typename Bound::template Operation<nn::OneDnn, float> operation_;
   bare::Primitives primitives_;
 };
 

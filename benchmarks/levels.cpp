@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/context/neighbor_exchange.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/multi_worker.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     const std::size_t calls = std::clamp<std::size_t>(2'000'000 / elements, 3, 5000);
     const auto add = [&](std::string_view where, auto memory) {
       lines.push_back(
-          {dist::text("all_reduce ", elements * sizeof(float), " B ", where), [&strategy, calls, elements, memory] {
+          {dist::concat("all_reduce ", elements * sizeof(float), " B ", where), [&strategy, calls, elements, memory] {
              return time_of(strategy, calls, [&](auto& replica) {
                replica.collectives().all_reduce(dist::sum, memory(replica).first(elements));
              });
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   for (const std::size_t elements : {std::size_t{16}, std::size_t{1024}, std::size_t{65536}}) {
     const std::size_t calls = std::clamp<std::size_t>(2'000'000 / elements, 30, 5000);
     const auto add = [&](std::string_view how, auto exchange) {
-      lines.push_back({dist::text("halo 2 x ", elements * sizeof(float), " B ", how), [&, calls, elements, exchange] {
+      lines.push_back({dist::concat("halo 2 x ", elements * sizeof(float), " B ", how), [&, calls, elements, exchange] {
                          return time_of(strategy, calls, [&](auto& replica) {
                            exchange(replica, Halo{buffer.component(replica), elements}, Neighbors{replica});
                          });

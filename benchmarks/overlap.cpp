@@ -103,7 +103,7 @@ void measure(bool in_memory, int rounds, const char* trace_path) {
   for (const dist::Trace::Event& event : trace.events())
     if (event.name() == "all_reduce of bucket") communication += event.end - event.begin;
   if (trace_path != nullptr)
-    trace.write_chrome_json(dist::text(trace_path, ".", strategy.worker_rank(), ".json"), strategy.worker_rank());
+    trace.write_chrome_json(dist::concat(trace_path, ".", strategy.worker_rank(), ".json"), strategy.worker_rank());
   if (!strategy.is_chief()) return;
   const bench::Distribution gain = bench::distribution(marks.counted(gains));
   std::printf(

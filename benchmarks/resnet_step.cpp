@@ -42,8 +42,8 @@ bench::Work make(Replicas... replicas) {
 
 const bench::NamedContender contenders[] = {
     {"one", "OneDevice<Cpu>, 1 x 32", [] { return make<dist::OneDevice<dist::Cpu>>(); }},
-    {"mirrored", "Mirrored<SharedMemoryAllReduce>, 2 x 32",
-     [] { return make<dist::Mirrored<dist::SharedMemoryAllReduce>>(std::size_t{2}); }},
+    {"mirrored", "Mirrored<ThreadAllReduce>, 2 x 32",
+     [] { return make<dist::Mirrored<dist::ThreadAllReduce>>(std::size_t{2}); }},
     {"central", "CentralStorage<Cpu>, 2 x 32", [] { return make<dist::CentralStorage<dist::Cpu>>(std::size_t{2}); }},
 };
 

@@ -40,7 +40,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
              exchange.reply({});
            }},
           {"pull", [](Exchange& exchange) {
-             const rpc::Piece piece = memory;
+             const rpc::Chunk piece = memory;
              exchange.reply({&piece, 1}, {});
            }}};
 }
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     dist::Local::Channel local{here, {}};
     dist::Grpc::Channel grpc{by_grpc, {}};
     std::vector<std::byte> memory(large);
-    const rpc::Piece small = rpc::Piece{memory}.first(64), all{memory};
+    const rpc::Chunk small = rpc::Chunk{memory}.first(64), all{memory};
     const auto pull = [&](auto& channel) { rpc::copy(channel.call("pull", {}, {}).pieces(), memory); };
     std::vector<bench::Row> rows{
         {"64 B there and back, TCP socket", 200, [&] { tcp.exchange(64, 64); }},

@@ -19,7 +19,7 @@
 
 namespace {
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
 constexpr std::size_t reference_replicas = 2;

@@ -17,7 +17,7 @@
 
 #include <dist/rpc/grpc/transport.hpp>
 #include <dist/rpc/local_transport.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 
 #include "support/arguments.hpp"
 #include "support/free_endpoint.hpp"
@@ -39,7 +39,7 @@ class ServerProcess {
     if (child_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dist::Grpc::prepare_to_serve();
-    dist::server::Store store{reach};
+    dist::server::ShardServer store{reach};
     const dist::Grpc::Server listening{endpoint, {}, dist::server::store_methods<dist::Grpc::Exchange>(store)};
     also();
     for (;;) pause();
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   const ServerProcess first{by_grpc, dist::server::Reach::process, [&] { bench::TcpPeer::serve(by_socket, large); }};
   const ServerProcess second{in_memory, dist::server::Reach::machine, [] {}};
   dist::Grpc::prepare_to_serve();
-  dist::server::Store store;
+  dist::server::ShardServer store;
   const Endpoint here{"here", "1"};
   const dist::Local::Server listening{here, {}, dist::server::store_methods<dist::Local::Exchange>(store)};
   bench::ServerVariables<dist::Local> local{here};

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
-#include <dist/comm/messages/message_costs.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
@@ -54,10 +54,11 @@ constexpr std::size_t node_counts[] = {2, 4, 16, 64, 256, 1024};
 template <class MakeCollectives>
 double all_reduce_time(std::size_t nodes, std::size_t bytes, const dist::MessageCosts& costs, MakeCollectives&& make) {
   SimulatedNetwork network{nodes, costs, support::Payload::stays};
-  std::vector<double> of_all(bytes / sizeof(double));
+  std::vector<double> all_values(bytes / sizeof(double));
   constexpr support::Metered<dist::Sum> sum;
-  return 1e6 * network.run(
-                   [&](const SimulatedNetwork::Communicator& comm) { make(comm).all_reduce(sum, std::span{of_all}); });
+  return 1e6 * network.run([&](const SimulatedNetwork::Communicator& comm) {
+    make(comm).all_reduce(sum, std::span{all_values});
+  });
 }
 
 template <class Policy>

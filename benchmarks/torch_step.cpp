@@ -26,7 +26,7 @@
 namespace {
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 torch::nn::Sequential make_cnn() {
   return torch::nn::Sequential{torch::nn::Conv2d{1, 32, 3},   torch::nn::ReLU{}, torch::nn::Flatten{},

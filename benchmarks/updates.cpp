@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/adam_w.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -29,7 +28,7 @@ namespace {
 
 namespace nn = dist::nn;
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using CentralStorage = dist::CentralStorage<dist::Cpu>;
 
 constexpr std::size_t parameter_count = 2'770'634;

@@ -31,7 +31,7 @@
 namespace {
 
 namespace nn = dist::nn;
-using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 using Batch = dist::data::Example<dist::Tensor<float>, dist::Tensor<std::int32_t>>;
 
 /// Training steps of `replicas` that share a global batch.
@@ -80,8 +80,8 @@ bench::Work make(std::size_t replicas) {
 const bench::NamedContender contenders[] = {
     {"xla_one", "nn::Xla, 1 x 128", [] { return make<OnXla, nn::Xla>(1); }},
     {"xla_two", "nn::Xla, 2 x 64", [] { return make<OnXla, nn::Xla>(2); }},
-    {"onednn", "Mirrored<SharedMemoryAllReduce>, nn::OneDnn, 2 x 64",
-     [] { return make<dist::Mirrored<dist::SharedMemoryAllReduce>, nn::OneDnn>(2); }},
+    {"onednn", "Mirrored<ThreadAllReduce>, nn::OneDnn, 2 x 64",
+     [] { return make<dist::Mirrored<dist::ThreadAllReduce>, nn::OneDnn>(2); }},
 };
 
 constexpr bench::Quotient quotients[] = {

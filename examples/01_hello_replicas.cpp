@@ -7,7 +7,7 @@
 
 int main() {
   // [hello]
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core; try {4}
+  dist::Mirrored<dist::ThreadAllReduce> strategy;  // one replica per core; try {4}
   std::puts(strategy.describe().c_str());
 
   auto squares = strategy.run([](auto& replica) {  // called once per replica, in parallel

@@ -7,7 +7,7 @@
 #include "check.hpp"
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
 
   // [variables]
   // OnWrite: all copies stay equal. A write in a replica function is aggregated over the replicas first.

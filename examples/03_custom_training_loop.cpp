@@ -15,7 +15,7 @@ int main() {
   namespace data = dist::data;
 
   // [loop]
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // the only line that changes
+  dist::Mirrored<dist::ThreadAllReduce> strategy;  // the only line that changes
   const std::size_t global_batch = 64 * strategy.num_replicas_in_sync();
 
   auto train = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, /*seed=*/1) | data::batch(global_batch);

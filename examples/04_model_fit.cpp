@@ -18,7 +18,7 @@ int main() try {
   const std::size_t epochs = quick() ? 1 : 5;
 
   // [fit]
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core
+  dist::Mirrored<dist::ThreadAllReduce> strategy;  // one replica per core
   auto train = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, /*seed=*/1) | data::batch(128);
   auto test = data::fashion_mnist(data::Split::test) | data::batch(128);
 

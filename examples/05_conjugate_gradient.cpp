@@ -21,7 +21,7 @@ poisson::Solution solve_and_tell(Strategy&& strategy) {
 int main() {
   const poisson::Solution serial = solve_and_tell(dist::Default{});
   for (const poisson::Solution& parallel :
-       {solve_and_tell(dist::OneDevice<dist::Cpu>{}), solve_and_tell(dist::Mirrored<dist::SharedMemoryAllReduce>{}),
+       {solve_and_tell(dist::OneDevice<dist::Cpu>{}), solve_and_tell(dist::Mirrored<dist::ThreadAllReduce>{}),
         solve_and_tell(dist::Mirrored<dist::RingAllReduce>{3}), solve_and_tell(dist::CentralStorage<dist::Cpu>{2})}) {
     check(std::abs(serial.iterations - parallel.iterations) <= 2, "replicas take the same iterations, up to rounding");
     // The five-point formula is exact for quadratic functions, so only rounding and the solver's tolerance remain.

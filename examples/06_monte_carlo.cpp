@@ -35,7 +35,7 @@ std::uint64_t count_hits(Strategy& strategy) {
 
 int main() {
   dist::OneDevice<dist::Cpu> one;
-  dist::Mirrored<dist::SharedMemoryAllReduce> several{3};
+  dist::Mirrored<dist::ThreadAllReduce> several{3};
   const auto hits = count_hits(one);
   check(count_hits(several) == hits, "three replicas draw the numbers that one draws");
 

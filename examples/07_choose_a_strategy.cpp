@@ -60,7 +60,7 @@ int main() {
   // [strategies]
   dist::Default none;
   dist::OneDevice<dist::Cpu> one;
-  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{2};
+  dist::Mirrored<dist::ThreadAllReduce> mirrored{2};
   dist::Mirrored<dist::RingAllReduce> ring{3};
   dist::CentralStorage<dist::Cpu> central{4};
   // [/strategies]

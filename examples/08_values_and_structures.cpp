@@ -7,7 +7,7 @@
 #include "check.hpp"
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
 
   // [values]
   // Replica r measures r + 1 samples, and says how many were good.
@@ -31,7 +31,7 @@ int main() {
   strategy.run([&](auto& replica) {
     const float mine = static_cast<float>(replica.replica_id().index() * 2 % 3);  // 0, 2, 1
     replica.merge_call(                                                           // once, for all replicas together
-        [&](auto& scope, const auto& of_all) { best.assign(scope, strategy.reduce(dist::max, of_all)); }, mine);
+        [&](auto& scope, const auto& all_values) { best.assign(scope, strategy.reduce(dist::max, all_values)); }, mine);
   });
   // [/merge]
   check(best.value(strategy.scope()) == 2, "the merged call saw every replica");

@@ -108,7 +108,7 @@ float train(S& strategy) {
 }  // namespace
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   const auto deviations = strategy.run([](auto& replica) {
     const float mine = replica.replica_id().index() == 1 ? -5.0f : 4.0f;
     return replica.all_reduce(LargestMagnitude{}, mine);

@@ -94,7 +94,7 @@ std::vector<std::int64_t> running_energy(Strategy& strategy) {
 
 int main() {
   dist::OneDevice<dist::Cpu> one;
-  dist::Mirrored<dist::SharedMemoryAllReduce> several{3};
+  dist::Mirrored<dist::ThreadAllReduce> several{3};
   const std::vector<std::int64_t> running = running_energy(several);
   check(running_energy(one) == running, "three replicas find the energy that one finds");
 

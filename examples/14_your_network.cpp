@@ -86,7 +86,7 @@ int main() {
   const Points points{960};
   const std::string folder = std::filesystem::temp_directory_path() / "dist_example_14";
   // [fit]
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   LinearClassifier net{strategy};
   nn::Model model{strategy, net, nn::Adam{.learning_rate = 0.05F}, nn::SparseCategoricalCrossentropy{},
                   nn::SparseCategoricalAccuracy{}};

@@ -9,7 +9,7 @@
 #include <torch/nn/pimpl.h>
 #include <torch/optim/adam.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/random.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -72,7 +72,7 @@ float train_alone() {
 int main() {
   torch::manual_seed(3);
   // [train]
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   auto net = dist::torch_module(strategy, [] { return Curve{}; });  // one module for each replica, with equal weights
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 1e-2F}};
 

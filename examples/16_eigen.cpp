@@ -67,7 +67,7 @@ std::vector<std::array<double, unknowns>> fit(S& strategy) {
 
 int main() {
   dist::Default one;
-  dist::Mirrored<dist::SharedMemoryAllReduce> several{3};
+  dist::Mirrored<dist::ThreadAllReduce> several{3};
   const auto alone = fit(one)[0];
   const auto together = fit(several);
   std::printf("y = %.4f exp(-%.4f t) + %.4f\n", together[0][0], together[0][1], together[0][2]);

@@ -61,7 +61,7 @@ int main(int argc, char** argv) try {
   std::filesystem::remove_all(folder);
 
   // [fit]
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core
+  dist::Mirrored<dist::ThreadAllReduce> strategy;  // one replica per core
   const std::size_t batch = 64 * strategy.num_replicas_in_sync();
   auto train = examples(data::Split::train) | data::shuffle(10'000, seed) | data::batch(batch);
   auto test = examples(data::Split::test) | data::batch(batch);
@@ -91,7 +91,7 @@ int main(int argc, char** argv) try {
 
   const std::string weights = folder + "/network.safetensors";
   model.save_weights(weights);
-  dist::Mirrored<dist::SharedMemoryAllReduce> same{strategy.num_replicas_in_sync()};
+  dist::Mirrored<dist::ThreadAllReduce> same{strategy.num_replicas_in_sync()};
   dist::Default none;
   const nn::Logs with_strategy = evaluate_saved(same, weights, test);
   const nn::Logs without = evaluate_saved(none, weights, test);
@@ -99,7 +99,7 @@ int main(int argc, char** argv) try {
               with_strategy["accuracy"], without["loss"], without["accuracy"]);
   std::printf("tensorboard --logdir %s/logs shows the curves\n", folder.c_str());
 
-  const auto shown = [](double value) { return dist::text(static_cast<std::int64_t>(value * 1e4 + 0.5)); };
+  const auto shown = [](double value) { return dist::concat(static_cast<std::int64_t>(value * 1e4 + 0.5)); };
   check(restored["loss"] == trained["loss"] && restored["accuracy"] == trained["accuracy"],
         "the restored model evaluates to the same bits");
   check(with_strategy["loss"] == trained["loss"], "so does the saved network, with as many replicas");

@@ -91,7 +91,7 @@ double run(std::string_view kind, const auto& images, const auto& test, std::siz
     dist::CentralStorage<dist::Cpu> strategy{2};
     return train<Width>(strategy, images, test, epochs);
   }
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   return train<Width>(strategy, images, test, epochs);
   // [/strategies]
 }

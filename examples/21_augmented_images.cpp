@@ -37,7 +37,7 @@ using Net = nn::Sequential<nn::Input<28, 28, 1>, Convolution<32>, nn::MaxPool2D<
 int main() try {
   const std::size_t epochs = quick() ? 2 : 12;
 
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   // [augmentation]
   // Every epoch has the images in another order, and each of them changed in another way.
   auto train = data::fashion_mnist(data::Split::train) | data::take(quick() ? 1'024 : 60'000) |

@@ -8,8 +8,8 @@
 
 #include <dist/core/tensor.hpp>
 #include <dist/hlo/collectives.hpp>
-#include <dist/hlo/loop.hpp>
 #include <dist/hlo/program.hpp>
+#include <dist/hlo/scan.hpp>
 
 #include "check.hpp"
 

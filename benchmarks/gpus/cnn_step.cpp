@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/dist.hpp>
@@ -46,7 +46,7 @@ class Uploaded {
     queue.wait();
   }
   [[nodiscard]] auto view(const auto& replica) const {
-    return dist::TensorView<const T, dist::Cuda::Place>{buffer_.component(replica).data(), buffer_.shape()};
+    return dist::TensorView<const T, dist::Cuda::Space>{buffer_.component(replica).data(), buffer_.shape()};
   }
 
  private:
@@ -109,7 +109,7 @@ constexpr bench::Quotient quotients[] = {{"a graph over kernel by kernel", "grap
                                          {"BFloat16 over float", "bfloat16", "float"}};
 
 int run_all(int rounds, std::size_t batch, std::size_t steps, std::FILE* json) {
-  bench::Rounds measured{dist::text("CNN training step, SGD, one GPU, batch ", batch), "images"};
+  bench::Rounds measured{dist::concat("CNN training step, SGD, one GPU, batch ", batch), "images"};
   bench::add(measured, contenders(batch, steps), quotients);
   measured.run(rounds, 0.1, bench::steady_memory((std::size_t{256} << 10) * batch));
   measured.print_table();

@@ -3,9 +3,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
-#include <dist/comm/cuda/reduction_to_one_device.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/mirrored.hpp>
 

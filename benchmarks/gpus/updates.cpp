@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/device.cuh>
@@ -77,19 +77,19 @@ class Step {
 
 bench::Rounds measure_passes(Strategy& strategy, std::size_t parameters, int rounds, const char* goal) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
-  bench::Rounds measured{dist::text("Adam, ", parameters, " parameters, ", replicas, " replicas on one GPU"),
+  bench::Rounds measured{dist::concat("Adam, ", parameters, " parameters, ", replicas, " replicas on one GPU"),
                          "updates"};
   const auto unfused = std::make_shared<bench::Unfused<Strategy, nn::Adam>>(strategy, parameters, nn::Adam{}, false);
   const auto fused = std::make_shared<bench::Fused<Strategy, nn::Adam>>(strategy, parameters, nn::Adam{});
   for (int round = 0; round < 3; ++round) (*unfused)(), (*fused)();
-  bench::require_equal(dist::text(replicas, " replicas"), unfused->weights(), fused->weights());
+  bench::require_equal(dist::concat(replicas, " replicas"), unfused->weights(), fused->weights());
   const auto copy = std::make_shared<bench::Copy>(parameters * moved_elements(replicas) / 2);
 
   const auto two_passes = measured.add_timed("all-reduce, then Adam on every replica", [=] { return (*unfused)(); });
   const auto one_pass = measured.add_timed("reduced and applied by one kernel", [=] { return (*fused)(); });
-  const auto limit = measured.add_timed(dist::text("copy that moves ", moved_elements(replicas), " x 4 B a parameter"),
-                                        [=] { return (*copy)(); });
-  measured.ratio(dist::text("one kernel over two passes", goal), one_pass, two_passes);
+  const auto limit = measured.add_timed(
+      dist::concat("copy that moves ", moved_elements(replicas), " x 4 B a parameter"), [=] { return (*copy)(); });
+  measured.ratio(dist::concat("one kernel over two passes", goal), one_pass, two_passes);
   measured.ratio("one kernel: share of the copy bandwidth (goal 0.85)", one_pass, limit);
   measured.run(rounds, 0.05, bench::steady_memory(parameters));
   measured.print_table();
@@ -98,8 +98,8 @@ bench::Rounds measure_passes(Strategy& strategy, std::size_t parameters, int rou
 
 bench::Rounds measure_graph(Strategy& strategy, std::size_t parameters, int rounds, std::size_t gate) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
-  bench::Rounds measured{dist::text("A step of ", 2 * replicas, " kernels, ", parameters, " parameters, ", replicas,
-                                    replicas == 1 ? " replica" : " replicas", " on one GPU"),
+  bench::Rounds measured{dist::concat("A step of ", 2 * replicas, " kernels, ", parameters, " parameters, ", replicas,
+                                      replicas == 1 ? " replica" : " replicas", " on one GPU"),
                          "steps"};
   const auto step = std::make_shared<Step>(strategy, parameters);
   const auto kernels = measured.add_timed("launched kernel by kernel", [=] { return step->by_kernels(); });
@@ -113,9 +113,9 @@ bench::Rounds measure_graph(Strategy& strategy, std::size_t parameters, int roun
 
 int run(int rounds, std::size_t parameters, std::FILE* json) {
   if (dist::Cuda::count() > 1)
-    throw dist::InvalidArgument(dist::text("This measures replicas that share one GPU, and sees ", dist::Cuda::count()),
-                                "replicas take a GPU each where they can",
-                                "Set CUDA_VISIBLE_DEVICES to the number of one of them");
+    throw dist::InvalidArgument(
+        dist::concat("This measures replicas that share one GPU, and sees ", dist::Cuda::count()),
+        "replicas take a GPU each where they can", "Set CUDA_VISIBLE_DEVICES to the number of one of them");
   const std::size_t small = std::min(parameters, std::size_t{64} << 10);
   Strategy one{1}, two{2}, four{4};
   std::vector<bench::Rounds> results;  // they hold what was made on the strategies

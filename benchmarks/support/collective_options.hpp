@@ -15,7 +15,7 @@
 namespace bench {
 
 /// Policies of ours on processors.
-inline constexpr std::string_view policies_of_processors[] = {"SharedMemoryAllReduce", "ReductionToOneDevice",
+inline constexpr std::string_view policies_of_processors[] = {"ThreadAllReduce", "ReductionToOneDevice",
                                                               "RingAllReduce", "HierarchicalCopyAllReduce"};
 
 /// What every program that times collectives takes, ours and the peers', in the manner of nccl-tests.

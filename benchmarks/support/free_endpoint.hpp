@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/listen.hpp>
 

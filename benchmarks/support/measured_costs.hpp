@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <dist/comm/messages/message_costs.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/reduce_op.hpp>
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/listen.hpp>
 

@@ -31,7 +31,7 @@ inline int compare_training_steps(int argc, char** argv, std::span<const NamedCo
   const Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]", comparison.help};
   const JsonFile json{arguments.text(1)};
   const int rounds = arguments.number(0, 40);
-  dist::Mirrored<dist::SharedMemoryAllReduce> both{2};  // for the gate
+  dist::Mirrored<dist::ThreadAllReduce> both{2};  // for the gate
   Rounds measured{comparison.title, comparison.unit};
   add(measured, contenders, quotients, comparison.differences);
   measured.run(rounds, comparison.seconds, quiet_cores(both));

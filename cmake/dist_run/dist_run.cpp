@@ -54,12 +54,12 @@ int main(int count, char** arguments) try {
                                : option == "--ps"                      ? &options.servers
                                : option == "--restarts"                ? &options.restarts
                                                                        : nullptr;
-    if (value == nullptr) return refuse(dist::text("there is no option ", option));
-    if (++next == count) return refuse(dist::text(option, " lacks its number"));
+    if (value == nullptr) return refuse(dist::concat("there is no option ", option));
+    if (++next == count) return refuse(dist::concat(option, " lacks its number"));
     char* end = nullptr;
     const long number = std::strtol(arguments[next], &end, 10);
     if (end == arguments[next] || *end != '\0' || number < (option == "--restarts" ? 0 : 1) || number > 1024)
-      return refuse(dist::text(option, " takes a whole number up to 1024, not '", arguments[next], "'"));
+      return refuse(dist::concat(option, " takes a whole number up to 1024, not '", arguments[next], "'"));
     *value = static_cast<std::size_t>(number);
   }
   options.command.assign(arguments + next, arguments + count);

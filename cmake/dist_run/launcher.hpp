@@ -27,7 +27,7 @@
 namespace dist_run {
 
 using Clock = std::chrono::steady_clock;
-using dist::text;
+using dist::concat;
 
 struct Options {
   std::size_t workers = 0;
@@ -44,7 +44,7 @@ struct Task {
   std::string type;
   std::size_t index;
 
-  [[nodiscard]] std::string name() const { return text(type, " ", index); }
+  [[nodiscard]] std::string name() const { return concat(type, " ", index); }
 };
 
 /// The chief, where there are servers, first.
@@ -65,10 +65,10 @@ inline std::string tf_config(const std::vector<Task>& tasks, const std::vector<d
     if (tasks[i].index > 0)
       cluster += ", ";
     else
-      cluster += text(i == 0 ? "" : "], ", '"', tasks[i].type, "\": [");
-    cluster += text("\"127.0.0.1:", ports[i].number, '"');
+      cluster += concat(i == 0 ? "" : "], ", '"', tasks[i].type, "\": [");
+    cluster += concat("\"127.0.0.1:", ports[i].number, '"');
   }
-  return text("{\"cluster\": {", cluster, "]}, \"task\": {\"type\": \"", tasks[number].type,
+  return concat("{\"cluster\": {", cluster, "]}, \"task\": {\"type\": \"", tasks[number].type,
               "\", \"index\": ", tasks[number].index, "}}");
 }
 
@@ -213,10 +213,10 @@ class Launcher {
     close(err[1]);
     for (const auto& [from, to] : {std::pair{out[0], out_}, std::pair{err[0], err_}}) {
       fcntl(from, F_SETFL, O_NONBLOCK);
-      lines_.emplace_back(from, to, text("[", tasks_[number].name(), "] "));
+      lines_.emplace_back(from, to, concat("[", tasks_[number].name(), "] "));
     }
     processes_[number] = process;
-    if (process < 0) fail(text(tasks_[number].name(), " does not start (", strerror(errno), ")"), 2);
+    if (process < 0) fail(concat(tasks_[number].name(), " does not start (", strerror(errno), ")"), 2);
   }
 
   void reap() {
@@ -225,7 +225,7 @@ class Launcher {
       if (processes_[i] <= 0 || waitpid(processes_[i], &status, WNOHANG) != processes_[i]) continue;
       processes_[i] = 0;
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      const std::string end = text(tasks_[i].name(), " ended with status ", code);
+      const std::string end = concat(tasks_[i].name(), " ended with status ", code);
       if (tasks_[i].type == "chief" && code == 0) {
         is_done_ = true;
         begin_end();
@@ -242,10 +242,10 @@ class Launcher {
   void lose(std::size_t number, const std::string& end) {
     const bool comes_back = restarts_ < options_.restarts && !ending_;
     if (comes_back) ++restarts_;
-    say(comes_back ? text(end, "; starts it again, restart ", restarts_, " of ", options_.restarts) : end);
+    log_line(comes_back ? concat(end, "; starts it again, restart ", restarts_, " of ", options_.restarts) : end);
     if (comes_back) start(number);
   }
-  void say(const std::string& what) const {
+  void log_line(const std::string& what) const {
     std::fprintf(err_, "dist-run: %s\n", what.c_str());
     std::fflush(err_);
   }
@@ -253,7 +253,7 @@ class Launcher {
   void fail(const std::string& what, int status) {
     if (status_ != 0) return;
     status_ = status;
-    say(running() > 0 ? text(what, "; the others have ", options_.grace, " to end") : what);
+    log_line(running() > 0 ? concat(what, "; the others have ", options_.grace, " to end") : what);
     begin_end();
   }
   void forward(int signal) {

@@ -8,8 +8,6 @@
 #include <dist_compiled>  // there is none, and only a missing header ends a compilation
 #endif
 
+#include <dist/cluster/cloud_resolvers.ipp>
 #include <dist/cluster/mpi/world_host.ipp>
-#include <dist/cluster/sage_maker_resolver.ipp>
-#include <dist/cluster/tf_config.ipp>
 #include <dist/cluster/tf_config_resolver.ipp>
-#include <dist/cluster/vertex_resolver.ipp>

@@ -10,7 +10,7 @@
 
 #include <dist/cluster/mpi/mpi_network.hpp>
 #include <dist/cluster/mpi/roles_resolver.ipp>
-#include <dist/cluster/mpi/worker_world.ipp>
+#include <dist/cluster/mpi/worker_group.ipp>
 #include <dist/comm/mpi/api.ipp>
 #include <dist/comm/mpi/communicator.ipp>
 #include <dist/comm/mpi/environment.ipp>

@@ -12,7 +12,5 @@
 #include <dist/device/pjrt/client.ipp>
 #include <dist/device/pjrt/executable.ipp>
 #include <dist/device/pjrt/managed_memory.ipp>
-#include <dist/device/pjrt/plugin.ipp>
-#include <dist/device/pjrt/process_client.ipp>
 #include <dist/hlo/compile_cache.ipp>
 #include <dist/strategy/traced_variable.ipp>

@@ -7,10 +7,9 @@
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/memory/reduction_to_one_device.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>

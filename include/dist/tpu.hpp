@@ -5,7 +5,6 @@
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be
 
-#include <dist/comm/xla_all_reduce.hpp>
 #include <dist/core/error.hpp>  // what callers catch
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>

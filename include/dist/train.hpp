@@ -12,7 +12,6 @@
 #include <dist/train/callbacks/lambda.hpp>
 #include <dist/train/callbacks/learning_rate_scheduler.hpp>
 #include <dist/train/callbacks/reduce_lr_on_plateau.hpp>
-#include <dist/train/callbacks/terminate_on_nan.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>

@@ -24,7 +24,7 @@
 #include <support/what_throws.hpp>
 
 using dist::detail::BackgroundSave;
-using dist::detail::SavePlace;
+using dist::detail::SaveTarget;
 using dist::detail::Snapshot;
 using support::what_throws;
 using Names = std::vector<std::string>;
@@ -40,8 +40,8 @@ Snapshot numbers(std::size_t rank, std::size_t processes) {
   }
   return snapshot;
 }
-SavePlace at(const support::TemporaryFolder& folder, const std::string& name, std::uint64_t id = 1,
-             std::chrono::nanoseconds timeout = std::chrono::seconds{20}) {
+SaveTarget at(const support::TemporaryFolder& folder, const std::string& name, std::uint64_t id = 1,
+              std::chrono::nanoseconds timeout = std::chrono::seconds{20}) {
   folder.write(name + "/other", "");
   return {.folder = folder.path(name), .id = id, .serial = 3, .timeout = timeout};
 }
@@ -58,7 +58,7 @@ Names synced;
 // The system call of the files under test, which are linked with this instead of the C library's.
 extern "C" int fsync(int descriptor) {
   char path[4096] = {};
-  if (::readlink(dist::text("/proc/self/fd/", descriptor).c_str(), path, sizeof path - 1) > 0) {
+  if (::readlink(dist::concat("/proc/self/fd/", descriptor).c_str(), path, sizeof path - 1) > 0) {
     const std::lock_guard lock{synced_mutex};
     synced.emplace_back(path);
   }
@@ -67,7 +67,7 @@ extern "C" int fsync(int descriptor) {
 
 TEST_CASE("the folders that may be new outlive a power failure, and so do the files") {
   const support::TemporaryFolder folder;
-  const SavePlace place = at(folder, "new/er/est");
+  const SaveTarget place = at(folder, "new/er/est");
   synced.clear();
   BackgroundSave{place, numbers(0, 1), {}}.wait();
   const auto has = [&](const std::string& path) { return std::count(synced.begin(), synced.end(), path) > 0; };
@@ -106,7 +106,7 @@ TEST_CASE("the first process waits for the files of the others, in whatever orde
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
     CHECK(!dist::detail::is_checkpoint(folder.path("one")));
     saves.push_back(
-        std::make_unique<BackgroundSave>(at(folder, "one"), numbers(rank, 3), dist::detail::KeptFunction<void>{}));
+        std::make_unique<BackgroundSave>(at(folder, "one"), numbers(rank, 3), dist::detail::UniqueFunction<void>{}));
   }
   for (const auto& save : saves) save->wait();
   dist::detail::CheckpointReader reader{folder.path("one")};
@@ -149,7 +149,7 @@ TEST_CASE("a process that cannot write its file leaves word for the first one") 
 TEST_CASE("a failure that nobody waits for is told on stderr") {
   const support::TemporaryFolder folder;
   const testing::Ending ending = testing::stderr_of([&] {
-    BackgroundSave lost{SavePlace{.folder = folder.path("gone"), .id = 1, .serial = 1}, numbers(0, 1), {}};
+    BackgroundSave lost{SaveTarget{.folder = folder.path("gone"), .id = 1, .serial = 1}, numbers(0, 1), {}};
   });
   CHECK(ending.says("dist: the checkpoint " + folder.path("gone") +
                     " was not saved, and nobody waited to hear of it: File '" + folder.path("gone/data-")));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -161,7 +161,7 @@ TEST_CASE("a newest one that was damaged is left out loudly, and the one before 
   damage(folder, "ckpt-3");
   const testing::Ending ending = testing::stderr_of([&] {
     if (manager.restore_latest() != folder.path("ckpt-2") || training.step != 2) _exit(1);
-    dist::say("it was restored");
+    dist::log_line("it was restored");
   });
   CHECK(ending.says("it was restored"));
   CHECK(

@@ -9,19 +9,19 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/npz.hpp>
-#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/embedding.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/network.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/strategy/default.hpp>
 
 #include <doctest/doctest.h>

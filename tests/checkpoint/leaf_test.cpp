@@ -25,9 +25,9 @@ TEST_CASE("variables and numbers are leaves: saved as tensors, and restored from
   Snapshot snapshot{0, 1};
   save_leaf("variable", variable, scope, snapshot);
   save_leaf("epoch", epoch, scope, snapshot);
-  REQUIRE(snapshot.mine().size() == 2);
-  CHECK(snapshot.mine()[0].shape == dist::Shape{2});
-  CHECK(snapshot.mine()[1].type == dist::io::ElementType::i64);
+  REQUIRE(snapshot.local_tensors().size() == 2);
+  CHECK(snapshot.local_tensors()[0].shape == dist::Shape{2});
+  CHECK(snapshot.local_tensors()[1].type == dist::io::ElementType::i64);
   restore_leaf(variable, scope, Tensor<float>{{2}, {3, 4}});
   restore_leaf(epoch, scope, Tensor<std::int64_t>{{}, {9}});
   CHECK(variable.read(scope)[1] == 4);

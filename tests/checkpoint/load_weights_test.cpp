@@ -5,13 +5,13 @@
 #include <vector>
 
 #include <dist/checkpoint/save_weights.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/core/bfloat16.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/io/safetensors_writer.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -93,7 +93,7 @@ bool untouched(S& strategy, Parts<S>& parts) {
 
 TEST_CASE("names, orders of axes and types of elements are theirs") {
   const support::TemporaryFolder folder;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   Parts parts{strategy};
   CHECK(dist::load_weights(strategy, parts, theirs(folder), fitting).empty());
   strategy.run([&](const auto& replica) {
@@ -105,7 +105,7 @@ TEST_CASE("names, orders of axes and types of elements are theirs") {
 
 TEST_CASE("what was saved is loaded, in both formats") {
   const support::TemporaryFolder folder;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   Parts parts{strategy};
   dist::load_weights(strategy, parts, theirs(folder), fitting);
   for (const std::string name : {"weights.npz", "weights.safetensors"}) {
@@ -216,7 +216,7 @@ TEST_CASE("what an optimizer keeps for a parameter is found again where a layer 
   using Before = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::Dense<2>>;
   using After = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::LayerNormalization<>, nn::Dense<2>>;
   const support::TemporaryFolder folder;
-  dist::Mirrored<dist::SharedMemoryAllReduce> three{3}, two{2};
+  dist::Mirrored<dist::ThreadAllReduce> three{3}, two{2};
   nn::Network<Before> before{three};
   nn::Optimizer optimizer{three, before, nn::SGD{.momentum = 0.9F}};
   three.run([&](auto& replica) {

@@ -5,11 +5,11 @@
 #include <cstdint>
 
 #include <doctest/doctest.h>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <support/temporary_folder.hpp>
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("a program that is told to end saves, and goes on from there when it is started again (spec O03, O06)") {
   const support::TemporaryFolder folder;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/io/safetensors.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -37,7 +37,7 @@ struct Parts {
 
 TEST_CASE("all that is tracked is in the file, as it is outside replica functions") {
   const support::TemporaryFolder folder;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   Parts parts{strategy};
   strategy.run([&](const auto& replica) {
     parts.statistics.component(replica)[0] = static_cast<double>(10 * (1 + replica.replica_id().index()));

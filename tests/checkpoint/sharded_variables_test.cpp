@@ -6,7 +6,7 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/load_weights.hpp>
 #include <dist/checkpoint/save_weights.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/make_sharded_variable.hpp>
@@ -19,7 +19,7 @@ using dist::Checkpoint;
 using dist::FixedShards;
 using dist::Shape;
 using dist::Tensor;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 

@@ -19,7 +19,7 @@ TEST_CASE("a tensor is kept with its type, shape and bytes") {
   snapshot.put("network/kernel", values);
   values[0] = 100;  // which is the program's own
   snapshot.put_number("epoch", std::int64_t{-5});
-  const std::vector<SavedTensor>& mine = snapshot.mine();
+  const std::vector<SavedTensor>& mine = snapshot.local_tensors();
   REQUIRE(mine.size() == 2);
   CHECK(mine[0].key == "network/kernel");
   CHECK(mine[0].type == dist::io::ElementType::f32);
@@ -43,7 +43,7 @@ TEST_CASE("every tensor is written by one process, and none writes much more tha
       Snapshot snapshot{rank, processes};
       for (std::size_t i = 0; i < 60; ++i) snapshot.put("t" + std::to_string(i), dist::Tensor<double>{{i % 7 + 1}});
       snapshot.put_number("step", 1);
-      for (const SavedTensor& each : snapshot.mine()) {
+      for (const SavedTensor& each : snapshot.local_tensors()) {
         ++writers[each.key];
         bytes[rank] += each.bytes.size();
       }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 
 #include <doctest/doctest.h>
 
@@ -57,5 +57,5 @@ TEST_CASE("only the first process's snapshot has tensors") {
   auto snapshot = Snapshot::of_first(false);
   snapshot.put("kernel", Tensor<float>{{1}, {1}});
   snapshot.put_number("epoch", 1);
-  CHECK(snapshot.mine().empty());
+  CHECK(snapshot.local_tensors().empty());
 }

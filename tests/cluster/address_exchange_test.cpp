@@ -13,8 +13,8 @@
 #include <net/ports.hpp>
 
 using namespace std::chrono_literals;
+using dist::net::AddressServerOptions;
 using dist::net::Endpoint;
-using dist::net::MeetingOptions;
 
 namespace {
 
@@ -24,13 +24,14 @@ struct Outcome {
 };
 
 /// Runs the exchange of `world` workers, a thread each; `change(options, rank)` may change what one of them knows.
-std::vector<Outcome> meet(std::size_t world, const std::function<void(MeetingOptions&, std::size_t)>& change = {}) {
+std::vector<Outcome> meet(std::size_t world,
+                          const std::function<void(AddressServerOptions&, std::size_t)>& change = {}) {
   const Endpoint place = dist_test::free_endpoints(1).front();
   std::vector<Outcome> outcomes(world);
   std::vector<std::thread> workers;
   for (std::size_t rank = 0; rank < world; ++rank)
     workers.emplace_back([&, rank] {
-      MeetingOptions options;
+      AddressServerOptions options;
       options.place = place;
       options.rank = rank;
       options.world = world;
@@ -39,9 +40,9 @@ std::vector<Outcome> meet(std::size_t world, const std::function<void(MeetingOpt
       try {
         outcomes[rank].addresses = exchange_addresses(options);
       } catch (const dist::DeadlineExceeded& error) {
-        outcomes[rank].error = dist::text("deadline: ", error.what());
+        outcomes[rank].error = dist::concat("deadline: ", error.what());
       } catch (const dist::RendezvousError& error) {
-        outcomes[rank].error = dist::text("rendezvous: ", error.what());
+        outcomes[rank].error = dist::concat("rendezvous: ", error.what());
       }
     });
   for (std::thread& worker : workers) worker.join();
@@ -58,8 +59,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("workers that know one address learn those of all: one host for a machine, a port for each") {
   for (const std::size_t world : {1U, 2U, 5U}) {
-    const std::vector<Outcome> outcomes =
-        meet(world, [](MeetingOptions& options, std::size_t) { options.secret = "0123456789abcdef0123456789abcdef"; });
+    const std::vector<Outcome> outcomes = meet(
+        world, [](AddressServerOptions& options, std::size_t) { options.secret = "0123456789abcdef0123456789abcdef"; });
     REQUIRE(outcomes[0].addresses.size() == world);
     const std::size_t first_port = std::stoul(outcomes[0].addresses[0].port);
     for (std::size_t rank = 0; rank < world; ++rank) {
@@ -74,7 +75,7 @@ TEST_CASE("workers that know one address learn those of all: one host for a mach
 
 TEST_CASE("workers of another machine count from the first port that is free there") {
   const std::vector<Outcome> outcomes =
-      meet(4, [](MeetingOptions& options, std::size_t rank) { options.machine = rank % 2 == 0 ? "one" : "two"; });
+      meet(4, [](AddressServerOptions& options, std::size_t rank) { options.machine = rank % 2 == 0 ? "one" : "two"; });
   const std::vector<Endpoint>& addresses = outcomes[3].addresses;
   REQUIRE(addresses.size() == 4);
   // Here both machines are this one, so that the meeting's port is in use on the other one.
@@ -86,7 +87,7 @@ TEST_CASE("workers of another machine count from the first port that is free the
 
 TEST_CASE("a worker that comes late is waited for, also worker 0") {
   for (const std::size_t late : {0U, 2U}) {
-    const std::vector<Outcome> outcomes = meet(3, [&](MeetingOptions&, std::size_t rank) {
+    const std::vector<Outcome> outcomes = meet(3, [&](AddressServerOptions&, std::size_t rank) {
       if (rank == late) std::this_thread::sleep_for(300ms);
     });
     for (const Outcome& outcome : outcomes) CHECK(outcome.addresses.size() == 3);
@@ -94,7 +95,7 @@ TEST_CASE("a worker that comes late is waited for, also worker 0") {
 }
 
 TEST_CASE("a worker that does not come is named") {
-  const std::vector<Outcome> outcomes = meet(3, [](MeetingOptions& options, std::size_t rank) {
+  const std::vector<Outcome> outcomes = meet(3, [](AddressServerOptions& options, std::size_t rank) {
     options.deadline = 500ms;
     if (rank == 2) options.place = dist_test::free_endpoints(1).front();
   });
@@ -112,7 +113,7 @@ TEST_CASE("jobs that meet at the same ports do not disturb each other") {
     std::vector<std::thread> runs;
     for (std::size_t job = 0; job < 2; ++job)
       runs.emplace_back([&, job] {
-        jobs[job] = meet(3, [&](MeetingOptions& options, std::size_t) {
+        jobs[job] = meet(3, [&](AddressServerOptions& options, std::size_t) {
           options.place = places[0];
           options.other_ports = {static_cast<std::uint16_t>(std::stoul(places[1].port))};
           options.job = std::to_string(job);
@@ -133,28 +134,28 @@ TEST_CASE("where no port is free, the error names MASTER_PORT") {
   const std::vector<Endpoint> places = dist_test::free_endpoints(1);
   const dist::io::Descriptor holder = dist::net::listen_at(places[0], {});
   const std::vector<Outcome> outcomes =
-      meet(1, [&](MeetingOptions& options, std::size_t) { options.place = places[0]; });
+      meet(1, [&](AddressServerOptions& options, std::size_t) { options.place = places[0]; });
   CHECK(contains(outcomes[0].error, "rendezvous: This task cannot listen at its own address "));
   CHECK(contains(outcomes[0].error, "Choose another MASTER_PORT"));
 }
 
 TEST_CASE("a rank that came twice, another number of workers and a wrong secret are refused") {
-  const auto short_deadline = [](MeetingOptions& options) { options.deadline = 1s; };
-  const std::vector<Outcome> twice = meet(3, [&](MeetingOptions& options, std::size_t rank) {
+  const auto short_deadline = [](AddressServerOptions& options) { options.deadline = 1s; };
+  const std::vector<Outcome> twice = meet(3, [&](AddressServerOptions& options, std::size_t rank) {
     short_deadline(options);
     if (rank == 2) options.rank = 1;
   });
   CHECK(contains(twice[1].error + twice[2].error, "rendezvous: Worker 1 has come twice"));
   CHECK(contains(twice[0].error, "Worker 2 has not come"));
 
-  const std::vector<Outcome> other = meet(2, [&](MeetingOptions& options, std::size_t rank) {
+  const std::vector<Outcome> other = meet(2, [&](AddressServerOptions& options, std::size_t rank) {
     short_deadline(options);
     options.secret = "0123456789abcdef0123456789abcdef";
     if (rank == 1) options.world = 3;
   });
   for (const Outcome& outcome : other) CHECK(contains(outcome.error, "its list has 3 tasks, the one here 2"));
 
-  const std::vector<Outcome> stranger = meet(2, [&](MeetingOptions& options, std::size_t rank) {
+  const std::vector<Outcome> stranger = meet(2, [&](AddressServerOptions& options, std::size_t rank) {
     short_deadline(options);
     options.secret = rank == 0 ? "0123456789abcdef0123456789abcdef" : "another one, another one, another";
   });

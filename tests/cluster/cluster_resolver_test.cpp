@@ -5,7 +5,6 @@
 #include <string>
 
 #include <dist/cluster/launcher_resolver.hpp>
-#include <dist/cluster/simple_resolver.hpp>
 #include <dist/cluster/slurm_resolver.hpp>
 #include <dist/cluster/union_resolver.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/launcher.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -48,7 +48,7 @@ TEST_CASE("the first of several processes with a strategy of one process says so
           dist::Default first;
           dist::Default second;
         }) == warning);
-  CHECK(said(mpirun, [] { dist::Mirrored<dist::SharedMemoryAllReduce> strategy{1}; }) == warning);
+  CHECK(said(mpirun, [] { dist::Mirrored<dist::ThreadAllReduce> strategy{1}; }) == warning);
 }
 
 TEST_CASE("others say nothing: one process, a later rank, a process that joined others, and one without warnings") {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/core/error.hpp>
 
 using dist::ClusterSpec;

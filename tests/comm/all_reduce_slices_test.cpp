@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -58,7 +58,7 @@ TEST_CASE("one replica uses its slices where they lie") {
 }
 
 TEST_CASE_TEMPLATE("slices of all are used by all replicas alike, in rank order, repetitions kept (spec H10)", Ops,
-                   dist::SharedMemoryAllReduce, testing::Unshared) {
+                   dist::ThreadAllReduce, testing::Unshared) {
   dist::Mirrored<Ops> strategy{3};
   const auto wrong = strategy.run([](auto& replica) {
     std::size_t mistakes = 0;
@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("slices of all are used by all replicas alike, in rank order,
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
-TEST_CASE_TEMPLATE("slices of different arrays are refused on every replica", Ops, dist::SharedMemoryAllReduce,
+TEST_CASE_TEMPLATE("slices of different arrays are refused on every replica", Ops, dist::ThreadAllReduce,
                    testing::Unshared) {
   dist::Mirrored<Ops> strategy{3};
   const auto message_of = [&](auto reduce) {

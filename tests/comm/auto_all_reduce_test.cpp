@@ -1,7 +1,7 @@
 #include <dist/comm/auto_all_reduce.hpp>
 // optimised
 
-// Between threads it is SharedMemoryAllReduce, as is tested below; that one's test tries every type.
+// Between threads it is ThreadAllReduce, as is tested below; that one's test tries every type.
 #define DIST_TEST_FEW_TYPES
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>
@@ -23,7 +23,7 @@ struct OnlyShares {
   [[nodiscard]] std::size_t rank() const { return 0; }
   [[nodiscard]] std::size_t size() const { return 1; }
   void barrier() const {}
-  void reclaim() const noexcept {}
+  void cancel_operands() const noexcept {}
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
   template <class T>
@@ -35,7 +35,7 @@ struct OnlyShares {
 }  // namespace
 
 TEST_CASE("the choice follows from what members can do (spec A04, H16, H23)") {
-  CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<dist::ThreadCommunicator>, dist::SharedMemoryAllReduce>);
+  CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<dist::ThreadCommunicator>, dist::ThreadAllReduce>);
   CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<OnlyShares>, dist::RingAllReduce>);
 }
 

@@ -11,7 +11,7 @@
 
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"
@@ -26,7 +26,7 @@ using dist::BackgroundProgress;
 using support::NodeMember;
 using support::what_throws;
 using Alone = BackgroundCollectives<dist::SelfCollectives>;
-static_assert(dist::Work<Alone::Started>);
+static_assert(dist::Future<Alone::Started>);
 
 /// What the test and the collectives of `Gated` see of each other.
 struct Gate {
@@ -60,8 +60,8 @@ struct Gated {
     if (gate->fails == number) throw std::runtime_error("the wire is cut");
     for (T& value : values) value += 1;
   }
-  void abandon(const dist::FailureNotice&) const noexcept { ++gate->abandoned; }
-  void abandon(const std::exception_ptr&) const noexcept {}
+  void cancel(const dist::FailureNotice&) const noexcept { ++gate->abandoned; }
+  void cancel(const std::exception_ptr&) const noexcept {}
   void begin_attempt() const noexcept {}
   [[nodiscard]] bool is_broken() const noexcept { return false; }
   [[nodiscard]] Gated with_timeout(std::chrono::nanoseconds) const { return *this; }
@@ -196,7 +196,7 @@ TEST_CASE("a run of this process alone refuses collectives, keeps its failure to
   CHECK(what_throws<dist::WrongStrategy>([&] {
           background.start_all_reduce(dist::sum, of(value));
         }).starts_with("a collective in the background was called in run_here"));
-  background.abandon(std::runtime_error("no data"));
+  background.cancel(std::runtime_error("no data"));
   background.end_run();
   background.begin_run(false);
   background.require_whole();
@@ -206,7 +206,7 @@ TEST_CASE("a run of this process alone refuses collectives, keeps its failure to
   CHECK(gate.abandoned == 0);
 }
 
-TEST_CASE("settle lets what has begun come to its end, and drops the rest") {
+TEST_CASE("cancel lets what has begun come to its end, and drops the rest") {
   Gate gate;
   BackgroundCollectives<Gated> background{Gated{&gate}};
   float values[] = {0, 0, 0};
@@ -214,7 +214,7 @@ TEST_CASE("settle lets what has begun come to its end, and drops the rest") {
   const auto dropped = background.start_all_reduce(dist::sum, of(values[1]));
   const auto last = background.start_all_reduce(dist::sum, of(values[2]));
   Gate::await(gate.entered, 1);
-  std::thread settling{[&] { background.settle(); }};
+  std::thread settling{[&] { background.cancel(); }};
   std::this_thread::sleep_for(20ms);
   gate.opened = 10;
   settling.join();
@@ -227,7 +227,7 @@ TEST_CASE("settle lets what has begun come to its end, and drops the rest") {
   CHECK(values[2] == 1);
 }
 
-TEST_CASE("after abandon one process goes on, and a group of several has to be made anew") {
+TEST_CASE("after cancel one process goes on, and a group of several has to be made anew") {
   for (const std::size_t members : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(members);
     Gate gate;
@@ -235,7 +235,7 @@ TEST_CASE("after abandon one process goes on, and a group of several has to be m
     BackgroundCollectives<Gated> background{Gated{&gate, members}};
     float value = 0;
     background.start_all_reduce(dist::sum, of(value)).wait();
-    background.abandon(std::runtime_error{"the disk is full"});
+    background.cancel(std::runtime_error{"the disk is full"});
     CHECK(gate.abandoned == 1);
     CHECK(background.failures() == 1);
     CHECK(background.is_broken() == (members > 1));
@@ -273,7 +273,7 @@ TEST_CASE("where no other thread may communicate, the waiting one does it all, a
   CHECK(what_throws<std::exception>([&] { background.start_all_reduce(dist::sum, of(first)).wait(); }) ==
         "the wire is cut");
   background.start_all_reduce(dist::sum, of(first));
-  background.settle();
+  background.cancel();
   CHECK(first == 1);
 }
 
@@ -356,7 +356,7 @@ TEST_CASE(
     auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       if (member.comm.rank() == 0) return wait_ends_by<dist::PeerError>(member) ? 0 : 1;
       BackgroundCollectives<InWindow> background{InWindow{member.comm}};
-      background.abandon(std::runtime_error{"no more paper"});
+      background.cancel(std::runtime_error{"no more paper"});
       return 0;
     });
     CHECK(processes.wait() == std::vector<int>{0, 0});
@@ -366,7 +366,7 @@ TEST_CASE(
     auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       const InWindow ops{member.comm};
       int numbers[2];
-      ops.exchange("process numbers", static_cast<int>(getpid()), std::span<int>{numbers});
+      ops.all_gather_values("process numbers", static_cast<int>(getpid()), std::span<int>{numbers});
       if (member.comm.rank() == 1) kill(getpid(), SIGKILL);
       member.health.watch_process(1, "here", numbers[1]);
       return wait_ends_by<dist::Unavailable>(member) ? 0 : 1;

@@ -17,10 +17,10 @@ struct Minimal {
   void barrier() const {}
 };
 struct Reclaiming : Minimal {
-  void reclaim() const noexcept {}
+  void cancel_operands() const noexcept {}
 };
 struct ReclaimThrows : Minimal {
-  void reclaim() const {}
+  void cancel_operands() const {}
 };
 struct NotCopyable : Minimal {
   NotCopyable() = default;

@@ -20,13 +20,13 @@ struct Broadcasting {
   template <class T>
   void broadcast(std::size_t, std::span<T>) const {}
 };
-struct Gathering {
+struct Rendezvous {
   template <class T>
   void all_gather(std::span<const T>, std::span<const std::size_t>, std::span<T>) const {}
 };
 struct Exchanging {
   template <class T>
-  void exchange(std::string_view, const T&, std::span<T>) const {}
+  void all_gather_values(std::string_view, const T&, std::span<T>) const {}
 };
 struct Applying {
   template <class Op, class T, class Update>
@@ -50,27 +50,27 @@ struct KnowingNumber {
 template <class Derived>
 struct Telling {
   void begin_attempt() const noexcept {}
-  void abandon(const dist::FailureNotice&) const noexcept {}
-  void abandon(const std::exception_ptr&) const noexcept {}
+  void cancel(const dist::FailureNotice&) const noexcept {}
+  void cancel(const std::exception_ptr&) const noexcept {}
   [[nodiscard]] bool is_broken() const noexcept { return false; }
   [[nodiscard]] Derived with_timeout(std::chrono::nanoseconds) const { return {}; }
 };
 
 struct Halves : Scattering, Updating {};
 
-struct Minimal : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing, Telling<Minimal> {};
-struct ReducesByChanging : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing, Telling<ReducesByChanging> {
+struct Minimal : Reducing, Broadcasting, Rendezvous, Exchanging, Applying, Halves, Knowing, Telling<Minimal> {};
+struct ReducesByChanging : Broadcasting, Rendezvous, Exchanging, Applying, Halves, Knowing, Telling<ReducesByChanging> {
   template <class Op, class T>
   void all_reduce(Op, std::span<T>) {}
 };
-struct NoAllReduce : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing, Telling<NoAllReduce> {};
-struct NoBroadcast : Reducing, Gathering, Exchanging, Applying, Halves, Knowing, Telling<NoBroadcast> {};
+struct NoAllReduce : Broadcasting, Rendezvous, Exchanging, Applying, Halves, Knowing, Telling<NoAllReduce> {};
+struct NoBroadcast : Reducing, Rendezvous, Exchanging, Applying, Halves, Knowing, Telling<NoBroadcast> {};
 struct NoAllGather : Reducing, Broadcasting, Exchanging, Applying, Halves, Knowing, Telling<NoAllGather> {};
-struct NoExchange : Reducing, Broadcasting, Gathering, Applying, Halves, Knowing, Telling<NoExchange> {};
-struct NoApply : Reducing, Broadcasting, Gathering, Exchanging, Halves, Knowing, Telling<NoApply> {};
+struct NoExchange : Reducing, Broadcasting, Rendezvous, Applying, Halves, Knowing, Telling<NoExchange> {};
+struct NoApply : Reducing, Broadcasting, Rendezvous, Exchanging, Halves, Knowing, Telling<NoApply> {};
 struct NoReduceScatter : Reducing,
                          Broadcasting,
-                         Gathering,
+                         Rendezvous,
                          Exchanging,
                          Applying,
                          Updating,
@@ -78,17 +78,17 @@ struct NoReduceScatter : Reducing,
                          Telling<NoReduceScatter> {};
 struct NoUpdateShards : Reducing,
                         Broadcasting,
-                        Gathering,
+                        Rendezvous,
                         Exchanging,
                         Applying,
                         Scattering,
                         Knowing,
                         Telling<NoUpdateShards> {};
-struct NotTelling : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {};
-struct NoCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Telling<NoCommunicator> {};
+struct NotTelling : Reducing, Broadcasting, Rendezvous, Exchanging, Applying, Halves, Knowing {};
+struct NoCommunicator : Reducing, Broadcasting, Rendezvous, Exchanging, Applying, Halves, Telling<NoCommunicator> {};
 struct NumberAsCommunicator : Reducing,
                               Broadcasting,
-                              Gathering,
+                              Rendezvous,
                               Exchanging,
                               Applying,
                               Halves,
@@ -143,6 +143,6 @@ static_assert(!dist::CrossDeviceOps<int, dist::SelfCommunicator>);
 
 TEST_CASE("the update that the concept tries changes nothing") {
   const float reduced[] = {3, 4};
-  dist::detail::UseNothing{}(0, reduced);
+  dist::NoOp{}(0, reduced);
   CHECK(dist::detail::KeepWeight{}(0, 1, 3) == 1);
 }

@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("the same collectives with another deadline name the late mem
       support::what_throws([&] { patient.with_timeout(200ms).all_reduce(dist::sum, std::span<float>{values}); });
   if (!is_late) {
     CAPTURE(said);
-    CHECK(said.find(dist::text("orker ", late, " (host ")) != std::string::npos);
+    CHECK(said.find(dist::concat("orker ", late, " (host ")) != std::string::npos);
     CHECK(said.find("and waited ") != std::string::npos);
     const auto waited = std::chrono::steady_clock::now() - begin;
     CHECK(waited >= 200ms);

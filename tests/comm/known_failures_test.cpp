@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <support/what_throws.hpp>
 
-using dist::CallPlace;
+using dist::CallSequence;
 using dist::FailureNotice;
 using dist::detail::KnownFailures;
 using dist::detail::NoticeFrom;
@@ -18,7 +18,7 @@ std::string said(const FailureNotice& failure) {
 }
 bool is(const FailureNotice& failure, const char* part) { return said(failure).find(part) != std::string::npos; }
 
-NoticeFrom told_by(std::size_t peer, const CallPlace& place, const FailureNotice& failure) {
+NoticeFrom told_by(std::size_t peer, const CallSequence& place, const FailureNotice& failure) {
   return {{1, place.position(), failure}, peer};
 }
 
@@ -26,7 +26,7 @@ NoticeFrom told_by(std::size_t peer, const CallPlace& place, const FailureNotice
 
 TEST_CASE("a failure in the run of a member closes it, and the one that closes most runs is thrown") {
   KnownFailures mine;
-  CallPlace peer;
+  CallSequence peer;
   mine.place().begin_run(7);
   peer.begin_run(7);
   CHECK(mine.find_closed() == nullptr);
@@ -52,7 +52,7 @@ TEST_CASE("a failure in the run of a member closes it, and the one that closes m
 
 TEST_CASE("a failure in a run that a member has left is skipped, and explains why its member ends") {
   KnownFailures mine;
-  CallPlace peer;
+  CallSequence peer;
   mine.place().begin_run(7);
   peer.begin_run(7);
   const NoticeFrom before = told_by(1, peer, "the disk is full");

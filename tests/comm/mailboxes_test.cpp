@@ -130,7 +130,7 @@ class Group {
         boxes_.await_slowly(rank, peer, number, [&] {
           if (!may_give_up || members_.choose(2) == 0) return;
           may_give_up = false;
-          give_up(rank, number);
+          fail(rank, number);
         });
       };
       const bool same = boxes_.meet(rank, number, fingerprint, 0, 0, slowly, [](std::size_t) {});
@@ -144,12 +144,12 @@ class Group {
       failed = failed || boxes_.of(peer, number).fingerprint == Mailboxes::failure;
     return failed ? Outcome::failed : Outcome::different;
   }
-  void give_up(std::size_t rank, std::uint32_t number) {
+  void fail(std::size_t rank, std::uint32_t number) {
     if (rules_.one_gives_up_at_a_time) lock_.lock();
     const auto fail = [&] { boxes_.of(rank, number).fingerprint = Mailboxes::failure; };
     bool gave_up = true;
     if (rules_.look_when_giving_up) {
-      gave_up = boxes_.give_up(rank, number, fail);
+      gave_up = boxes_.fail_unless_all_came(rank, number, fail);
     } else {
       boxes_.of(rank, number).sequence.store(number - 2);
       fail();

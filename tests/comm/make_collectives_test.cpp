@@ -43,7 +43,7 @@ struct Keeping {
 };
 
 struct Far {
-  struct Place {
+  struct Space {
     static constexpr bool host_accessible = false;
   };
 };

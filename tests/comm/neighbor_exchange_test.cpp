@@ -15,7 +15,7 @@
 
 namespace {
 using conformance::Make;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using Ring = dist::Mirrored<dist::RingAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 }  // namespace

@@ -22,7 +22,7 @@ std::string said(const std::optional<NoticeFrom>& failure) {
 }
 /// Member 1 fails instead of its next collective.
 Notice failure_of_peer(NoticeBoard& peer, const FailureNotice& failure = "the disk is full") {
-  return peer.abandon(failure);
+  return peer.cancel(failure);
 }
 void meet(NoticeBoard& board) {
   board.begin_meeting();
@@ -74,7 +74,7 @@ TEST_CASE("a failure in a run that this member has left behind skips the collect
   CHECK_FALSE(mine.enter());
   CHECK_FALSE(mine.skips());
   // That the peer ended after that says less.
-  CHECK(has(said(mine.hear({peer.abandon(FailureNotice{"it ended"}.for_good()), 1})), "the disk is full"));
+  CHECK(has(said(mine.hear({peer.cancel(FailureNotice{"it ended"}.for_good()), 1})), "the disk is full"));
 }
 
 TEST_CASE("a run in which a member failed is closed for all its collectives, whichever notice came first") {
@@ -91,7 +91,7 @@ TEST_CASE("a run in which a member failed is closed for all its collectives, whi
     peer.place().begin_run(7);
     const Notice notice = failure_of_peer(peer);
     if (peer_is_first) CHECK_FALSE(mine.hear({notice, 1}));
-    static_cast<void>(mine.abandon("no log"));
+    static_cast<void>(mine.cancel("no log"));
     if (!peer_is_first) CHECK_FALSE(mine.hear({notice, 1}));
     CHECK(mine.knows({.peer = 1, .sequence = 2}));
     CHECK_FALSE(mine.knows({.peer = 2, .sequence = 1}));
@@ -113,8 +113,8 @@ TEST_CASE("collectives that failed are settled one by one before the next, and o
   meet(mine);
   meet(peer);
   CHECK(mine.unsettled() == 0);
-  static_cast<void>(mine.abandon("no log"));
-  static_cast<void>(mine.abandon("no disk"));
+  static_cast<void>(mine.cancel("no log"));
+  static_cast<void>(mine.cancel("no disk"));
   CHECK(mine.unsettled() == 2);
   mine.settle();
   CHECK(mine.unsettled() == 3);
@@ -139,7 +139,7 @@ TEST_CASE("a failure that breaks the group is thrown whatever this member does")
   NoticeBoard mine{0, 2};
   NoticeBoard peer{1, 2};
   meet(mine);
-  const Notice notice = peer.give_up(dist::DeadlineExceeded("too long", "nobody came", "wait longer"));
+  const Notice notice = peer.fail(dist::DeadlineExceeded("too long", "nobody came", "wait longer"));
   CHECK(has(said(mine.hear({notice, 1})), "nobody came"));
 }
 

@@ -17,7 +17,7 @@ struct Operands {
   [[nodiscard]] std::size_t rank() const { return 0; }
   [[nodiscard]] std::size_t size() const { return values->size(); }
   void barrier() const {}
-  void reclaim() const noexcept {}
+  void cancel_operands() const noexcept {}
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
   template <class T>

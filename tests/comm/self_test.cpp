@@ -9,9 +9,9 @@
 
 #include <doctest/doctest.h>
 
-static_assert(dist::GroupOfOne<dist::SelfCommunicator> && dist::TellsFailures<dist::SelfCommunicator> &&
+static_assert(dist::GroupOfOne<dist::SelfCommunicator> && dist::ReportsFailures<dist::SelfCommunicator> &&
               dist::ComparesCalls<dist::SelfCommunicator> && dist::HasLocalGroup<dist::SelfCommunicator> &&
-              dist::TellsFailures<dist::SelfCollectives>);
+              dist::ReportsFailures<dist::SelfCollectives>);
 static_assert(!dist::SharesMemory<dist::SelfCommunicator>);
 static_assert(!dist::ExchangesSmall<dist::SelfCommunicator>);
 static_assert(dist::Collectives<dist::SelfCollectives>);

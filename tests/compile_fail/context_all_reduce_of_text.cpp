@@ -1,11 +1,11 @@
 // expect: all_reduce takes numbers, tensors, contiguous ranges of numbers, and structures of these
 #include <string>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   strategy.run([](auto& replica) {
 #ifdef CONTROL
     const float text = 1;

@@ -1,9 +1,9 @@
 // expect: merge_call calls its function with the cross-replica context by reference, then with the PerReplica of each argument
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   strategy.run([](auto& replica) {
 #ifdef CONTROL
     replica.merge_call([](auto&, const dist::PerReplica<int>&) {}, 1);

@@ -1,10 +1,10 @@
 // expect: no member named 'all_redcue'
 // only error
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
 #ifdef CONTROL
   const auto merge = [](auto& scope, const auto&) { return scope.strategy().num_replicas_in_sync(); };
   const auto results = strategy.run([&](auto& replica) { return replica.merge_call(merge, 1); });

@@ -2,7 +2,7 @@
 #include <list>
 #include <vector>
 
-#include <dist/context/neighbor_exchange.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/strategy/default.hpp>
 
 int main() {

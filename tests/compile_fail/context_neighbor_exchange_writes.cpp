@@ -1,7 +1,7 @@
 // expect: neighbor_exchange writes what it receives, and these elements are constant
 #include <vector>
 
-#include <dist/context/neighbor_exchange.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/strategy/default.hpp>
 
 int main() {

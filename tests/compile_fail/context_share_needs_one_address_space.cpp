@@ -3,7 +3,7 @@
 #include "../support/unshared.hpp"
 
 #ifdef CONTROL
-using Ops = dist::SharedMemoryAllReduce;
+using Ops = dist::ThreadAllReduce;
 #else
 using Ops = testing::Unshared;
 #endif

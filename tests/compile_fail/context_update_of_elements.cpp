@@ -3,11 +3,11 @@
 #include <span>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   strategy.run([](auto& replica) {
     std::vector<float> values(10);
 #ifdef CONTROL

@@ -1,6 +1,6 @@
 // expect: this is memory of a device, which the host cannot touch: give the work to replica.for_each
 #include <cstddef>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 
 struct Elsewhere {
 #ifdef CONTROL

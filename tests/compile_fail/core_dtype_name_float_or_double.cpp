@@ -1,5 +1,5 @@
 // expect: floating-point elements are float or double
-#include <dist/core/dtype.hpp>
+#include <dist/core/memory_space.hpp>
 
 int main() {
 #ifdef CONTROL

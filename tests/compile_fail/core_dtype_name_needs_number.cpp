@@ -1,5 +1,5 @@
 // expect: only number types have a dtype_name
-#include <dist/core/dtype.hpp>
+#include <dist/core/memory_space.hpp>
 
 int main() {
 #ifdef CONTROL

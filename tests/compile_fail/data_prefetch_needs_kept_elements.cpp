@@ -3,7 +3,7 @@
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
-#include <dist/data/take.hpp>
+#include <dist/data/take_skip.hpp>
 
 int main() {
   auto batches = dist::data::range(8) | dist::data::batch(2);

@@ -1,7 +1,7 @@
 // expect: unbatch: elements must be Tensors, TensorViews, or Examples, tuples or arrays of these
+#include <dist/data/batch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/tensor_slices.hpp>
-#include <dist/data/unbatch.hpp>
 
 int main() {
   auto rows = dist::data::tensor_slices(dist::Tensor<float>{dist::Shape{4, 2}});

@@ -1,5 +1,5 @@
 // expect: NPY holds bool, Float16, float, double and the integers of up to 64 bits
-#include <dist/io/write_npy.hpp>
+#include <dist/io/npz_writer.hpp>
 
 int main() {
 #ifdef CONTROL

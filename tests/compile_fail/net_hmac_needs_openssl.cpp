@@ -1,5 +1,5 @@
 // expect: <openssl/hmac.h> of OpenSSL was not found: install libssl-dev, and link dist::crypto
 // flags: -nostdinc
-#include <dist/net/hmac.hpp>
+#include <dist/net/handshake.hpp>
 
 int main() {}

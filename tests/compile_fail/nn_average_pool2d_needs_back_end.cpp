@@ -1,7 +1,7 @@
 // expect: the back end of this network does not compute nn::AveragePool2D
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/nn/workspace.hpp>

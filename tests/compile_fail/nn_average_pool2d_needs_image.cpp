@@ -1,7 +1,7 @@
 // expect: nn::AveragePool2D takes rows [height, width, channels], and its input has another
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

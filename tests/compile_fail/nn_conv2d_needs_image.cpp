@@ -1,6 +1,6 @@
 // expect: nn::Conv2D takes rows [height, width, channels], and its input has another number of axes
 #include <dist/nn/layers/conv2d.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

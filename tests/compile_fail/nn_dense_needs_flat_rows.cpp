@@ -1,6 +1,6 @@
 // expect: nn::Dense takes rows with one axis, and its input has another number of axes
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

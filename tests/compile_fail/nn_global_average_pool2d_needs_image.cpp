@@ -1,6 +1,6 @@
 // expect: nn::GlobalAveragePool2D takes rows [height, width, channels], and its input has another
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

@@ -1,8 +1,8 @@
-// expect: nn::Emitted does not know this layer: include its header in <dist/nn/hlo/>, or specialise nn::Emitted for a layer of your own
+// expect: nn::Lowering does not know this layer: include its header in <dist/nn/hlo/>, or specialise nn::Lowering for a layer of your own
 #include <tuple>
 
-#include <dist/nn/hlo/emitted.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/hlo/lowering.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/sequential.hpp>
 
 using Net = dist::nn::Sequential<dist::nn::Input<4>
@@ -13,7 +13,7 @@ using Net = dist::nn::Sequential<dist::nn::Input<4>
                                  >;
 using X = dist::hlo::Traced<float, 2, 4>;
 
-X output(const dist::nn::TracedPass<dist::nn::Inference>& pass, X x) {
+X output(const dist::nn::TraceArguments<dist::nn::Inference>& pass, X x) {
   std::tuple<> none;
   return dist::nn::emit_forward<Net>(pass, none, none, x);
 }

@@ -1,5 +1,5 @@
 // expect: nn::Input stands inside a nn::Sequential: it may only come first
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

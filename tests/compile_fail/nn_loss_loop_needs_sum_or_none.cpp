@@ -1,6 +1,6 @@
 // expect: uses nn::Reduction::Sum or nn::Reduction::None
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

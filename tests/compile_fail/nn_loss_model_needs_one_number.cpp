@@ -1,7 +1,7 @@
 // expect: Model needs a loss of one number
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/default.hpp>

@@ -1,6 +1,6 @@
 // expect: a loss with nn::Reduction::None needs a place for its values
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

@@ -1,6 +1,6 @@
 // expect: nn::Reduced goes inside nn::Regularized
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/regularizer.hpp>
 
 namespace nn = dist::nn;

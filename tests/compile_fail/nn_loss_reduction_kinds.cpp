@@ -1,6 +1,6 @@
 // expect: a loss is reduced by nn::Reduction::None
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 
 namespace nn = dist::nn;
 

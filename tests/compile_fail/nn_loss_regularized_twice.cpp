@@ -1,5 +1,5 @@
 // expect: an nn::Regularized inside another would lose its regularizer
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/regularizer.hpp>
 
 namespace nn = dist::nn;

@@ -1,7 +1,7 @@
 // expect: the targets of a loss are a dist::Tensor, a dist::TensorView, or the outputs of a network
 #include <vector>
 
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

@@ -1,5 +1,5 @@
 // expect: nn::MaxPool2D takes rows [height, width, channels], and its input has another number of axes
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

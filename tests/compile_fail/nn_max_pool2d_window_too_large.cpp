@@ -1,5 +1,5 @@
 // expect: nn::MaxPool2D's window is larger than its input image
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

@@ -1,7 +1,7 @@
 // expect: nn::MaxPool2D has a window that lies outside the image: use less padding
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

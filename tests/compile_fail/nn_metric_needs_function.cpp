@@ -1,6 +1,6 @@
 // expect: a metric measures with an nn::MetricFunction, which names its Tally and has a name
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

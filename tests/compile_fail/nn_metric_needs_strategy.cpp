@@ -1,6 +1,6 @@
 // expect: a metric is made on a strategy, which is its first argument
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

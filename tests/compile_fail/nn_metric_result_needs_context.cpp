@@ -1,5 +1,5 @@
 // expect: a metric's result needs a context: result(strategy.scope()) outside replica functions
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,5 +1,5 @@
 // expect: a sparse accuracy takes integer labels
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

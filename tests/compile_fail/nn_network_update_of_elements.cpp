@@ -8,7 +8,7 @@
 namespace nn = dist::nn;
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<2>>> net{strategy};
   strategy.run([&](auto& replica) {
 #ifdef CONTROL

@@ -1,6 +1,6 @@
 // expect: a network needs a layer with parameters
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/strategy/default.hpp>
 

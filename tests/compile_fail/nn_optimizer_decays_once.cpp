@@ -1,6 +1,5 @@
 // expect: this optimizer decays weights already
 #include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/adam_w.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 namespace nn = dist::nn;

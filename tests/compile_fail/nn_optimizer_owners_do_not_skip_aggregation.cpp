@@ -14,7 +14,7 @@ using Storage = nn::OwnerComputedGradients<1>;
 #endif
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>, nn::Reference, float, Storage> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{}};
   strategy.run([&](auto& replica) { optimizer.apply_gradients(replica, nn::skip_aggregation); });

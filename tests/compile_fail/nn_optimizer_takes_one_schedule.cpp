@@ -1,8 +1,7 @@
 // expect: nn::With takes one nn::LearningRateSchedule, not several of them
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
-#include <dist/nn/schedules/cosine_decay.hpp>
-#include <dist/nn/schedules/exponential_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 
 namespace nn = dist::nn;
 

@@ -8,7 +8,7 @@
 namespace nn = dist::nn;
 
 #ifdef CONTROL
-using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 #else
 using Strategy = dist::CentralStorage<dist::Cpu>;
 #endif

@@ -12,7 +12,7 @@ struct FarMemory {
   static constexpr bool host_accessible = false;
 };
 struct FarDevice : dist::Cpu {
-  using Place = FarMemory;
+  using Space = FarMemory;
 };
 struct Far : dist::Default {
 #ifndef CONTROL

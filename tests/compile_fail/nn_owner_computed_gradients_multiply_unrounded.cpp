@@ -1,5 +1,5 @@
 // expect: nn::OwnerComputedGradients multiplies numbers as they are: use nn::StoredGradients with nn::MixedPrecision
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/network.hpp>
@@ -16,6 +16,6 @@ using Storage = nn::OwnerComputedGradients<1>;
 using Backend = nn::MixedPrecision<nn::Reference, dist::BFloat16>;
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>, Backend, float, Storage> net{strategy};
 }

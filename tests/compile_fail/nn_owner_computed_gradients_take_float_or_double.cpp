@@ -12,7 +12,7 @@ using Element = long double;
 #endif
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>, nn::Reference, Element, nn::OwnerComputedGradients<1>> net{
       strategy};
 }

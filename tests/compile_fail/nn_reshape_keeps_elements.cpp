@@ -1,5 +1,5 @@
 // expect: nn::Reshape must keep the number of elements
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace nn = dist::nn;

@@ -1,5 +1,5 @@
 // expect: the workers of a ParameterServer make their datasets themselves: give a function that makes one to create_per_worker_dataset of the ClusterCoordinator
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/rpc/local_transport.hpp>

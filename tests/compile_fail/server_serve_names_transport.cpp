@@ -1,5 +1,5 @@
 // expect: serve names what calls travel by, such as dist::Local or dist::Grpc
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>
 

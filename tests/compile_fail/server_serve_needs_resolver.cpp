@@ -1,5 +1,5 @@
 // expect: serve is given a resolver, such as dist::TfConfigResolver, which knows the tasks of the job
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>
 

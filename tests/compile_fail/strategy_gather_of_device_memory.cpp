@@ -12,7 +12,7 @@ struct Elsewhere {
 int main() {
   float number = 1;
   const dist::TensorView<float, Elsewhere> view{&number, dist::Shape{1}};
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{1};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{1};
   static_cast<void>(
       strategy.gather(dist::PerReplica<dist::TensorView<float, Elsewhere>>(1, [&](std::size_t) { return view; }), 0));
 }

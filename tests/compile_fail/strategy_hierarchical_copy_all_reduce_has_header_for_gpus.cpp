@@ -1,4 +1,4 @@
-// expect: HierarchicalCopyAllReduce of memory of GPUs has a header of its own: include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
+// expect: HierarchicalCopyAllReduce of memory of GPUs has a header of its own: include <dist/comm/cuda/policies.cuh>
 // only error
 #include <concepts>
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
@@ -6,7 +6,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 struct Accelerator : dist::Cpu {
-  struct Place {
+  struct Space {
 #ifdef CONTROL
     static constexpr bool host_accessible = true;
 #else

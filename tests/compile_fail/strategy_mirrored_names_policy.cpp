@@ -1,9 +1,9 @@
-// expect: Mirrored names how its replicas reduce: dist::Mirrored<dist::SharedMemoryAllReduce>
+// expect: Mirrored names how its replicas reduce: dist::Mirrored<dist::ThreadAllReduce>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
 #ifdef CONTROL
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
 #else
   dist::Mirrored strategy{2};
 #endif

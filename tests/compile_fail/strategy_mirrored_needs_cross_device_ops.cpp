@@ -1,11 +1,11 @@
-// expect: Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or
+// expect: Mirrored<Ops> needs cross-device ops that work between threads, such as ThreadAllReduce or
 #include <dist/strategy/mirrored.hpp>
 
 struct NoOps {};
 
 int main() {
 #ifdef CONTROL
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{1};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{1};
 #else
   dist::Mirrored<NoOps> strategy{1};
 #endif

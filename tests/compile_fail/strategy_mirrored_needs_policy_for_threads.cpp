@@ -4,7 +4,7 @@
 
 int main() {
 #ifdef CONTROL
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
 #else
   dist::Mirrored<dist::NodeAllReduce> strategy{2};
 #endif

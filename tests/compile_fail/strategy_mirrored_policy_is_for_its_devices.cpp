@@ -1,6 +1,6 @@
-// expect: leave the device out where the policy is for one type, or use Mirrored<SharedMemoryAllReduce>
+// expect: leave the device out where the policy is for one type, or use Mirrored<ThreadAllReduce>
 #include <cstddef>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <string_view>
@@ -19,8 +19,8 @@ struct AcceleratedAllReduce {
   template <class>
   using State = OfAccelerators;
   template <class C>
-  struct On : dist::SharedMemoryAllReduce::On<C> {
-    On(C member, const Accelerator::Queue&, const OfAccelerators&) : dist::SharedMemoryAllReduce::On<C>(member) {}
+  struct On : dist::ThreadAllReduce::On<C> {
+    On(C member, const Accelerator::Queue&, const OfAccelerators&) : dist::ThreadAllReduce::On<C>(member) {}
     On with_timeout(auto) const { return *this; }
   };
 };

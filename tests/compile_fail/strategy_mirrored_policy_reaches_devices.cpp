@@ -1,12 +1,12 @@
 // expect: this policy reduces memory of the host, which these devices do not share
 #include <concepts>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <span>
 
 struct Accelerator : dist::Cpu {
-  struct Place {
+  struct Space {
 #ifdef CONTROL
     static constexpr bool host_accessible = true;
 #else
@@ -16,6 +16,6 @@ struct Accelerator : dist::Cpu {
 };
 
 int main() {
-  using Policy = dist::detail::MirroredPolicy<dist::SharedMemoryAllReduce, Accelerator>;
-  return std::same_as<Policy::Checked, dist::SharedMemoryAllReduce> ? 0 : 1;
+  using Policy = dist::detail::MirroredPolicy<dist::ThreadAllReduce, Accelerator>;
+  return std::same_as<Policy::Checked, dist::ThreadAllReduce> ? 0 : 1;
 }

@@ -11,6 +11,6 @@ struct Result {
 };
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{1};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{1};
   return strategy.run([](auto&) { return Result{0}; })[0].number;
 }

@@ -5,7 +5,7 @@ int main() {
 #ifdef CONTROL
   dist::MultiWorker<dist::RingAllReduce> strategy{2};
 #else
-  dist::MultiWorker<dist::SharedMemoryAllReduce> strategy{2};
+  dist::MultiWorker<dist::ThreadAllReduce> strategy{2};
 #endif
   return strategy.num_replicas_in_sync() == 2 ? 0 : 1;
 }

@@ -5,7 +5,7 @@
 #include <dist/strategy/multi_worker.hpp>
 
 struct Accelerator : dist::Cpu {
-  struct Place {
+  struct Space {
 #ifdef CONTROL
     static constexpr bool host_accessible = true;
 #else

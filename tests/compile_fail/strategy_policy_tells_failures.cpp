@@ -1,13 +1,13 @@
 // expect: this policy does not tell failures: with_timeout(timeout) returns its own type
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 struct Own {
   static constexpr std::string_view name = "Own";
   template <class C>
-  class On : public dist::SharedMemoryAllReduce::On<C> {
+  class On : public dist::ThreadAllReduce::On<C> {
    public:
-    using dist::SharedMemoryAllReduce::On<C>::On;
+    using dist::ThreadAllReduce::On<C>::On;
 #ifdef CONTROL
     On with_timeout(std::chrono::nanoseconds timeout) const { return On{this->communicator().with_timeout(timeout)}; }
 #else

@@ -1,4 +1,4 @@
-// expect: ReductionToOneDevice of memory of GPUs has a header of its own: include <dist/comm/cuda/reduction_to_one_device.cuh>
+// expect: ReductionToOneDevice of memory of GPUs has a header of its own: include <dist/comm/cuda/policies.cuh>
 // only error
 #include <concepts>
 #include <dist/comm/memory/reduction_to_one_device.hpp>
@@ -6,7 +6,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 struct Accelerator : dist::Cpu {
-  struct Place {
+  struct Space {
 #ifdef CONTROL
     static constexpr bool host_accessible = true;
 #else

@@ -1,10 +1,10 @@
 // expect: no member named 'all_redcue'
 // only error
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
 #ifdef CONTROL
   const auto step = [](auto& replica, int mine) { return replica.all_reduce(dist::sum, mine); };
   const auto results = strategy.run(step, 1);

@@ -3,7 +3,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   strategy.run([](auto&) {
     dist::Tensor<float> local{{3}};
 #ifdef CONTROL

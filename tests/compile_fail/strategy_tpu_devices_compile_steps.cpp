@@ -1,4 +1,4 @@
-// expect: Tpu has its replicas on devices that steps are compiled for: use dist::Tpu<>, or Mirrored<SharedMemoryAllReduce> with these devices
+// expect: Tpu has its replicas on devices that steps are compiled for: use dist::Tpu<>, or Mirrored<ThreadAllReduce> with these devices
 #include <dist/tpu.hpp>
 
 int main() {

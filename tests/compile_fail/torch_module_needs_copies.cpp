@@ -8,7 +8,7 @@
 
 int main() {
 #ifdef CONTROL
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
 #else
   dist::CentralStorage<dist::Cpu> strategy{2};
 #endif

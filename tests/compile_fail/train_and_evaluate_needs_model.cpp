@@ -2,7 +2,7 @@
 #include <dist/data/batch.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/default.hpp>

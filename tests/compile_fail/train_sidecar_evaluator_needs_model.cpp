@@ -1,6 +1,6 @@
 // expect: a side-car evaluator evaluates an nn::Model, which is its first argument
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/default.hpp>

@@ -14,10 +14,10 @@
 #include <conformance/tracked_training.hpp>
 #include <conformance/variable_whole.hpp>
 #include <dist/checkpoint/checkpoint.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/data/resumable.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
+#include <dist/data/dataset.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
@@ -37,7 +37,7 @@ void for_each_restorer(Check&& check) {
   check(plain);
   for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
     CAPTURE(replicas);
-    dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{replicas};
+    dist::Mirrored<dist::ThreadAllReduce> mirrored{replicas};
     check(mirrored);
   }
   for (const std::size_t replicas : {1U, 3U}) {
@@ -64,7 +64,7 @@ class AllKinds {
   }
   void track(auto& visit) {
     visit_each([&]<class T, class Sync, class Agg>(auto& variable) {
-      visit(dist::text(dist::dtype_name<T>, "/", Sync::name, "/", Agg::name), variable);
+      visit(dist::concat(dist::dtype_name<T>, "/", Sync::name, "/", Agg::name), variable);
     });
   }
 

@@ -3,9 +3,8 @@
 #include <cstddef>
 #include <string>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/adam_w.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -19,7 +18,7 @@
 
 namespace nn = dist::nn;
 using conformance::Make;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(checkpoint, Make<dist::Default>, Make<Shared, 1>, Make<Shared, 2>, Make<Shared, 3>,

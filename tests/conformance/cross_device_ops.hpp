@@ -74,7 +74,7 @@ struct GroupsOf<OnDevices<Ops, Device>> {
 /// Where collectives are tried: elements of the host's memory, or as many in that of the replicas' devices.
 template <class T, class S>
 class Operands {
-  static constexpr bool here = S::Device::Place::host_accessible;
+  static constexpr bool here = S::Device::Space::host_accessible;
 
  public:
   Operands(S& strategy, std::size_t count) : there_(strategy.template buffer<T>({here ? 0 : count})) {}
@@ -109,7 +109,7 @@ inline constexpr std::size_t element_counts[] = {0, 1, 7, 64, 65, 1000, many};
 /// macros cost much to compile.
 inline void note(std::string& wrong, std::size_t mistakes, std::string_view operation, std::string_view type,
                  std::size_t count) {
-  if (mistakes > 0) wrong += dist::text(operation, " of ", count, " ", type, ": ", mistakes, " are wrong; ");
+  if (mistakes > 0) wrong += dist::concat(operation, " of ", count, " ", type, ": ", mistakes, " are wrong; ");
 }
 
 /// Whether a replica's collectives reduce memory of its device so. A policy that does not reduce everything says what.
@@ -268,9 +268,9 @@ void check_exchange(S& strategy) {
     std::size_t mistakes = 0;
     for (std::size_t round = 0; round < 20; ++round) {
       std::vector<std::size_t> ranks(replicas);
-      replica.collectives().exchange("ranks", rank + round, std::span<std::size_t>{ranks});
+      replica.collectives().all_gather_values("ranks", rank + round, std::span<std::size_t>{ranks});
       std::vector<Large> all(replicas);
-      replica.collectives().exchange("large", Large{rank + round, {}}, std::span<Large>{all});
+      replica.collectives().all_gather_values("large", Large{rank + round, {}}, std::span<Large>{all});
       for (std::size_t other = 0; other < replicas; ++other)
         mistakes += ranks[other] != other + round || all[other].rank != other + round;
     }
@@ -368,8 +368,8 @@ template <class S>
 std::vector<int> visits_of_all(S& strategy, const std::vector<std::atomic<int>>& here) {
   dist::Tensor<std::int32_t> visits{{here.size()}};
   for (std::size_t i = 0; i < here.size(); ++i) visits[i] = here[i];
-  const auto of_all = sum_over_workers(strategy, visits);
-  return {of_all.elements().begin(), of_all.elements().end()};
+  const auto all_values = sum_over_workers(strategy, visits);
+  return {all_values.elements().begin(), all_values.elements().end()};
 }
 
 /// Counts how often it is called for each element.
@@ -467,7 +467,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
         });
     return result;
   });
-  const std::string what = dist::text(Op::name, " of ", count, " ", dist::dtype_name<T>);
+  const std::string what = dist::concat(Op::name, " of ", count, " ", dist::dtype_name<T>);
   CAPTURE(what);
   // On one replica of all, and reduced and updated by the same.
   std::vector<std::atomic<int>> takers(count);
@@ -565,7 +565,7 @@ void check_mismatch(S& strategy, std::string_view usual_call, std::string_view o
     CHECK(holds(message, odd_call));
   } else {
     CHECK(message.find("The replicas did not issue the same collectives") == 0);
-    CHECK(holds(message, dist::text("replica ", last, " ", odd_call)));
+    CHECK(holds(message, dist::concat("replica ", last, " ", odd_call)));
   }
   CHECK(holds(message, usual_call));
   check_all_reduce<float>(strategy, dist::sum, 7);
@@ -596,7 +596,7 @@ inline auto all_gather_of(std::vector<std::size_t> counts) {
 inline auto exchange_of(std::string_view operation) {
   return [operation](auto& replica) {
     std::vector<double> all(replica.num_replicas_in_sync());
-    replica.collectives().exchange(operation, 0.0, std::span<double>{all});
+    replica.collectives().all_gather_values(operation, 0.0, std::span<double>{all});
   };
 }
 
@@ -608,9 +608,9 @@ void check_mismatches(S& strategy) {
   ++one_more[0];
   std::vector<std::size_t> as_many = one_more;
   --as_many[1];
-  const std::string all_twos = dist::text("called all_gather of ", 2 * replicas, " f32");
-  check_mismatch(strategy, all_twos, dist::text("called all_gather of ", 2 * replicas + 1, " f32"), all_gather_of(twos),
-                 all_gather_of(one_more));
+  const std::string all_twos = dist::concat("called all_gather of ", 2 * replicas, " f32");
+  check_mismatch(strategy, all_twos, dist::concat("called all_gather of ", 2 * replicas + 1, " f32"),
+                 all_gather_of(twos), all_gather_of(one_more));
   check_mismatch(strategy, "with other counts of the ", all_twos, all_gather_of(twos), all_gather_of(as_many));
   check_mismatch(strategy, "called shapes of 8 exchanged bytes", "called flags of 8 exchanged bytes",
                  exchange_of("shapes"), exchange_of("flags"));
@@ -880,7 +880,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       if (strategy.num_replicas_in_sync() > 1) check_mismatches(strategy);
     }
   }
-  if constexpr (!Strategy::Device::Place::host_accessible) {
+  if constexpr (!Strategy::Device::Space::host_accessible) {
     SUBCASE("replicas that disagree about memory of devices, or fail, leave the group usable") {
       Strategy strategy{Groups::several[1]};
       check_failures_on_devices(strategy);
@@ -1000,7 +1000,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
         });
         CAPTURE(message);
         CHECK(message.find("Replica 2 did not come to a collective in time") == 0);
-        CHECK(message.find(dist::text("called all_reduce(sum) of ", count, " f32")) != std::string::npos);
+        CHECK(message.find(dist::concat("called all_reduce(sum) of ", count, " f32")) != std::string::npos);
         check_all_reduce<float>(strategy, dist::sum, count);
       }
     }

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/work.hpp>
 #include <dist/device/device.hpp>
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ struct Harmonic {
 struct Counted {
   std::size_t count, last, unused;
 };
-struct CountAndLast : dist::detail::FinishesAsIs {
+struct CountAndLast : dist::detail::IdentityFinish {
   using Record = Counted;
   template <std::same_as<Counted>>
   static constexpr Counted identity{0, 0, 0};
@@ -215,7 +215,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     const conformance::NumberAt<float> body{here.data()};
     queue.fill(here, 1.0F);
     auto ones = queue.start_transform_reduce(dist::sum, {0, count}, body);
-    static_assert(dist::Work<decltype(ones)>);
+    static_assert(dist::Future<decltype(ones)>);
     queue.fill(here, 2.0F);
     const auto twos = queue.start_transform_reduce(dist::sum, {0, count}, body);
     queue.fill(here, 3.0F);
@@ -258,7 +258,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
   }
 
   SUBCASE("what was put into a queue is done once that was waited for") {
-    static_assert(dist::Work<typename D::Queue>);
+    static_assert(dist::Future<typename D::Queue>);
     conformance::Replicas<D> replicas{1};
     const auto queue = replicas.queue();
     const std::size_t slice = replicas.template slice<float>(1000);
@@ -296,10 +296,10 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
 
   SUBCASE("a span of a device tells where its elements are") {
     using Span = typename D::template Span<float>;
-    static_assert(std::is_same_v<Span, dist::SpanIn<float, typename D::Place>>);
+    static_assert(std::is_same_v<Span, dist::SpanIn<float, typename D::Space>>);
     static_assert(std::is_convertible_v<Span, typename D::template Span<const float>>);
     static_assert(!std::is_convertible_v<typename D::template Span<const float>, Span>);
-    static_assert(std::is_same_v<Span, std::span<float>> == D::Place::host_accessible);
+    static_assert(std::is_same_v<Span, std::span<float>> == D::Space::host_accessible);
     conformance::Replicas<D> replicas{1};
     const std::size_t slice = replicas.template slice<float>(10);
     const Span span = replicas.template at<float>(0, slice, 10);

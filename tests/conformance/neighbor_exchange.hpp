@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/neighbor_exchange.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
@@ -83,9 +83,9 @@ std::string error_of(Exchange&& exchange) {
   try {
     exchange();
   } catch (const dist::ShapeMismatch& error) {
-    return dist::text("ShapeMismatch: ", error.what());
+    return dist::concat("ShapeMismatch: ", error.what());
   } catch (const dist::CollectiveMismatch& error) {
-    return dist::text("CollectiveMismatch: ", error.what());
+    return dist::concat("CollectiveMismatch: ", error.what());
   }
   return "no error";
 }
@@ -294,14 +294,14 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
       }
       replica.neighbor_exchange(sends, receives);
     };
-    const std::string from_last = dist::text("message 0 from replica ", last, " to replica 0");
-    const std::string to_last = dist::text("message 0 from replica 0 to replica ", last);
+    const std::string from_last = dist::concat("message 0 from replica ", last, " to replica 0");
+    const std::string to_last = dist::concat("message 0 from replica 0 to replica ", last);
     neighbors::require_error(strategy, "ShapeMismatch", {from_last, "3 elements of 8 bytes", "4 elements of 8 bytes"},
                              other_count);
     neighbors::require_error(strategy, "ShapeMismatch", {from_last, "3 elements of 4 bytes, of another type"},
                              other_type);
     neighbors::require_error(strategy, "CollectiveMismatch",
-                             {to_last, "3 elements of 8 bytes", dist::text("replica ", last, " does not receive")},
+                             {to_last, "3 elements of 8 bytes", dist::concat("replica ", last, " does not receive")},
                              not_received);
     neighbors::require_error(strategy, "CollectiveMismatch", {to_last, "1 element of 8 bytes", "does not send"},
                              not_sent);
@@ -329,7 +329,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
       return std::string{"no error"};
     });
     for (const std::string& text : strategy.local_results(said))
-      CHECK(text.find(dist::text("replica ", size, " of ", size)) != std::string::npos);
+      CHECK(text.find(dist::concat("replica ", size, " of ", size)) != std::string::npos);
   }
 }
 
@@ -341,7 +341,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
   const auto owner = MakeStrategy::make();
   auto& strategy = *owner;
   using Strategy = std::remove_cvref_t<decltype(strategy)>;
-  constexpr bool on_devices = !Strategy::Device::Place::host_accessible;
+  constexpr bool on_devices = !Strategy::Device::Space::host_accessible;
   const std::size_t size = strategy.num_replicas_in_sync();
   CAPTURE(size);
 
@@ -465,7 +465,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
           return std::size_t{seen[8] != 0.0} + std::size_t{seen[9] != 0.0};
         });
     };
-    const std::string from_last = dist::text("message 1 from replica ", last, " to replica 0");
+    const std::string from_last = dist::concat("message 1 from replica ", last, " to replica 0");
     const std::string place = on_devices ? " on a device" : "";
     neighbors::require_error(strategy, "ShapeMismatch",
                              {from_last, "3 elements of 8 bytes" + place, "4 elements of 8 bytes" + place},
@@ -490,7 +490,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
       require_untouched();
     }
     neighbors::require_error(strategy, "CollectiveMismatch",
-                             {dist::text("message 0 from replica 0 to replica ", last), "does not send"},
+                             {dist::concat("message 0 from replica 0 to replica ", last), "does not send"},
                              [&](auto& replica) {
                                std::vector<dist::ReceiveFrom> receives;
                                if (replica.replica_id().index() == last)

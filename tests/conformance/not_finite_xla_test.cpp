@@ -1,11 +1,10 @@
 #include <dist/nn/hlo/backend.hpp>
 
-#include <dist/nn/hlo/activate.hpp>
 #include <dist/nn/hlo/dense.hpp>
 #include <dist/nn/hlo/image_layers.hpp>
 
 #include "conformance/not_finite.hpp"
-#include "nn/hlo/check_emitted.hpp"
+#include "nn/hlo/check_lowering.hpp"
 
 namespace {
 
@@ -14,7 +13,7 @@ template <class Net>
 class Program {
  public:
   dist_test::Pass operator()(const conformance::not_finite::Given& given) {
-    const dist_test::Emitted pass = program_({{.parameters = dist_test::packed(Net::parameters, given.parameters),
+    const dist_test::PassResult pass = program_({{.parameters = dist_test::packed(Net::parameters, given.parameters),
                                                .state = {},
                                                .x = given.batch,
                                                .targets = given.targets}})[0][0];
@@ -22,7 +21,7 @@ class Program {
   }
 
  private:
-  dist_test::EmittedProgram<Net, false, dist::nn::Reference> program_{1, conformance::not_finite::rows};
+  dist_test::LoweredProgram<Net, false, dist::nn::Reference> program_{1, conformance::not_finite::rows};
 };
 
 }  // namespace

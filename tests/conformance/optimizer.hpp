@@ -264,7 +264,7 @@ void check_training(S& strategy, const O& function, const Plan& plan) {
     CHECK(optimizer.iterations(replica) == static_cast<std::int64_t>(calls / plan.accumulate));
   });
   if (plan.average) {
-    REQUIRE(optimizer.slots().back().name() == dist::text(O::name, "/average"));
+    REQUIRE(optimizer.slots().back().name() == dist::concat(O::name, "/average"));
     const auto average = optimizer.slots().back().read(strategy.scope());
     CHECK(largest_difference<Net>({average.data(), average.size()}, expected.averages) < 1e-12);
     optimizer.finalize(strategy.scope());

@@ -5,18 +5,18 @@
 #include <string>
 
 #include <conformance/paired_store.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 
 namespace conformance {
 
-class Paired : public dist::StrategyOf<Paired, dist::ThreadReplicas<dist::SharedMemoryAllReduce, dist::Cpu>,
-                                       dist::OneProcess, PairedStore> {
+class Paired : public dist::BasicStrategy<Paired, dist::ThreadReplicas<dist::ThreadAllReduce, dist::Cpu>,
+                                          dist::OneProcess, PairedStore> {
  public:
-  explicit Paired(std::size_t replicas = 2) : StrategyOf(Replicas::with_replicas(replicas)) {}
+  explicit Paired(std::size_t replicas = 2) : BasicStrategy(Replicas::with_replicas(replicas)) {}
 
   [[nodiscard]] std::string describe() const { return "Paired: " + replicas_part().describe(); }
 };

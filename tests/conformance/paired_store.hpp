@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -37,7 +37,7 @@ struct PairedStore {
     });
   }
   template <class T>
-  static auto own_then_mean(const auto& replica, std::span<T> copy, std::span<T> own, auto&& change) {
+  static auto update_local_then_average(const auto& replica, std::span<T> copy, std::span<T> own, auto&& change) {
     std::copy(copy.begin(), copy.end(), own.begin());
     auto result = change(own);
     replica.all_reduce(dist::mean, own);

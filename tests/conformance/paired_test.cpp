@@ -16,7 +16,7 @@
 using conformance::Make;
 using conformance::Paired;
 
-static_assert(dist::Store<conformance::PairedStore>);
+static_assert(dist::VariableStore<conformance::PairedStore>);
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);

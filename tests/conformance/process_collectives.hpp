@@ -20,8 +20,8 @@
 
 #include <conformance/elements.hpp>
 #include <dist/comm/cross_device_ops.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ class Findings {
  public:
   template <class... What>
   void expect(bool holds, const What&... what) {
-    if (!holds && all_.size() < 4000) all_ += dist::text(what..., "; ");
+    if (!holds && all_.size() < 4000) all_ += dist::concat(what..., "; ");
   }
   [[nodiscard]] const std::string& all() const noexcept { return all_; }
 
@@ -148,10 +148,10 @@ void check_same_bits(const Ops& ops, std::size_t count, Findings& found) {
     found.expect(same_bits<float>(sums, first), "run ", repetition, " has other bits");
   }
   const std::vector<std::size_t> counts(comm.size(), count);
-  std::vector<float> of_all(count * comm.size());
-  ops.all_gather(std::span<const float>{first}, std::span<const std::size_t>{counts}, std::span<float>{of_all});
+  std::vector<float> all_values(count * comm.size());
+  ops.all_gather(std::span<const float>{first}, std::span<const std::size_t>{counts}, std::span<float>{all_values});
   for (std::size_t rank = 0; rank < comm.size(); ++rank)
-    found.expect(same_bits<float>(std::span{of_all}.subspan(rank * count, count), first), "rank ", rank,
+    found.expect(same_bits<float>(std::span{all_values}.subspan(rank * count, count), first), "rank ", rank,
                  " has other bits");
 }
 
@@ -213,9 +213,9 @@ void check_exchanges(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
   for (std::size_t round = 0; round < 20; ++round) {
     std::vector<std::size_t> ranks(comm.size());
-    ops.exchange("ranks", comm.rank() + round, std::span<std::size_t>{ranks});
+    ops.all_gather_values("ranks", comm.rank() + round, std::span<std::size_t>{ranks});
     std::vector<Large> all(comm.size());
-    ops.exchange("large", Large{comm.rank() + round, {}}, std::span<Large>{all});
+    ops.all_gather_values("large", Large{comm.rank() + round, {}}, std::span<Large>{all});
     for (std::size_t other = 0; other < comm.size(); ++other)
       found.expect(ranks[other] == other + round && all[other].rank == other + round, "exchange, round ", round);
   }
@@ -385,7 +385,7 @@ void check_skipped_call(const Ops& ops, WaitOutside&& wait_outside, Findings& fo
     std::vector<float> values(44);
     expect_error<dist::DeadlineExceeded>(
         found, "a skipped call", [&] { ops.all_reduce(dist::sum, std::span<float>{values}); },
-        {"orkers came to a collective in time", dist::text("worker ", absent, " (host "), "all_reduce(sum) of 44 f32",
+        {"orkers came to a collective in time", dist::concat("worker ", absent, " (host "), "all_reduce(sum) of 44 f32",
          "barrier"});
   }
   wait_outside();
@@ -414,7 +414,7 @@ void check_abandoned_call(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
   check_all_reduce<float>(ops, dist::sum, 33, found);
   if (comm.rank() == 0) {
-    comm.abandon("the disk is full");
+    comm.cancel("the disk is full");
   } else {
     std::vector<float> values(44);
     expect_error<dist::PeerError>(found, "an abandoned call",
@@ -431,10 +431,10 @@ void check_repeated_failures(const Ops& ops, Findings& found) {
   for (const std::size_t failing : {std::size_t{0}, comm.size() - 1}) {
     for (int attempt = 0; attempt < 5; ++attempt) {
       comm.begin_attempt();
-      const std::string why = dist::text("batch ", attempt, " is empty");
+      const std::string why = dist::concat("batch ", attempt, " is empty");
       if (comm.rank() == failing) {
-        comm.abandon(std::string_view{why});
-        comm.abandon("the same failure, on its way to the caller");
+        comm.cancel(std::string_view{why});
+        comm.cancel("the same failure, on its way to the caller");
         continue;
       }
       std::vector<float> values(44);
@@ -449,16 +449,16 @@ void check_repeated_failures(const Ops& ops, Findings& found) {
                                         throw;
                                       }
                                     },
-                                    {dist::text("Worker ", failing, " on host "), why});
+                                    {dist::concat("Worker ", failing, " on host "), why});
     }
     check_all_reduce<float>(ops, dist::sum, 33, found);
     // All fail at once, for reasons of their own, then one of them alone.
     comm.begin_attempt();
-    comm.abandon("a failure on every member");
+    comm.cancel("a failure on every member");
     comm.begin_attempt();
     std::vector<float> values(44);
     if (comm.rank() == failing)
-      comm.abandon("a failure on one member");
+      comm.cancel("a failure on one member");
     else
       expect_error<dist::PeerError>(found, "a failure after one that all had",
                                     [&] { ops.all_reduce(dist::sum, std::span<float>{values}); },
@@ -481,7 +481,7 @@ void check_update_that_throws(const Ops& ops, Findings& found) {
   };
   if (comm.rank() == 0) {
     expect_error<std::runtime_error>(found, "an update that throws", apply, {"the step is NaN"});
-    comm.abandon("the step is NaN");
+    comm.cancel("the step is NaN");
   } else {
     expect_error<dist::PeerError>(found, "an update that throws elsewhere", apply,
                                   {"Worker 0 on host ", "the step is NaN"});

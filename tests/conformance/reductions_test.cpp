@@ -11,8 +11,8 @@
 #include <conformance/small_training.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/dist.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -25,7 +25,7 @@ namespace {
 namespace nn = dist::nn;
 using namespace conformance::small;
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 /// Calls `check` with strategies of 1, 2, 3, 4 and 8 replicas that divide the global batch.
 void with_strategies(auto check) {

@@ -58,15 +58,15 @@ inline const std::vector<std::byte>& rpc_block() {
   return block;
 }
 /// The block again and again, `size` bytes, without copies.
-inline std::vector<rpc::Piece> repeated_block(std::uint64_t size) {
-  std::vector<rpc::Piece> pieces;
+inline std::vector<rpc::Chunk> repeated_block(std::uint64_t size) {
+  std::vector<rpc::Chunk> pieces;
   for (; size > rpc_block().size(); size -= rpc_block().size()) pieces.emplace_back(rpc_block());
-  pieces.push_back(rpc::Piece{rpc_block()}.first(size));
+  pieces.push_back(rpc::Chunk{rpc_block()}.first(size));
   return pieces;
 }
-inline bool repeats_block(rpc::GatherList pieces) {
+inline bool repeats_block(rpc::ChunkSpan pieces) {
   std::size_t at = 0;
-  for (rpc::Piece piece : pieces)
+  for (rpc::Chunk piece : pieces)
     while (!piece.empty()) {
       const std::size_t count = std::min(piece.size(), rpc_block().size() - at);
       if (std::memcmp(piece.data(), rpc_block().data() + at, count) != 0) return false;
@@ -77,11 +77,11 @@ inline bool repeats_block(rpc::GatherList pieces) {
 }
 
 inline std::vector<std::byte> rpc_bytes(std::string_view said) {
-  const rpc::Piece bytes = std::as_bytes(std::span{said});
+  const rpc::Chunk bytes = std::as_bytes(std::span{said});
   return {bytes.begin(), bytes.end()};
 }
 inline std::vector<std::byte> rpc_number(std::uint64_t number) { return rpc_bytes(std::to_string(number)); }
-inline std::string rpc_text(rpc::GatherList pieces) {
+inline std::string rpc_text(rpc::ChunkSpan pieces) {
   const std::vector<std::byte> bytes = rpc::joined(pieces);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -111,7 +111,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> rpc_methods() {
        }},
       {"repeat",
        [](Exchange& exchange) {
-         exchange.reply(repeated_block(std::stoull(rpc_text(exchange.pieces()))), dist::detail::KeptFunction<void>{});
+         exchange.reply(repeated_block(std::stoull(rpc_text(exchange.pieces()))), dist::detail::UniqueFunction<void>{});
        }},
       {"note",
        [](Exchange& exchange) {
@@ -211,12 +211,12 @@ struct RpcPair {
   }
   static std::string call(Channel& to, const char* method, std::string_view request = "",
                           rpc::CallOptions how = patient()) {
-    const rpc::Piece piece = std::as_bytes(std::span{request});
+    const rpc::Chunk piece = std::as_bytes(std::span{request});
     return rpc_text(to.call(method, {&piece, 1}, how).pieces());
   }
   /// The request outlives the call.
   auto start(const char* method, std::string_view request = "", rpc::CallOptions how = patient()) {
-    const rpc::Piece piece = std::as_bytes(std::span{request});
+    const rpc::Chunk piece = std::as_bytes(std::span{request});
     return channel->start(method, {&piece, 1}, how);
   }
   void forget_kept() { call("answer all"); }
@@ -243,13 +243,13 @@ void echoes_of_all_sizes(std::size_t clients) {
       for (const std::uint64_t size : sizes) try {
           // The large ones are for one client at a time.
           if (size > (1 << 20) && clients > 1 && client != size % clients) continue;
-          std::vector<rpc::Piece> request = repeated_block(size);
-          request.insert(request.begin() + 1, rpc::Piece{});
+          std::vector<rpc::Chunk> request = repeated_block(size);
+          request.insert(request.begin() + 1, rpc::Chunk{});
           const auto reply = channel.call("echo", request, pair.patient());
           if (rpc::size_of(reply.pieces()) != size || !repeats_block(reply.pieces()))
-            wrong[client] += dist::text(size, " bytes; ");
+            wrong[client] += dist::concat(size, " bytes; ");
         } catch (const std::exception& error) {
-          wrong[client] += dist::text(size, " bytes: ", error.what(), "; ");
+          wrong[client] += dist::concat(size, " bytes: ", error.what(), "; ");
         }
     });
   for (std::thread& thread : threads) thread.join();
@@ -266,7 +266,7 @@ void long_messages(std::uint64_t size) {
   });
   const auto back = rpc_time([&] {
     const std::vector<std::byte> number = rpc_number(size);
-    const rpc::Piece piece = number;
+    const rpc::Chunk piece = number;
     const auto reply = pair.channel->call("repeat", {&piece, 1}, {100s, true});
     CHECK(rpc::size_of(reply.pieces()) == size);
     CHECK(repeats_block(reply.pieces()));
@@ -278,18 +278,18 @@ void long_messages(std::uint64_t size) {
 template <class Kit>
 void sinks() {
   struct Sink final : rpc::ReplySink {
-    void take(rpc::Piece piece) noexcept override { bytes.insert(bytes.end(), piece.begin(), piece.end()); }
+    void take(rpc::Chunk piece) noexcept override { bytes.insert(bytes.end(), piece.begin(), piece.end()); }
     std::vector<std::byte> bytes;
   };
   RpcPair<Kit> pair{"the job"};  // whose greetings are not the sink's
   for (const std::uint64_t size : {0U, 1U, 1000U, 16385U, (5U << 20) + 1U}) {
     Sink sink;
     const std::vector<std::byte> number = rpc_number(size);
-    const rpc::Piece piece = number;
+    const rpc::Chunk piece = number;
     const auto reply = pair.channel->call("repeat", {&piece, 1}, {60s, true, &sink});
-    for (const rpc::Piece left : reply.pieces()) sink.take(left);
+    for (const rpc::Chunk left : reply.pieces()) sink.take(left);
     CHECK(sink.bytes.size() == size);
-    const rpc::Piece all = sink.bytes;
+    const rpc::Chunk all = sink.bytes;
     CHECK(repeats_block({&all, 1}));
   }
   Sink sink;
@@ -480,7 +480,7 @@ void stopped_peers() {
   // More than the system takes: part of the lent memory is still to be read when the peer stops.
   REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
   pair.peer->pause();
-  const std::vector<rpc::Piece> large = repeated_block(40 << 20);
+  const std::vector<rpc::Chunk> large = repeated_block(40 << 20);
   auto push = pair.channel->start("matches", large, {});
   const auto took = rpc_time([&] {
     const dist::RpcError error = rpc_error([&] { call.wait(); });
@@ -602,7 +602,7 @@ void releases_that_own_their_exchange() {
   const std::uint64_t sizes[] = {0, 10, 20 << 20};
   for (const std::uint64_t size : sizes) {
     const std::vector<std::byte> number = rpc_number(size);
-    const rpc::Piece piece = number;
+    const rpc::Chunk piece = number;
     CHECK(rpc::size_of(channel.call("lend", {&piece, 1}, {}).pieces()) == size);
   }
   CHECK(soon([&] { return released == 3; }));

@@ -25,11 +25,11 @@
 #include <vector>
 
 #include <dist/server/client.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 
 #include <doctest/doctest.h>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 
@@ -38,11 +38,11 @@
 namespace conformance {
 
 namespace server = dist::server;
+using server::DuplicateRows;
 using server::Problem;
 using server::PullRequest;
 using server::Pushed;
 using server::PushRequest;
-using server::Repeats;
 using support::what_throws;
 
 /// A server and a client of it.
@@ -135,7 +135,7 @@ void pushes_and_pulls() {
   const auto pushed = client.push(PushRequest{}
                                       .dense(1, dist::sum, given(ones))
                                       .dense(2, dist::detail::Subtract{}, given(numbers))
-                                      .rows(1, dist::sum, rows, given(values), Repeats::in_order));
+                                      .rows(1, dist::sum, rows, given(values), DuplicateRows::in_order));
   CHECK(pushed == std::vector<Pushed>{{1, 0}, {1, 0}, {2, 0}});
   std::vector<float> w(6), some(4);
   std::vector<int> n(2);
@@ -146,7 +146,7 @@ void pushes_and_pulls() {
   CHECK(w == std::vector<float>{14, 15, 11, 11, 17, 19});
   CHECK(some == std::vector<float>{17, 19, 11, 11});
   CHECK(n == std::vector<int>{96, 95});
-  client.push_rows(1, dist::detail::Assign{}, rows, given(values), Repeats::in_order);
+  client.push_rows(1, dist::detail::Assign{}, rows, given(values), DuplicateRows::in_order);
   CHECK(pulled<float>(client, 1, 6) == std::vector<float>{3, 4, 11, 11, 5, 6});
   client.push(2, dist::detail::Assign{}, given(std::vector<int>{7, 8}));
   CHECK(pulled<int>(client, 2, 2) == std::vector<int>{7, 8});
@@ -285,7 +285,7 @@ void optimizers_have_slots() {
   // A row that comes twice is updated once, by the sum.
   const std::vector<std::int64_t> rows{4, 4};
   const std::vector<double> halves(20, 0.5);
-  client.push_rows(1, dist::nn::SGD::Plain<double>{2}, rows, given(halves), Repeats::summed);
+  client.push_rows(1, dist::nn::SGD::Plain<double>{2}, rows, given(halves), DuplicateRows::summed);
   CHECK(pulled<double>(client, 1, count)[45] == doctest::Approx(weights[45] - 2));
   CHECK(pulled<double>(client, 1, count)[55] == doctest::Approx(weights[55]));
 }
@@ -323,14 +323,15 @@ void mistakes() {
   for (const std::int64_t row : {std::int64_t{3}, std::int64_t{-1}, std::int64_t{1} << 62}) {
     const std::vector<std::int64_t> rows{0, row};
     const std::vector<float> values(4);
-    CHECK(message([&] { client.push_rows(1, dist::sum, rows, given(values), Repeats::in_order); }) ==
-          dist::text("Shard 'w' (number 1) has no row ", row,
-                     " (it has 3). Give indices from 0 to the number of rows - 1."));
+    CHECK(message([&] { client.push_rows(1, dist::sum, rows, given(values), DuplicateRows::in_order); }) ==
+          dist::concat("Shard 'w' (number 1) has no row ", row,
+                       " (it has 3). Give indices from 0 to the number of rows - 1."));
     CHECK(problem_of([&] { client.pull_rows(1, rows, std::span{short_memory}); }) == Problem::wrong_row);
   }
   const std::vector<std::int64_t> one{0};
-  CHECK(problem_of([&] { client.push_rows(1, dist::sum, one, given(six), Repeats::summed); }) == Problem::wrong_size);
-  CHECK_THROWS_AS(client.push_rows(1, dist::sum, wrong, given(five), Repeats::summed), dist::ShapeMismatch);
+  CHECK(problem_of([&] { client.push_rows(1, dist::sum, one, given(six), DuplicateRows::summed); }) ==
+        Problem::wrong_size);
+  CHECK_THROWS_AS(client.push_rows(1, dist::sum, wrong, given(five), DuplicateRows::summed), dist::ShapeMismatch);
   CHECK(message([&] { client.push(1, dist::nn::Adam::Update<float, false>{}, given(six)); }) ==
         "Shard 'w' (number 1) lacks slots for an update (it has 0, and the update uses 2 from number 0 on). Create the "
         "optimizer's slots before it is applied.");
@@ -392,7 +393,7 @@ void staleness_is_bounded() {
   };
   const std::vector<std::int64_t> row{1};
   const std::array<float, 1> one{1};
-  for (int i = 0; i < 3; ++i) client.push_rows(1, dist::sum, row, std::span{one}, Repeats::in_order);
+  for (int i = 0; i < 3; ++i) client.push_rows(1, dist::sum, row, std::span{one}, DuplicateRows::in_order);
   CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 2, true}, {1, 0, true}});
   CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 3, false}, {2, 1, true}});
   CHECK(push(4, 0, 0) == std::vector<Pushed>{{5, 0, true}, {2, 2, false}});

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/strategy/strategy_of.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/strategy/workers.hpp>
 #include <dist/variable/store/mirrored.hpp>
@@ -68,20 +68,21 @@ inline thread_local SimulatedWorker simulated_worker{};
 
 /// A strategy of several workers without MPI.
 class SimulatedStrategy
-    : public dist::StrategyOf<SimulatedStrategy, dist::ThreadReplicas<dist::SharedMemoryAllReduce, dist::Cpu>,
-                              dist::Workers<dist::RingAllReduce, support::SimulatedWorkersNetwork>,
-                              dist::MirroredStore> {
+    : public dist::BasicStrategy<SimulatedStrategy, dist::ThreadReplicas<dist::ThreadAllReduce, dist::Cpu>,
+                                 dist::Workers<dist::RingAllReduce, support::SimulatedWorkersNetwork>,
+                                 dist::MirroredStore> {
  public:
   explicit SimulatedStrategy(std::size_t replicas = 1) : SimulatedStrategy(*simulated_worker.comm, replicas) {}
   SimulatedStrategy(const support::SimulatedNetwork::Communicator& comm, std::size_t replicas)
-      : StrategyOf(unpinned(replicas), support::SimulatedWorld{comm}, dist::MultiWorkerOptions{.replicas = replicas}) {}
+      : BasicStrategy(unpinned(replicas), support::SimulatedWorld{comm},
+                      dist::MultiWorkerOptions{.replicas = replicas}) {}
 
   [[nodiscard]] std::string describe() const { return "Simulated: " + replicas_part().describe(); }
 
  private:
   /// Replicas that do not spin while others run: the workers share the processors.
-  static dist::ThreadedOptions unpinned(std::size_t replicas) {
-    dist::ThreadedOptions options = Replicas::with_replicas(replicas);
+  static dist::MirroredOptions unpinned(std::size_t replicas) {
+    dist::MirroredOptions options = Replicas::with_replicas(replicas);
     options.pinned = false;
     return options;
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <conformance/strategy.hpp>
-#include <dist/comm/messages/message_costs.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
 
 using conformance::Make;
 using Workers = conformance::SimulatedStrategy;

@@ -15,8 +15,8 @@
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/sgd.hpp>

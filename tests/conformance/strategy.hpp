@@ -261,13 +261,13 @@ void check_strategies(S& strategy) {
       labels[row] = static_cast<int>(10 * row);
     }
     const auto examples = dist::data::tensor_slices(features, labels) | dist::data::batch(8);
-    using Place = typename S::Device::Place;
-    using Batch = dist::data::BatchIn<decltype(examples), Place>;
+    using Space = typename S::Device::Space;
+    using Batch = dist::data::BatchIn<decltype(examples), Space>;
     static_assert(std::is_same_v<dist::data::BatchIn<decltype(examples), dist::HostMemory>,
                                  dist::data::Example<dist::TensorView<const float>, dist::TensorView<const int>>>);
     static_assert(
         std::is_same_v<Batch,
-                       dist::data::Example<dist::TensorView<const float, Place>, dist::TensorView<const int, Place>>>);
+                       dist::data::Example<dist::TensorView<const float, Space>, dist::TensorView<const int, Space>>>);
     auto dataset = strategy.distribute_dataset(examples);
     std::int64_t rows = 0;
     std::atomic<int> wrong{0};
@@ -319,7 +319,7 @@ void check_strategies(S& strategy) {
   }
   SUBCASE("a steady step does not allocate") {
     constexpr std::size_t count = 5000;
-    constexpr bool here = S::Device::Place::host_accessible;
+    constexpr bool here = S::Device::Space::host_accessible;
     auto weights = strategy.template variable<float>({count}, 1.0f, "weights");
     auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 0.0f, "total");
     auto steps = strategy.template variable<std::int64_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 0, "steps");
@@ -350,8 +350,8 @@ void check_strategies(S& strategy) {
           gradients);
       return strategy.reduce(dist::mean, losses) + total.value(strategy.scope());
     };
-    const auto of_all = static_cast<float>(replicas);
-    CHECK(step() == 2 * of_all + 2 * of_all * of_all);
+    const auto all_values = static_cast<float>(replicas);
+    CHECK(step() == 2 * all_values + 2 * all_values * all_values);
     // In one of several rounds, as the threads of others, such as XLA's, may allocate something now and then.
     int taken = 1;
     std::size_t allocated = 1;

@@ -22,7 +22,7 @@
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
 #include <conformance/workers.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
@@ -169,9 +169,9 @@ void check_strategy_methods(S& strategy) {
     }
     CHECK(elements_of(strategy.reduce(dist::sum, rows, 0)) == std::vector<float>{total, total});
     CHECK(elements_of(strategy.reduce(dist::mean, rows, 0)) == std::vector<float>{total / elements, total / elements});
-    const dist::Tensor<float> of_all = strategy.reduce(dist::mean, rows, {0, 1});
-    CHECK(of_all.shape() == dist::Shape{});
-    CHECK(of_all[0] == total / elements);
+    const dist::Tensor<float> all_values = strategy.reduce(dist::mean, rows, {0, 1});
+    CHECK(all_values.shape() == dist::Shape{});
+    CHECK(all_values[0] == total / elements);
     CHECK(strategy.reduce(dist::max, rows, {0, -1})[0] == count - 1);
     CHECK(refusal<dist::InvalidArgument>([&] {
             static_cast<void>(strategy.reduce(dist::sum, rows, 2));
@@ -775,14 +775,14 @@ void check_strategy_methods(S& strategy) {
     }
   }
   SUBCASE("another strategy is of no use inside replica functions, only in what they merge (B08)") {
-    dist::Mirrored<dist::SharedMemoryAllReduce> threads{1};
+    dist::Mirrored<dist::ThreadAllReduce> threads{1};
     dist::Default plain;
     if constexpr (S::wraps_values) {
       const auto inside = [&](auto&& call) {
         return refusal<dist::WrongStrategy>([&] { strategy.run([&](auto&) { call(); }); });
       };
       const auto refused = [](std::string_view method) {
-        return dist::text(
+        return dist::concat(
             "strategy.", method, " was called inside a replica function of another strategy (strategies ",
             "do not nest: each replica would do it for itself). Call it outside run, or use the strategy ",
             "whose context the replica function got.");

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <dist/context/subgroup.hpp>
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
 
 #include <doctest/doctest.h>

@@ -10,7 +10,7 @@ namespace {
 
 using namespace conformance::cnn;
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 }  // namespace
 

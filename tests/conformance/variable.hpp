@@ -164,7 +164,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
   SUBCASE("a variable gives its memory back: many times the arena's capacity fits one after the other") {
     // Half a terabyte in all on the host, where memory that is not touched costs addresses only; on a device a little more
     // than it has.
-    constexpr bool here = S::Device::Place::host_accessible;
+    constexpr bool here = S::Device::Space::host_accessible;
     constexpr std::size_t elements = std::size_t{1} << (here ? 27 : 22);
     const std::size_t repetitions = here ? 1000 : 80 / local_replicas;
     for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
@@ -179,7 +179,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>({3}, 5.0f);
     variable.assign_add(strategy.scope(), variable.read(strategy.scope()));
     check_copies(strategy, variable, [](std::size_t) { return 10.0f; });
-    if constexpr (S::Device::Place::host_accessible) {
+    if constexpr (S::Device::Space::host_accessible) {
       variable.assign_sub(strategy.scope(), dist::TensorView<const float>{
                                                 variable.component(strategy.scope(), local_replicas - 1).data(), {3}});
       check_copies(strategy, variable, [](std::size_t) { return 0.0f; });
@@ -188,7 +188,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     strategy.run([&](auto& replica) { variable.assign_add(replica, variable.read(replica)); });
     check_copies(strategy, variable, [&](std::size_t) { return 2.0f + 2.0f * static_cast<float>(replicas); });
 
-    if constexpr (S::Device::Place::host_accessible) {
+    if constexpr (S::Device::Space::host_accessible) {
       auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({3}, 24.0f);
       total.assign(strategy.scope(), dist::TensorView<const float>{total.component(strategy.scope(), 0).data(), {3}});
       check_copies(strategy, total,
@@ -203,7 +203,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(other.shape() == dist::Shape{1000});
     const auto copy = other.component(strategy.scope(), local_replicas - 1);
     made.reset();
-    if constexpr (S::Device::Place::host_accessible) {  // elsewhere the queues went with the strategy
+    if constexpr (S::Device::Space::host_accessible) {  // elsewhere the queues went with the strategy
       std::fill(copy.begin(), copy.end(), 8.0f);
       CHECK(copy[999] == 8.0f);
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <conformance/workers.hpp>
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/error.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>

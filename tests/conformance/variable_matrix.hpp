@@ -15,7 +15,7 @@
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
 #include <conformance/workers.hpp>
-#include <dist/context/update_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/given_value.hpp>
 
@@ -53,7 +53,7 @@ struct Comparison {
   void expect(std::string_view what, std::span<const float> elements, float expected) {
     for (const float element : elements)
       if (element != expected) {
-        wrong.push_back(dist::text(where, ": ", what, " is ", element, ", not ", expected));
+        wrong.push_back(dist::concat(where, ": ", what, " is ", element, ", not ", expected));
         return;
       }
   }
@@ -73,8 +73,8 @@ class MatrixRow {
   void check() {
     for (const Write write : {Write::assign, Write::add, Write::subtract})
       for (const bool tensor : {false, true}) {
-        comparison_.where = dist::text(Sync::name, ", ", Agg::name, ", shape ", to_string(shape_), ", write ",
-                                       static_cast<int>(write), tensor ? " of a tensor" : " of a number");
+        comparison_.where = dist::concat(Sync::name, ", ", Agg::name, ", shape ", to_string(shape_), ", write ",
+                                         static_cast<int>(write), tensor ? " of a tensor" : " of a number");
         if constexpr (!(shares_copies<S> && none)) check_in_replicas(write, tensor);
         if (!shares || write == Write::assign) check_outside_replicas(write, tensor);
         check_in_update(write, tensor);
@@ -113,7 +113,7 @@ class MatrixRow {
   template <class Variable>
   void expect_copies(const Variable& variable, const std::vector<float>& expected) {
     for (std::size_t local = 0; local < strategy_.num_local_replicas(); ++local)
-      comparison_.expect(dist::text("copy ", local), support::component_on_host(variable, strategy_.scope(), local),
+      comparison_.expect(dist::concat("copy ", local), support::component_on_host(variable, strategy_.scope(), local),
                          expected[first_ + local]);
   }
   /// Read outside replica functions.
@@ -141,7 +141,7 @@ class MatrixRow {
     strategy_.run([&](auto& replica) {
       const std::size_t r = replica.replica_id().index();
       Comparison& comparison = seen[replica.local_index()];
-      comparison.where = dist::text(comparison_.where, ", replica ", r);
+      comparison.where = dist::concat(comparison_.where, ", replica ", r);
       give(write, variable, replica, given[r], tensor);
       comparison.expect("what is read", support::read_on_host(variable, replica), expected[r]);
       if (variable.size() == 1) comparison.expect("value", std::vector{variable.value(replica)}, expected[r]);

@@ -15,7 +15,7 @@
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
 #include <conformance/workers.hpp>
-#include <dist/context/update_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/shape.hpp>
@@ -224,7 +224,7 @@ void check_variable_scatter(std::unique_ptr<S> (*make)()) {
     }
   }
   // Where the host cannot touch copies, slices show none of them.
-  if constexpr (S::Device::Place::host_accessible)
+  if constexpr (S::Device::Space::host_accessible)
     SUBCASE("slices whose values are rows of a copy change all copies alike, row after row") {
       auto table = strategy->template variable<float>({2, 2}, 3.0f);
       const std::int64_t indices[] = {1, 0};

@@ -16,10 +16,9 @@
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/core/bfloat16.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/float16.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/given_value.hpp>
 

@@ -15,9 +15,9 @@
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
 
 #include <doctest/doctest.h>

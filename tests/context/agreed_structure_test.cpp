@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/tensor.hpp>
@@ -55,7 +55,7 @@ static_assert(!holds_optional<std::tuple<int, Plain>>() && !holds_optional<float
 /// What members say that give `values`, one each, to the same collective.
 template <class Value, std::size_t members>
 std::array<std::string, members> said_of(const std::array<Value, members>& values) {
-  using Ops = dist::SharedMemoryAllReduce::On<dist::ThreadCommunicator>;
+  using Ops = dist::ThreadAllReduce::On<dist::ThreadCommunicator>;
   dist::ReplicaThreads threads(members);
   dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});
   std::array<std::string, members> said;
@@ -101,7 +101,7 @@ TEST_CASE("optionals beyond the first 64 are compared, too") {
 }
 
 TEST_CASE("the calls of a structure are its own, and end with it") {
-  using Ops = dist::SharedMemoryAllReduce::On<dist::ThreadCommunicator>;
+  using Ops = dist::ThreadAllReduce::On<dist::ThreadCommunicator>;
   dist::ReplicaThreads threads(2);
   dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});
   std::array<std::string, 2> said;

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("tensors of all members are concatenated along an axis, uneven ones too (spec E06, H21)") {
   Strategy strategy{3};

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -24,7 +24,7 @@ static_assert(std::same_as<WithoutLasting<std::tuple<int, dist::Lasting<View>>>:
 static_assert(std::same_as<WithoutLasting<std::optional<dist::Lasting<View>>>::Type, std::optional<View>>);
 
 TEST_CASE("a view of memory that lasts is returned as the view") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> several{2};
+  dist::Mirrored<dist::ThreadAllReduce> several{2};
   auto variable = several.variable<float>({3}, 2.0f);
   const auto views = several.run([&](auto& replica) { return dist::lasting(variable.read(replica)); });
   static_assert(std::same_as<decltype(views), const dist::PerReplica<View>>);

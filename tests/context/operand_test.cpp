@@ -11,8 +11,8 @@
 #include <vector>
 
 using dist::NumberRange;
-using dist::detail::NumbersOf;
 using dist::detail::NumbersValue;
+using dist::detail::ValuesOf;
 
 namespace {
 
@@ -92,8 +92,8 @@ static_assert(!NumberRange<dist::PerReplica<int>>);
 
 static_assert(NumbersValue<Point> && NumbersValue<std::complex<double>> && NumbersValue<std::array<int, 2>>);
 static_assert(!NumbersValue<float> && !NumbersValue<Mixed> && !NumbersValue<Padded> && !NumbersValue<std::string>);
-static_assert(NumbersOf<Segment>::count == 6 && !NumbersOf<Segment>::is_complex);
-static_assert(NumbersOf<Waves>::count == 4 && NumbersOf<Waves>::is_complex);
+static_assert(ValuesOf<Segment>::count == 6 && !ValuesOf<Segment>::is_complex);
+static_assert(ValuesOf<Waves>::count == 4 && ValuesOf<Waves>::is_complex);
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include "support/unshared.hpp"
@@ -22,7 +22,7 @@
 #include <vector>
 
 using dist::IndexRange;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
@@ -289,9 +289,9 @@ TEST_CASE("a gradient of another length than what it is applied to is refused, a
         return {};
       };
       const auto expected = [&](std::string_view operation) {
-        return dist::text("The gradient of replica ", replica.replica_id().index(),
-                          " does not fit what it is applied to (3 elements for 2). Give ", operation,
-                          " one gradient element for each element to change.");
+        return dist::concat("The gradient of replica ", replica.replica_id().index(),
+                            " does not fit what it is applied to (3 elements for 2). Give ", operation,
+                            " one gradient element for each element to change.");
       };
       return message_of([&] {
                replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror}, zero);

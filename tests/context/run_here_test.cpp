@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -36,7 +36,7 @@ TEST_CASE("a thread is where the innermost guard says, and then where it was bef
 }
 
 TEST_CASE("a replica context that was kept breaks a contract after its run") {
-  using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+  using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
   const auto ending = testing::stderr_of([] {
     Mirrored strategy{1};
     auto counter = strategy.variable<int>({});

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/data/range.hpp>
@@ -144,7 +144,7 @@ TEST_CASE("a task of the suite" * doctest::skip()) {
   const Task task{is_server ? TaskType::parameter_server : TaskType::worker,
                   static_cast<std::size_t>(std::atoi(std::getenv("DIST_TEST_TASK")))};
   static_cast<void>(
-      dist::serve<Grpc>(SimpleResolver{cluster_at(std::getenv("DIST_TEST_PORTS")), task}, {.linger = 2s}));
+      dist::serve<Grpc>(SimpleResolver{cluster_at(std::getenv("DIST_TEST_PORTS")), task}, {.keep_alive = 2s}));
 }
 
 TEST_CASE("shards go to the servers that TensorFlow gives them (spec J04, J05, J06)") {

@@ -11,7 +11,7 @@
 namespace {
 
 using dist::ArchiveReader;
-using dist::CodePlace;
+using dist::FunctionId;
 using dist::FunctionTable;
 using dist::InputContext;
 using dist::Invocation;
@@ -37,7 +37,7 @@ std::vector<std::byte> run(const std::vector<std::byte>& message) {
   dist::detail::FunctionRun its{&session, is_gone};
   WorkerContext worker{its};
   ArchiveReader reader{message};
-  return FunctionTable<Invocation<WorkerContext>>::find(reader.get<CodePlace>())(worker, reader);
+  return FunctionTable<Invocation<WorkerContext>>::find(reader.get<FunctionId>())(worker, reader);
 }
 
 }  // namespace
@@ -55,13 +55,13 @@ TEST_CASE("a resource's message names the function that makes it") {
   const auto message = dist::detail::resource_message<std::remove_const_t<decltype(maker)>, int>(maker, 3);
   ArchiveReader reader{message};
   dist::detail::WorkerSession session{{2, 4, 1, {}}};
-  const auto made = FunctionTable<dist::detail::ResourceMaker>::find(reader.get<CodePlace>())(session, reader);
+  const auto made = FunctionTable<dist::detail::ResourceMaker>::find(reader.get<FunctionId>())(session, reader);
   CHECK(*static_cast<int*>(made.value.get()) == 5);
 }
 
 TEST_CASE("a message of one kind is not taken for one of the other") {
   const auto message = dist::detail::closure_message<Workers, Add, int, std::string>(add, 3, "x");
   ArchiveReader reader{message};
-  const auto place = reader.get<CodePlace>();
+  const auto place = reader.get<FunctionId>();
   CHECK_THROWS_AS(FunctionTable<dist::detail::ResourceMaker>::find(place), dist::ArchiveError);
 }

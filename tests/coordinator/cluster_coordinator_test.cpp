@@ -551,7 +551,7 @@ TEST_CASE("a worker that refuses its coordinator is an error, and is tried again
 TEST_CASE("a worker of another program is refused by name") {
   const dist::net::Endpoint there = dist_test::next_local_endpoint();
   const Local::Server server{there, {}, {{"worker/greet", [](Local::Exchange& exchange) {
-                                            exchange.reply(dist::to_bytes(dist::detail::Greeting{"0123abcd", 0}));
+                                            exchange.reply(dist::to_bytes(dist::detail::Handshake{"0123abcd", 0}));
                                           }}}};
   ClusterCoordinator coordinator{dist::WorkerList<Local>{{there}}};
   std::this_thread::sleep_for(5ms);

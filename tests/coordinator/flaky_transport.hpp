@@ -62,7 +62,7 @@ struct Flaky {
     Channel(const dist::net::Endpoint& server, const dist::rpc::ChannelOptions& options)
         : peer_(to_string(server)), channel_(server, options) {}
     [[nodiscard]] dist::rpc::State state() const { return channel_.state(); }
-    [[nodiscard]] Call start(std::string_view method, dist::rpc::GatherList pieces,
+    [[nodiscard]] Call start(std::string_view method, dist::rpc::ChunkSpan pieces,
                              const dist::rpc::CallOptions& options) {
       Call call;
       call.method_ = method;
@@ -72,7 +72,7 @@ struct Flaky {
       if (!fault || !fault->before) call.call_.emplace(channel_.start(method, pieces, options));
       return call;
     }
-    Reply call(std::string_view method, dist::rpc::GatherList pieces, const dist::rpc::CallOptions& options) {
+    Reply call(std::string_view method, dist::rpc::ChunkSpan pieces, const dist::rpc::CallOptions& options) {
       return start(method, pieces, options).reply();
     }
 
@@ -100,6 +100,6 @@ struct Flaky {
   }
 };
 
-static_assert(dist::detail::holds<dist::rpc::Transport<Flaky>>);
+static_assert(dist::detail::satisfied<dist::rpc::Transport<Flaky>>);
 
 }  // namespace dist_test

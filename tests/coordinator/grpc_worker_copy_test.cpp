@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>

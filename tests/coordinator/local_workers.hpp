@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/coordinator/coordinated_strategy.hpp>
+#include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/worker_service.hpp>
 
 namespace dist_test {

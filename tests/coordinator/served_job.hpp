@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
-#include <dist/coordinator/task_threads.hpp>
+#include <dist/coordinator/local_job.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
@@ -76,7 +76,7 @@ struct Counted {
   class Channel : public dist::Local::Channel {
    public:
     using dist::Local::Channel::Channel;
-    [[nodiscard]] Call start(std::string_view method, dist::rpc::GatherList pieces,
+    [[nodiscard]] Call start(std::string_view method, dist::rpc::ChunkSpan pieces,
                              const dist::rpc::CallOptions& options) {
       count(std::string{method});
       return {dist::Local::Channel::start(method, pieces, options), method};

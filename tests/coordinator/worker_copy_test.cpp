@@ -13,14 +13,14 @@
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/confusion_matrix.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
-#include <dist/nn/schedules/exponential_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 #include <dist/nn/schedules/warm_up.hpp>
 #include <dist/nn/slices_optimizer.hpp>
 #include <dist/strategy/default.hpp>

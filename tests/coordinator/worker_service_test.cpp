@@ -24,7 +24,7 @@ using dist::ArchiveReader;
 using dist::ArchiveWriter;
 using dist::Local;
 using dist::WorkerContext;
-using dist::detail::Ending;
+using dist::detail::CallStatus;
 using Bytes = std::vector<std::byte>;
 
 std::atomic<int> ran{0};
@@ -54,16 +54,16 @@ struct Talk {
 
   Bytes ask(std::string_view method, const Bytes& request) { return ask(channel, method, request); }
   static Bytes ask(Local::Channel& to, std::string_view method, const Bytes& request) {
-    const dist::rpc::Piece piece = request;
+    const dist::rpc::Chunk piece = request;
     return dist::rpc::joined(to.call(method, {&piece, 1}, {}).pieces());
   }
   std::uint64_t greet(std::uint64_t before = 0) {
     const Bytes greeting = ArchiveWriter{}
                                .put(dist::binary_identity())
                                .put(before)
-                               .put(dist::detail::WorkerPlace{1, 2, 1, {"s:1"}})
+                               .put(dist::detail::WorkerIdentity{1, 2, 1, {"s:1"}})
                                .take();
-    return dist::from_bytes<dist::detail::Greeting>(ask("worker/greet", greeting)).session;
+    return dist::from_bytes<dist::detail::Handshake>(ask("worker/greet", greeting)).session;
   }
   static Bytes in(std::uint64_t session, const Bytes& rest) {
     return ArchiveWriter{}.put(session).put_bytes(rest.data(), rest.size()).take();
@@ -71,7 +71,7 @@ struct Talk {
   static Bytes in_run(std::uint64_t session, std::uint64_t run, const Bytes& rest) {
     return ArchiveWriter{}.put(session).put(run).put_bytes(rest.data(), rest.size()).take();
   }
-  static Ending ending_of(const Bytes& reply) { return ArchiveReader{reply}.get<Ending>(); }
+  static CallStatus ending_of(const Bytes& reply) { return ArchiveReader{reply}.get<CallStatus>(); }
 
   dist_test::LocalWorkers<Local> workers{1};
   Local::Channel channel{workers[0], {}};
@@ -85,20 +85,21 @@ TEST_CASE("a worker of the program runs its functions, in a session") {
   CHECK(session != 0);
   const Bytes reply = talk.ask("worker/run", Talk::in_run(session, 1, message(3, {4})));
   ArchiveReader reader{reply};
-  CHECK(reader.get<Ending>() == Ending::result);
+  CHECK(reader.get<CallStatus>() == CallStatus::result);
   CHECK(reader.get<int>() == 7);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == Ending::no_session);
-  CHECK(Talk::ending_of(talk.ask("worker/make", Talk::in(session + 1, {}))) == Ending::no_session);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) ==
+        CallStatus::no_session);
+  CHECK(Talk::ending_of(talk.ask("worker/make", Talk::in(session + 1, {}))) == CallStatus::no_session);
   CHECK(talk.workers.service(0).sessions() == 1);
   talk.ask("worker/leave", dist::to_bytes(session));
   talk.ask("worker/leave", dist::to_bytes(session));
   CHECK(talk.workers.service(0).sessions() == 0);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, message(3, {4})))) == Ending::no_session);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, message(3, {4})))) == CallStatus::no_session);
 }
 
 TEST_CASE("a coordinator of another program gets no session") {
   Talk talk;
-  const auto answer = dist::from_bytes<dist::detail::Greeting>(
+  const auto answer = dist::from_bytes<dist::detail::Handshake>(
       talk.ask("worker/greet", ArchiveWriter{}.put(std::string("another build")).put(7).take()));
   CHECK(answer.session == 0);
   CHECK(answer.program == dist::binary_identity());
@@ -111,24 +112,24 @@ TEST_CASE("bytes that are no request are refused, wherever they are cut and what
   const Bytes whole = Talk::in_run(session, 1, message(3, {4}));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
-    CHECK(Talk::ending_of(talk.ask("worker/run", cut)) == Ending::refused);
+    CHECK(Talk::ending_of(talk.ask("worker/run", cut)) == CallStatus::refused);
   }
   CHECK(ran == 0);
   Bytes longer = whole;
   longer.push_back(std::byte{0});
-  CHECK(Talk::ending_of(talk.ask("worker/run", longer)) == Ending::refused);
+  CHECK(Talk::ending_of(talk.ask("worker/run", longer)) == CallStatus::refused);
   // Another function, and a list of another length.
   for (const std::size_t at : {2 * sizeof(std::uint64_t), 3 * sizeof(std::uint64_t), whole.size() - 12}) {
     Bytes changed = whole;
     changed[at] ^= std::byte{0x55};
     const Bytes reply = talk.ask("worker/run", changed);
-    CHECK(Talk::ending_of(reply) == Ending::refused);
+    CHECK(Talk::ending_of(reply) == CallStatus::refused);
   }
   CHECK(ran == 0);
   for (const char* method : {"worker/greet", "worker/watch", "worker/make", "worker/stop", "worker/leave"})
     for (const std::size_t size : {0u, 1u, 7u, 9u, 17u})
-      CHECK(Talk::ending_of(talk.ask(method, Bytes(size, std::byte{1}))) != Ending::result);
-  CHECK(Talk::ending_of(talk.ask("worker/run", whole)) == Ending::result);
+      CHECK(Talk::ending_of(talk.ask(method, Bytes(size, std::byte{1}))) != CallStatus::result);
+  CHECK(Talk::ending_of(talk.ask("worker/run", whole)) == CallStatus::result);
   CHECK(ran == 1);
 }
 
@@ -137,12 +138,12 @@ TEST_CASE("what a function throws is its own, and what a worker refuses is not")
   const std::uint64_t session = talk.greet();
   const Bytes reply = talk.ask("worker/run", Talk::in_run(session, 1, message(3, {})));
   ArchiveReader reader{reply};
-  CHECK(reader.get<Ending>() == Ending::thrown);
-  CHECK(reader.get<dist::detail::Trouble>().thrown == "std::out_of_range");
+  CHECK(reader.get<CallStatus>() == CallStatus::thrown);
+  CHECK(reader.get<dist::detail::RemoteFailure>().thrown == "std::out_of_range");
   // An ArchiveError of the function is an error of the function.
   const auto parse = [](WorkerContext&) { return dist::from_bytes<int>(Bytes(3)); };
   const auto parsing = dist::detail::closure_message<Workers, std::remove_const_t<decltype(parse)>>(parse);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, parsing))) == Ending::thrown);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, parsing))) == CallStatus::thrown);
 }
 
 TEST_CASE("a function of a session that ends is asked to stop, and its session has its objects until then") {
@@ -155,7 +156,7 @@ TEST_CASE("a function of a session that ends is asked to stop, and its session h
     reply = Talk::ask(other, "worker/run", waiting);
   });
   REQUIRE(support::soon([] { return ran == 1; }));
-  CHECK(Talk::ending_of(talk.ask("worker/run", waiting)) == Ending::refused);  // one at a time
+  CHECK(Talk::ending_of(talk.ask("worker/run", waiting)) == CallStatus::refused);  // one at a time
   CHECK(talk.greet(session) == session + 1);
   caller.join();
   CHECK(reply.back() == std::byte{1});
@@ -179,11 +180,11 @@ TEST_CASE("the function of a run is asked to stop, and no later one (spec L05)")
   stop(2);
   stop(1);
   caller.join();
-  CHECK(Talk::ending_of(reply) == Ending::stopped);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 3, message(3, {4})))) == Ending::result);
+  CHECK(Talk::ending_of(reply) == CallStatus::stopped);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 3, message(3, {4})))) == CallStatus::result);
   // A function that does not ask has its result, also where the request to stop came first.
   stop(4);
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 4, message(3, {4})))) == Ending::result);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 4, message(3, {4})))) == CallStatus::result);
 }
 
 TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)") {
@@ -192,7 +193,7 @@ TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)")
   std::optional<Local::Channel> other;
   other.emplace(talk.workers[0], dist::rpc::ChannelOptions{});
   const Bytes number = dist::to_bytes(session);
-  const dist::rpc::Piece piece = number;
+  const dist::rpc::Chunk piece = number;
   auto watching = other->start("worker/watch", {&piece, 1}, {});
   CHECK_FALSE(watching.is_done());
   CHECK(talk.greet() == session + 1);
@@ -201,5 +202,5 @@ TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)")
   CHECK(watching.is_done());
   CHECK(support::soon([&] { return talk.workers.service(0).sessions() == 1; }));
   CHECK(talk.ask("worker/watch", dist::to_bytes(session)).empty());  // the session has ended, so it does not wait
-  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == Ending::result);
+  CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == CallStatus::result);
 }

@@ -303,7 +303,7 @@ TEST_CASE("an operation of one's own is an empty type with the same parts (spec 
 }
 
 TEST_CASE("an operation of one's own takes part in a strategy's all_reduce (spec H01)") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{4};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{4};
   // Few values travel with the announcement, many do not.
   for (const std::size_t count : {std::size_t{2}, std::size_t{1000}}) {
     const auto results = strategy.run([&](auto& replica) {

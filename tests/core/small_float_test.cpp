@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 
 #include <doctest/doctest.h>

@@ -11,7 +11,7 @@
 
 #include <dist/core/trace.hpp>
 #include <dist/device/shared_memory.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 
 #include <support/processes.hpp>
 

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 
 #include "support/stderr_of.hpp"

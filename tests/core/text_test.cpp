@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 
-using dist::text;
+using dist::concat;
 
 TEST_CASE("text joins strings, characters and numbers") {
-  CHECK(text("replica ", 3, " of ", std::size_t{4}) == "replica 3 of 4");
-  CHECK(text('a', std::string("bc"), std::string_view("de"), "fg") == "abcdefg");
+  CHECK(concat("replica ", 3, " of ", std::size_t{4}) == "replica 3 of 4");
+  CHECK(concat('a', std::string("bc"), std::string_view("de"), "fg") == "abcdefg");
 }
 
 TEST_CASE("a list is joined with something between its elements, also where some are empty") {
@@ -22,48 +22,48 @@ TEST_CASE("a list is joined with something between its elements, also where some
   CHECK(dist::joined(std::array<std::string_view, 3>{"", "a", ""}) == ", a, ");
   CHECK(dist::joined(std::array<int, 1>{7}) == "7");
   CHECK(dist::joined(std::array<int, 0>{}).empty());
-  CHECK(dist::joined(std::array<int, 2>{3, 4}, "; ", [](int number) { return text('%', number); }) == "%3; %4");
+  CHECK(dist::joined(std::array<int, 2>{3, 4}, "; ", [](int number) { return concat('%', number); }) == "%3; %4");
 }
 
 TEST_CASE("text of nothing is empty") {
   CHECK(text().empty());
-  CHECK(text("", std::string{}, std::string_view{}).empty());
+  CHECK(concat("", std::string{}, std::string_view{}).empty());
 }
 
 TEST_CASE("text takes the extremes of every integer width") {
-  CHECK(text(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
-  CHECK(text(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
-  CHECK(text(-1, ' ', 0, ' ', 2147483647) == "-1 0 2147483647");
+  CHECK(concat(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
+  CHECK(concat(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
+  CHECK(concat(-1, ' ', 0, ' ', 2147483647) == "-1 0 2147483647");
 }
 
 TEST_CASE("small integers are numbers, a char is a character") {
-  CHECK(text(std::uint8_t{65}) == "65");
-  CHECK(text(std::int8_t{-5}) == "-5");
-  CHECK(text('A') == "A");
+  CHECK(concat(std::uint8_t{65}) == "65");
+  CHECK(concat(std::int8_t{-5}) == "-5");
+  CHECK(concat('A') == "A");
 }
 
 TEST_CASE("text of floating-point numbers has six significant digits, and no zeros after them") {
-  CHECK(text(0.5) == "0.5");
-  CHECK(text(-1.25F) == "-1.25");
-  CHECK(text(600.0) == "600");
-  CHECK(text(1e-9) == "1e-09");
-  CHECK(text(2.0 / 3) == "0.666667");
+  CHECK(concat(0.5) == "0.5");
+  CHECK(concat(-1.25F) == "-1.25");
+  CHECK(concat(600.0) == "600");
+  CHECK(concat(1e-9) == "1e-09");
+  CHECK(concat(2.0 / 3) == "0.666667");
 }
 
 TEST_CASE("text of a duration is in seconds, rounded to milliseconds") {
   using namespace std::chrono_literals;
-  CHECK(text(120s) == "120 s");
-  CHECK(text(250ms) == "0.25 s");
-  CHECK(text(1005ms) == "1.005 s");
-  CHECK(text(100s + 1us) == "100 s");
-  CHECK(text(0ns) == "0 s");
-  CHECK(text(-20ms) == "-0.02 s");
-  CHECK(text("after ", 2h, ", or ", 3) == "after 7200 s, or 3");
+  CHECK(concat(120s) == "120 s");
+  CHECK(concat(250ms) == "0.25 s");
+  CHECK(concat(1005ms) == "1.005 s");
+  CHECK(concat(100s + 1us) == "100 s");
+  CHECK(concat(0ns) == "0 s");
+  CHECK(concat(-20ms) == "-0.02 s");
+  CHECK(concat("after ", 2h, ", or ", 3) == "after 7200 s, or 3");
 }
 
 TEST_CASE("text keeps a zero character inside a string view") {
   const std::string_view with_zero{"a\0b", 3};
-  CHECK(text(with_zero, 'c') == std::string("a\0bc", 4));
+  CHECK(concat(with_zero, 'c') == std::string("a\0bc", 4));
 }
 
 TEST_CASE("what is quoted does nothing to a terminal, and keeps the letters of every language") {
@@ -85,7 +85,8 @@ namespace dist {
 
 /// As the library calls it, without the name of its namespace.
 std::string quotes_of_strings(std::string mine, const std::string& others) {
-  return text(quoted(mine), quoted(others), quoted(std::string("temporary")), quoted(others.c_str()), quoted(mine, 2));
+  return concat(quoted(mine), quoted(others), quoted(std::string("temporary")), quoted(others.c_str()),
+                quoted(mine, 2));
 }
 
 }  // namespace dist
@@ -104,7 +105,7 @@ namespace {
 struct Spoken {
   int number;
 };
-std::string to_string(const Spoken& spoken) { return text("number ", spoken.number); }
+std::string to_string(const Spoken& spoken) { return concat("number ", spoken.number); }
 }  // namespace
 
-TEST_CASE("text joins what says itself what it is") { CHECK(text("<", Spoken{3}, ">") == "<number 3>"); }
+TEST_CASE("text joins what says itself what it is") { CHECK(concat("<", Spoken{3}, ">") == "<number 3>"); }

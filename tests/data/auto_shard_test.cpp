@@ -17,8 +17,8 @@
 #include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/zip.hpp>
 
 using dist::InputContext;

@@ -8,11 +8,9 @@
 #include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
-#include <dist/data/skip.hpp>
-#include <dist/data/take.hpp>
+#include <dist/data/take_skip.hpp>
 
 using dist::Tensor;
 using dist::data::batch;

@@ -11,9 +11,8 @@
 #include <dist/data/batch.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
-#include <dist/data/take.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <support/allocations.hpp>
 

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <dist/data/auto_shard.hpp>
-#include <dist/data/resumable.hpp>
+#include <dist/data/dataset.hpp>
 
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>

@@ -17,9 +17,8 @@
 #include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
-#include <dist/data/take.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include "support/allocations.hpp"
 #include "support/stderr_of.hpp"

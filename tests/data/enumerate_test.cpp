@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <data/sequences.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 
 using dist::data::Cardinality;
 using dist::data::enumerate;

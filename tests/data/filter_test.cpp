@@ -7,8 +7,7 @@
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
-#include <dist/data/repeat.hpp>
-#include <dist/data/take.hpp>
+#include <dist/data/take_skip.hpp>
 
 using dist::data::batch;
 using dist::data::Cardinality;

@@ -13,8 +13,8 @@
 
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>
-#include <dist/data/random_flip.hpp>
-#include <dist/data/resumable.hpp>
+#include <dist/data/dataset.hpp>
+#include <dist/data/random_images.hpp>
 
 #include <data/sequences.hpp>
 #include <support/temporary_folder.hpp>

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 
 using dist::Shape;
 using dist::Tensor;

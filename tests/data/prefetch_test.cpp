@@ -12,8 +12,8 @@
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/map.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/take_skip.hpp>
 
 using dist::InvalidArgument;
 using dist::data::batch;

@@ -14,7 +14,7 @@
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/filter.hpp>
 #include <dist/data/range.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 
 #include <data/sequences.hpp>
 

@@ -11,7 +11,7 @@
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/map.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -77,7 +77,7 @@ TEST_CASE("rebatch knows what follows from the batches given") {
 }
 
 TEST_CASE("the batches are global batches for a strategy") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   auto dataset = strategy.distribute_dataset(tensor_slices(iota<int>({8, 1})) | batch(3) | rebatch(4));
   std::vector<std::vector<int>> received(2);
   for (auto& step : dataset)

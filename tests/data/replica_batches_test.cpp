@@ -7,7 +7,7 @@
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/map.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include "support/allocations.hpp"
 

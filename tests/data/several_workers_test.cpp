@@ -18,9 +18,9 @@
 #include <dist/data/idx.hpp>
 #include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/data/tfrecord.hpp>
 #include <dist/io/byte_source.hpp>
@@ -60,8 +60,8 @@ struct Group {
 };
 
 std::string describe(const Group& group) {
-  return dist::text(group.workers, " x ", group.local_replicas, ", global batch ", group.global_batch, ", policy ",
-                    static_cast<int>(group.policy), group.last_step == Remainder::keep ? ", keep" : ", drop");
+  return dist::concat(group.workers, " x ", group.local_replicas, ", global batch ", group.global_batch, ", policy ",
+                      static_cast<int>(group.policy), group.last_step == Remainder::keep ? ", keep" : ", drop");
 }
 
 /// What the workers of a group receive of their datasets, each with its own.
@@ -374,8 +374,8 @@ TEST_CASE("records of TFRecord files, and of IDX files that interleave opens (sp
   for (const auto& content : contents) {
     std::string file;
     for (const std::uint8_t byte : content) dist::io::append_tfrecord(file, std::string(1, static_cast<char>(byte)));
-    records.push_back(folder.write(dist::text(records.size(), ".tfrecord"), bytes(file)));
-    arrays.push_back(folder.write(dist::text(arrays.size(), ".idx"), bytes(idx(content))));
+    records.push_back(folder.write(dist::concat(records.size(), ".tfrecord"), bytes(file)));
+    arrays.push_back(folder.write(dist::concat(arrays.size(), ".idx"), bytes(idx(content))));
   }
   const auto from_records =
       dist::data::tfrecord(records) | dist::data::map([](const std::string& record) { return int{record[0]}; });

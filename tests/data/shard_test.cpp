@@ -7,7 +7,7 @@
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 
 using dist::InvalidArgument;
 using dist::data::Cardinality;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <data/sequences.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 
 using dist::InvalidArgument;
 using dist::data::Cardinality;

@@ -8,7 +8,7 @@
 #include <data/sequences.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 #include <io/bytes.hpp>
 #include <support/temporary_folder.hpp>
 

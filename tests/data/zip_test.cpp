@@ -10,7 +10,7 @@
 #include <dist/data/batch.hpp>
 #include <dist/data/example.hpp>
 #include <dist/data/map.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <support/allocations.hpp>
 

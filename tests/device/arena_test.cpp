@@ -134,7 +134,7 @@ TEST_CASE("slices next to a released one keep their elements") {
 TEST_CASE("an arena that is full says how much was asked for and how much it holds") {
   Arena arena(1, 4 * page());
   static_cast<void>(arena.allocate(3 * page()));
-  const std::string expected = dist::text(
+  const std::string expected = dist::concat(
       "The strategy's arena is full (", 2 * page(), " more bytes were asked for, the arena holds ", 4 * page(),
       "). Free variables that are no longer used, raise the limits on virtual memory and file size (ulimit "
       "-v, -f) if there are any, or run on a machine with more memory.");

@@ -213,7 +213,7 @@ TEST_CASE("a quota below the processors limits the default number of replicas, a
   limit("100000 100000");
   CHECK(Cpu::most_at_once(root.path()) == 1);
   CHECK(Cpu::processors(std::vector<std::size_t>{0}, root.path()).size() == (all == 1 ? 1 : 0));
-  limit(dist::text(2 * all, "00000 100000"));
+  limit(dist::concat(2 * all, "00000 100000"));
   CHECK(Cpu::most_at_once(root.path()) == all);
   CHECK(Cpu::processors(std::vector<std::size_t>{0}, root.path()).size() == 1);
 }

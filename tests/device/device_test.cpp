@@ -18,7 +18,7 @@ struct WithoutProcessors : dist::Cpu {
 };
 struct WithOtherQueue : dist::Cpu {
   struct Queue : dist::Cpu::Queue {
-    struct Place {
+    struct Space {
       static constexpr bool host_accessible = false;
     };
   };
@@ -30,7 +30,7 @@ struct WithMemoryOfCount : dist::Cpu {
   using Memory = MemoryOfCount;
 };
 struct QueueWithoutEvents {
-  using Place = dist::HostMemory;
+  using Space = dist::HostMemory;
   static void enter() {}
   static void wait() {}
   static bool is_done() { return true; }

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
-using dist::ProcessorPlace;
+using dist::CpuId;
 using dist::Topology;
 using Numbers = std::vector<std::size_t>;
 
@@ -44,7 +44,7 @@ TEST_CASE("hwloc and the system's files describe this machine alike") {
   Topology theirs = dist::read_hwloc_topology(processors);
   // Their kinds of cores come from more sources than the scheduler's capacities.
   for (Topology* each : {&ours, &theirs})
-    for (ProcessorPlace& place : *each) place.speed = 0;
+    for (CpuId& place : *each) place.speed = 0;
   CHECK(theirs == ours);
 }
 
@@ -52,8 +52,7 @@ TEST_CASE("a machine that hwloc is told about: sockets, nodes, caches, cores and
   const Environment machine{"HWLOC_SYNTHETIC", "pack:2 [numa] l3:2 l2:2 core:1 pu:2"};
   const Topology places = dist::read_hwloc_topology(first(16));
   REQUIRE(places.size() == 16);
-  for (std::size_t i = 0; i < 16; ++i)
-    CHECK(places[i] == ProcessorPlace{i, i / 2 * 2, i / 4 * 4, i / 8 * 8, i / 8 * 8});
+  for (std::size_t i = 0; i < 16; ++i) CHECK(places[i] == CpuId{i, i / 2 * 2, i / 4 * 4, i / 8 * 8, i / 8 * 8});
   CHECK(dist::placement_order(places) == Numbers{0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15});
   // Of the first socket one core, of the second one whole cache and a part of the other.
   CHECK(dist::placement_order(dist::read_hwloc_topology(Numbers{3, 9, 12, 14, 15})) == Numbers{2, 3, 1, 0, 4});
@@ -62,7 +61,7 @@ TEST_CASE("a machine that hwloc is told about: sockets, nodes, caches, cores and
 TEST_CASE("several nodes in a socket, and processors that are numbered in turns") {
   const Environment machine{"HWLOC_SYNTHETIC", "pack:2 die:2 [numa] core:2 pu:1(indexes=die:core)"};
   const Topology places = dist::read_hwloc_topology(first(8));
-  for (std::size_t i = 0; i < 8; ++i) CHECK(places[i] == ProcessorPlace{i, i, i, i % 4, i % 4 / 2 * 2});
+  for (std::size_t i = 0; i < 8; ++i) CHECK(places[i] == CpuId{i, i, i, i % 4, i % 4 / 2 * 2});
   CHECK(dist::placement_order(places) == Numbers{0, 4, 1, 5, 2, 6, 3, 7});
 }
 
@@ -78,7 +77,7 @@ TEST_CASE("hwloc's devices are those of a strategy, in that order") {
     REQUIRE(devices.size() == replicas);
     for (std::size_t replica = 0; replica < replicas; ++replica)
       CHECK(devices[replica] == dist::Cpu::device_name(order[replica]));
-    const dist::Mirrored<dist::SharedMemoryAllReduce> strategy{dist::MirroredOptions{.devices = devices}};
+    const dist::Mirrored<dist::ThreadAllReduce> strategy{dist::MirroredOptions{.devices = devices}};
     CHECK(strategy.worker_devices() == devices);
   }
 }
@@ -88,8 +87,8 @@ TEST_CASE("no replicas, and more than there are devices, are refused") {
   const std::size_t count = dist::Cpu::count();
   CHECK_THROWS_WITH_AS(
       dist::hwloc_devices(count + 1),
-      dist::text("hwloc cannot place that many replicas (", count + 1, " were asked for, there are ", count,
-                 " devices). Ask for one per device at most, or give a strategy the number of replicas alone.")
+      dist::concat("hwloc cannot place that many replicas (", count + 1, " were asked for, there are ", count,
+                   " devices). Ask for one per device at most, or give a strategy the number of replicas alone.")
           .c_str(),
       dist::InvalidArgument);
 }

@@ -18,7 +18,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/text.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
@@ -26,7 +26,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 using dist::NvtxRanges;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
@@ -124,7 +124,7 @@ std::string content_of(const std::string& path) {
 }
 std::string fresh_path() {
   const char* const folder = std::getenv("TMPDIR");
-  std::string path = dist::text(folder == nullptr ? "/tmp" : folder, "/dist-nvtx-", getpid(), ".json");
+  std::string path = dist::concat(folder == nullptr ? "/tmp" : folder, "/dist-nvtx-", getpid(), ".json");
   std::remove(path.c_str());
   return path;
 }

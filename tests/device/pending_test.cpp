@@ -4,14 +4,14 @@
 
 #include <memory>
 
-#include <dist/core/work.hpp>
+#include <dist/core/future.hpp>
 
 namespace {
 
 /// Brings the value in its wait.
 struct Bringing {
-  std::shared_ptr<dist::ArrivalOf<int>> arrival;
-  dist::Arrival::State becomes;
+  std::shared_ptr<dist::HostCopyOf<int>> arrival;
+  dist::HostCopyState::State becomes;
   int* waits;
 
   void wait() const {
@@ -24,12 +24,12 @@ struct Bringing {
 
 }  // namespace
 
-static_assert(dist::Work<dist::Pending<int, Bringing>>);
+static_assert(dist::Future<dist::Pending<int, Bringing>>);
 
 TEST_CASE("who asks for a value first waits for it") {
-  const auto arrival = std::make_shared<dist::ArrivalOf<int>>();
+  const auto arrival = std::make_shared<dist::HostCopyOf<int>>();
   int waits = 0;
-  const dist::Pending<int, Bringing> pending{{arrival, dist::Arrival::State::there, &waits}, arrival};
+  const dist::Pending<int, Bringing> pending{{arrival, dist::HostCopyState::State::there, &waits}, arrival};
   const auto copy = pending;
   CHECK(!pending.is_done());
   CHECK(waits == 0);
@@ -40,9 +40,9 @@ TEST_CASE("who asks for a value first waits for it") {
 }
 
 TEST_CASE("a value that does not come says so, again and again") {
-  const auto arrival = std::make_shared<dist::ArrivalOf<int>>();
+  const auto arrival = std::make_shared<dist::HostCopyOf<int>>();
   int waits = 0;
-  const dist::Pending<int, Bringing> pending{{arrival, dist::Arrival::State::lost, &waits}, arrival};
+  const dist::Pending<int, Bringing> pending{{arrival, dist::HostCopyState::State::lost, &waits}, arrival};
   for (int again = 0; again < 2; ++again)
     CHECK_THROWS_WITH_AS(static_cast<void>(pending.value()), doctest::Contains("does not come to the host"),
                          dist::InvalidArgument);

@@ -110,8 +110,8 @@ TEST_CASE("the first failure surfaces once, as a ReplicaError with its cause") {
       } catch (const dist::ReplicaError& error) {
         surfaced = true;
         CHECK(error.replica() == failing);
-        CHECK(std::string(error.what()) == dist::text("Replica ", failing, " failed in its replica function (one of ",
-                                                      replicas, " replicas). It threw: index 7 of 5."));
+        CHECK(std::string(error.what()) == dist::concat("Replica ", failing, " failed in its replica function (one of ",
+                                                        replicas, " replicas). It threw: index 7 of 5."));
         CHECK_THROWS_WITH_AS(std::rethrow_exception(error.cause()), "index 7 of 5", std::out_of_range);
       }
       CHECK(surfaced);
@@ -128,7 +128,7 @@ TEST_CASE("when all replicas fail, one failure surfaces, and it is the earliest"
     threads.run([&](std::size_t replica) {
       // The others fail only once replica 2 has.
       while (replica != 2 && !threads.status().failed()) std::this_thread::yield();
-      throw std::runtime_error(dist::text("replica ", replica));
+      throw std::runtime_error(dist::concat("replica ", replica));
     });
   } catch (const dist::ReplicaError& error) {
     reported = error.replica();

@@ -9,11 +9,11 @@
 #include <tuple>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 TEST_CASE("every replica sorts, scans and reduces by key with Thrust") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const auto results = strategy.run([](auto& replica) {
     const int id = static_cast<int>(replica.replica_id().index());
     std::vector<int> keys{3, id, 3, 1}, values{1, 2, 4, 8}, distinct(4), sums(4);

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-using dist::ProcessorPlace;
+using dist::CpuId;
 using dist::Topology;
 using Numbers = std::vector<std::size_t>;
 
@@ -27,19 +27,19 @@ class Machine : public support::TemporaryFolder {
   [[nodiscard]] Topology read(const Numbers& processors) const { return dist::read_topology(processors, path()); }
 
   void write(std::size_t processor, const std::string& file, const std::string& content) const {
-    write(dist::text("cpu/cpu", processor, "/", file), content + "\n");
+    write(dist::concat("cpu/cpu", processor, "/", file), content + "\n");
   }
   void cache(std::size_t processor, std::size_t index, std::size_t level, const std::string& type,
              const std::string& shared_by) const {
-    const std::string folder = dist::text("cache/index", index, "/");
+    const std::string folder = dist::concat("cache/index", index, "/");
     write(processor, folder + "level", std::to_string(level));
     write(processor, folder + "type", type);
     write(processor, folder + "shared_cpu_list", shared_by);
   }
   void nodes(const std::vector<std::string>& processors) const {
-    write("node/online", processors.size() == 1 ? "0\n" : dist::text("0-", processors.size() - 1, "\n"));
+    write("node/online", processors.size() == 1 ? "0\n" : dist::concat("0-", processors.size() - 1, "\n"));
     for (std::size_t node = 0; node < processors.size(); ++node)
-      write(dist::text("node/node", node, "/cpulist"), processors[node] + "\n");
+      write(dist::concat("node/node", node, "/cpulist"), processors[node] + "\n");
   }
   void core(std::size_t processor, const std::string& threads, const std::string& package) const {
     write(processor, "topology/core_cpus_list", threads);
@@ -66,7 +66,7 @@ void write_two_sockets(const Machine& machine, Number number) {
     for (const std::size_t each : members) list += (list.empty() ? "" : ",") + std::to_string(each);
     nodes.push_back(list);
     for (std::size_t core = 0; core < 2; ++core) {
-      const std::string threads = dist::text(number(socket, core, 0), ",", number(socket, core, 1));
+      const std::string threads = dist::concat(number(socket, core, 0), ",", number(socket, core, 1));
       for (std::size_t thread = 0; thread < 2; ++thread) {
         const std::size_t processor = number(socket, core, thread);
         machine.core(processor, threads, list);
@@ -114,8 +114,8 @@ TEST_CASE("two sockets that take turns in the numbers: two replicas share one of
   const Machine machine;
   write_two_sockets(machine, sockets_in_turn);
   const Topology places = machine.read(first(8));
-  CHECK(places[2] == ProcessorPlace{2, 2, 0, 0, 0});
-  CHECK(places[7] == ProcessorPlace{7, 3, 1, 1, 1});
+  CHECK(places[2] == CpuId{2, 2, 0, 0, 0});
+  CHECK(places[7] == CpuId{7, 3, 1, 1, 1});
   CHECK(dist::placement_order(places) == Numbers{0, 2, 1, 3, 4, 6, 5, 7});
 }
 
@@ -126,22 +126,22 @@ TEST_CASE("two L3 caches per socket: one is filled before the next, a socket bef
     CAPTURE(cache_is_node);
     const Machine machine;
     const auto list = [](std::size_t begin, std::size_t count) {
-      return dist::text(begin, "-", begin + count - 1, ",", begin + 12, "-", begin + 12 + count - 1);
+      return dist::concat(begin, "-", begin + count - 1, ",", begin + 12, "-", begin + 12 + count - 1);
     };
     for (std::size_t processor = 0; processor < 24; ++processor) {
       const std::size_t core = processor % 12;
-      machine.core(processor, dist::text(core, ",", core + 12), list(core / 6 * 6, 6));
+      machine.core(processor, dist::concat(core, ",", core + 12), list(core / 6 * 6, 6));
       machine.cache(processor, 0, 3, "Unified", list(core / 3 * 3, 3));
     }
     machine.nodes(cache_is_node ? std::vector{list(0, 3), list(3, 3), list(6, 3), list(9, 3)}
                                 : std::vector{list(0, 6), list(6, 6)});
     const Topology places = machine.read(first(24));
-    CHECK(places[17] == ProcessorPlace{17, 5, 3, cache_is_node ? 3U : 0U, 0});
+    CHECK(places[17] == CpuId{17, 5, 3, cache_is_node ? 3U : 0U, 0});
     CHECK(dist::placement_order(places) == first(24));
 
     // With holes: of the first socket one core of each cache, of the second two, and one of both threads of a core.
     const Topology some = machine.read({1, 4, 7, 8, 9, 18, 20});
-    CHECK(some[5] == ProcessorPlace{18, 18, 7, 7, 7});
+    CHECK(some[5] == CpuId{18, 18, 7, 7, 7});
     // Most cores together: 7, 8 and 18 (which is core 6); then 9 of the same socket. Last the second thread of core 8.
     CHECK(dist::placement_order(some) == Numbers{2, 3, 5, 4, 0, 1, 6});
   }
@@ -156,7 +156,7 @@ TEST_CASE("the highest level of cache counts, wherever it stands; instructions d
     machine.cache(processor, 4, 5, "Unified", "0-3");  // after a gap: the system has none
   }
   const Topology places = machine.read(first(4));
-  for (std::size_t i = 0; i < 4; ++i) CHECK(places[i] == ProcessorPlace{i, i, i / 2 * 2, 0, 0});
+  for (std::size_t i = 0; i < 4; ++i) CHECK(places[i] == CpuId{i, i, i / 2 * 2, 0, 0});
 }
 
 TEST_CASE("fast cores come first, also where the system tells no siblings") {
@@ -169,11 +169,11 @@ TEST_CASE("fast cores come first, also where the system tells no siblings") {
   }
   const Topology places = machine.read(first(8));
   for (std::size_t i = 0; i < 8; ++i)
-    CHECK(places[i] == ProcessorPlace{i, i, i < 4 ? 0U : 4U, 0, 0, i < 4 ? 0U : i < 6 ? 1U : 2U});
+    CHECK(places[i] == CpuId{i, i, i < 4 ? 0U : 4U, 0, 0, i < 4 ? 0U : i < 6 ? 1U : 2U});
   CHECK(dist::placement_order(places) == Numbers{6, 7, 4, 5, 0, 1, 2, 3});
 
   machine.write(3, "cpu_capacity", "unknown");
-  for (const ProcessorPlace& place : machine.read(first(8))) CHECK(place.speed == 0);
+  for (const CpuId& place : machine.read(first(8))) CHECK(place.speed == 0);
 }
 
 TEST_CASE("older kernels have other names for the lists") {
@@ -207,7 +207,7 @@ TEST_CASE("what the system does not tell, or tells wrongly, is a core each on on
     for (const std::size_t processor : processors)
       for (const char* file : {"topology/core_cpus_list", "topology/thread_siblings_list", "topology/package_cpus_list",
                                "cache/index0/level", "cache/index0/type", "cache/index0/shared_cpu_list"})
-        machine.write(dist::text("cpu/cpu", processor, "/", file), content);
+        machine.write(dist::concat("cpu/cpu", processor, "/", file), content);
     CHECK(machine.read(processors) == unknown);
   }
   const Machine folders;

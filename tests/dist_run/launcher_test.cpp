@@ -14,7 +14,7 @@
 
 namespace {
 
-using dist::text;
+using dist::concat;
 using dist_run::Clock;
 using dist_run::Options;
 
@@ -37,8 +37,8 @@ bool contains(const std::string& all, std::string_view part) { return all.find(p
 /// A script that does something else in each type of task.
 std::string by_type(std::string_view of_chief, std::string_view of_server, std::string_view of_worker,
                     std::string_view of_evaluator = "exit 0") {
-  return text("case $TF_CONFIG in *'type\": \"chief'*) ", of_chief, ";; *'type\": \"ps'*) ", of_server,
-              ";; *'type\": \"evaluator'*) ", of_evaluator, ";; *) ", of_worker, ";; esac");
+  return concat("case $TF_CONFIG in *'type\": \"chief'*) ", of_chief, ";; *'type\": \"ps'*) ", of_server,
+                ";; *'type\": \"evaluator'*) ", of_evaluator, ";; *) ", of_worker, ";; esac");
 }
 const std::string lasting = "while :; do sleep 0.1; done";
 
@@ -49,9 +49,9 @@ TEST_CASE("each worker gets its TF_CONFIG and the secret, and its lines have its
   const std::string all = printed_by({.workers = 3}, "echo \"$TF_CONFIG\"; echo secret of ${#DIST_JOB_SECRET} >&2", 0);
   CAPTURE(all);
   for (const std::size_t worker : {0U, 1U, 2U}) {
-    CHECK(contains(all, text("[worker ", worker, "] {\"cluster\": {\"worker\": [\"127.0.0.1:")));
-    CHECK(contains(all, text("\"task\": {\"type\": \"worker\", \"index\": ", worker, "}}\n")));
-    CHECK(contains(all, text("[worker ", worker, "] secret of 64\n")));
+    CHECK(contains(all, concat("[worker ", worker, "] {\"cluster\": {\"worker\": [\"127.0.0.1:")));
+    CHECK(contains(all, concat("\"task\": {\"type\": \"worker\", \"index\": ", worker, "}}\n")));
+    CHECK(contains(all, concat("[worker ", worker, "] secret of 64\n")));
   }
 }
 

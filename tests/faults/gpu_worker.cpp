@@ -29,7 +29,7 @@ using faults::Log;
 int signal_of_fault = 0;
 
 void strike() {
-  Log::write("fault", dist::text(static_cast<long>(getpid())).c_str());
+  Log::write("fault", dist::concat(static_cast<long>(getpid())).c_str());
   kill(getpid(), signal_of_fault);
 }
 
@@ -60,5 +60,5 @@ int main(int argc, char** argv) {
   setenv("DIST_FAKE_CUDA", "8 eager", 1);
   if (plan->is_victim()) signal_of_fault = plan->fault == "kill" ? SIGKILL : SIGSTOP;
   return faults::run(
-      *plan, [&] { train(*plan); }, [] { Log::write("left", dist::text(fake_nccl::live_communicators()).c_str()); });
+      *plan, [&] { train(*plan); }, [] { Log::write("left", dist::concat(fake_nccl::live_communicators()).c_str()); });
 }

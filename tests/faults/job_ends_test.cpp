@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <dist/checkpoint/preemption_handler.hpp>
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
-#include <dist/core/exit_code.hpp>
+#include <dist/core/error.hpp>
 #include <dist/rpc/grpc/transport.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
@@ -150,10 +150,10 @@ bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 int run_task(const dist::SimpleResolver& resolver, Chief program, const std::string& folder) {
   dist::server::ServeOptions serving;
   serving.wait_for_coordinator = 60s;
-  serving.linger = 500ms;
+  serving.keep_alive = 500ms;
   serving.leave_timeout = program == Chief::saves && exists(folder + "/impatient") ? 1s : 30s;
   dist::ReportSignal::answer_to_the_end();
-  dist::say("it serves");
+  dist::log_line("it serves");
   if (dist::serve<Grpc>(resolver, serving)) return 0;
 
   dist::ParameterServer<Grpc> strategy{resolver};
@@ -169,7 +169,7 @@ int run_task(const dist::SimpleResolver& resolver, Chief program, const std::str
     coordinator.join();
     if (!said && coordinator.metrics().connected == 2) {
       said = true;
-      dist::say("it works");
+      dist::log_line("it works");
     }
     if (exists(folder + "/fail")) {
       if (program == Chief::fails) throw std::runtime_error("the program fails");
@@ -191,10 +191,10 @@ class Job {
     for (int process = row.program == Chief::never_comes ? ps : chief; process < processes; ++process)
       running_[process] = std::make_unique<support::Spawned>(
           "a task of a job that ends",
-          std::vector{"DIST_TEST_PORTS=" + ports, dist::text("DIST_TEST_TASK=", process),
-                      dist::text("DIST_TEST_PROGRAM=", static_cast<int>(row.program)),
+          std::vector{"DIST_TEST_PORTS=" + ports, dist::concat("DIST_TEST_TASK=", process),
+                      dist::concat("DIST_TEST_PROGRAM=", static_cast<int>(row.program)),
                       "DIST_TEST_FOLDER=" + folder_.path()},
-          folder_.path(dist::text("stderr", process)));
+          folder_.path(dist::concat("stderr", process)));
   }
 
   void run() {
@@ -223,7 +223,7 @@ class Job {
 
  private:
   [[nodiscard]] bool says(int process, std::string_view words) const {
-    return folder_.read(dist::text("stderr", process)).find(words) != std::string::npos;
+    return folder_.read(dist::concat("stderr", process)).find(words) != std::string::npos;
   }
   /// It has a handler for SIGUSR1.
   [[nodiscard]] bool serves(int process) const { return says(process, "it serves"); }
@@ -233,7 +233,7 @@ class Job {
     CAPTURE(to_string(tasks[process]));
     const std::optional<int> status = running_[process]->exit_status_within(60s);
     CHECK(status == row_.status[process]);
-    if (status != row_.status[process]) MESSAGE(folder_.read(dist::text("stderr", process)));
+    if (status != row_.status[process]) MESSAGE(folder_.read(dist::concat("stderr", process)));
   }
 
   const Row& row_;

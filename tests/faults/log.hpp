@@ -17,7 +17,7 @@ namespace faults {
 class Log {
  public:
   static void open(const char* path, std::size_t rank) {
-    file_ = ::open(dist::text(path, ".", rank).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    file_ = ::open(dist::concat(path, ".", rank).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   }
   static void write(const char* word, const char* text = "") noexcept {
     char line[4096];

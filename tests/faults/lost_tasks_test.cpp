@@ -21,13 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/rpc/grpc/transport.hpp>
 #include <dist/server/lifeline.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
 #include <doctest/doctest.h>
@@ -99,14 +99,14 @@ class HeldServer {
   [[nodiscard]] int held() const { return arrived_; }
 
   void serve(const dist::net::Endpoint& own) {
-    dist::server::Store store;
+    dist::server::ShardServer store;
     dist::server::Lifeline<Grpc::Exchange> lifeline{server_0, store.incarnation()};
     auto methods = dist::server::store_methods<Grpc::Exchange>(store);
     for (auto& method : methods)
       if (method.name == held_)
         method.handler = [this, handle = std::make_shared<decltype(method.handler)>(std::move(method.handler))](
                              Grpc::Exchange& exchange) {
-          if (++arrived_ == 2) dist::say("two are held");
+          if (++arrived_ == 2) dist::log_line("two are held");
           while (!open_) std::this_thread::sleep_for(1ms);
           (*handle)(exchange);
         };
@@ -129,7 +129,7 @@ class HeldServer {
 void serve_worker(const dist::ClusterSpec& cluster, Task task) {
   dist::server::ServeOptions options;
   options.wait_for_coordinator = 60s;
-  options.linger = 0s;
+  options.keep_alive = 0s;
   options.server.silence = silence;
   try {
     static_cast<void>(dist::serve<Grpc>(dist::SimpleResolver{cluster, task}, options));
@@ -185,8 +185,8 @@ struct Places {
                                                         pid_t host = 0) const {
     return std::make_unique<support::Spawned>(
         "a task of a job",
-        std::vector{"DIST_TEST_TASK=" + to_string(task), dist::text("DIST_TEST_MOMENT=", int{moment}),
-                    "DIST_TEST_ADDRESSES=" + addresses, dist::text("DIST_TEST_HOST=", host)},
+        std::vector{"DIST_TEST_TASK=" + to_string(task), dist::concat("DIST_TEST_MOMENT=", int{moment}),
+                    "DIST_TEST_ADDRESSES=" + addresses, dist::concat("DIST_TEST_HOST=", host)},
         stderr_file);
   }
 
@@ -221,7 +221,9 @@ class Cell {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  [[nodiscard]] std::string name() const { return dist::text(roles[role], ", ", moments[moment], ", ", losses[loss]); }
+  [[nodiscard]] std::string name() const {
+    return dist::concat(roles[role], ", ", moments[moment], ", ", losses[loss]);
+  }
 
   void connect() {
     held_.hold();
@@ -350,7 +352,7 @@ TEST_CASE("a task of a job" * doctest::skip()) {
   REQUIRE(soon([&] { return own.is_connected(); }));
   own.begin(moment);
   REQUIRE(soon([&] { return own.is_busy(moment); }));
-  dist::say("it is busy");
+  dist::log_line("it is busy");
   for (int i = 0; i < 60 && getppid() != 1; ++i) std::this_thread::sleep_for(1s);
 }
 

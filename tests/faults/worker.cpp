@@ -52,7 +52,7 @@ class Fault {
     if (happens("kill")) strike(SIGKILL);
     if (happens("stop") || happens("pause")) strike(SIGSTOP);
     if (is("stop_server")) {
-      const pid_t server = dist::WorkerWorld::started().hosted->server();
+      const pid_t server = dist::WorkerGroup::started().hosted->server();
       if (here_) Log::write("fault");
       if (here_) ::kill(server, SIGSTOP);
       // On a busy machine seconds may pass before a thread of it runs and stops. All wait, so that none comes late.
@@ -123,7 +123,7 @@ class Fault {
 
  private:
   void strike(int signal) const {
-    Log::write("fault", dist::text(static_cast<long>(getpid())).c_str());
+    Log::write("fault", dist::concat(static_cast<long>(getpid())).c_str());
     kill(getpid(), signal);
   }
 
@@ -135,7 +135,7 @@ class Fault {
 /// The files of shared memory and of the job's temporary folder that this process has mapped, for the test to see that they
 /// go.
 void log_mapped_files() {
-  const std::string temporary = dist::text(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "", "/");
+  const std::string temporary = dist::concat(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "", "/");
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
   char line[1024];
   while (maps != nullptr && std::fgets(line, sizeof(line), maps) != nullptr) {
@@ -157,9 +157,9 @@ void disagree(const Workers& workers, bool victim) {
     try {
       Log::write("fault", what);
       call();
-      throw std::logic_error(dist::text("nobody noticed that the workers disagree on the ", what));
+      throw std::logic_error(dist::concat("nobody noticed that the workers disagree on the ", what));
     } catch (const dist::CollectiveMismatch& error) {
-      Log::write("mismatch", dist::text(what, ": ", error.what()).c_str());
+      Log::write("mismatch", dist::concat(what, ": ", error.what()).c_str());
     }
     float members = 1;
     workers.all_reduce(dist::sum, std::span<float>{&members, 1});

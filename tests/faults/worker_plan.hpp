@@ -73,7 +73,7 @@ inline std::optional<WorkerPlan> plan_of(int argc, char** argv) {
 template <class Body, class AfterError>
 int run(const WorkerPlan& plan, Body&& body, AfterError&& after_error) {
   const auto say = [&](const char* type, const char* what, int status = 3) {
-    Log::write("error", dist::text(type, ": ", what).c_str());
+    Log::write("error", dist::concat(type, ": ", what).c_str());
     std::fprintf(stderr, "rank %zu: %s: %s\n", plan.rank, type, what);
     after_error();
     return status;

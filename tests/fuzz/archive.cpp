@@ -45,7 +45,7 @@ std::optional<T> value_of(const Bytes& bytes) {
 template <class T>
 void check(std::span<const std::byte> bytes) {
   const std::optional<T> value = value_of<T>(bytes);
-  std::vector<rpc::Piece> pieces;
+  std::vector<rpc::Chunk> pieces;
   for (std::size_t at = 0, size = 0; at < bytes.size(); at += size, size = (size + 1) % 7)
     pieces.push_back(bytes.subspan(at, std::min(size, bytes.size() - at)));
   const std::optional<T> again = value_of<T>(pieces);

@@ -41,6 +41,6 @@ void read(std::string_view all) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes{reinterpret_cast<const char*>(data), size};
   read(bytes);
-  read(dist::text(bytes, "\ncrc32c ", dist::detail::hexadecimal(dist::detail::checksum_of(bytes)), "\n"));
+  read(dist::concat(bytes, "\ncrc32c ", dist::detail::hexadecimal(dist::detail::checksum_of(bytes)), "\n"));
   return 0;
 }

@@ -1,5 +1,5 @@
 // Any bytes as Slurm's shorthands: hosts and counts within the limits, or a dist::Error.
-#include <dist/cluster/host_list.hpp>
+#include <dist/cluster/slurm_resolver.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,9 +16,9 @@
 namespace {
 
 using dist::Local;
-using dist::server::detail::Greeting;
-using dist::server::detail::Verdict;
-using dist::server::detail::Welcome;
+using dist::server::detail::HandshakeReply;
+using dist::server::detail::HandshakeRequest;
+using dist::server::detail::HandshakeStatus;
 using Lifeline = dist::server::Lifeline<Local::Exchange>;
 using State = Lifeline::State;
 
@@ -65,9 +65,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzzed.refuse_or_answer(methods[0], greeting);
   if (fuzzed.lifeline.standing().state == State::attended) return 0;  // the input is a greeting
 
-  const auto greet = dist::ArchiveWriter{}.put(dist::binary_identity()).put(Greeting{7, "worker 0"}).take();
-  const auto welcome = dist::from_bytes<Welcome>(fuzzed.call(methods[0], greet).reply().pieces());
-  must(welcome.verdict == Verdict::welcome);
+  const auto greet = dist::ArchiveWriter{}.put(dist::binary_identity()).put(HandshakeRequest{7, "worker 0"}).take();
+  const auto welcome = dist::from_bytes<HandshakeReply>(fuzzed.call(methods[0], greet).reply().pieces());
+  must(welcome.verdict == HandshakeStatus::welcome);
   const std::vector<std::byte> number = dist::to_bytes(std::uint64_t{7});
   const Local::Call attending = fuzzed.call(methods[1], number);
   must(!attending.is_done());

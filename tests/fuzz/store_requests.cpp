@@ -1,6 +1,6 @@
 // Any bytes as requests to a store, behind an envelope that it takes: a reply, or a StoreError or an ArchiveError, in bounded
 // memory; what the store holds is as large as before.
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard_memory.hpp>
+#include <dist/server/shard.hpp>
 
 namespace {
 
@@ -35,21 +35,21 @@ struct Fuzzed {
   Fuzzed() {
     const auto create = [&](server::ShardId id, dist::io::ElementType type) {
       const server::detail::CreateHead head{
-          {id, "w", 3, 2, 0}, type, server::detail::Initial::value, dist::io::bytes_of(type)};
+          {id, "w", 3, 2, 0}, type, server::detail::InitialValue::value, dist::io::bytes_of(type)};
       ArchiveWriter writer = envelope();
       writer.put(head);
       for (std::size_t i = 0; i < head.bytes; ++i) writer.put(std::uint8_t{0});
-      call(&server::Store::create, writer);
+      call(&server::ShardServer::create, writer);
     };
     create(0, dist::io::ElementType::f32);
     create(1, dist::io::ElementType::i16);
     ArchiveWriter slots = envelope();
     slots.put(server::ShardId{0}).put(std::uint64_t{0}).put(std::vector<double>{0, 1});
-    call(&server::Store::ensure_slots, slots);
+    call(&server::ShardServer::ensure_slots, slots);
   }
   ArchiveWriter envelope() {
     ArchiveWriter writer;
-    writer.put(server::detail::Envelope{store.incarnation(), 1, ++ordinal});
+    writer.put(server::detail::RequestHeader{store.incarnation(), 1, ++ordinal});
     return writer;
   }
   template <class Function>
@@ -62,7 +62,7 @@ struct Fuzzed {
     }
   }
 
-  server::Store store;
+  server::ShardServer store;
   std::uint64_t ordinal = 0;
 };
 
@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       request.put(std::uint32_t{1 + method / 128u});
       for (int part = 0; part <= method / 128; ++part) {
         const auto shard = taken<std::uint8_t>(input);
-        const auto form = static_cast<server::detail::Form>(taken<std::uint8_t>(input));
+        const auto form = static_cast<server::detail::PushEncoding>(taken<std::uint8_t>(input));
         const auto rows = taken<std::uint8_t>(input);
         const auto bytes = taken<std::uint16_t>(input);
         request.put(server::detail::PushHead{
@@ -90,28 +90,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             {taken<std::uint8_t>(input), taken<std::uint8_t>(input), taken<std::uint8_t>(input)}});
         switch (method / 8 % 4) {
           case 0:
-            server::detail::UpdateOf<Adam, float>{Adam{}}.write(request);
+            server::detail::TypedUpdate<Adam, float>{Adam{}}.write(request);
             break;
           case 1:
-            server::detail::UpdateOf<dist::Sum, float>{dist::sum}.write(request);
+            server::detail::TypedUpdate<dist::Sum, float>{dist::sum}.write(request);
             break;
           case 2:
-            server::detail::UpdateOf<dist::detail::Divide, std::int16_t>{dist::detail::Divide{}}.write(request);
+            server::detail::TypedUpdate<dist::detail::Divide, std::int16_t>{dist::detail::Divide{}}.write(request);
             break;
           default:
-            server::detail::UpdateOf<dist::Sum, double>{dist::sum}.write(request);
+            server::detail::TypedUpdate<dist::Sum, double>{dist::sum}.write(request);
         }
         const std::size_t its = std::min<std::size_t>(input.size(), rows * 8u + bytes);
         request.put_bytes(input.data(), its);
         input = input.subspan(its);
       }
       rest();
-      fuzzed.call(&server::Store::push, request);
+      fuzzed.call(&server::ShardServer::push, request);
       break;
     }
     case 1:
       rest();
-      fuzzed.call(&server::Store::push, request);
+      fuzzed.call(&server::ShardServer::push, request);
       break;
     case 2: {  // pulls of shards that there are, or any bytes
       request.put(std::uint32_t{method / 64u});
@@ -126,24 +126,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         input = input.subspan(its);
       }
       rest();
-      fuzzed.call(&server::Store::pull, request);
+      fuzzed.call(&server::ShardServer::pull, request);
       break;
     }
     case 3:
       rest();
-      fuzzed.call(&server::Store::staleness, request);
-      fuzzed.call(&server::Store::find, request);
+      fuzzed.call(&server::ShardServer::staleness, request);
+      fuzzed.call(&server::ShardServer::find, request);
       break;
     default: {  // a shard that is no larger than its bytes
       const server::detail::CreateHead head{{2, "v", taken<std::uint8_t>(input), taken<std::uint8_t>(input), 0},
                                             static_cast<dist::io::ElementType>(taken<std::uint8_t>(input)),
-                                            static_cast<server::detail::Initial>(taken<std::uint8_t>(input)),
+                                            static_cast<server::detail::InitialValue>(taken<std::uint8_t>(input)),
                                             input.size()};
       request.put(head);
       rest();
-      fuzzed.call(&server::Store::create, request);
+      fuzzed.call(&server::ShardServer::create, request);
       ArchiveWriter drop = fuzzed.envelope();
-      fuzzed.call(&server::Store::drop, drop.put(std::vector<server::ShardId>{2}));
+      fuzzed.call(&server::ShardServer::drop, drop.put(std::vector<server::ShardId>{2}));
     }
   }
   ArchiveWriter list = fuzzed.envelope();

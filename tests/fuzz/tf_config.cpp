@@ -1,6 +1,6 @@
 // Any bytes as TF_CONFIG: a configuration that can be written and read again as the same, or a dist::Error; what the
 // validation lets through is a cluster whose tasks agree about their places.
-#include <dist/cluster/tf_config.hpp>
+#include <dist/cluster/tf_config_resolver.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <dist/net/frame.hpp>
-#include <dist/net/hello.hpp>
+#include <dist/net/handshake.hpp>
 #include <dist/rpc/rpc_session.hpp>
 
 namespace {
@@ -47,7 +47,7 @@ void read_framed(Bytes payload) {
   require(frame && used == bytes.size() && std::ranges::equal(frame->payload, payload));
 }
 
-void read_hello(Bytes record) { require(std::ranges::equal(Hello::from(record).record(), record)); }
+void read_hello(Bytes record) { require(std::ranges::equal(Handshake::from(record).record(), record)); }
 
 void read_refusal(Bytes record) {
   const Refusal refusal = refusal_from(record);

@@ -1,13 +1,13 @@
 # Examples on GPUs: their sources, in which a strategy of GPUs is named instead. Each runs on fake GPUs, and nvcc compiles it.
 # Where a type has no counterpart, another one stands for it. As fake GPUs are slow, networks there are narrower, example 19
 # learns from fewer images, and example 10, whose epochs do not end with the data, makes fewer steps.
-set(of_cpus "dist::Mirrored<dist::SharedMemoryAllReduce>" "dist::Mirrored<dist::RingAllReduce>"
+set(of_cpus "dist::Mirrored<dist::ThreadAllReduce>" "dist::Mirrored<dist::RingAllReduce>"
     "dist::CentralStorage<dist::Cpu>" "dist::MultiWorker<dist::RingAllReduce>" "dist::OneDevice<dist::Cpu>"
     "dist::Default none" "nn::OwnerComputedGradients<1>" "<dist/device/thrust_policy.hpp>")
 set(of_gpus "dist::Mirrored<dist::DirectAllReduce, dist::Cuda>" "dist::Mirrored<dist::ReductionToOneDevice, dist::Cuda>"
     "dist::CentralStorage<dist::Cpu, dist::Cuda>" "dist::MultiWorker<dist::NcclAllReduce>" "dist::OneDevice<dist::Cuda>"
     "dist::OneDevice<dist::Cuda> none" "nn::StoredGradients" "<dist/device/cuda/thrust_policy.cuh>")
-set(policies cuda/direct_all_reduce cuda/reduction_to_one_device cuda/direct_all_reduce
+set(policies cuda/policies cuda/policies cuda/policies
     nccl/nccl_all_reduce)  # whose headers the first ones need
 
 set(of_real_gpus "quick() ? 20 : 70" "nn::Conv2D<32, 3, nn::Relu>, nn::MaxPool2D<2>"

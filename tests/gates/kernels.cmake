@@ -7,8 +7,8 @@ if(NOT DIST_HAVE_NVCC)
   return()
 endif()
 set(sources device/cuda/device_test.cpp device/cuda/body_test.cpp device/cuda/optimizer_test.cpp
-    comm/cuda/direct_all_reduce_test.cpp comm/cuda/hierarchical_copy_all_reduce_test.cpp
-    comm/cuda/reduction_to_one_device_test.cpp comm/cuda/reduction_to_one_device_suite_test.cpp
+    comm/cuda/policies_test.cpp comm/cuda/policies_hierarchical_copy_all_reduce_test.cpp
+    comm/cuda/policies_reduction_to_one_device_test.cpp comm/cuda/reduction_to_one_device_suite_test.cpp
     strategy/cuda/central_storage_test.cpp strategy/cuda/variables_test.cpp strategy/step_graph_test.cpp)
 if(DIST_HAVE_THRUST)
   list(APPEND sources variable/slices_deduplicator_test.cpp)

@@ -25,7 +25,7 @@ TEST_CASE("a traced function is a module with the types of its arguments and res
         "(tensor<2x3xf32>)\n"
         "%3 = \"stablehlo.multiply\"(%2, %0) : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>)\n"
         "\"func.return\"(%3) : (tensor<2x3xf32>) -> ()\n}\n}\n");
-  CHECK(function.module().find(dist::text(" loc(\"program at ", __FILE__, ":", line, "\")\n")) != std::string::npos);
+  CHECK(function.module().find(dist::concat(" loc(\"program at ", __FILE__, ":", line, "\")\n")) != std::string::npos);
 }
 
 TEST_CASE("the memory of donated arguments goes to results of their types, each to one") {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <dist/hlo/collectives.hpp>
-#include <dist/hlo/loop.hpp>
+#include <dist/hlo/scan.hpp>
 #include <hlo/run.hpp>
 #include <support/what_throws.hpp>
 

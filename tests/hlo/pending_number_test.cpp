@@ -4,15 +4,15 @@
 
 #include <type_traits>
 
+#include <dist/core/future.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/work.hpp>
 #include <dist/device/pjrt/buffer.hpp>
 
 #include "run.hpp"
 
 using Number = dist::hlo::PendingNumber<float>;
 
-static_assert(dist::Work<Number>);
+static_assert(dist::Future<Number>);
 static_assert(std::is_same_v<Number::Reduced, float>);
 
 TEST_CASE("a number that a device has is waited for, and read as often as one likes") {

@@ -111,6 +111,6 @@ TEST_CASE("what XLA does not compile is named with the line of C++ from which it
   const std::string refusal = support::what_throws<dist::ProgramRefused>([&] {
     const hlo::Program program{testing::cpus(1), wrong};
   });
-  CHECK(refusal.find(dist::text("loc(\"program/sum at ", __FILE__, ":", line, "\"): 'stablehlo.add' op")) !=
+  CHECK(refusal.find(dist::concat("loc(\"program/sum at ", __FILE__, ":", line, "\"): 'stablehlo.add' op")) !=
         std::string::npos);
 }

@@ -122,11 +122,11 @@ TEST_CASE("operations say in which scope they are, at the line of the nearest sc
     const dist::hlo::Scope outer{"step", dist::hlo::here()};
     {
       const dist::hlo::Scope inner{"layer \"2\""};
-      CHECK(recorded() == dist::text("step/layer '2' at ", __FILE__, ":", line));
+      CHECK(recorded() == dist::concat("step/layer '2' at ", __FILE__, ":", line));
       const dist::hlo::Scope of_gradient{trace.operation(1)};
-      CHECK(recorded() == dist::text("gradient of step/layer '2' at ", __FILE__, ":", line));
+      CHECK(recorded() == dist::concat("gradient of step/layer '2' at ", __FILE__, ":", line));
     }
-    CHECK(recorded() == dist::text("step at ", __FILE__, ":", line));
+    CHECK(recorded() == dist::concat("step at ", __FILE__, ":", line));
   }
   CHECK(recorded() == "nowhere");
   const std::string module = trace.module({&values.front(), 1}, {&values.back(), 1});

@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/io/element_type.hpp>
 

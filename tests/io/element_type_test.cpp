@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include <dist/core/dtype.hpp>
+#include <dist/core/memory_space.hpp>
 
 using dist::io::all_element_types;
 using dist::io::bytes_of;

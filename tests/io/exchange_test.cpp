@@ -3,7 +3,6 @@
 #include <dist/io/npz_writer.hpp>
 #include <dist/io/safetensors.hpp>
 #include <dist/io/safetensors_writer.hpp>
-#include <dist/io/write_npy.hpp>
 
 #include <doctest/doctest.h>
 
@@ -11,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
 

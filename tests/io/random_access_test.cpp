@@ -62,7 +62,7 @@ TEST_CASE("memory and files are read at any place, and in ranges") {
 TEST_CASE("a pipe, which has no places to read at, is refused") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
-  CHECK_THROWS_WITH_AS(RandomAccessFile{dist::text("/proc/self/fd/", ends[0])},
+  CHECK_THROWS_WITH_AS(RandomAccessFile{dist::concat("/proc/self/fd/", ends[0])},
                        doctest::Contains("Give a file, not a pipe"), FileError);
   for (const int end : ends) ::close(end);
 }

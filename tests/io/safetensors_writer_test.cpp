@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/io/safetensors.hpp>
 
 #include <data/sequences.hpp>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/batch.hpp>
@@ -79,7 +79,7 @@ TEST_CASE("a chief without a cluster says that it trains alone") {
   forget_launchers();
   const auto said = [](std::optional<Task> task) {
     return testing::stderr_of([&] {
-             dist::WorkerWorld{dist::SimpleResolver{{}, task}, std::chrono::seconds{60}};
+             dist::WorkerGroup{dist::SimpleResolver{{}, task}, std::chrono::seconds{60}};
            })
         .stderr_text;
   };

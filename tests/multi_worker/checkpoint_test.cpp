@@ -13,7 +13,7 @@
 #include <string>
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
@@ -112,7 +112,7 @@ TEST_CASE("a number that differs between workers is refused with both values, be
   checkpoint.add("epoch", epoch).add("particles", particles).add("step", step);
   const std::string path = folder.path() + "/numbers";
   if (strategy.num_workers() > 1) {
-    const std::string last = dist::text(strategy.num_workers() - 1);
+    const std::string last = dist::concat(strategy.num_workers() - 1);
     CHECK(has(failure([&] { checkpoint.save(path); }),
               "ShapeMismatch: Process " + last +
                   " and the first process save different numbers ('particles' = 103 in "
@@ -162,7 +162,7 @@ TEST_CASE("each worker writes a file, and any number of workers and replicas res
     Workers part = all.split(my_rank() == 0 ? 0 : 1, my_rank());
     check_restored(part, folder.path("saved"), saved, total);
   }
-  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{3};
+  dist::Mirrored<dist::ThreadAllReduce> mirrored{3};
   check_restored(mirrored, folder.path("saved"), saved, total);
   meet();
   {
@@ -208,7 +208,7 @@ TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint s
   for (std::size_t i = 0; i < ranks(); ++i) {
     weights.push_back(
         std::make_unique<decltype(strategy.variable<float>({1}))>(strategy.variable<float>({100'000}, 1.0f)));
-    checkpoint.add(dist::text("weights_", i), *weights.back());
+    checkpoint.add(dist::concat("weights_", i), *weights.back());
   }
   checkpoint.save(folder.path("a"));
   for (auto& each : weights) each->assign(strategy.scope(), 2.0f);
@@ -249,13 +249,14 @@ TEST_CASE("workers with folders of their own are told to share one") {
   int number = 1;
   Checkpoint checkpoint{strategy};
   checkpoint.add("number", number);
-  const std::string own = folder.path(dist::text("of_", my_rank()));
+  const std::string own = folder.path(dist::concat("of_", my_rank()));
   std::filesystem::create_directory(own);
   const std::string said = failure([&] { checkpoint.save(own); });
   if (ranks() == 1)
     CHECK(said == "nothing was thrown");
   else if (my_rank() > 0)
-    CHECK(has(said, dist::text("File '", own, "' is another folder than that of the first process (process ", my_rank(),
+    CHECK(
+        has(said, dist::concat("File '", own, "' is another folder than that of the first process (process ", my_rank(),
                                " does not see there what the first process has just made). Give a folder that all "
                                "processes share.")));
   else
@@ -284,7 +285,7 @@ TEST_CASE("a manager of several workers") {
   checkpoint.add("step", step).add("weights", weights).add("more", more);
   CheckpointManager manager{checkpoint, folder.path("all"), {.max_to_keep = 2}};
   CHECK(manager.restore_latest() == std::nullopt);
-  for (step = 1; step <= 3; ++step) CHECK(manager.save() == folder.path(dist::text("all/ckpt-", step)));
+  for (step = 1; step <= 3; ++step) CHECK(manager.save() == folder.path(dist::concat("all/ckpt-", step)));
   meet();
   CHECK(manager.checkpoints().size() == 2);
   CHECK(has(failure([&] {

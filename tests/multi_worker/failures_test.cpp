@@ -108,7 +108,7 @@ TEST_CASE("the deadline of one call ends the wait for a worker that comes late (
       const Soon soon;
       const std::string said = failure(reduce);
       CHECK(has(said, "DeadlineExceeded"));
-      CHECK(has(said, dist::text("orker ", ranks() - 1, " (host ")));
+      CHECK(has(said, dist::concat("orker ", ranks() - 1, " (host ")));
       CHECK(soon.holds());
       if (is_last()) continue;
       CHECK(std::chrono::steady_clock::now() - begin >= 200ms);
@@ -129,7 +129,7 @@ TEST_CASE("the collectives between the workers take a deadline of their own (spe
     CHECK(soon.holds());
     if (is_last()) continue;  // it may find all that it needs in the memory of those that waited
     CHECK(has(said, "DeadlineExceeded"));
-    CHECK(has(said, dist::text("orker ", ranks() - 1, " (host ")));
+    CHECK(has(said, dist::concat("orker ", ranks() - 1, " (host ")));
     meet();
   }
 }
@@ -222,7 +222,7 @@ TEST_CASE("an initial value that one worker cannot make is told to the others, w
       if (my_rank() == failing)
         CHECK(said == "the number 7");
       else
-        CHECK(has(said, dist::text("PeerError: Worker ", failing, " on host ")));
+        CHECK(has(said, dist::concat("PeerError: Worker ", failing, " on host ")));
       CHECK(soon.holds());
       const auto variable = strategy.variable<float>({4}, 3.0F);
       CHECK(variable.component(strategy.scope(), 0)[3] == 3);

@@ -13,14 +13,14 @@
 #include <tuple>
 #include <utility>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/train/callbacks/early_stopping.hpp>
 #include <dist/train/callbacks/model_checkpoint.hpp>
 #include <dist/train/callbacks/tensor_board.hpp>
-#include <dist/train/callbacks/terminate_on_nan.hpp>
 #include <dist/train/model.hpp>
 #include <dist/train/model_files.hpp>
 #include <dist/train/train_and_evaluate.hpp>
@@ -242,8 +242,8 @@ TEST_CASE("several workers train and evaluate in turns, and evaluate together wh
                                           dist::Task{dist::TaskType::evaluator, 0}};
   CHECK(failure([&] {
           nn::train_and_evaluate(of_evaluator, model, Points{16, 4}, Points{12, 6}, {.folder = folder.path()});
-        }) == dist::text("The strategy is of another task than train_and_evaluate is to do (it is worker ", my_rank(),
-                         ", and SimpleResolver says evaluator 0). Give both the same resolver."));
+        }) == dist::concat("The strategy is of another task than train_and_evaluate is to do (it is worker ", my_rank(),
+                           ", and SimpleResolver says evaluator 0). Give both the same resolver."));
 }
 
 TEST_CASE("what there is once the chief writes, by the same calls in all workers") {

@@ -60,7 +60,7 @@ TEST_CASE("mpirun ends the job when a worker, a parameter server or the coordina
     const auto begin = std::chrono::steady_clock::now();
     const support::OwnMpirun job{.processes = 4,
                                  .test_case = "a process of the job",
-                                 .environment = dist::text("DIST_TEST_VICTIM=", victim),
+                                 .environment = dist::concat("DIST_TEST_VICTIM=", victim),
                                  .seconds = 120,
                                  .keeps_others = false};
     const std::string output = support::output_of(job);

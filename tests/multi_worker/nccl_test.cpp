@@ -56,7 +56,7 @@ std::string failure(Fn&& fn) {
     try {
       support::throw_cause_of(std::forward<Fn>(fn));
     } catch (const dist::NcclError& error) {
-      throw std::runtime_error(dist::text("NcclError ", static_cast<int>(error.code()), ": ", error.what()));
+      throw std::runtime_error(dist::concat("NcclError ", static_cast<int>(error.code()), ": ", error.what()));
     }
   });
 }
@@ -91,18 +91,19 @@ TEST_CASE("each worker has GPUs of its own, and a context on no other") {
   const std::size_t first = my_rank() * share;
   Workers strategy{2};
   CHECK(strategy.worker_devices() ==
-        std::vector<std::string>{dist::text("/gpu:", first), dist::text("/gpu:", first + 1)});
+        std::vector<std::string>{dist::concat("/gpu:", first), dist::concat("/gpu:", first + 1)});
   for (const int device : fake_cuda::contexts())
     CHECK((first <= static_cast<std::size_t>(device) && static_cast<std::size_t>(device) < first + share));
   CHECK(strategy.describe().find(
-            dist::text("MultiWorker<NcclAllReduce, Cuda>: ", 2 * ranks(), " replicas, 2 of them here")) == 0);
+            dist::concat("MultiWorker<NcclAllReduce, Cuda>: ", 2 * ranks(), " replicas, 2 of them here")) == 0);
   CHECK(fake_nccl::live_communicators() == 2);
 }
 
 TEST_CASE("workers that are told their GPUs have these, also in the parts of a strategy") {
   dist::MultiWorkerOptions options = with(1);
   options.replicas.reset();
-  const std::vector<std::string> devices{dist::text("/gpu:", 2 * my_rank() + 1), dist::text("/gpu:", 2 * my_rank())};
+  const std::vector<std::string> devices{dist::concat("/gpu:", 2 * my_rank() + 1),
+                                         dist::concat("/gpu:", 2 * my_rank())};
   options.devices = devices;
   Workers strategy{options};
   CHECK(strategy.worker_devices() == devices);
@@ -176,8 +177,8 @@ TEST_CASE("workers with other versions of NCCL are refused on all of them, with 
   if (ranks() == 1) return;
   if (is_last()) fake_nccl::restart({.version = 21805});
   const std::string said = failure([] { Workers{with(1)}; });
-  CHECK(has(said, dist::text("NcclError ", static_cast<int>(ncclInvalidUsage))));
-  CHECK(has(said, dist::text("that of worker ", ranks() - 1, " is 2.18.5")));
+  CHECK(has(said, dist::concat("NcclError ", static_cast<int>(ncclInvalidUsage))));
+  CHECK(has(said, dist::concat("that of worker ", ranks() - 1, " is 2.18.5")));
   CHECK(has(said, "MultiWorker<RingAllReduce>"));
   fake_nccl::restart();
   meet();
@@ -204,9 +205,9 @@ TEST_CASE("a worker whose NCCL fails ends the work of all in time, and no commun
       if (is_last()) fake_nccl::fail_call("ncclAllReduce", ncclSystemError);
       const std::string said = failure([&] { add_ones(strategy); });
       if (is_last())
-        CHECK(has(said, dist::text("NcclError ", static_cast<int>(ncclSystemError))));
+        CHECK(has(said, dist::concat("NcclError ", static_cast<int>(ncclSystemError))));
       else if (hears)
-        CHECK(has(said, dist::text("NcclError ", static_cast<int>(ncclRemoteError))));
+        CHECK(has(said, dist::concat("NcclError ", static_cast<int>(ncclRemoteError))));
       else
         CHECK(has(said, "DeadlineExceeded: Work was not done in time: queue 0 of GPU"));
       CHECK(fake_nccl::live_communicators() == 0);

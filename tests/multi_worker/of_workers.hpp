@@ -30,17 +30,17 @@ std::string failure(Fn&& fn) {
   try {
     support::throw_cause_of(std::forward<Fn>(fn));
   } catch (const dist::PeerError& error) {
-    return dist::text("PeerError: ", error.what());
+    return dist::concat("PeerError: ", error.what());
   } catch (const dist::DeadlineExceeded& error) {
-    return dist::text("DeadlineExceeded: ", error.what());
+    return dist::concat("DeadlineExceeded: ", error.what());
   } catch (const dist::ShapeMismatch& error) {
-    return dist::text("ShapeMismatch: ", error.what());
+    return dist::concat("ShapeMismatch: ", error.what());
   } catch (const dist::InvalidArgument& error) {
-    return dist::text("InvalidArgument: ", error.what());
+    return dist::concat("InvalidArgument: ", error.what());
   } catch (const std::exception& error) {
     return error.what();
   } catch (const int number) {
-    return dist::text("the number ", number);
+    return dist::concat("the number ", number);
   }
   return "nothing was thrown";
 }

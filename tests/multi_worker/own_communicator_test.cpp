@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/mpi/shutdown_notice.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -226,7 +226,7 @@ void use(Strategy& strategy, std::size_t world_rank_of_chief) {
 bool all_are_freed() {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
        communicators != 0 && std::chrono::steady_clock::now() < end;)
-    static_cast<void>(dist::mpi::detail::Departures::free_left());
+    static_cast<void>(dist::mpi::detail::ShutdownNotice::free_left());
   return communicators == 0;
 }
 

@@ -21,9 +21,9 @@ TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H1
   for (const std::size_t here : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(here);
     dist::MultiWorker<Ops> strategy{here};
-    CHECK(strategy.describe().find(dist::text("MultiWorker<", Ops::name, ", Cpu>: ")) == 0);
+    CHECK(strategy.describe().find(dist::concat("MultiWorker<", Ops::name, ", Cpu>: ")) == 0);
     const std::size_t replicas = strategy.num_replicas_in_sync();
-    const auto of_all = static_cast<float>(replicas);
+    const auto all_values = static_cast<float>(replicas);
     const auto of_ids = static_cast<float>(replicas * (replicas - 1)) / 2;
 
     constexpr std::size_t elements = 1003;
@@ -39,11 +39,11 @@ TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H1
       return row;
     });
     for (std::size_t local = 0; local < here; ++local)
-      for (const float weight : weights.component(strategy.scope(), local)) REQUIRE(weight == 7 - of_ids / of_all);
+      for (const float weight : weights.component(strategy.scope(), local)) REQUIRE(weight == 7 - of_ids / all_values);
     const dist::Tensor<float> rows = strategy.gather(found, 0);
     REQUIRE(rows.size() == replicas);
     for (std::size_t id = 0; id < replicas; ++id) CHECK(rows[id] == static_cast<float>(id) + of_ids);
-    CHECK(strategy.reduce(dist::sum, found)[0] == of_ids + of_all * of_ids);
+    CHECK(strategy.reduce(dist::sum, found)[0] == of_ids + all_values * of_ids);
   }
 }
 
@@ -81,12 +81,12 @@ TEST_CASE("AutoAllReduce between nodes chooses by thresholds that are given, mea
   options.measure_thresholds = true;
   {
     const Strategy strategy{options};
-    std::vector<dist::AlgorithmThresholds> of_all(strategy.num_workers());
-    strategy.workers().exchange("thresholds", thresholds(strategy), std::span{of_all});
-    for (const dist::AlgorithmThresholds& each : of_all) CHECK(each == of_all[0]);
+    std::vector<dist::AlgorithmThresholds> all_values(strategy.num_workers());
+    strategy.workers().all_gather_values("thresholds", thresholds(strategy), std::span{all_values});
+    for (const dist::AlgorithmThresholds& each : all_values) CHECK(each == all_values[0]);
     const std::vector<std::size_t> sizes{0, 1 << 10, 16 << 10, 256 << 10, 4 << 20};
-    CHECK(std::find(sizes.begin(), sizes.end(), of_all[0].tree_up_to) != sizes.end());
-    CHECK(std::find(sizes.begin(), sizes.end(), of_all[0].halving_doubling_up_to) != sizes.end());
+    CHECK(std::find(sizes.begin(), sizes.end(), all_values[0].tree_up_to) != sizes.end());
+    CHECK(std::find(sizes.begin(), sizes.end(), all_values[0].halving_doubling_up_to) != sizes.end());
   }
   options.thresholds = dist::AlgorithmThresholds{.tree_up_to = 100, .halving_doubling_up_to = 7000};
   Strategy strategy{options};

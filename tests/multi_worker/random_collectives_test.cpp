@@ -28,7 +28,6 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/context/neighbor_exchange.hpp>
 #include <dist/context/subgroup.hpp>
 
 #include <doctest/doctest.h>
@@ -188,14 +187,14 @@ class Steps {
   void check(std::string_view what, std::span<const float> found, Expected&& expected) {
     for (std::size_t i = 0; i < found.size() && mistake_.empty(); ++i)
       if (found[i] != expected(i))
-        mistake_ = dist::text("replica ", id_, ", step ", step_, ": element ", i, " of ", found.size(), " of ", what,
-                              " is ", found[i], ", not ", expected(i));
+        mistake_ = dist::concat("replica ", id_, ", step ", step_, ": element ", i, " of ", found.size(), " of ", what,
+                                " is ", found[i], ", not ", expected(i));
   }
 
   void few() {
     const std::size_t sum = replica_.all_reduce(dist::sum, id_ + 1);
     const float most = replica_.all_reduce(dist::max, value(id_, 0, step_));
-    if (sum != all_.ranks || most != value(replicas_ - 1, 0, step_)) mistake_ = dist::text("numbers, step ", step_);
+    if (sum != all_.ranks || most != value(replicas_ - 1, 0, step_)) mistake_ = dist::concat("numbers, step ", step_);
     if (common_.one_in(2)) replica_.barrier();
   }
   void all_reduce(std::size_t elements) {
@@ -370,8 +369,8 @@ void do_case(std::uint64_t seed, std::size_t workers) {
   constexpr std::array<std::string_view, 6> names{"RingAllReduce", "TreeAllReduce", "HalvingDoublingAllReduce",
                                                   "AutoAllReduce", "MpiAllReduce",  "NodeAllReduce"};
   const std::string drawn =
-      dist::text("DIST_TEST_RANDOM_SEED=", seed, ": ", workers, " workers with ", *options.replicas, " replicas, ",
-                 names[policy], ", ", nodes, " nodes", layout == 2 ? ", each worker a node" : "");
+      dist::concat("DIST_TEST_RANDOM_SEED=", seed, ": ", workers, " workers with ", *options.replicas, " replicas, ",
+                   names[policy], ", ", nodes, " nodes", layout == 2 ? ", each worker a node" : "");
   INFO(drawn);
   switch (policy) {
     case 0:

@@ -79,7 +79,7 @@ TEST_CASE("workers find their nodes, and each other's values in the order of the
   const dist::Tensor<int> all = strategy.gather(rows, 0);
   CHECK(std::equal(all.elements().begin(), all.elements().end(), expected.begin(), expected.end()));
   std::vector<std::size_t> ranks(workers);
-  strategy.workers().exchange("ranks", strategy.worker_rank(), std::span{ranks});
+  strategy.workers().all_gather_values("ranks", strategy.worker_rank(), std::span{ranks});
   for (std::size_t worker = 0; worker < workers; ++worker) CHECK(ranks[worker] == worker);
   for (std::size_t root = 0; root < workers; ++root) {
     std::size_t value = strategy.worker_rank();
@@ -132,7 +132,7 @@ TEST_CASE("a worker that throws is named on every node by its number, and all go
       CAPTURE(message);
       CHECK(message.find("a cosmic ray") != std::string::npos);
       if (strategy.worker_rank() != failing)
-        CHECK(message.find(dist::text("Worker ", failing, " on host node-", node_of(failing))) != std::string::npos);
+        CHECK(message.find(dist::concat("Worker ", failing, " on host node-", node_of(failing))) != std::string::npos);
       const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
       CHECK(strategy.reduce(dist::sum, sums) == static_cast<int>(workers * workers));
     }

@@ -15,16 +15,16 @@
 using dist::io::Descriptor;
 using namespace std::chrono_literals;
 using namespace dist::net;
-using dist::text;
+using dist::concat;
 using dist_test::free_endpoints;
 using dist_test::Host;
 using dist_test::worker;
 
 namespace {
 
-Connection call(const Endpoint& peer, const Hello& hello, Dialer::Options options, Milliseconds within) {
+Connection call(const Endpoint& peer, const Handshake& hello, Dialer::Options options, Milliseconds within) {
   Dialer dialer{peer, hello, std::move(options)};
-  return dial(dialer, text("Worker 0 at ", to_string(peer)), within, Deadline::in(within));
+  return dial(dialer, concat("Worker 0 at ", to_string(peer)), within, Deadline::in(within));
 }
 
 /// Of a call that cannot succeed within `within`.
@@ -85,9 +85,9 @@ TEST_CASE("a peer that comes later is found: refused, then accepted") {
 TEST_CASE("nobody listens: the deadline names whom and why") {
   const Endpoint peer = free_endpoints(1)[0];
   CHECK(last_problem(peer, {}, 100ms) ==
-        text("Worker 0 at ", to_string(peer),
-             " has not come within 0.1 s (Connection refused). Start it, check its "
-             "address, and that no firewall blocks its port; a longer wait is an option."));
+        concat("Worker 0 at ", to_string(peer),
+               " has not come within 0.1 s (Connection refused). Start it, check its "
+               "address, and that no firewall blocks its port; a longer wait is an option."));
   const testing::Ending ending = testing::stderr_of([&] {
     Dialer dialer{peer, worker(1), {}};
     try {
@@ -141,11 +141,11 @@ TEST_CASE("a mute peer and a stranger are left, and tried again") {
 
 TEST_CASE("a peer that welcomes us late is waited for, because it may count us already") {
   const Endpoint peer = free_endpoints(1)[0];
-  Reception host{listen_at(peer, {}), {"", 4, 1}};
-  std::vector<Guest> guests;
+  HandshakeServer host{listen_at(peer, {}), {"", 4, 1}};
+  std::vector<Accepted> guests;
   const auto advance_host = [&] {
-    host.advance([](const Hello&) { return std::optional<Refusal>{}; },
-                 [&](Guest guest) { guests.push_back(std::move(guest)); });
+    host.advance([](const Handshake&) { return std::optional<Refusal>{}; },
+                 [&](Accepted guest) { guests.push_back(std::move(guest)); });
   };
   const auto has_visitor = [&] {
     std::vector<pollfd> entries;
@@ -225,13 +225,13 @@ TEST_CASE("a server that welcomes everybody without the secret is not believed")
   RecordWriter challenge, welcome;
   challenge.number(std::uint8_t{1}).bytes(random_nonce());
   welcome.bytes(Proof{});
-  append_frame(says, static_cast<std::uint16_t>(Handshake::challenge), challenge.content());
-  append_frame(says, static_cast<std::uint16_t>(Handshake::welcome), welcome.content());
+  append_frame(says, static_cast<std::uint16_t>(HandshakeStep::challenge), challenge.content());
+  append_frame(says, static_cast<std::uint16_t>(HandshakeStep::welcome), welcome.content());
   const Stranger liar{peer, std::string{reinterpret_cast<const char*>(says.data()), says.size()}};
   CHECK_THROWS_WITH_AS(call(peer, worker(1), {"the secret"}, 20s),
-                       text("The task at ", to_string(peer),
-                            " does not know the secret of the job (its proof is wrong). "
-                            "Give the same DIST_JOB_SECRET to all tasks.")
+                       concat("The task at ", to_string(peer),
+                              " does not know the secret of the job (its proof is wrong). "
+                              "Give the same DIST_JOB_SECRET to all tasks.")
                            .c_str(),
                        dist::RendezvousError);
 }

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include <dist/net/handshake_server.hpp>
 #include <dist/net/listen.hpp>
-#include <dist/net/reception.hpp>
 
 namespace dist_test {
 
 /// Admits each rank below the world's size once.
 class Host {
  public:
-  using Options = dist::net::Reception::Options;
+  using Options = dist::net::HandshakeServer::Options;
 
   Host(const dist::net::Endpoint& own, Options options)
       : world_(options.world),
@@ -35,9 +35,9 @@ class Host {
   /// While it is busy, it refuses everybody.
   std::atomic<bool> busy{false};
   [[nodiscard]] std::size_t guests() const { return guests_; }
-  [[nodiscard]] const dist::net::Reception& reception() const { return reception_; }
+  [[nodiscard]] const dist::net::HandshakeServer& reception() const { return reception_; }
   /// Those that came, after `stop`.
-  std::vector<dist::net::Guest> entered;
+  std::vector<dist::net::Accepted> entered;
 
  private:
   void run() {
@@ -47,14 +47,14 @@ class Host {
       reception_.add_entries(entries);
       poll(entries.data(), entries.size(), reception_.next().poll_timeout(dist::net::Milliseconds{20}));
       reception_.advance(
-          [&](const dist::net::Hello& hello) -> std::optional<dist::net::Refusal> {
+          [&](const dist::net::Handshake& hello) -> std::optional<dist::net::Refusal> {
             if (busy) return dist::net::Refusal{"busy", "others are here", "wait", true};
             if (hello.rank >= world_) return dist::net::Refusal{"no such rank", "outside", "count"};
             if (!ranks.insert(hello.rank).second)
-              return dist::net::Refusal{dist::text("Worker ", hello.rank, " has come twice"), "again", "count"};
+              return dist::net::Refusal{dist::concat("Worker ", hello.rank, " has come twice"), "again", "count"};
             return std::nullopt;
           },
-          [&](dist::net::Guest guest) {
+          [&](dist::net::Accepted guest) {
             entered.push_back(std::move(guest));
             ++guests_;
           });
@@ -62,14 +62,14 @@ class Host {
   }
 
   std::uint64_t world_;
-  dist::net::Reception reception_;
+  dist::net::HandshakeServer reception_;
   std::atomic<bool> stopped_{false};
   std::atomic<std::size_t> guests_{0};
   std::thread thread_;
 };
 
-inline dist::net::Hello worker(std::uint64_t rank, std::uint64_t world = 4, std::uint64_t checksum = 1) {
-  return {dist::net::Hello::Role::worker, rank, world, checksum, "host", "machine"};
+inline dist::net::Handshake worker(std::uint64_t rank, std::uint64_t world = 4, std::uint64_t checksum = 1) {
+  return {dist::net::Handshake::Role::worker, rank, world, checksum, "host", "machine"};
 }
 
 }  // namespace dist_test

@@ -44,14 +44,14 @@ TEST_CASE("a port in use is tried again for a while, then named") {
   const auto own = free_endpoints(1)[0];
   Descriptor holder = listen_at(own, {});
   const std::string problem = problem_of(own, {false, 120ms, 0ms});
-  CHECK(contains(problem, dist::text("This task cannot listen at its own address ", to_string(own))));
+  CHECK(contains(problem, dist::concat("This task cannot listen at its own address ", to_string(own))));
   CHECK(contains(problem, "Address already in use"));
   CHECK(contains(problem, "If two processes were started with the same index, give each its own"));
   CHECK(contains(problem, "or list another port"));
   CHECK(testing::stderr_of([&] {
           static_cast<void>(problem_of(own, {false, 120ms, 0ms, 10ms}));
-        }).stderr_text == dist::text("dist: this task cannot listen at its own address ", to_string(own),
-                                     " yet (127.0.0.1: Address already in use); trying up to 0.12 s\n"));
+        }).stderr_text == dist::concat("dist: this task cannot listen at its own address ", to_string(own),
+                                       " yet (127.0.0.1: Address already in use); trying up to 0.12 s\n"));
   std::thread end_of_holder{[&] {
     std::this_thread::sleep_for(100ms);
     holder.reset();

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 
 namespace dist_test {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/endpoint.hpp>
 
 namespace dist_test {

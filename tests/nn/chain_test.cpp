@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 
@@ -30,8 +30,7 @@ struct Run {
   }
   List backward() {
     gradients.assign(Net::padded_count, 99);
-    chain.template backward<true>(queue, state, parameters.data(), gradients.data(), nn::NoReplica{},
-                                  nn::IgnoreReady{});
+    chain.template backward<true>(queue, state, parameters.data(), gradients.data(), nn::NoReplica{}, dist::NoOp{});
     const auto dx = chain.input_gradient();
     return {dx.data(), dx.data() + dx.size()};
   }

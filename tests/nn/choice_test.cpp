@@ -5,12 +5,12 @@
 #include <cmath>
 #include <limits>
 
-using dist::nn::detail::chosen;
 using dist::nn::detail::greater;
+using dist::nn::detail::select;
 
 TEST_CASE("a choice follows its condition, and the greater of two numbers is NaN where one is") {
-  CHECK(chosen(true, 1.0, 2.0) == 1);
-  CHECK(chosen(false, 1.0F, 2.0F) == 2);
+  CHECK(select(true, 1.0, 2.0) == 1);
+  CHECK(select(false, 1.0F, 2.0F) == 2);
   CHECK(greater(-1.0, 2.0) == 2);
   CHECK(greater(3.0F, 2.0F) == 3);
   CHECK(std::isnan(greater(std::numeric_limits<float>::quiet_NaN(), 1.0F)));

@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using List = std::vector<double>;
 using Lists = std::vector<List>;
 

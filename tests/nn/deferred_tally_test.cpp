@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include <dist/core/work.hpp>
+#include <dist/core/future.hpp>
 
 namespace nn = dist::nn;
 
@@ -81,7 +81,7 @@ TEST_CASE("two works are done when both are") {
   bool first = true, second = false;
   int waits = 0;
   const nn::detail::AllOf both{Later{1, &first, &waits}, Later{2, &second, &waits}};
-  static_assert(dist::Work<nn::detail::AllOf<Later, Later>>);
+  static_assert(dist::Future<nn::detail::AllOf<Later, Later>>);
   CHECK(!both.is_done());
   second = true;
   CHECK(both.is_done());

@@ -7,7 +7,7 @@
 #include <dist/dist.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("each replica gets the mean of its own calls' gradients in the last of them, again and again") {
   constexpr std::size_t count = 101;

@@ -11,7 +11,7 @@
 #include <dist/dist.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("a norm within the limit is left, a larger one comes down to it, and NaN stays NaN") {
   using nn::detail::scale_of;

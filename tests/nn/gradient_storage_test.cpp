@@ -17,7 +17,7 @@
 #include <dist/core/track.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
@@ -144,21 +144,21 @@ TEST_CASE_TEMPLATE("gradients computed by their owners train like stored ones, o
   const O function{.learning_rate = 0.01f};
   check_against_stored(dist::Default{}, function);
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{8}}) {
-    check_against_stored(dist::Mirrored<dist::SharedMemoryAllReduce>{replicas}, function);
+    check_against_stored(dist::Mirrored<dist::ThreadAllReduce>{replicas}, function);
     check_against_stored(dist::CentralStorage<dist::Cpu>{replicas}, function);
   }
   check_against_stored(dist::Mirrored<dist::RingAllReduce>{3}, function);
 }
 
 TEST_CASE("options that look at single elements go with gradients computed by their owners") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   check_against_stored(strategy, nn::With{nn::Adam{.learning_rate = 0.01f}, nn::ClipValue{0.01f}});
   check_against_stored(strategy,
                        nn::With{nn::SGD{.learning_rate = 0.1f, .momentum = 0.9f}, nn::WeightDecay{.rate = 0.01f}});
 }
 
 TEST_CASE("all mirrors hold the same bits afterwards, and a steady step allocates nothing") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   nn::Network<Net, nn::Reference, double, Owned> net{strategy, 5};
   nn::Optimizer optimizer{strategy, net, nn::Adam{}};
   dist::Tensor<double> x{dist::Shape{3, 40}};
@@ -181,7 +181,7 @@ TEST_CASE("all mirrors hold the same bits afterwards, and a steady step allocate
 }
 
 TEST_CASE("activations that are gone are not applied: backward comes before apply_gradients") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net, nn::Reference, double, Owned> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{}};
   const dist::Tensor<double> x{dist::Shape{2, 40}};
@@ -204,7 +204,7 @@ TEST_CASE("activations that are gone are not applied: backward comes before appl
 }
 
 TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::StoredGradients, Owned) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net, nn::Reference, double, Storage> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{}};
   const dist::Tensor<double> x{dist::Shape{2, 40}};
@@ -272,7 +272,7 @@ TEST_CASE("a kernel that exceeds the caches reaches every mirror whole") {
   using Wide = nn::Sequential<nn::Input<1030>, nn::Dense<130, nn::Relu>, nn::Dense<3>>;
   static_assert(dist::detail::exceeds_caches<double>(1030 * 130));
   const auto trained_by = [](std::size_t replicas, auto storage) {
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
     nn::Network<Wide, nn::Reference, double, decltype(storage)> net{strategy, 9};
     nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f}};
     dist::Tensor<double> x{dist::Shape{6, 1030}};
@@ -302,7 +302,7 @@ TEST_CASE("a kernel that exceeds the caches reaches every mirror whole") {
 
 TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's gradient once; an update may throw",
                    Storage, nn::StoredGradients, Owned) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   nn::Network<Net, nn::Reference, double, Storage> net{strategy, 5};
   dist::Tensor<double> x{dist::Shape{2, 40}};
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 5);
@@ -334,7 +334,7 @@ TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's grad
 }
 
 TEST_CASE("a slot of one parameter is read outside replica functions by name") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.9f}};
   strategy.run([&](auto& replica) {
@@ -356,7 +356,7 @@ TEST_CASE("a slot of one parameter is read outside replica functions by name") {
 }
 
 TEST_CASE_TEMPLATE("a slot of one parameter is written outside replica functions, where its owner keeps it", Maker,
-                   conformance::Make<dist::Default>, conformance::Make<dist::Mirrored<dist::SharedMemoryAllReduce>, 3>,
+                   conformance::Make<dist::Default>, conformance::Make<dist::Mirrored<dist::ThreadAllReduce>, 3>,
                    conformance::Make<dist::Mirrored<dist::RingAllReduce>, 2>,
                    conformance::Make<dist::CentralStorage<dist::Cpu>, 3>) {
   const auto made = Maker::make();

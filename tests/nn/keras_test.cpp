@@ -8,21 +8,14 @@
 
 #include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
-#include <dist/nn/activations/gelu.hpp>
-#include <dist/nn/activations/sigmoid.hpp>
-#include <dist/nn/activations/silu.hpp>
-#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/activate.hpp>
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
 
 #include <doctest/doctest.h>
@@ -53,7 +46,7 @@ void check_equal(const List& values, const List& expected) {
 /// A layer on two rows of the shape `In`: its output, the gradient of its input, and those of its parameters.
 template <class Layer, class In>
 void check(const List& y, const List& dx, const std::vector<List>& gradients = {}) {
-  dist_test::PlacedLayer<Layer, In> layer;
+  dist_test::BoundLayer<Layer, In> layer;
   std::vector<List> parameters;
   for (const auto& parameter : Layer::template On<In>::parameters)
     parameters.push_back(fractions(parameter.shape.elements(), 2 + parameters.size()));

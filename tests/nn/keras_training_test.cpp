@@ -6,14 +6,13 @@
 #include <vector>
 
 #include <dist/core/tensor.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/onednn/backend.hpp>

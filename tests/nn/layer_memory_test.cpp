@@ -19,7 +19,7 @@ struct NumberOfQueue {
 /// A back end of a device, whose memory says for which queue it was made, and how much it is.
 struct Remote {
   struct Device {
-    using Place = Elsewhere;
+    using Space = Elsewhere;
     using Queue = NumberOfQueue;
   };
   struct State {

@@ -4,7 +4,7 @@
 
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 
 #include <doctest/doctest.h>
 
@@ -46,18 +46,18 @@ struct WithoutView {
 }  // namespace
 
 TEST_CASE("a placed layer has an output, a name, parameters and says whether it is a view") {
-  CHECK(nn::PlacedLayer<Minimal>);
-  CHECK(nn::PlacedLayer<nn::Dense<3>::On<dist::StaticShape<4>>>);
-  CHECK(nn::PlacedLayer<nn::Flatten::On<dist::StaticShape<4, 2>>>);
-  CHECK_FALSE(nn::PlacedLayer<WithoutName>);
-  CHECK_FALSE(nn::PlacedLayer<WithoutOutput>);
-  CHECK_FALSE(nn::PlacedLayer<WithoutParameters>);
-  CHECK_FALSE(nn::PlacedLayer<WithoutView>);
-  CHECK_FALSE(nn::PlacedLayer<nn::Flatten>);  // not in a place yet
+  CHECK(nn::BoundLayer<Minimal>);
+  CHECK(nn::BoundLayer<nn::Dense<3>::On<dist::StaticShape<4>>>);
+  CHECK(nn::BoundLayer<nn::Flatten::On<dist::StaticShape<4, 2>>>);
+  CHECK_FALSE(nn::BoundLayer<WithoutName>);
+  CHECK_FALSE(nn::BoundLayer<WithoutOutput>);
+  CHECK_FALSE(nn::BoundLayer<WithoutParameters>);
+  CHECK_FALSE(nn::BoundLayer<WithoutView>);
+  CHECK_FALSE(nn::BoundLayer<nn::Flatten>);  // not in a place yet
 }
 
 TEST_CASE("a layer need not speak of its replica or its state") {
-  CHECK(nn::PlacedLayer<WithState>);
+  CHECK(nn::BoundLayer<WithState>);
   CHECK(nn::detail::uses_replica<WithState>);
   CHECK_FALSE(nn::detail::uses_replica<Minimal>);
   CHECK(nn::detail::state_of<WithState>().size() == 1);

@@ -59,7 +59,7 @@ void check(S&& strategy) {
 
 TEST_CASE("the scale doubles after good steps, halves where any gradient is not finite, and such steps are left out") {
   check(dist::Default{});
-  check(dist::Mirrored<dist::SharedMemoryAllReduce>{3});
+  check(dist::Mirrored<dist::ThreadAllReduce>{3});
   check(dist::CentralStorage<dist::Cpu>{2});
 }
 

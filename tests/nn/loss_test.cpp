@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 
 namespace nn = dist::nn;

@@ -8,12 +8,11 @@
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/auc.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <support/saved.hpp>
 
@@ -80,13 +79,13 @@ TEST_CASE("replicas count for themselves, the result is over all of them (spec P
   compare(std::make_unique<dist::Default>());
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
-    compare(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas));
+    compare(std::make_unique<dist::Mirrored<dist::ThreadAllReduce>>(replicas));
     compare(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
   }
 }
 
 TEST_CASE("without communication replicas may add differently often (spec P15)") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   nn::Metric evens{strategy, Evens{}};
   strategy.run([&](auto& replica) {
     for (std::int64_t i = 0; i <= static_cast<std::int64_t>(replica.replica_id().index()); ++i)
@@ -96,7 +95,7 @@ TEST_CASE("without communication replicas may add differently often (spec P15)")
 }
 
 TEST_CASE("the mean of losses that are scaled by the global batch is off by the number of replicas (spec P17)") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Metric scaled{strategy, nn::MeanValue{}};
   nn::Metric unscaled{strategy, nn::MeanValue{}};
   strategy.run([&](auto& replica) {
@@ -110,7 +109,7 @@ TEST_CASE("the mean of losses that are scaled by the global batch is off by the 
 }
 
 TEST_CASE("the state of different replicas shares no page") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   auto total = strategy.variable<std::int64_t, dist::OnRead, dist::Sum>(dist::Shape{}, 0, "total");
   const auto scope = strategy.scope();
   const auto* first = total.component(scope, 0).data();
@@ -160,14 +159,14 @@ TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
   };
   dist::Default plain;
   check(plain);
-  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{3};
+  dist::Mirrored<dist::ThreadAllReduce> mirrored{3};
   check(mirrored);
   dist::CentralStorage<dist::Cpu> central{3};
   check(central);
 }
 
 TEST_CASE("a metric's sums are tracked, and go on under another number of replicas") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> three{3};
+  dist::Mirrored<dist::ThreadAllReduce> three{3};
   nn::Metric average{three, nn::MeanValue{}};
   three.run([&](auto& replica) { average.update(replica, static_cast<double>(replica.local_index())); });
   const support::Saved saved{three, average};
@@ -191,7 +190,7 @@ struct Yes {
   }
   [[nodiscard]] dist::Shape shape() const { return {static_cast<std::size_t>(cells)}; }
   template <class T, class Target, class Add>
-  void for_each_cell(nn::Row<const T> outputs, nn::Row<const Target>, const Add& add) const {
+  void for_each_bin(nn::Row<const T> outputs, nn::Row<const Target>, const Add& add) const {
     add(outputs[0] > T{0} ? std::size_t{1} : std::size_t{0});
   }
   [[nodiscard]] static double result(dist::TensorView<const double> counts) { return 10 * counts[0] + counts[1]; }
@@ -228,7 +227,7 @@ TEST_CASE("a metric of counts adds up what replicas count, and is a function of 
   check_counts(std::make_unique<dist::Default>());
   check_counts(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
-    check_counts(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas));
+    check_counts(std::make_unique<dist::Mirrored<dist::ThreadAllReduce>>(replicas));
     check_counts(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
   }
   dist::Default strategy;

@@ -5,20 +5,18 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
-#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/loss_scale.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
@@ -57,7 +55,7 @@ using Cnn = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::B
 /// The losses of ten steps on two replicas.
 template <class Backend>
 std::vector<float> train(bool scaled) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Cnn, Backend> net{strategy, 3};
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.02F}};
   nn::LossScale scale{strategy, {.initial = 1024, .growth_steps = 4}};
@@ -137,7 +135,7 @@ TEST_CASE("networks train with 16-bit factors as with float ones") {
 
 TEST_CASE("gradients that Float16 has no numbers for come through with a loss scale (spec P22)") {
   using Net = nn::Sequential<nn::Input<1>, nn::Dense<1>>;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net, Mixed<dist::Float16>> net{strategy};
   nn::LossScale scale{strategy};
   CHECK(scale.value(strategy.scope()) == 32768);

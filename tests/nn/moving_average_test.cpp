@@ -11,7 +11,7 @@
 #include "support/allocations.hpp"
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "support/allocations.hpp"
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 using Keeps = nn::Sequential<nn::Input<2>, nn::BatchNormalization<>>;

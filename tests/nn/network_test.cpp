@@ -10,7 +10,7 @@
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
@@ -20,7 +20,7 @@
 #include <support/saved.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
@@ -169,7 +169,7 @@ TEST_CASE("a network computes in double too") {
 
 TEST_CASE("a network refuses replicas of a strategy with more of them") {
   using Small = dist::nn::Sequential<dist::nn::Input<2>, dist::nn::Dense<1>>;
-  dist::Mirrored<dist::SharedMemoryAllReduce> one{1}, four{4};
+  dist::Mirrored<dist::ThreadAllReduce> one{1}, four{4};
   dist::nn::Network<Small> net{one};
   const dist::Tensor<float> x{dist::Shape{1, 2}};
   const auto refused = four.run([&](auto& replica) {
@@ -217,7 +217,7 @@ TEST_CASE("networks that keep nothing have no memory for it") {
 }
 
 TEST_CASE("backward says which gradients are final, from the last layer to the first, while the others are computed") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   using Small =
       nn::Sequential<nn::Input<4, 4, 1>, nn::Conv2D<2, 3, nn::Relu>, nn::Flatten, nn::Dense<5, nn::Relu>, nn::Dense<3>>;
   nn::Network<Small> net{strategy};

@@ -9,13 +9,13 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
-#include <dist/nn/schedules/exponential_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/partitioner.hpp>
 

@@ -14,7 +14,7 @@
 #include <support/saved.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using Slots = nn::OptimizerSlots<Mirrored, float>;
 
 namespace {

@@ -14,7 +14,7 @@
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
-#include <dist/nn/schedules/piecewise_constant.hpp>
+#include <dist/nn/schedules/decays.hpp>
 #include <dist/strategy/central_storage.hpp>
 
 #include "conformance/make_strategy.hpp"
@@ -23,7 +23,7 @@
 #include "support/saved.hpp"
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 static_assert(nn::OptimizerFunction<nn::SGD> && nn::OptimizerFunction<nn::RMSprop> && nn::OptimizerFunction<nn::Adam>);
 

@@ -14,14 +14,14 @@ namespace dist_test {
 
 /// One layer on rows of shape `In`, with its Operation by plain loops in double.
 template <class Layer, class In>
-class PlacedLayer {
+class BoundLayer {
  public:
-  using Placed = typename Layer::template On<In>;
+  using Bound = typename Layer::template On<In>;
 
   std::vector<double> forward(std::vector<double> x, std::vector<std::vector<double>> values = {}) {
     x_ = std::move(x);
     values_ = together(values);
-    y_.assign(rows() * Placed::Output::elements, -99);
+    y_.assign(rows() * Bound::Output::elements, -99);
     operation_.forward(state_, batch(x_, In::shape()), views<const double>(values_), output(y_));
     return y_;
   }
@@ -46,7 +46,7 @@ class PlacedLayer {
     return {values.data(), row.stacked(rows())};
   }
   dist::TensorView<double> output(std::vector<double>& values) const {
-    return {values.data(), Placed::Output::shape().stacked(rows())};
+    return {values.data(), Bound::Output::shape().stacked(rows())};
   }
   /// The parameters one after another, where a network has them.
   static std::vector<double> together(const std::vector<std::vector<double>>& lists) {
@@ -59,7 +59,7 @@ class PlacedLayer {
   }
   template <class T>
   static auto views(auto& all) {
-    return dist::nn::detail::Layout<dist::nn::detail::Learned, std::tuple<Placed>>::template of_layer<0>(
+    return dist::nn::detail::Layout<dist::nn::detail::Learned, std::tuple<Bound>>::template of_layer<0>(
         static_cast<T*>(all.data()));
   }
 
@@ -67,7 +67,7 @@ class PlacedLayer {
   std::vector<double> y_;
   std::vector<double> values_;
   dist::nn::Reference::State state_;
-  typename Placed::template Operation<dist::nn::Reference, double> operation_;
+  typename Bound::template Operation<dist::nn::Reference, double> operation_;
 };
 
 }  // namespace dist_test

@@ -69,10 +69,10 @@ void compare(std::unique_ptr<S> owner) {
         CHECK(gradients[i] == doctest::Approx(1 + slope));
       }
   });
-  const auto of_all = strategy.run([&](auto& replica) {
+  const auto all_values = strategy.run([&](auto& replica) {
     return nn::regularization_loss(replica, net, nn::L1{0.5f}, [](const nn::Parameter&) { return true; });
   });
-  CHECK(strategy.reduce(dist::sum, of_all) == doctest::Approx(0.5 * absolutes));
+  CHECK(strategy.reduce(dist::sum, all_values) == doctest::Approx(0.5 * absolutes));
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ TEST_CASE("each replica has 1/R of the regularisation loss and of its gradient (
   compare(std::make_unique<dist::Default>());
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
-    compare(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas));
+    compare(std::make_unique<dist::Mirrored<dist::ThreadAllReduce>>(replicas));
     compare(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
   }
 }

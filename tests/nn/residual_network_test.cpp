@@ -4,14 +4,13 @@
 
 #include <dist/core/random.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/named.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/onednn/backend.hpp>
@@ -79,7 +78,7 @@ TEST_CASE("a narrow one learns its few images by heart, on two replicas") {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = random.uniform(i) - 0.5F;
   for (std::size_t i = 0; i < rows; ++i) labels[i] = static_cast<std::int32_t>(random.below(10, x.size() + i));
 
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net, nn::OneDnn> net{strategy, 5};
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.003F}};
   const auto step = [&] {

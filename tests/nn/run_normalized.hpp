@@ -7,14 +7,14 @@
 #include <vector>
 
 #include <dist/core/tensor.hpp>
-#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/layer_memory.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/network.hpp>
+#include <dist/nn/outputs.hpp>
 #include <support/on_host.hpp>
 
 #include "nn/run_network.hpp"
@@ -38,12 +38,12 @@ std::vector<double> run_normalized(Strategy& strategy) {
     strategy.run([&](auto& replica) {
       const std::size_t local = replica.local_index();
       const auto queue = replica.queue();
-      using Place = typename Strategy::Device::Place;
+      using Space = typename Strategy::Device::Space;
       const auto images = converted<T>(numbers(rows[local] * Net::InputShape::elements, 5 + local + rows[local]));
       auto x = dist::nn::detail::make_layer_memory<Backend, T>(queue, images.size() + 1);
-      const dist::TensorView<T, Place> batch{x.data(), Net::InputShape::shape().stacked(rows[local])};
+      const dist::TensorView<T, Space> batch{x.data(), Net::InputShape::shape().stacked(rows[local])};
       queue.copy(std::span<const T>{images}, batch.elements());
-      const auto y = net.forward(replica, dist::TensorView<const T, Place>{batch}, mode);
+      const auto y = net.forward(replica, dist::TensorView<const T, Space>{batch}, mode);
       const auto values = support::on_host(queue, y.values);
       std::vector<T> slopes;
       for (std::size_t i = 0; i < values.size(); ++i) slopes.push_back(values[i] - static_cast<T>(i % 5));

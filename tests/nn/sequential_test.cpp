@@ -6,8 +6,8 @@
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 
 #include <doctest/doctest.h>
 
@@ -108,8 +108,8 @@ TEST_CASE("gamma starts at one, beta at zero") {
 TEST_CASE("the layers of a Sequential inside stand in its place") {
   using Inner = nn::Sequential<nn::Dense<3>, nn::Sequential<>, nn::Dense<4>>;
   using Net = nn::Sequential<nn::Input<2>, nn::Dense<5>, Inner, nn::Sequential<nn::Dense<1>>>;
-  CHECK(std::is_same_v<Net::Placed,
-                       nn::Sequential<nn::Input<2>, nn::Dense<5>, nn::Dense<3>, nn::Dense<4>, nn::Dense<1>>::Placed>);
+  CHECK(std::is_same_v<Net::Bound,
+                       nn::Sequential<nn::Input<2>, nn::Dense<5>, nn::Dense<3>, nn::Dense<4>, nn::Dense<1>>::Bound>);
   CHECK(Net::layer_count == 4);
   CHECK(Net::parameters[6].name() == "dense_3/kernel");
 }

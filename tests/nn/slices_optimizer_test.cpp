@@ -100,7 +100,7 @@ void compare_all(const O& function, bool moments) {
   compare(std::make_unique<dist::Default>(), function, moments);
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>(), function, moments);
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
-    compare(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas), function, moments);
+    compare(std::make_unique<dist::Mirrored<dist::ThreadAllReduce>>(replicas), function, moments);
     compare(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas), function, moments);
   }
 }
@@ -158,7 +158,7 @@ TEST_CASE("owning slices do, and one copy of a variable is equal everywhere what
 }
 
 TEST_CASE("sums of 16-bit rows are rounded once") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   auto table = strategy.variable<dist::Float16>({4, 2}, 0.0f, "table");
   nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{.learning_rate = 1.0f}};
   strategy.run([&](auto& replica) {
@@ -188,14 +188,14 @@ TEST_CASE("steps with no more rows than before take no memory") {
   };
   dist::Default plain;
   check(plain);
-  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{3};
+  dist::Mirrored<dist::ThreadAllReduce> mirrored{3};
   check(mirrored);
   dist::CentralStorage<dist::Cpu> central{3};
   check(central);
 }
 
 TEST_CASE_TEMPLATE("slices may show the variable itself: a step that takes away a part of every row (spec P14)", S,
-                   dist::Mirrored<dist::SharedMemoryAllReduce>, dist::CentralStorage<dist::Cpu>) {
+                   dist::Mirrored<dist::ThreadAllReduce>, dist::CentralStorage<dist::Cpu>) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
     CAPTURE(replicas);
     S strategy{replicas};
@@ -229,7 +229,7 @@ TEST_CASE_TEMPLATE("slices may show the variable itself: a step that takes away 
 }
 
 TEST_CASE("the slots and the iterations are tracked") {
-  using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+  using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
   const auto step = [](auto& strategy, auto& optimizer) {
     dist::IndexedSlices<float> slices{1, {4, 2}};
     slices.indices()[0] = 2;

@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("numbers that all replicas have alike are kept once, and given to all of them") {
   Mirrored strategy{3};

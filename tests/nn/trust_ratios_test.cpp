@@ -10,7 +10,7 @@
 #include <dist/dist.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 

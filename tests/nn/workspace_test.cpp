@@ -5,12 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
-#include <dist/nn/layers/relu.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 

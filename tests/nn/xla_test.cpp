@@ -43,7 +43,7 @@ std::vector<float> losses_of(const O& function) {
 template <class O>
 void check(const O& function, std::size_t steps, double tolerance = 1e-5) {
   CAPTURE(O::name);
-  const cnn::Run expected = cnn::train(dist::Mirrored<dist::SharedMemoryAllReduce>{2}, function);
+  const cnn::Run expected = cnn::train(dist::Mirrored<dist::ThreadAllReduce>{2}, function);
   const std::vector<float> losses = losses_of(function);
   REQUIRE(losses.size() == cnn::steps);
   for (std::size_t step = 0; step < cnn::steps; ++step) {

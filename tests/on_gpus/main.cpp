@@ -28,7 +28,7 @@ namespace {
 /// The first entries of CUDA_VISIBLE_DEVICES; where it is not set, the first GPUs of the machine.
 [[nodiscard]] std::string first_entries(std::size_t count, const char* variable) {
   std::string first;
-  const auto add = [&](const auto& entry) { first += dist::text(first.empty() ? "" : ",", entry); };
+  const auto add = [&](const auto& entry) { first += dist::concat(first.empty() ? "" : ",", entry); };
   if (variable == nullptr) {
     for (std::size_t device = 0; device < count; ++device) add(device);
   } else {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/sequential.hpp>
@@ -44,7 +44,7 @@ TEST_CASE("the model has the parameters and the state of the network, the same u
   CHECK(names == std::vector<std::string>{"dense/kernel", "dense/bias", "batch_normalization/gamma",
                                           "batch_normalization/beta", "batch_normalization/moving_mean",
                                           "batch_normalization/moving_variance"});
-  dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
+  dist::Mirrored<dist::ThreadAllReduce> two{2};
   nn::Network<Net> mirrored{two, 3};
   nn::export_onnx(two, mirrored, folder.path("two.onnx"));
   CHECK(folder.read("two.onnx") == folder.read("one.onnx"));

@@ -11,13 +11,10 @@
 #include <dist/core/track.hpp>
 #include <dist/io/npz.hpp>
 #include <dist/io/npz_writer.hpp>
-#include <dist/nn/activations/gelu.hpp>
-#include <dist/nn/activations/sigmoid.hpp>
-#include <dist/nn/activations/silu.hpp>
-#include <dist/nn/activations/tanh.hpp>
-#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/activations/smooth.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/named.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/strategy/default.hpp>
 
 #include <doctest/doctest.h>

@@ -10,8 +10,8 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/named.hpp>
-#include <dist/nn/layers/relu.hpp>
 #include <dist/nn/sequential.hpp>
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ struct dist::onnx::ActivationOperator<Square> {
 };
 template <>
 struct dist::onnx::Operator<Twice<true>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
     return {graph.node("Add", {x.name, x.name}), x.row, x.channels_first};
   }

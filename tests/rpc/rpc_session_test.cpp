@@ -105,7 +105,7 @@ TEST_CASE("a client believes a server that knows the secret, and greets another 
   rpc::ClientSession client{"secret"};
   CHECK(client.greeted(wrong.answer(client.greeting()))->why == "the server does not know the secret of the job");
   CHECK(client.greeted(open.answer(client.greeting()))->why == "the server was started without the secret of the job");
-  CHECK_THROWS_AS(client.greeted(rpc::Piece{net::random_nonce()}), net::FrameError);
+  CHECK_THROWS_AS(client.greeted(rpc::Chunk{net::random_nonce()}), net::FrameError);
   CHECK(client.must_greet());
   greet(client, server);
   const rpc::RequestHead head = client.head("push", 1);

@@ -15,7 +15,7 @@ namespace {
 
 namespace rpc = dist::rpc;
 
-rpc::Piece bytes_of(std::string_view said) { return std::as_bytes(std::span{said}); }
+rpc::Chunk bytes_of(std::string_view said) { return std::as_bytes(std::span{said}); }
 
 template <class Fn>
 rpc::Outcome outcome_of(Fn fn) {
@@ -32,7 +32,7 @@ struct OfUser {};
 }  // namespace
 
 TEST_CASE("pieces are joined in their order, and copied only into memory of their size") {
-  const std::vector<rpc::Piece> pieces{bytes_of("ab"), {}, bytes_of("cde")};
+  const std::vector<rpc::Chunk> pieces{bytes_of("ab"), {}, bytes_of("cde")};
   CHECK(rpc::size_of(pieces) == 5);
   const std::vector<std::byte> joined = rpc::joined(pieces);
   CHECK(std::string{reinterpret_cast<const char*>(joined.data()), joined.size()} == "abcde");

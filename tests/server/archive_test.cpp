@@ -16,7 +16,6 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 
 #include "support/what_throws.hpp"
@@ -79,8 +78,8 @@ class Fraction {
 };
 
 /// The bytes in pieces of `size`, some of them empty.
-std::vector<rpc::Piece> pieces_of(std::span<const std::byte> bytes, std::size_t size) {
-  std::vector<rpc::Piece> pieces{{}};
+std::vector<rpc::Chunk> pieces_of(std::span<const std::byte> bytes, std::size_t size) {
+  std::vector<rpc::Chunk> pieces{{}};
   for (; bytes.size() > size; bytes = bytes.subspan(size)) {
     pieces.push_back(bytes.first(size));
     pieces.emplace_back();
@@ -174,15 +173,15 @@ TEST_CASE("values are taken in their order, and what is left is known") {
   const std::vector<std::byte> bytes = writer.take();
   CHECK(writer.content().empty());
   CHECK(bytes.size() == 1 + 8 + 3 + 4 + 3);
-  const std::vector<rpc::Piece> pieces = pieces_of(bytes, 2);
+  const std::vector<rpc::Chunk> pieces = pieces_of(bytes, 2);
   ArchiveReader reader{pieces};
   CHECK(reader.get<std::uint8_t>() == 1);
   CHECK(reader.get<std::string>() == "two");
   CHECK(reader.get<float>() == 3.0f);
   CHECK(reader.left() == 3);
-  const rpc::PieceList raw = reader.get_pieces(3);
+  const rpc::ChunkList raw = reader.get_pieces(3);
   CHECK(rpc::joined(raw) == std::vector<std::byte>{std::byte{'r'}, std::byte{'a'}, std::byte{'w'}});
-  for (const rpc::Piece piece : raw)
+  for (const rpc::Chunk piece : raw)
     CHECK((piece.data() >= bytes.data() && piece.data() < bytes.data() + bytes.size()));
   CHECK_NOTHROW(reader.expect_end());
   CHECK_THROWS_AS(static_cast<void>(reader.get_pieces(1)), ArchiveError);

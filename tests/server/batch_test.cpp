@@ -15,17 +15,17 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/server_context.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 #include <server/counted_servers.hpp>
 #include <support/what_throws.hpp>
 
 using dist::Local;
 using dist::server::Pushed;
-using dist::server::ShardPlace;
+using dist::server::ShardAddress;
 using Batch = dist::server::Batch<Local>;
 using dist_test::CountedServers;
 
-static_assert(dist::Work<Batch::Pull> && dist::Work<Batch::Push>);
+static_assert(dist::Future<Batch::Pull> && dist::Future<Batch::Push>);
 static_assert(dist::ServerContext<Batch, Local>);
 
 namespace {
@@ -35,8 +35,8 @@ using Floats = std::vector<float>;
 /// Two servers, and two shards of two floats on each.
 struct Four {
   CountedServers servers{2};
-  std::array<ShardPlace, 4> shards{servers.create(0, 1, 2, 1), servers.create(1, 1, 2, 2), servers.create(0, 2, 2, 3),
-                                   servers.create(1, 2, 2, 4)};
+  std::array<ShardAddress, 4> shards{servers.create(0, 1, 2, 1), servers.create(1, 1, 2, 2), servers.create(0, 2, 2, 3),
+                                     servers.create(1, 2, 2, 4)};
   Batch batch{servers.clients<Local>()};
 };
 
@@ -50,7 +50,7 @@ TEST_CASE("each server gets one message with all pulls, and one with all pushes"
   pushes.push_back(four.batch.push(four.shards[0], dist::sum, std::span{ones}));
   pushes.push_back(four.batch.push_uniform(four.shards[1], dist::prod, 5.0F));
   pushes.push_back(four.batch.push_rows(four.shards[2], dist::sum, second, std::span{row},
-                                        dist::server::Repeats::in_order, {.version = 0}));
+                                        dist::server::DuplicateRows::in_order, {.version = 0}));
   pushes.push_back(four.batch.push(four.shards[2], dist::sum, std::span{ones}, {.version = 0}));
   CHECK(!pushes[0].is_done());
   CHECK(four.servers[0].pushes() == 0);
@@ -124,17 +124,17 @@ TEST_CASE("a mistake in one part of a message leaves the others undone, too") {
   four.batch.send();
   pull.wait();
   CHECK(values == Floats{1, 1});
-  CHECK_THROWS_AS((void)four.batch.pull(ShardPlace{2, 0, 1, "nowhere"}, std::span{values}), dist::InvalidArgument);
+  CHECK_THROWS_AS((void)four.batch.pull(ShardAddress{2, 0, 1, "nowhere"}, std::span{values}), dist::InvalidArgument);
 }
 
 TEST_CASE("a message whose answer was lost is applied once, part by part, and told as it was") {
   using dist_test::Flaky;
-  dist::server::Store store;
+  dist::server::ShardServer store;
   const dist::net::Endpoint place{"flaky", "1"};
   const Local::Server server{place, {}, dist::server::store_methods<Local::Exchange>(store)};
-  dist::server::Clients<Flaky> clients{{place},
-                                       {.channel = {.reconnect = dist::net::Milliseconds{1}},
-                                        .shared_memory = dist::server::SharedMemoryAccess::none}};
+  dist::server::Clients<Flaky> clients{
+      {place},
+      {.channel = {.reconnect = dist::net::Milliseconds{1}}, .shared_memory = dist::server::SharedMemoryAccess::none}};
   const auto client = clients.of(0, store.incarnation());
   for (const dist::server::ShardId id : {1U, 2U}) client->create<float>({id, "w", 2, 1, 0}, 0);
   const Floats ones{1, 1};

@@ -62,10 +62,11 @@ TEST_CASE("a program without a build id has the checksum of its file") {
 }
 
 TEST_CASE("functions of a program and of a library have places, which say in which of them") {
-  const dist::CodePlace mine = dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&here));
-  const dist::CodePlace of_main = dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&dist::binary_identity));
+  const dist::FunctionId mine = dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&here));
+  const dist::FunctionId of_main =
+      dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&dist::binary_identity));
   // Not malloc, which the sanitizers have in the program.
-  const dist::CodePlace of_library =
+  const dist::FunctionId of_library =
       dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
   CHECK(mine.module == of_main.module);
   CHECK(mine.offset != of_main.offset);

@@ -31,7 +31,7 @@ struct LocalKit {
     void kill() { server_.reset(); }
 
    private:
-    dist::server::Store store_;
+    dist::server::ShardServer store_;
     std::optional<dist::Local::Server> server_;
   };
 };
@@ -58,7 +58,7 @@ TEST_CASE("a push to a shard in memory and a pull from it allocate nothing") {
 }
 
 TEST_CASE("a client whose server fails to say where its memory is asks again, until it knows") {
-  dist::server::Store store;
+  dist::server::ShardServer store;
   std::atomic<int> questions{0}, pushes{0};
   auto methods = dist::server::store_methods<dist::Local::Exchange>(store);
   for (auto& method : methods) {

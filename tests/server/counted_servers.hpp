@@ -14,7 +14,7 @@
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/shard.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 
 namespace dist_test {
 
@@ -52,7 +52,7 @@ class CountedServer {
 
   std::atomic<int> pulls_{0}, pushes_{0};
   std::atomic<std::uint64_t> bytes_pushed_{0}, bytes_of_pulls_{0};
-  dist::server::Store store_;
+  dist::server::ShardServer store_;
   dist::Local::Server server_;
 };
 
@@ -75,9 +75,9 @@ class CountedServers {
   }
   [[nodiscard]] CountedServer& operator[](std::size_t server) { return servers_[server]; }
   /// A new shard of floats.
-  [[nodiscard]] dist::server::ShardPlace create(std::size_t server, dist::server::ShardId id, std::size_t rows,
-                                                float value) {
-    const dist::server::ShardPlace place{server, servers_[server].incarnation(), id, "shard_" + std::to_string(id)};
+  [[nodiscard]] dist::server::ShardAddress create(std::size_t server, dist::server::ShardId id, std::size_t rows,
+                                                  float value) {
+    const dist::server::ShardAddress place{server, servers_[server].incarnation(), id, "shard_" + std::to_string(id)};
     clients_->of(server, place.incarnation)->create<float>({id, place.name, rows, 1, 0}, value);
     return place;
   }

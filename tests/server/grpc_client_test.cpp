@@ -121,7 +121,7 @@ TEST_CASE("the memory of a server that was killed is not used, also where anothe
 TEST_CASE("a parameter server" * doctest::skip()) {
   const std::string parent = std::getenv("DIST_TEST_PARENT");
   const std::string reach = std::getenv("DIST_TEST_REACH");
-  dist::server::Store store{reach == "process" ? Reach::process : Reach::machine};
+  dist::server::ShardServer store{reach == "process" ? Reach::process : Reach::machine};
   auto methods = dist::server::store_methods<dist::Grpc::Exchange>(store);
   std::erase_if(methods, [&](const auto& each) {
     return (each.name == "store.pull" && reach.starts_with("no ")) ||

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/rpc/grpc/transport.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/session.hpp>
@@ -74,8 +74,8 @@ dist::server::ClientOptions client_options(std::uint64_t incarnation) {
 /// Two parameter servers and a worker.
 class Job {
  public:
-  explicit Job(std::chrono::milliseconds linger, std::chrono::milliseconds its_silence = silence)
-      : linger_(linger), silence_(its_silence) {
+  explicit Job(std::chrono::milliseconds keep_alive, std::chrono::milliseconds its_silence = silence)
+      : linger_(keep_alive), silence_(its_silence) {
     std::string ports;
     for (const auto& endpoint : endpoints_) ports += endpoint.port + " ";
     environment_ = "DIST_TEST_PORTS=" + ports;
@@ -124,7 +124,7 @@ double milliseconds_since(Clock::time_point begin) {
 TEST_CASE("a task of the suite" * doctest::skip()) {
   dist::server::ServeOptions options;
   options.wait_for_coordinator = 60s;
-  options.linger = std::chrono::milliseconds{std::atoi(std::getenv("DIST_TEST_LINGER"))};
+  options.keep_alive = std::chrono::milliseconds{std::atoi(std::getenv("DIST_TEST_LINGER"))};
   options.end_timeout = 300ms;
   options.server.silence = std::chrono::milliseconds{std::atoi(std::getenv("DIST_TEST_SILENCE"))};
   const dist::SimpleResolver resolver{cluster_of_test(), tasks[std::atoi(std::getenv("DIST_TEST_TASK"))]};
@@ -146,7 +146,7 @@ TEST_CASE("a coordinator of the suite" * doctest::skip()) {
   Client client{1, dist::task_endpoint(cluster, tasks[1], "the suite"), client_options(session.incarnation(tasks[1]))};
   client.create({7, "w", 2, 1, 0}, 1.5f);
   while (session.incarnation(tasks[2]) == 0) std::this_thread::sleep_for(1ms);
-  dist::say("it works");
+  dist::log_line("it works");
   for (;;) {
     session.check();
     std::this_thread::sleep_for(1ms);

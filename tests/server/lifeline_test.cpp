@@ -19,27 +19,29 @@ using namespace std::chrono_literals;
 using dist::Local;
 using dist::Task;
 using dist::TaskType;
-using dist::server::detail::Farewell;
-using dist::server::detail::Greeting;
-using dist::server::detail::Verdict;
-using dist::server::detail::Welcome;
+using dist::server::detail::HandshakeReply;
+using dist::server::detail::HandshakeRequest;
+using dist::server::detail::HandshakeStatus;
+using dist::server::detail::Leave;
 using Lifeline = dist::server::Lifeline<Local::Exchange>;
 using State = Lifeline::State;
 
 struct Pair {
   Local::Call start(std::string_view method, const std::vector<std::byte>& bytes) {
-    const dist::rpc::Piece piece = bytes;
+    const dist::rpc::Chunk piece = bytes;
     return channel->start(method, {&piece, 1}, {});
   }
-  Welcome greet(std::uint64_t coordinator, const std::string& task = "ps 1",
-                const std::string& program = dist::binary_identity(), bool takes_over = false) {
-    const auto bytes = dist::ArchiveWriter{}.put(program).put(Greeting{coordinator, task, takes_over}).take();
-    return dist::from_bytes<Welcome>(start("lifeline.greet", bytes).reply().pieces(), "A welcome");
+  HandshakeReply greet(std::uint64_t coordinator, const std::string& task = "ps 1",
+                       const std::string& program = dist::binary_identity(), bool takes_over = false) {
+    const auto bytes = dist::ArchiveWriter{}.put(program).put(HandshakeRequest{coordinator, task, takes_over}).take();
+    return dist::from_bytes<HandshakeReply>(start("lifeline.greet", bytes).reply().pieces(), "A welcome");
   }
   Local::Call attend(std::uint64_t coordinator) { return start("lifeline.attend", dist::to_bytes(coordinator)); }
-  Welcome take_over(std::uint64_t coordinator) { return greet(coordinator, "ps 1", dist::binary_identity(), true); }
+  HandshakeReply take_over(std::uint64_t coordinator) {
+    return greet(coordinator, "ps 1", dist::binary_identity(), true);
+  }
   void leave(std::uint64_t coordinator, int status = 0) {
-    start("lifeline.leave", dist::to_bytes(Farewell{coordinator, status})).wait();
+    start("lifeline.leave", dist::to_bytes(Leave{coordinator, status})).wait();
   }
   State state() { return lifeline.standing().state; }
 
@@ -53,8 +55,8 @@ struct Pair {
 TEST_CASE("a process sees its coordinator come, go and leave") {
   Pair pair;
   CHECK(pair.state() == State::waiting);
-  const Welcome welcome = pair.greet(5);
-  CHECK(welcome.verdict == Verdict::welcome);
+  const HandshakeReply welcome = pair.greet(5);
+  CHECK(welcome.verdict == HandshakeStatus::welcome);
   CHECK(welcome.incarnation == 77);
   CHECK(pair.state() == State::attended);
   {
@@ -64,7 +66,7 @@ TEST_CASE("a process sees its coordinator come, go and leave") {
     attending.cancel();
   }
   CHECK(pair.state() == State::lost);
-  CHECK(pair.greet(5).verdict == Verdict::welcome);  // it is back
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);  // it is back
   const Local::Call attending = pair.attend(5);
   CHECK(pair.state() == State::attended);
   pair.leave(6);  // of another one
@@ -73,23 +75,23 @@ TEST_CASE("a process sees its coordinator come, go and leave") {
   CHECK(pair.lifeline.wait_for(60s).state == State::left);
   CHECK(pair.lifeline.standing().status == 0);
   CHECK(attending.is_done());
-  CHECK(pair.greet(7).verdict == Verdict::ended);
+  CHECK(pair.greet(7).verdict == HandshakeStatus::ended);
 }
 
 TEST_CASE("what was held for a coordinator that is lost goes to another one that asks for it") {
   Pair pair;
-  CHECK(pair.greet(5).verdict == Verdict::welcome);
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);
   pair.attend(5).cancel();
-  CHECK(pair.greet(6).verdict == Verdict::held);
+  CHECK(pair.greet(6).verdict == HandshakeStatus::held);
   CHECK(pair.state() == State::lost);
-  CHECK(pair.take_over(6).verdict == Verdict::welcome);
-  CHECK(pair.greet(5).verdict == Verdict::busy);
+  CHECK(pair.take_over(6).verdict == HandshakeStatus::welcome);
+  CHECK(pair.greet(5).verdict == HandshakeStatus::busy);
   CHECK(pair.state() == State::attended);
 }
 
 TEST_CASE("a coordinator says with which status all end, even where its connection was just lost") {
   Pair pair;
-  CHECK(pair.greet(5).verdict == Verdict::welcome);
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);
   pair.attend(5).cancel();
   pair.leave(5, 42);
   CHECK(pair.state() == State::left);
@@ -98,12 +100,12 @@ TEST_CASE("a coordinator says with which status all end, even where its connecti
 
 TEST_CASE("one coordinator at a time, which may come again") {
   Pair pair;
-  CHECK(pair.greet(5).verdict == Verdict::welcome);
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);
   const Local::Call before = pair.attend(5);
-  CHECK(pair.greet(6).verdict == Verdict::busy);
+  CHECK(pair.greet(6).verdict == HandshakeStatus::busy);
   CHECK(pair.attend(6).is_done());
   CHECK(!before.is_done());
-  CHECK(pair.greet(5).verdict == Verdict::welcome);  // before it was seen that the connection had been lost
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);  // before it was seen that the connection had been lost
   CHECK(before.is_done());
   const Local::Call again = pair.attend(5);
   CHECK(!again.is_done());
@@ -113,11 +115,11 @@ TEST_CASE("one coordinator at a time, which may come again") {
 
 TEST_CASE("a coordinator of another program, or with another list, is told so") {
   Pair pair;
-  const Welcome of_program = pair.greet(5, "ps 1", "another build");
-  CHECK(of_program.verdict == Verdict::other_program);
+  const HandshakeReply of_program = pair.greet(5, "ps 1", "another build");
+  CHECK(of_program.verdict == HandshakeStatus::other_program);
   CHECK(of_program.program == dist::binary_identity());
-  const Welcome of_task = pair.greet(5, "worker 0");
-  CHECK(of_task.verdict == Verdict::other_task);
+  const HandshakeReply of_task = pair.greet(5, "worker 0");
+  CHECK(of_task.verdict == HandshakeStatus::other_task);
   CHECK(of_task.task == "ps 1");
   CHECK(pair.state() == State::waiting);
 }

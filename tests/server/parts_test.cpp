@@ -50,10 +50,11 @@ TEST_CASE("the parts of a push are applied in their order") {
   const Four ones{1, 1, 1, 1};
   const std::array<float, 2> row{2, 3};
   const std::vector<std::int64_t> last{1};
-  const PushRequest request = std::move(PushRequest{}
-                                            .dense(1, dist::sum, std::span{ones})
-                                            .rows(1, dist::sum, last, std::span{row}, dist::server::Repeats::summed)
-                                            .uniform(1, dist::max, 2.0F));
+  const PushRequest request =
+      std::move(PushRequest{}
+                    .dense(1, dist::sum, std::span{ones})
+                    .rows(1, dist::sum, last, std::span{row}, dist::server::DuplicateRows::summed)
+                    .uniform(1, dist::max, 2.0F));
   CHECK(detail::apply(request.parts(), table.shards) == std::vector<Pushed>{{1, 0}, {2, 0}, {3, 0}});
   Four now{};
   const PullRequest pull = std::move(PullRequest{}.dense(1, std::span{now}));
@@ -68,7 +69,7 @@ TEST_CASE("a push of which one part cannot be applied changes nothing") {
   const PushRequest request =
       std::move(PushRequest{}
                     .dense(1, dist::sum, std::span{ones})
-                    .rows(1, dist::sum, none, std::span{ones}.first(2), dist::server::Repeats::in_order));
+                    .rows(1, dist::sum, none, std::span{ones}.first(2), dist::server::DuplicateRows::in_order));
   CHECK(support::what_throws<StoreError>([&] {
           static_cast<void>(detail::apply(request.parts(), table.shards));
         }).starts_with("Shard 'w' (number 1) has no row 2 (it has 2)."));

@@ -18,7 +18,7 @@ int shared(T x) {
 }
 
 struct Numbers {
-  dist::CodePlace function, lambda, shared;
+  dist::FunctionId function, lambda, shared;
 };
 Numbers numbers_of_other_unit();
 

@@ -20,7 +20,7 @@ namespace {
 using dist::ArchiveError;
 using dist::ArchiveReader;
 using dist::ArchiveWriter;
-using dist::CodePlace;
+using dist::FunctionId;
 using registry_test::Context;
 using registry_test::Invocations;
 using registry_test::Numbers;
@@ -56,7 +56,7 @@ std::vector<std::byte> call_of(const F& function, const Arguments&... arguments)
 /// What its receiver does.
 std::vector<std::byte> run(const std::vector<std::byte>& call, Context context = {}) {
   ArchiveReader archive{call, "A call"};
-  return Invocations::find(archive.get<CodePlace>())(context, archive);
+  return Invocations::find(archive.get<FunctionId>())(context, archive);
 }
 template <class Result, class F, class... Arguments>
 Result result_of(const F& function, const Arguments&... arguments) {
@@ -65,8 +65,8 @@ Result result_of(const F& function, const Arguments&... arguments) {
 
 std::string written(const Numbers& numbers) {
   std::string all;
-  for (const CodePlace& place : {numbers.function, numbers.lambda, numbers.shared})
-    all += dist::text(place.module, ":", place.offset, " ");
+  for (const FunctionId& place : {numbers.function, numbers.lambda, numbers.shared})
+    all += dist::concat(place.module, ":", place.offset, " ");
   return all;
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("functions are found by their numbers, which differ where names and ty
   CHECK(Table::find(there.function)(1) == 201);
   CHECK(Table::find(here.shared)(1) == 301);
   const std::vector<std::byte> arguments = dist::to_bytes(std::tuple{5});
-  const auto ran = [&](const CodePlace& number) {
+  const auto ran = [&](const FunctionId& number) {
     ArchiveReader archive{arguments};
     Context context{7};
     return dist::from_bytes<int>(Invocations::find(number)(context, archive));
@@ -98,17 +98,18 @@ TEST_CASE("functions are found by their numbers, which differ where names and ty
 }
 
 TEST_CASE("no number but that of a registered function is found") {
-  const CodePlace known = Table::number<&same_name>();
-  for (const CodePlace& hostile :
-       {CodePlace{known.module, known.offset + 1}, CodePlace{known.module + 1, known.offset}, CodePlace{},
+  const FunctionId known = Table::number<&same_name>();
+  for (const FunctionId& hostile :
+       {FunctionId{known.module, known.offset + 1}, FunctionId{known.module + 1, known.offset}, FunctionId{},
         dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&unknown))})
     CHECK_THROWS_AS(static_cast<void>(Table::find(hostile)), ArchiveError);
   // Those of another signature are not in this table.
   CHECK_THROWS_AS(static_cast<void>(Table::find(numbers_of_this_unit().lambda)), ArchiveError);
-  CHECK(what_throws([] {
-          static_cast<void>(Table::find({1, 2}));
-        }) ==
-        dist::text("A message asks for a function that this program does not have (no function of type ",
+  CHECK(
+      what_throws([] {
+        static_cast<void>(Table::find({1, 2}));
+      }) ==
+      dist::concat("A message asks for a function that this program does not have (no function of type ",
                    dist::detail::type_name<int(int)>(),
                    " is registered at 2 of module 1). Start all processes of the job from one build of the program."));
 }
@@ -145,7 +146,7 @@ TEST_CASE("numbers are the same in another process of the program, wherever that
   REQUIRE(readlink("/proc/self/exe", path.data(), path.size() - 1) > 0);
   for (int process = 0; process < 2; ++process) {
     std::FILE* const stream =
-        popen(dist::text("'", path.data(), "' --no-skip --test-case='tells its numbers'").c_str(), "r");
+        popen(dist::concat("'", path.data(), "' --no-skip --test-case='tells its numbers'").c_str(), "r");
     REQUIRE(stream != nullptr);
     std::string output;
     for (int character = 0; (character = std::fgetc(stream)) != EOF;) output += static_cast<char>(character);

@@ -48,7 +48,7 @@ TEST_CASE("rows that are not whole are refused before they are sent") {
   const std::vector<std::int64_t> rows{1, 2};
   std::vector<float> three(3);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
-          server::PushRequest{}.rows(7, dist::sum, rows, std::span<const float>{three}, server::Repeats::summed);
+          server::PushRequest{}.rows(7, dist::sum, rows, std::span<const float>{three}, server::DuplicateRows::summed);
         }) == "Rows for shard 7 do not fit together (2 indices and 3 values). Give one row of values for each index.");
   CHECK_THROWS_AS((server::PullRequest{}.rows(7, rows, std::span{three})), dist::ShapeMismatch);
   CHECK_THROWS_AS((server::PullRequest{}.rows(7, {}, std::span{three})), dist::ShapeMismatch);

@@ -43,9 +43,9 @@ dist::server::ClientOptions of_store(std::uint64_t incarnation) {
   options.incarnation = incarnation;
   return options;
 }
-ServeOptions lingering(std::chrono::milliseconds linger) {
+ServeOptions lingering(std::chrono::milliseconds keep_alive) {
   ServeOptions options;
-  options.linger = linger;
+  options.keep_alive = keep_alive;
   return options;
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("parameter servers and workers serve until their coordinator has done 
     }
     Local::Channel channel{{"worker", "1"}, {}};
     const std::vector<std::byte> four = dist::to_bytes(4);
-    const dist::rpc::Piece piece = four;
+    const dist::rpc::Chunk piece = four;
     const Local::Reply reply = channel.call("double", {&piece, 1}, {60s, true});
     CHECK(dist::from_bytes<int>(reply.pieces(), "A number") == 8);
     while (session.incarnation(worker_0) == 0) std::this_thread::sleep_for(1ms);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>
 #include <dist/server/session.hpp>

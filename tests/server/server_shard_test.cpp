@@ -7,7 +7,7 @@
 
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/shard.hpp>
 
@@ -36,7 +36,7 @@ std::vector<float> numbers(TensorView<const float> values) {
 }
 
 struct Served {
-  dist::server::Store store;
+  dist::server::ShardServer store;
   dist::net::Endpoint place{"shards", "1"};
   Local::Server server{place, {}, dist::server::store_methods<Local::Exchange>(store)};
   dist::server::Clients<Local> clients{{place}, {}};
@@ -83,7 +83,7 @@ TEST_CASE("what concerns no row makes no call") {
 
 TEST_CASE("a shard travels to other processes as its place and its shape") {
   const Shard shard{{2, 77, 5, "table/part_1"}, Shape{4, 3}};
-  const Shard arrived = dist::from_bytes<Shard>(std::vector<dist::rpc::Piece>{dist::to_bytes(shard)}, "A test");
+  const Shard arrived = dist::from_bytes<Shard>(std::vector<dist::rpc::Chunk>{dist::to_bytes(shard)}, "A test");
   CHECK(arrived.place().server == 2);
   CHECK(arrived.place().incarnation == 77);
   CHECK(arrived.place().id == 5);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/variable/cached_reads.hpp>
 #include <dist/variable/partitioner.hpp>
 

@@ -25,12 +25,12 @@ namespace {
 
 std::vector<Shard> two_shards(const Shape& second) {
   std::vector<Shard> shards;
-  shards.emplace_back(Shard::Place{0, 7, 1, "table/part_0"}, Shape{3, 2});
-  shards.emplace_back(Shard::Place{1, 8, 2, "table/part_1"}, second);
+  shards.emplace_back(Shard::Address{0, 7, 1, "table/part_0"}, Shape{3, 2});
+  shards.emplace_back(Shard::Address{1, 8, 2, "table/part_1"}, second);
   return shards;
 }
 Variable sent(const std::vector<std::byte>& bytes) {
-  const std::vector<dist::rpc::Piece> pieces{bytes};
+  const std::vector<dist::rpc::Chunk> pieces{bytes};
   return dist::from_bytes<Variable>(pieces, "A test");
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 
 #include <doctest/doctest.h>
 

@@ -12,11 +12,11 @@
 namespace {
 
 using dist::io::ElementType;
-using dist::server::FoundShard;
 using dist::server::Reach;
 using dist::server::Shard;
 using dist::server::ShardId;
 using dist::server::ShardTable;
+using dist::server::SharedShard;
 using dist::server::StoreMemory;
 
 std::shared_ptr<Shard> shard(const ShardTable& table, ShardId id) {

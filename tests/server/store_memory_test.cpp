@@ -14,7 +14,7 @@
 
 using dist::server::Reach;
 using dist::server::StoreMemory;
-using dist::server::StorePlace;
+using dist::server::StoreMemoryHandle;
 
 TEST_CASE("another process maps the memory of a store, and sees when the store ends") {
   StoreMemory memory{Reach::machine, 7};
@@ -44,7 +44,7 @@ TEST_CASE("memory is not attached that is another store's, of one process only, 
   CHECK(own.is_open());
   CHECK(own.place().descriptor == -1);
   CHECK(StoreMemory::attach(own.place(), 8) == nullptr);
-  StorePlace place = shared.place();
+  StoreMemoryHandle place = shared.place();
   ++place.process_space;  // of another machine, say
   CHECK(StoreMemory::attach(place, 7) == nullptr);
   place = shared.place();

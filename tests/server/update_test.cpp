@@ -10,14 +10,14 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 
 namespace {
 
 namespace rpc = dist::rpc;
 namespace server = dist::server;
-using dist::server::Repeats;
+using dist::server::DuplicateRows;
 
 /// Counts the updates of an element in its slot.
 template <class T>
@@ -66,22 +66,22 @@ struct Cut {
   Cut(const std::vector<T>& values, std::size_t offset, std::size_t size) : bytes(offset + values.size() * sizeof(T)) {
     std::memcpy(bytes.data() + offset, values.data(), values.size() * sizeof(T));
     for (std::size_t at = offset; at < bytes.size(); at += size)
-      pieces.push_back(rpc::Piece{bytes}.subspan(at, std::min(size, bytes.size() - at)));
+      pieces.push_back(rpc::Chunk{bytes}.subspan(at, std::min(size, bytes.size() - at)));
   }
   std::vector<std::byte> bytes;
-  std::vector<rpc::Piece> pieces;
+  std::vector<rpc::Chunk> pieces;
 };
 
 template <class T>
-rpc::Piece piece_of(const std::vector<T>& values) {
+rpc::Chunk piece_of(const std::vector<T>& values) {
   return std::as_bytes(std::span{values});
 }
 
 /// As the other process has it.
 template <class T, class F>
-std::unique_ptr<server::AnyUpdate> sent(const F& update) {
+std::unique_ptr<server::ElementUpdateBase> sent(const F& update) {
   dist::ArchiveWriter writer;
-  server::detail::UpdateOf<F, T>{update}.write(writer);
+  server::detail::TypedUpdate<F, T>{update}.write(writer);
   dist::ArchiveReader reader{writer.content()};
   auto read = server::detail::get_update(reader);
   reader.expect_end();
@@ -138,7 +138,7 @@ TEST_CASE("a functor has its members and the slots of the shard, as an optimizer
     expected[i] = adam(expected[i], gradient[i], slots);
   }
   const auto bytes = [](std::vector<float>& values) { return reinterpret_cast<std::byte*>(values.data()); };
-  const rpc::Piece piece = piece_of(gradient);
+  const rpc::Chunk piece = piece_of(gradient);
   update->apply({dist::io::ElementType::f32, 100, 1, bytes(weights), {bytes(momentum), bytes(velocity)}}, {&piece, 1});
   for (std::size_t i = 0; i < 100; ++i) CHECK(weights[i] == doctest::Approx(expected[i]));
   CHECK(momentum[0] == doctest::Approx(-5.0f));
@@ -163,18 +163,19 @@ TEST_CASE("rows of the same index are applied in order, or summed and applied on
   const std::vector<float> values{1, 2, 10, 20, 3, 4, 5, 6};
   for (const std::size_t size : {1u, 5u, 12u, 1000u}) {
     const Cut<float> cut{values, 1, size};
-    const auto apply = [&](const auto& update, Repeats repeats) {
+    const auto apply = [&](const auto& update, DuplicateRows repeats) {
       Elements<float> elements{std::vector<float>(6, 100), std::vector<float>(6, 0), 2};
       sent<float>(update)->apply_rows(elements.memory(), rows, cut.pieces, repeats);
       return elements;
     };
-    CHECK(apply(dist::detail::Assign{}, Repeats::in_order).weights == std::vector<float>{10, 20, 100, 100, 5, 6});
-    CHECK(apply(dist::detail::Subtract{}, Repeats::in_order).weights == std::vector<float>{90, 80, 100, 100, 91, 88});
-    CHECK(apply(dist::max, Repeats::in_order).weights == std::vector<float>{100, 100, 100, 100, 100, 100});
-    const Elements<float> one_by_one = apply(Counting<float>{0.5f}, Repeats::in_order);
+    CHECK(apply(dist::detail::Assign{}, DuplicateRows::in_order).weights == std::vector<float>{10, 20, 100, 100, 5, 6});
+    CHECK(apply(dist::detail::Subtract{}, DuplicateRows::in_order).weights ==
+          std::vector<float>{90, 80, 100, 100, 91, 88});
+    CHECK(apply(dist::max, DuplicateRows::in_order).weights == std::vector<float>{100, 100, 100, 100, 100, 100});
+    const Elements<float> one_by_one = apply(Counting<float>{0.5f}, DuplicateRows::in_order);
     CHECK(one_by_one.weights == std::vector<float>{95, 90, 100, 100, 95.5f, 94});
     CHECK(one_by_one.slot == std::vector<float>{1, 1, 0, 0, 3, 3});
-    const Elements<float> at_once = apply(Counting<float>{0.5f}, Repeats::summed);
+    const Elements<float> at_once = apply(Counting<float>{0.5f}, DuplicateRows::summed);
     CHECK(at_once.weights == std::vector<float>{95, 90, 100, 100, 95.5f, 94});
     CHECK(at_once.slot == std::vector<float>{1, 1, 0, 0, 1, 1});
   }
@@ -182,23 +183,23 @@ TEST_CASE("rows of the same index are applied in order, or summed and applied on
   std::array<bool, 2> bools{true, true};
   const std::vector<std::int64_t> twice{1, 1};
   const std::vector<std::uint8_t> truths{1, 0};
-  const rpc::Piece of_truths = piece_of(truths);
+  const rpc::Chunk of_truths = piece_of(truths);
   sent<bool>(dist::detail::Assign{})
       ->apply_rows({dist::io::ElementType::boolean, 2, 1, reinterpret_cast<std::byte*>(bools.data()), {}}, twice,
-                   {&of_truths, 1}, Repeats::summed);
+                   {&of_truths, 1}, DuplicateRows::summed);
   CHECK(bools == std::array<bool, 2>{true, false});
   // Sums of 16-bit numbers round once, in the order given: 256 + 1 + 1 is 258, though 256 + 1 is 256.
   Elements<dist::BFloat16> small{std::vector<dist::BFloat16>(1, dist::BFloat16(0.0f)), {}};
   const std::vector<std::int64_t> all{0, 0, 0};
   const std::vector<dist::BFloat16> parts{dist::BFloat16(256.0f), dist::BFloat16(1.0f), dist::BFloat16(1.0f)};
-  const rpc::Piece piece = piece_of(parts);
-  sent<dist::BFloat16>(dist::sum)->apply_rows(small.memory(), all, {&piece, 1}, Repeats::summed);
+  const rpc::Chunk piece = piece_of(parts);
+  sent<dist::BFloat16>(dist::sum)->apply_rows(small.memory(), all, {&piece, 1}, DuplicateRows::summed);
   CHECK(float{small.weights[0]} == 258.0f);
 }
 
 TEST_CASE("integers are not divided by 0, and other values are not looked at") {
   const auto refused = [](const auto& update, const auto& values) {
-    const rpc::Piece piece = piece_of(values);
+    const rpc::Chunk piece = piece_of(values);
     try {
       update->check({&piece, 1});
     } catch (const dist::StoreError& error) {
@@ -215,7 +216,7 @@ TEST_CASE("integers are not divided by 0, and other values are not looked at") {
 TEST_CASE("elements of another type are not touched") {
   Elements<float> elements{{1, 2}, {}};
   const std::vector<double> values{1, 1};
-  const rpc::Piece piece = piece_of(values);
+  const rpc::Chunk piece = piece_of(values);
   try {
     sent<double>(dist::sum)->apply(elements.memory(), {&piece, 1});
     FAIL("nothing was thrown");
@@ -232,7 +233,7 @@ TEST_CASE("shards are filled by a function of ranges or of elements") {
     writer.put(dist::FunctionTable<server::FillShard>::number<&server::detail::fill_shard<F, double>>()).put(function);
     dist::ArchiveReader reader{writer.content()};
     Elements<double> elements{std::vector<double>(3), {}};
-    dist::FunctionTable<server::FillShard>::find(reader.get<dist::CodePlace>())(reader, first, elements.memory());
+    dist::FunctionTable<server::FillShard>::find(reader.get<dist::FunctionId>())(reader, first, elements.memory());
     return elements.weights;
   };
   CHECK(fill([](std::uint64_t i) { return static_cast<int>(i) * 2; }, 4) == std::vector<double>{8, 10, 12});

@@ -20,7 +20,7 @@ using dist_test::ServedJob;
 
 namespace {
 
-using Store = dist::ServerStore<Counted>;
+using ShardServer = dist::ServerStore<Counted>;
 
 /// Three tensors of 16 floats, with a gap behind each.
 const dist::VariableTensor layout[] = {{"", 0, "a", {16}, 0}, {"", 0, "b", {16}, 32}, {"", 0, "c", {16}, 64}};
@@ -37,7 +37,7 @@ TEST_CASE("tensors travel in buckets, the first ones first, and each is waited f
   const auto variable = strategy.variable<float, dist::OnWrite>({96}, 1.0F, "v", dist::Trainable::yes, layout);
   const auto number = strategy.variable<float, dist::OnWrite>({}, 2.0F, "n");
   // A bucket is closed once it has more than 64 bytes: two tensors, and one.
-  CHECK(Store::on_servers(variable)->buckets().size() == 2);
+  CHECK(ShardServer::on_servers(variable)->buckets().size() == 2);
   auto& cache = strategy.variable_cache();
   const auto wanted = cache.since(0);
   CHECK(wanted.size() == 2);
@@ -62,7 +62,7 @@ TEST_CASE("updates leave when they are sent, and the servers have them when a st
   ServedJob<Counted> job(2, 1, {.bucket_bytes = 1});
   auto& strategy = job.strategy();
   const auto variable = strategy.variable<float, dist::OnWrite>({96}, 1.0F, "v", dist::Trainable::yes, layout);
-  auto& cached = *Store::on_servers(variable);
+  auto& cached = *ShardServer::on_servers(variable);
   REQUIRE(cached.buckets().size() == 3);
   CHECK(cached.first_of_bucket(0) == 64);
   CHECK(cached.first_of_bucket(2) == 0);
@@ -100,8 +100,8 @@ TEST_CASE("an error of a server ends the step, and nothing is sent again") {
   const std::vector<float> gradients(2, 5);
   const auto push = [&](const auto& variable, std::uint32_t first_slot, const auto& functor) {
     cache.push_updates(
-        *Store::on_servers(variable), {0, 1}, std::span<const float>{gradients}, [&](std::size_t) { return functor; },
-        first_slot);
+        *ShardServer::on_servers(variable), {0, 1}, std::span<const float>{gradients},
+        [&](std::size_t) { return functor; }, first_slot);
   };
   CHECK_THROWS_AS(cache.step({},
                              [&] {
@@ -136,7 +136,7 @@ TEST_CASE("local steps pull once and push nothing, and gradients are refused in 
     const std::vector<float> gradients(2);
     CHECK(support::what_throws([&] {
             cache.push_updates(
-                *Store::on_servers(variable), {0, 1}, std::span<const float>{gradients},
+                *ShardServer::on_servers(variable), {0, 1}, std::span<const float>{gradients},
                 [](std::size_t) { return dist::Sum{}; }, 0);
           }) ==
           "On a ParameterServer gradients were to be applied outside a step (an evaluation or a prediction goes on). "

@@ -33,7 +33,7 @@ struct Pulled {
   server::PullRequest request;
 };
 
-dist::ArchiveWriter reply_to_pull(const std::vector<server::detail::PullSeen>& seen) {
+dist::ArchiveWriter reply_to_pull(const std::vector<server::detail::PulledShardHeader>& seen) {
   dist::ArchiveWriter reply;
   reply.put(server::Problem{}).put(std::uint64_t{42}).put(seen);
   return reply;
@@ -52,10 +52,10 @@ TEST_CASE("values and indices are sent from where they lie") {
   const std::vector<std::int64_t> rows{1, 2, 1};
   server::PushRequest push;
   push.dense(1, dist::sum, std::span<const float>{values})
-      .rows(2, dist::max, rows, std::span<const float>{values}, server::Repeats::in_order);
+      .rows(2, dist::max, rows, std::span<const float>{values}, server::DuplicateRows::in_order);
   server::detail::Message message;
   server::detail::encode(push.parts(), message);
-  const rpc::PieceList pieces = message.pieces();
+  const rpc::ChunkList pieces = message.pieces();
   REQUIRE(pieces.size() == 5);
   CHECK(pieces[1].data() == reinterpret_cast<const std::byte*>(values.data()));
   CHECK(pieces[1].size() == 24);
@@ -66,14 +66,14 @@ TEST_CASE("values and indices are sent from where they lie") {
   CHECK(reader.get<std::uint32_t>() == 2);
   const auto first = reader.get<server::detail::PushHead>();
   CHECK(first.shard == 1);
-  CHECK(first.form == server::detail::Form::dense);
+  CHECK(first.form == server::detail::PushEncoding::dense);
   CHECK(first.bytes == 24);
   CHECK(first.options.version == server::unknown_version);
   CHECK(server::detail::get_update(reader)->type() == dist::io::ElementType::f32);
   static_cast<void>(reader.get_pieces(24));
   const auto second = reader.get<server::detail::PushHead>();
   CHECK(second.rows == 3);
-  CHECK(second.form == server::detail::Form::rows_in_order);
+  CHECK(second.form == server::detail::PushEncoding::rows_in_order);
 }
 
 TEST_CASE("what was encoded is decoded, however its bytes are cut") {
@@ -82,7 +82,7 @@ TEST_CASE("what was encoded is decoded, however its bytes are cut") {
   server::PushRequest push;
   push.dense(1, dist::sum, std::span{values}, {.version = 3, .max_staleness = 1})
       .uniform(2, dist::max, 2.5)
-      .rows(3, dist::sum, rows, std::span{values}, server::Repeats::summed);
+      .rows(3, dist::sum, rows, std::span{values}, server::DuplicateRows::summed);
   std::vector<float> to(2);
   server::PullRequest pull;
   pull.dense(1, std::span{to}, {.known = 5, .array = 3}).rows(2, rows, std::span{to});
@@ -91,13 +91,13 @@ TEST_CASE("what was encoded is decoded, however its bytes are cut") {
   server::detail::encode(pull.parts(), pulls);
   for (const std::size_t size : {1U, 3U, 1000U}) {
     const auto cut = [&](const std::vector<std::byte>& bytes) {
-      std::vector<rpc::Piece> pieces;
+      std::vector<rpc::Chunk> pieces;
       for (std::size_t at = 0; at < bytes.size(); at += size)
-        pieces.push_back(rpc::Piece{bytes}.subspan(at, std::min(size, bytes.size() - at)));
+        pieces.push_back(rpc::Chunk{bytes}.subspan(at, std::min(size, bytes.size() - at)));
       return pieces;
     };
     const std::vector<std::byte> push_bytes = rpc::joined(pushes.pieces()), pull_bytes = rpc::joined(pulls.pieces());
-    const std::vector<rpc::Piece> push_pieces = cut(push_bytes), pull_pieces = cut(pull_bytes);
+    const std::vector<rpc::Chunk> push_pieces = cut(push_bytes), pull_pieces = cut(pull_bytes);
     dist::ArchiveReader push_reader{push_pieces}, pull_reader{pull_pieces};
     const server::detail::DecodedPushes decoded{push_reader};
     REQUIRE(decoded.parts().size() == 3);
@@ -127,7 +127,7 @@ TEST_CASE("a reply to a pull is taken while it comes, wherever it is cut") {
   const std::vector<double> rows{4, 5};
   dist::ArchiveWriter reply = reply_to_pull({{7, 12}, {9, 0}, {8, 16}});
   reply.put_bytes(weights.data(), 12).put_bytes(rows.data(), 16);
-  const rpc::Piece all = reply.content();
+  const rpc::Chunk all = reply.content();
   for (std::size_t cut = 0; cut <= all.size(); ++cut) {
     Pulled pulled;
     server::detail::PullReply taken{pulled.request.parts()};
@@ -153,7 +153,7 @@ TEST_CASE("replies that do not fit the pull are refused") {
     return support::what_throws<dist::Error>([&] { versions_of(taken); });
   };
   const std::vector<std::byte> bytes(100);
-  const auto with = [&](const std::vector<server::detail::PullSeen>& seen, std::size_t count) {
+  const auto with = [&](const std::vector<server::detail::PulledShardHeader>& seen, std::size_t count) {
     dist::ArchiveWriter reply = reply_to_pull(seen);
     reply.put_bytes(bytes.data(), count);
     return reply;

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include <dist/comm/memory/reduction_to_one_device.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 
 using conformance::Make;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<dist::Default>, Make<dist::OneDevice<dist::Cpu>>, Make<Shared, 1>,
@@ -34,7 +34,7 @@ struct Later {
 
 TEST_CASE("what stands for a number is asked for it once, alone and in structures") {
   int asked = 0;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   const auto later = strategy.run([&](auto& replica) {
     const auto number = static_cast<float>(replica.replica_id().index() + 1);
     return std::pair{Later{number, &asked}, number};

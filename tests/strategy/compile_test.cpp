@@ -4,13 +4,13 @@
 
 #include <cstddef>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 using dist::PerReplica;
-using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 
 static_assert(!dist::CompilesSteps<dist::Cpu>);
 

@@ -23,7 +23,7 @@ using dist::PerReplica;
 using dist::Shape;
 using dist::Tensor;
 using Floats = Tensor<float>;
-using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using Strategy = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 
 namespace {
 

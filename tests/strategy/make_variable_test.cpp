@@ -5,12 +5,12 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 TEST_CASE("a variable is made from a strategy or from a context, with its policies in any order (spec A16, B15)") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const auto outside = dist::variable<float, dist::Sum, dist::OnRead>(strategy, {2}, std::vector<float>{1, 2}, "total");
   CHECK(outside.name() == "total");
   CHECK(outside.read(strategy.scope())[1] == 4.0f);

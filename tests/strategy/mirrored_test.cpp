@@ -17,7 +17,7 @@
 #include <conformance/strategy.hpp>
 
 using conformance::Make;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Shared, 1>, Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>,
@@ -32,7 +32,7 @@ TEST_CASE("a strategy describes itself") {
   const std::string first = dist::Cpu::device_name(dist::Cpu::placement(1)[0]);
   const std::string line = Shared{2}.describe();
   CAPTURE(line);
-  CHECK(line.find("Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on " + first) == 0);
+  CHECK(line.find("Mirrored<ThreadAllReduce, Cpu>: 2 replicas on " + first) == 0);
   CHECK(ToOne{1}.describe() == "Mirrored<ReductionToOneDevice, Cpu>: 1 replica on " + first);
 }
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <conformance/strategy.hpp>
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/agreed_end.hpp>
@@ -86,7 +86,7 @@ TEST_CASE("every process of the launcher is a worker, and the first is the chief
   const std::string line = strategy.describe();
   CAPTURE(line);
   CHECK(line.find("MultiWorker<RingAllReduce, Cpu>: ") == 0);
-  CHECK(line.find(dist::text(3 * ranks(), " replicas, 3 of them here")) != std::string::npos);
+  CHECK(line.find(dist::concat(3 * ranks(), " replicas, 3 of them here")) != std::string::npos);
   CHECK_THROWS_AS(Workers{0}, dist::InvalidArgument);
 }
 
@@ -118,12 +118,12 @@ TEST_CASE("replicas of all workers draw different numbers, and outside all draw 
     random.uniform(replica, mine.elements());
     return mine;
   });
-  const dist::Tensor<float> of_all = strategy.gather(drawn, 0);
-  for (std::size_t i = 0; i < of_all.size(); ++i)
-    for (std::size_t other = 0; other < i; ++other) CHECK(of_all[i] != of_all[other]);
+  const dist::Tensor<float> all_values = strategy.gather(drawn, 0);
+  for (std::size_t i = 0; i < all_values.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other) CHECK(all_values[i] != all_values[other]);
   dist::Tensor<float> expected{{4}};
   of_first.uniform(alone.scope(), expected.elements());
-  for (std::size_t i = 0; i < 4; ++i) CHECK(of_all[i] == expected[i]);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(all_values[i] == expected[i]);
 }
 
 TEST_CASE("workers with different numbers of replicas are refused on every worker (spec A10)") {
@@ -154,7 +154,7 @@ TEST_CASE("workers with resolvers that give them different devices are refused o
 TEST_CASE("an evaluator trains with nobody, and the workers do not count it (spec A09, M09)") {
   if (ranks() == 1) return;
   std::vector<std::string> addresses;
-  for (std::size_t i = 0; i + 1 < ranks(); ++i) addresses.push_back(dist::text("10.0.0.1:", 2000 + i));
+  for (std::size_t i = 0; i + 1 < ranks(); ++i) addresses.push_back(dist::concat("10.0.0.1:", 2000 + i));
   const dist::ClusterSpec cluster{{dist::TaskType::worker, addresses}, {dist::TaskType::evaluator, {"10.0.0.1:1000"}}};
   const bool evaluates = my_rank() == 0;
   const dist::Task task =
@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all m
                    dist::RingAllReduce, dist::MpiAllReduce) {
   if (ranks() == 1) return;
   const std::size_t last = ranks() - 1;
-  const std::string left = dist::text("worker ", last, " (host ");
+  const std::string left = dist::concat("worker ", last, " (host ");
   const dist::MultiWorkerOptions options{.communication = {.timeout = std::chrono::seconds{60}}};
   for (const bool in_data : {false, true}) {
     {
@@ -244,7 +244,7 @@ TEST_CASE("a worker that fails in one step after the other tells the others each
           return replica.all_reduce(dist::sum, 1);
         }));
       };
-      const std::string who = dist::text("Replica ", strategy.first_local_replica(), " failed");
+      const std::string who = dist::concat("Replica ", strategy.first_local_replica(), " failed");
       if (fails)
         CHECK_THROWS_WITH_AS(step(), doctest::Contains(who.c_str()), dist::ReplicaError);
       else

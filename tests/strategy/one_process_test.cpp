@@ -9,12 +9,12 @@
 #include <dist/comm/communicator.hpp>
 
 static_assert(dist::OneProcess::size() == 1 && dist::OneProcess::rank() == 0);
-static_assert(dist::CollectivesOfOne<dist::OneProcess::Between>);
+static_assert(dist::CollectivesOfOne<dist::OneProcess::WorkerCollectives>);
 
 TEST_CASE("what the replicas of the one process have, all have") {
   const int of_process = 3;
   const int queue = 0;
-  const dist::OneProcess::Joint joint{dist::OneProcess{}, of_process};
+  const dist::OneProcess::CollectiveState joint{dist::OneProcess{}, of_process};
   CHECK(&dist::OneProcess::join(of_process, queue, joint) == &of_process);
   CHECK(&dist::OneProcess::adjusted(of_process) == &of_process);
 }
@@ -35,7 +35,7 @@ struct Replicas {
 
 TEST_CASE("the memory of variables is what its replicas make of the devices that are asked for") {
   const Replicas replicas;
-  const dist::OneProcess::Joint joint{dist::OneProcess{}, replicas};
+  const dist::OneProcess::CollectiveState joint{dist::OneProcess{}, replicas};
   const std::shared_ptr<Memory> memory =
       dist::OneProcess::memory<Memory>(std::array<std::size_t, 2>{4, 7}, replicas, joint);
   CHECK(memory->first == 4);

@@ -9,8 +9,8 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/variable/store/mirrored.hpp>
 
 #include <doctest/doctest.h>
@@ -18,9 +18,10 @@
 namespace {
 
 /// The least that a strategy with one replica adds to its parts.
-class Minimal : public dist::StrategyOf<Minimal, dist::OneReplica<dist::Cpu>, dist::OneProcess, dist::MirroredStore> {
+class Minimal
+    : public dist::BasicStrategy<Minimal, dist::OneReplica<dist::Cpu>, dist::OneProcess, dist::MirroredStore> {
  public:
-  Minimal() : StrategyOf(ReplicaOptions{}) {}
+  Minimal() : BasicStrategy(ReplicaOptions{}) {}
   [[nodiscard]] static std::string describe() { return "Minimal"; }
 };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <dist/checkpoint/checkpoint.hpp>
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/task_endpoint.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>

@@ -4,12 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 TEST_CASE("who has the context outside replica functions reduces and gathers, also where calls are merged") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const auto counts = strategy.variable<float, dist::OnRead, dist::Sum>({}, 4.0f);
   const auto reduced = strategy.run([&](auto& replica) {
     return replica.merge_call(
@@ -32,7 +32,7 @@ TEST_CASE("who has the context outside replica functions reduces and gathers, al
 }
 
 TEST_CASE("values of another number of replicas are refused by name") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const dist::PerReplica<int> three(3, [](std::size_t) { return 1; });
   CHECK_THROWS_WITH_AS(static_cast<void>(dist::reduce(strategy.scope(), dist::sum, three)),
                        doctest::Contains("reduce was given per-replica values of another strategy"),

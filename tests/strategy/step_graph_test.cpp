@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/context/neighbor_exchange.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cuda/device.cuh>
@@ -195,7 +195,7 @@ TEST_CASE("a step that waits for a device, or allocates, is refused and not done
 }
 
 TEST_CASE("on the host a step is a run") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   dist::StepGraph graph{strategy};
   const auto ranks = graph.run([](auto& replica) { return replica.all_reduce(dist::sum, replica.local_index()); });
   CHECK(ranks[1] == 1);

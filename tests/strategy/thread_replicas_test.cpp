@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/range.hpp>
@@ -28,7 +28,7 @@
 
 #include "support/stderr_of.hpp"
 
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
 namespace {
@@ -81,8 +81,8 @@ struct NoDevices : FourDevices {
 
 TEST_CASE("without devices the device's type places the replicas; named devices stay as they are (spec A01, A02)") {
   using Numbers = std::vector<std::size_t>;
-  const auto places = [](const dist::ThreadedOptions& options) {
-    return dist::detail::replica_places<FourDevices>(options);
+  const auto places = [](const dist::MirroredOptions& options) {
+    return dist::detail::replica_placement<FourDevices>(options);
   };
   CHECK(places({}).replicas == 4);
   CHECK(places({}).devices == Numbers{3, 1, 2, 0});
@@ -94,9 +94,9 @@ TEST_CASE("without devices the device's type places the replicas; named devices 
 }
 
 TEST_CASE("the device's type says which devices there are, and why there are none") {
-  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_places<FourDevices>({.devices = {"/cpu:4"}})),
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_placement<FourDevices>({.devices = {"/cpu:4"}})),
                        "/cpu:4 (there are four). Name one of them.", dist::InvalidArgument);
-  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_places<NoDevices>({})), "none (of none). None.",
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_placement<NoDevices>({})), "none (of none). None.",
                        dist::InvalidArgument);
 }
 
@@ -105,15 +105,15 @@ TEST_CASE("more replicas than devices, asked for by number, are warned of once")
     return testing::stderr_of([&] {
              unsetenv("DIST_WARNINGS");
              std::construct_at(&dist::detail::shared_devices);  // whatever was said before
-             for (int call = 0; call < 2; ++call) static_cast<void>(dist::detail::replica_places<FourDevices>(ask));
+             for (int call = 0; call < 2; ++call) static_cast<void>(dist::detail::replica_placement<FourDevices>(ask));
            })
         .stderr_text;
   };
-  CHECK(said(dist::ThreadedOptions{.replicas = 9}) ==
+  CHECK(said(dist::MirroredOptions{.replicas = 9}) ==
         "dist: 9 replicas share 4 devices (cpu), which makes each of them slower. Leave the number out for one replica "
         "on each device. DIST_WARNINGS=0 silences this.\n");
-  CHECK(said(dist::ThreadedOptions{.replicas = 4}).empty());
-  CHECK(said(dist::ThreadedOptions{}).empty());
+  CHECK(said(dist::MirroredOptions{.replicas = 4}).empty());
+  CHECK(said(dist::MirroredOptions{}).empty());
 }
 
 TEST_CASE_TEMPLATE("replicas are on the devices that they are placed on, and those are named (spec D11)", S, Shared,
@@ -144,11 +144,11 @@ TEST_CASE_TEMPLATE("devices that are none, twice, missing or of another type are
   CHECK_THROWS_AS(S{Names{"/gpu:0"}}, dist::InvalidArgument);
   CHECK_THROWS_AS(S{Names{"/job:worker/cpu:0"}}, dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(
-      (S{dist::ThreadedOptions{.devices = Names{"/cpu:0"}, .replicas = 2}}),
+      (S{dist::MirroredOptions{.devices = Names{"/cpu:0"}, .replicas = 2}}),
       "A strategy was given devices and another number of replicas (1 devices, 2 replicas). Give one of the "
       "two: each device takes one replica.",
       dist::InvalidArgument);
-  CHECK((S{dist::ThreadedOptions{.devices = Names{"/cpu:0"}, .replicas = 1}}).num_replicas_in_sync() == 1);
+  CHECK((S{dist::MirroredOptions{.devices = Names{"/cpu:0"}, .replicas = 1}}).num_replicas_in_sync() == 1);
   CHECK_THROWS_AS(S{std::size_t{0}}, dist::InvalidArgument);
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("a trace file has each replica's run, its collectives and its input") 
   const std::string path = "threaded_trace.json";
   {
     const dist::TraceFile trace{path};
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+    dist::Mirrored<dist::ThreadAllReduce> strategy{2};
     for (const auto& batch : strategy.distribute_dataset(dist::data::range(8) | dist::data::batch(4)))
       strategy.run([](auto& replica, const auto&) { static_cast<void>(replica.all_reduce(dist::sum, 1)); }, batch);
   }

@@ -114,7 +114,7 @@ TEST_CASE("one step is compiled on Xla devices, whatever the strategy's name, an
   check_step(tpu);
   dist::Mirrored<dist::XlaAllReduce> mirrored{2};
   check_step(mirrored);
-  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> of_host{2};
+  dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> of_host{2};
   check_step(of_host);
 }
 

@@ -74,16 +74,16 @@ class Row {
     for (std::size_t r = 0; r < replicas_; ++r) given.push_back(conformance::written(r));
     for (const Write write : {Write::assign, Write::add, Write::subtract}) {
       const auto which = static_cast<std::size_t>(write);
-      conformance::Comparison comparison{dist::text(Sync::name, ", ", Agg::name, ", write ", which), {}};
+      conformance::Comparison comparison{dist::concat(Sync::name, ", ", Agg::name, ", write ", which), {}};
       std::vector<float>& values = before_[which];
       for (std::size_t r = 0; r < replicas_; ++r)
         values[r] =
             conformance::after(write, values[r], own || none ? given[r] : conformance::combined(Agg::name, given));
-      const float of_all = conformance::combined(Agg::name, values);
+      const float all_values = conformance::combined(Agg::name, values);
       for (std::size_t r = 0; r < replicas_; ++r) {
         comparison.expect("what is read", seen.first[which][r].elements(), values[r]);
         comparison.expect("what is read synchronized", seen.second[which][r].elements(),
-                          own && !none ? of_all : values[r]);
+                          own && !none ? all_values : values[r]);
         values[r] += is_summed ? static_cast<float>(replicas_) : 1;
         comparison.expect("the copy", variables_[which].component(strategy_.scope(), r), values[r]);
       }
@@ -272,6 +272,6 @@ TEST_CASE("what XLA refuses of a step is named with the line that compiles it") 
   auto step = strategy.compile(
       [](auto&) { return Traced<2>{hlo::untyped::add(Traced<2>{1.0F}.value(), Traced<3>{1.0F}.value())}; });
   const std::string refusal = support::what_throws<dist::ProgramRefused>([&] { static_cast<void>(step()); });
-  CHECK(refusal.find(dist::text("step at ", __FILE__, ":", line)) != std::string::npos);
+  CHECK(refusal.find(dist::concat("step at ", __FILE__, ":", line)) != std::string::npos);
   CHECK(refusal.find("stablehlo.add") != std::string::npos);
 }

@@ -16,12 +16,12 @@ using dist::Tensor;
 
 namespace {
 
-struct Place {
+struct Location {
   std::size_t offset;
   Shape shape;
 };
 /// Elements 0, 1, 2 and 3 and the last one, of six.
-const std::array<Place, 2> parts{Place{0, Shape{2, 2}}, Place{5, Shape{}}};
+const std::array<Location, 2> parts{Location{0, Shape{2, 2}}, Location{5, Shape{}}};
 
 hlo::Value doubled(hlo::Value x) { return hlo::untyped::add(x, x); }
 

@@ -4,12 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 TEST_CASE_TEMPLATE("who has the context outside replica functions updates each copy, also where calls are merged", S,
-                   dist::Mirrored<dist::SharedMemoryAllReduce>, dist::CentralStorage<dist::Cpu>) {
+                   dist::Mirrored<dist::ThreadAllReduce>, dist::CentralStorage<dist::Cpu>) {
   S strategy{2};
   auto variable = strategy.template variable<float>({2}, 1.0f);
   strategy.run([&](auto& replica) {

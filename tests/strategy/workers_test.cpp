@@ -23,7 +23,7 @@ namespace {
 template <class Ops>
 using Workers = dist::Workers<Ops, dist::MpiNetwork>;
 
-dist::WorkerWorld world() { return dist::WorkerWorld{dist::mpi::ref(MPI_COMM_WORLD)}; }
+dist::WorkerGroup world() { return dist::WorkerGroup{dist::mpi::ref(MPI_COMM_WORLD)}; }
 std::size_t size() { return support::size_of(MPI_COMM_WORLD); }
 /// The processors that this process may use are as before at its end.
 class Processors {
@@ -164,7 +164,7 @@ TEST_CASE("the workers of a host share its processors out, where nobody did befo
 }
 
 TEST_CASE("a process without others needs no MPI, and works alike") {
-  Workers<dist::RingAllReduce> group{dist::WorkerWorld{}, {}};
+  Workers<dist::RingAllReduce> group{dist::WorkerGroup{}, {}};
   CHECK(group.layout().size() == 1);
   float value = 3;
   group.between().all_reduce(dist::mean, std::span<float>{&value, 1});

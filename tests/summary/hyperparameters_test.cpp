@@ -10,12 +10,12 @@
 using dist::InvalidArgument;
 using dist::summary::experiment_value;
 using dist::summary::Hyperparameter;
+using dist::summary::HyperparameterRange;
 using dist::summary::Metric;
 using dist::summary::Outcome;
 using dist::summary::session_end_value;
 using dist::summary::session_start_value;
 using dist::summary::Value;
-using dist::summary::Varied;
 using dist_test::Wire;
 
 namespace {
@@ -33,10 +33,10 @@ std::string group_of(const std::vector<Hyperparameter>& hyperparameters, const c
 }  // namespace
 
 TEST_CASE("an experiment says what it varies and measures") {
-  const Varied varied[] = {{.name = "rate", .interval = {{1e-5, 0.5}}},
-                           {.name = "optimizer", .choices = {"adam", "sgd"}},
-                           {.name = "batch", .choices = {32, 64}},
-                           {.name = "flip", .choices = {true, false}}};
+  const HyperparameterRange varied[] = {{.name = "rate", .interval = {{1e-5, 0.5}}},
+                                        {.name = "optimizer", .choices = {"adam", "sgd"}},
+                                        {.name = "batch", .choices = {32, 64}},
+                                        {.name = "flip", .choices = {true, false}}};
   const Metric metrics[] = {{"epoch_accuracy", "validation"}, {"epoch_loss"}};
   const Wire experiment = content_of(experiment_value(varied, metrics, 12.5), 2);
   CHECK(experiment.real(3) == 12.5);
@@ -84,7 +84,7 @@ TEST_CASE("sessions with equal values are one group, in whatever order these sta
 }
 
 TEST_CASE("hyperparameters that the plugin cannot show are refused by name") {
-  const auto refuse = [](const Varied& varied, const char* because) {
+  const auto refuse = [](const HyperparameterRange& varied, const char* because) {
     CHECK_THROWS_WITH_AS(static_cast<void>(experiment_value({&varied, 1}, {}, 0)), doctest::Contains(because),
                          InvalidArgument);
   };

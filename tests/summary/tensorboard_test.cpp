@@ -47,8 +47,8 @@ TEST_CASE("tensorboard reads tags, steps and values as they were written") {
     const std::string png = "\x89PNG\r\n\x1a\n";
     writer.image("image", {3, 2, png}, 8);
     writer.text("note", "Größe", 9);
-    const Varied varied[] = {{.name = "rate", .interval = {{0.125, 0.5}}},
-                             {.name = "optimizer", .choices = {"adam", "sgd"}}};
+    const HyperparameterRange varied[] = {{.name = "rate", .interval = {{0.125, 0.5}}},
+                                          {.name = "optimizer", .choices = {"adam", "sgd"}}};
     const Metric metrics[] = {{"epoch_accuracy", "validation"}, {"epoch_loss"}};
     writer.experiment(varied, metrics);
     const Hyperparameter values[] = {{"rate", 0.25}, {"flip", true}, {"optimizer", "adam"}};

@@ -15,11 +15,11 @@
 using dist::FileError;
 using dist::InvalidArgument;
 using dist::summary::Hyperparameter;
+using dist::summary::HyperparameterRange;
 using dist::summary::Image;
 using dist::summary::Metric;
 using dist::summary::Node;
 using dist::summary::Outcome;
-using dist::summary::Varied;
 using dist::summary::Writer;
 using dist_test::events_of;
 using dist_test::Wire;
@@ -58,7 +58,7 @@ TEST_CASE("each function writes for its plugin, in the order of the calls") {
   writer.histogram("labels", std::vector<int>{1, 1}, 2);
   writer.image("image", {1, 1, "\x89PNG\r\n\x1a\n"}, 3);
   writer.text("note", "words", 4);
-  const Varied varied[] = {{.name = "rate", .choices = {1}}};
+  const HyperparameterRange varied[] = {{.name = "rate", .choices = {1}}};
   const Metric metrics[] = {{"epoch_loss"}};
   writer.experiment(varied, metrics);
   const Hyperparameter values[] = {{"rate", 1}};

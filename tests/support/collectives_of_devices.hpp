@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/strategy/mirrored.hpp>

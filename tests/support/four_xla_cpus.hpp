@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <dist/device/pjrt/process_client.hpp>
+#include <dist/device/pjrt/client.hpp>
 
 namespace support {
 

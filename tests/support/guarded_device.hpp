@@ -24,7 +24,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/pending.hpp>
@@ -39,9 +39,9 @@ class GuardedDevice {
  public:
   static constexpr std::string_view name = "Guarded";
   static constexpr std::string_view type = "guarded";
-  using Place = GuardedMemory;
+  using Space = GuardedMemory;
   template <class T>
-  using Span = dist::DeviceSpan<T, Place>;
+  using Span = dist::DeviceSpan<T, Space>;
 
   [[nodiscard]] static std::size_t count() { return 3; }
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
@@ -114,7 +114,7 @@ class GuardedDevice {
  public:
   class Queue {
    public:
-    using Place = GuardedMemory;
+    using Space = GuardedMemory;
     class Event {
      public:
       explicit Event(const Queue&) {}
@@ -140,10 +140,10 @@ class GuardedDevice {
     template <class Op, class Body>
     [[nodiscard]] auto start_transform_reduce(Op op, dist::IndexRange range, const Body& body) const {
       using T = decltype(dist::Cpu::Queue::transform_reduce(op, range, body));
-      const auto arrival = std::make_shared<dist::ArrivalOf<T>>();
+      const auto arrival = std::make_shared<dist::HostCopyOf<T>>();
       put([=] {
         arrival->value = dist::Cpu::Queue::transform_reduce(op, range, body);
-        arrival->state = dist::Arrival::State::there;
+        arrival->state = dist::HostCopyState::State::there;
       });
       return dist::Pending<T, Queue>{*this, arrival};
     }

@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
 

@@ -49,7 +49,7 @@ std::string output_of(const OwnMpirun& job, const OnLine& on_line) {
   char self[4096] = {};
   REQUIRE(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
   // What MPI leaves when it is not finalised is no leak, and mpirun would not end after the status that tells of it.
-  const std::string command = dist::text(
+  const std::string command = dist::concat(
       "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ",
       job.keeps_others ? keep_others : "", job.environment, " timeout -k 1 ", job.seconds, " " DIST_MPIRUN " ",
       mpirun_options, " -n ", job.processes, " sh -c '", job.keeps_others ? mpirun_shell : R"(exec "$0" "$@")", "' '",

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <dist/comm/collective_call.hpp>
-#include <dist/comm/messages/meeting.hpp>
+#include <dist/comm/messages/call_agreement.hpp>
 #include <dist/core/error.hpp>
 
 #include <support/simulated_network.hpp>
@@ -23,7 +23,7 @@ class SimulatedMeeting {
   /// Returns when all have come with the same call. Throws CollectiveMismatch where one has come with another.
   void meet(const dist::CollectiveCall& call) {
     const auto advance = [&] {
-      meeting_.advance([&](std::size_t partner, const Meeting::Message& message) { out_[partner] = message; });
+      meeting_.advance([&](std::size_t partner, const CallAgreement::Message& message) { out_[partner] = message; });
     };
     meeting_.begin(call);
     advance();
@@ -36,26 +36,26 @@ class SimulatedMeeting {
       meeting_.receive(partner, in_[partner]);
       advance();
     }
-    const bool differs = meeting_.state() == Meeting::State::different;
+    const bool differs = meeting_.state() == CallAgreement::State::different;
     const std::size_t other = meeting_.different_call().rank;
     meeting_.end();
     if (differs)
-      throw dist::detail::different_calls("rank", dist::text("rank ", comm_.rank(), " and rank ", other, " differ"));
+      throw dist::detail::different_calls("rank", dist::concat("rank ", comm_.rank(), " and rank ", other, " differ"));
   }
   [[nodiscard]] std::size_t partners() const noexcept { return meeting_.schedule().partners(); }
 
  private:
-  using Meeting = dist::detail::Meeting;
+  using CallAgreement = dist::detail::CallAgreement;
 
   /// The whole of it, though only a part has a meaning where all calls are the same.
-  [[nodiscard]] static std::span<std::byte> bytes_of(Meeting::Message& message) {
+  [[nodiscard]] static std::span<std::byte> bytes_of(CallAgreement::Message& message) {
     return std::as_writable_bytes(std::span{&message, 1});
   }
 
   SimulatedNetwork::Communicator comm_;
-  Meeting meeting_;
-  std::vector<Meeting::Message> in_;  // by partner
-  std::vector<Meeting::Message> out_;
+  CallAgreement meeting_;
+  std::vector<CallAgreement::Message> in_;  // by partner
+  std::vector<CallAgreement::Message> out_;
 };
 
 /// The virtual time in which all of so many ranks agree on a call, and the messages of one of them.

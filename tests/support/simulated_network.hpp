@@ -1,7 +1,7 @@
 // A network that exists in virtual time only: up to 1,024 virtual ranks in one thread, each of which runs the product's
 // own code over messages, and a clock for each. Deterministic: the same program takes the same virtual time.
 //
-// The costs are those of the model in dist/comm/messages/message_costs.hpp. A message travels when its sender and its
+// The costs are those of the model in dist/comm/messages/algorithm_thresholds.hpp. A message travels when its sender and its
 // receiver have asked for it: nothing is buffered.
 #pragma once
 
@@ -27,8 +27,8 @@
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/message_choice.hpp>  // what policies do between members that pass messages
-#include <dist/comm/messages/message_costs.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -176,8 +176,8 @@ class SimulatedNetwork {
   }
   void travel(Message& message, std::size_t from, std::size_t to, double now) {
     if (message.out.size() != message.in.size())
-      throw std::logic_error(dist::text("rank ", to, " expects ", message.in.size(), " bytes of rank ", from,
-                                        ", which sends ", message.out.size()));
+      throw std::logic_error(dist::concat("rank ", to, " expects ", message.in.size(), " bytes of rank ", from,
+                                          ", which sends ", message.out.size()));
     message.arrives = arrival(message.out.size(), from, to, now);
     if (payload_ == Payload::travels && !message.in.empty())
       std::memcpy(message.in.data(), message.out.data(), message.in.size());
@@ -230,8 +230,8 @@ class SimulatedNetwork::Communicator {
 
   /// A failure ends the whole run, so that nobody is to be told, and nobody waits in vain.
   void begin_attempt() const noexcept {}
-  void abandon(const dist::FailureNotice&) const noexcept {}
-  void abandon(const std::exception_ptr&) const noexcept {}
+  void cancel(const dist::FailureNotice&) const noexcept {}
+  void cancel(const std::exception_ptr&) const noexcept {}
   [[nodiscard]] bool is_broken() const noexcept { return false; }
   [[nodiscard]] Communicator with_timeout(std::chrono::nanoseconds) const { return *this; }
 
@@ -251,8 +251,8 @@ class SimulatedNetwork::Communicator {
     const std::size_t number = me().announced++;
     if (number == network_->calls_.size()) network_->calls_.emplace_back(call);
     if (network_->calls_[number].fingerprint != call.fingerprint())
-      throw dist::detail::different_calls("rank", dist::text("rank ", rank_, " ", describe(call), ", another one ",
-                                                             describe(network_->calls_[number].call())));
+      throw dist::detail::different_calls("rank", dist::concat("rank ", rank_, " ", describe(call), ", another one ",
+                                                               describe(network_->calls_[number].call())));
   }
 
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const {
@@ -282,8 +282,8 @@ class SimulatedNetwork::Communicator {
       const bool sends = transfer.from == rank_;
       channel.at(transfer.number).waiting[sends ? 0 : 1] = rank_;
       network_->wait(rank_, [&] {
-        return sends ? dist::text("rank ", transfer.to, " to receive")
-                     : dist::text("a message of rank ", transfer.from);
+        return sends ? dist::concat("rank ", transfer.to, " to receive")
+                     : dist::concat("a message of rank ", transfer.from);
       });
     }
     me().clock = std::max(me().clock, channel.at(transfer.number).arrives);
@@ -363,7 +363,7 @@ class SimulatedNetwork::Communicator {
 };
 
 static_assert(dist::PassesMessages<SimulatedNetwork::Communicator> &&
-              dist::TellsFailures<SimulatedNetwork::Communicator>);
+              dist::ReportsFailures<SimulatedNetwork::Communicator>);
 
 template <class Body>
 double SimulatedNetwork::run(Body&& body) {
@@ -403,13 +403,13 @@ double SimulatedNetwork::run(Body&& body) {
   for (std::size_t self = 0; self < ranks_.size(); ++self) {
     Rank& rank = ranks_[self];
     ends = std::max(ends, rank.clock);
-    if (!rank.strand->has_ended() && waiting.empty()) waiting = dist::text("rank ", self, " for ", rank.waits_for);
+    if (!rank.strand->has_ended() && waiting.empty()) waiting = dist::concat("rank ", self, " for ", rank.waits_for);
     while (!rank.strand->has_ended()) rank.strand->resume();
   }
   ready_ = {};
   stopping_ = false;
   if (thrown_) std::rethrow_exception(thrown_);
-  if (!waiting.empty()) throw std::runtime_error(dist::text("all wait for each other: ", waiting));
+  if (!waiting.empty()) throw std::runtime_error(dist::concat("all wait for each other: ", waiting));
   return ends;
 }
 

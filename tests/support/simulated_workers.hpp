@@ -21,13 +21,13 @@
 #include <vector>
 
 #include <dist/cluster/task.hpp>
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/messages/call_agreement.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
-#include <dist/comm/messages/meeting.hpp>
 #include <dist/comm/messages/polls.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/notice_board.hpp>
@@ -77,12 +77,12 @@ class SimulatedMembership {
     if (size() == 1) return;
     board().place().require_shared(call.operation);
     call.structure = state_->structure;
-    Meeting& meeting = state_->meeting;
+    CallAgreement& meeting = state_->meeting;
     meeting.begin(call);
     try {
       for (advance(); meeting.is_waiting(); advance()) state_->comm.await_posted();
-      if (meeting.state() == Meeting::State::failed) raise(meeting.failure());
-      if (meeting.state() == Meeting::State::different) throw mismatch_with(meeting.different_call());
+      if (meeting.state() == CallAgreement::State::failed) raise(meeting.failure());
+      if (meeting.state() == CallAgreement::State::different) throw mismatch_with(meeting.different_call());
     } catch (...) {
       meeting.end();
       throw;
@@ -97,14 +97,14 @@ class SimulatedMembership {
   void set_structure(std::uint64_t structure) const noexcept { state_->structure = structure; }
 
   void begin_attempt() const noexcept { board().begin_attempt(); }
-  void abandon(const dist::FailureNotice& failure) const noexcept {
+  void cancel(const dist::FailureNotice& failure) const noexcept {
     if (size() == 1 || board().all_know() || board().place().is_alone()) return;
-    const dist::detail::Notice notice = state_->meeting.abandon(failure);
+    const dist::detail::Notice notice = state_->meeting.cancel(failure);
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != rank()) post(peer, of_failure, notice, sizeof(notice));
     tell_failures();
   }
-  void abandon(const std::exception_ptr&) const noexcept {}
+  void cancel(const std::exception_ptr&) const noexcept {}
   [[nodiscard]] bool is_broken() const noexcept { return false; }
 
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const {
@@ -133,7 +133,7 @@ class SimulatedMembership {
   /// Those that give the same colour, in the order of their keys. A collective call.
   [[nodiscard]] std::optional<SimulatedMembership> split_by(const Place& mine, bool stays_out) const {
     std::vector<Place> places(size());
-    dist::HalvingDoublingAllReduce::On<SimulatedMembership>{*this}.exchange("split", mine, std::span{places});
+    dist::HalvingDoublingAllReduce::On<SimulatedMembership>{*this}.all_gather_values("split", mine, std::span{places});
     const std::uint64_t group = state_->comm.group() * 1009 + ++state_->parts * 31 + mine.color % 29;
     if (stays_out) return std::nullopt;
     std::vector<std::size_t> part;
@@ -146,13 +146,13 @@ class SimulatedMembership {
   }
 
  private:
-  using Meeting = dist::detail::Meeting;
+  using CallAgreement = dist::detail::CallAgreement;
   enum Kind : unsigned char { of_call, of_failure };
 
   struct State {
     State(const SimulatedNetwork::Communicator& given, std::vector<std::size_t> all, std::size_t mine)
         : comm(given), members(std::move(all)), rank(mine), meeting(mine, members.size()), calls(members.size()) {
-      for (const std::size_t member : members) hosts.push_back(dist::text("node ", member));
+      for (const std::size_t member : members) hosts.push_back(dist::concat("node ", member));
       calls.resize(meeting.schedule().partners());
     }
 
@@ -160,8 +160,8 @@ class SimulatedMembership {
     std::vector<std::size_t> members;  // virtual ranks
     std::vector<std::string> hosts;
     std::size_t rank;
-    Meeting meeting;
-    std::vector<std::deque<Meeting::Message>> calls;  // by partner, not yet wanted
+    CallAgreement meeting;
+    std::vector<std::deque<CallAgreement::Message>> calls;  // by partner, not yet wanted
     std::uint64_t structure = 0;
     std::uint64_t parts = 0;
   };
@@ -187,16 +187,16 @@ class SimulatedMembership {
     std::memcpy(letter.data() + 2, &content, bytes);
     state_->comm.post(letter, worker(to));
   }
-  void send_call(std::size_t partner, const Meeting::Message& message) const {
+  void send_call(std::size_t partner, const CallAgreement::Message& message) const {
     post(state_->meeting.schedule().to(partner), of_call, message, message.bytes(), partner);
   }
   void tell_failures() const {
     state_->meeting.tell_failures(
-        [&](std::size_t partner, const Meeting::Message& message) { send_call(partner, message); });
+        [&](std::size_t partner, const CallAgreement::Message& message) { send_call(partner, message); });
   }
   /// Goes as far in the meeting as what has come allows.
   void advance() const {
-    Meeting& meeting = state_->meeting;
+    CallAgreement& meeting = state_->meeting;
     std::optional<dist::detail::NoticeFrom> thrown;
     while (!thrown && state_->comm.take([&](std::size_t from, std::span<const std::byte> letter) {
       if (static_cast<Kind>(letter[0]) == of_call) {
@@ -213,10 +213,10 @@ class SimulatedMembership {
     }
     if (thrown) raise(*thrown);
     for (std::size_t partner = 0; partner < state_->calls.size(); ++partner)
-      for (std::deque<Meeting::Message>& calls = state_->calls[partner]; !calls.empty() && meeting.wants(partner);
+      for (std::deque<CallAgreement::Message>& calls = state_->calls[partner]; !calls.empty() && meeting.wants(partner);
            calls.pop_front())
         meeting.receive(partner, calls.front());
-    meeting.advance([&](std::size_t partner, const Meeting::Message& message) { send_call(partner, message); });
+    meeting.advance([&](std::size_t partner, const CallAgreement::Message& message) { send_call(partner, message); });
   }
   [[noreturn]] void raise(const dist::detail::NoticeFrom& failure) const {
     tell_failures();
@@ -224,7 +224,7 @@ class SimulatedMembership {
   }
   [[nodiscard]] dist::CollectiveMismatch mismatch_with(const dist::detail::BroughtCall& other) const {
     const auto described = [&](std::size_t rank, const dist::CollectiveCallRecord& call) {
-      return dist::text("worker ", worker(rank), " (host ", host(rank), ") called ", describe(call.call()));
+      return dist::concat("worker ", worker(rank), " (host ", host(rank), ") called ", describe(call.call()));
     };
     const dist::CollectiveCallRecord& mine = state_->meeting.mine();
     return dist::detail::different_calls("worker", mine.call(), described(rank(), mine), other.call.call(),
@@ -310,7 +310,7 @@ class SimulatedAgreement {
   };
 
   [[nodiscard]] Pass begin() const { return Pass{group_}; }
-  void abandon(std::string_view why) const noexcept {
+  void cancel(std::string_view why) const noexcept {
     const std::uint64_t pass = group_->polls.begin();
     if (const auto message = group_->polls.fail(pass, why))
       for (std::size_t peer = 0; peer < group_->all.size(); ++peer)
@@ -326,7 +326,7 @@ class SimulatedAgreement {
 /// The workers of a run of a simulated network.
 class SimulatedWorld {
  public:
-  class Work {
+  class JobScope {
    public:
     [[nodiscard]] bool failing() const noexcept { return std::uncaught_exceptions() > exceptions_; }
     static void fail() noexcept {}

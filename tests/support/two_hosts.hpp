@@ -13,7 +13,7 @@
 #include <string>
 
 #include <dist/core/text.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 
 #include "support/processes.hpp"
 
@@ -22,20 +22,20 @@ namespace support {
 /// Made while this process has one thread.
 class TwoHosts {
  public:
-  static std::string address(std::size_t host) { return dist::text("10.213.77.", host + 1); }
+  static std::string address(std::size_t host) { return dist::concat("10.213.77.", host + 1); }
 
   /// `made` is false where this process may not make hosts.
   TwoHosts()
       : holders_(2, [&](std::size_t host) {
-          const std::string name = dist::text("dist-host-", host);
+          const std::string name = dist::concat("dist-host-", host);
           const bool entered = unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 && sethostname(name.c_str(), name.size()) == 0;
           if (write(says_[1].get(), entered ? "+" : "-", 1) != 1) return 1;
           for (;;) pause();
         }) {
-    made = are_entered() && on(0, dist::text("link add dist0 type veth peer name dist0 netns ", holders_[1]));
+    made = are_entered() && on(0, dist::concat("link add dist0 type veth peer name dist0 netns ", holders_[1]));
     for (const std::size_t host : {0U, 1U})
-      made = made && on(host, dist::text("addr add ", address(host), "/24 dev dist0")) && on(host, "link set lo up") &&
-             on(host, "link set dist0 up");
+      made = made && on(host, dist::concat("addr add ", address(host), "/24 dev dist0")) &&
+             on(host, "link set lo up") && on(host, "link set dist0 up");
   }
 
   /// Moves this thread to a host, and those that it starts.
@@ -43,14 +43,15 @@ class TwoHosts {
   /// The same in another process than the test, by the number of the process that holds the host.
   static void enter_host_of(pid_t holder) {
     for (const char* kind : {"net", "uts"}) {
-      const dist::io::Descriptor space{open(dist::text("/proc/", holder, "/ns/", kind).c_str(), O_RDONLY | O_CLOEXEC)};
+      const dist::io::Descriptor space{
+          open(dist::concat("/proc/", holder, "/ns/", kind).c_str(), O_RDONLY | O_CLOEXEC)};
       if (setns(space.get(), 0) != 0) _exit(98);
     }
   }
   [[nodiscard]] pid_t holder(std::size_t host) const { return holders_[host]; }
   /// Runs `ip` on a host.
   [[nodiscard]] bool on(std::size_t host, const std::string& command) const {
-    return std::system(dist::text("nsenter -t ", holders_[host], " -n ip ", command, " 2>/dev/null").c_str()) == 0;
+    return std::system(dist::concat("nsenter -t ", holders_[host], " -n ip ", command, " 2>/dev/null").c_str()) == 0;
   }
 
   bool made = false;

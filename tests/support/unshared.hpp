@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/duration.hpp>
 
 namespace testing {
@@ -27,14 +27,14 @@ struct Unshared {
   };
 
   template <class C>
-  class On : public dist::SharedMemoryAllReduce::On<C> {
+  class On : public dist::ThreadAllReduce::On<C> {
    public:
-    using dist::SharedMemoryAllReduce::On<C>::On;
+    using dist::ThreadAllReduce::On<C>::On;
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
-      return On{dist::SharedMemoryAllReduce::On<C>::communicator().with_timeout(timeout)};
+      return On{dist::ThreadAllReduce::On<C>::communicator().with_timeout(timeout)};
     }
     [[nodiscard]] Apart<C> communicator() const noexcept {
-      return Apart<C>{dist::SharedMemoryAllReduce::On<C>::communicator()};
+      return Apart<C>{dist::ThreadAllReduce::On<C>::communicator()};
     }
   };
 };

@@ -23,11 +23,10 @@
 #include <dist/data/batch.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/loss_scale.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/adam_w.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -47,7 +46,7 @@
 #include "train/callbacks/small_model.hpp"
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using convolution::difference;
 using convolution::losses_of;
 using convolution::losses_of_libtorch;
@@ -77,8 +76,8 @@ struct PartlyUsedImpl : torch::nn::Module {
   }
   torch::Tensor loss(std::size_t replica) {
     const auto ours = named_parameters();
-    const torch::Tensor of_all = (ours["everywhere"].pow(2) + 0 * ours["of_zero"] + ours["frozen"]).sum();
-    return replica == 0 ? of_all + 3 * ours["of_first"].pow(2).sum() : of_all;
+    const torch::Tensor all_values = (ours["everywhere"].pow(2) + 0 * ours["of_zero"] + ours["frozen"]).sum();
+    return replica == 0 ? all_values + 3 * ours["of_first"].pow(2).sum() : all_values;
   }
 };
 TORCH_MODULE(PartlyUsed);
@@ -389,7 +388,7 @@ TEST_CASE("parts of the gradients are ready from the last parameter to the first
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
   strategy.run([&](auto& replica) {
-    for (const bool of_all : {true, false}) {
+    for (const bool all_values : {true, false}) {
       std::size_t end = net.gradients().size(), parts = 0;
       const auto ready = [&](dist::IndexRange part) {
         CHECK(part.end == end);
@@ -397,13 +396,13 @@ TEST_CASE("parts of the gradients are ready from the last parameter to the first
         ++parts;
       };
       auto& module = net.on(replica);
-      if (of_all)
+      if (all_values)
         net.backward(replica, convolution::sum_of_losses(module, convolution::Batch{0}, 0, 4), ready);
       else
         net.backward(replica, torch::Tensor{module->conv1->weight.sum()}, ready);
       net.zero_grad(replica);
       CHECK(end == 0);
-      CHECK(parts >= (of_all ? 2 : 1));
+      CHECK(parts >= (all_values ? 2 : 1));
     }
   });
 }

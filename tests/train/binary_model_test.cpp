@@ -13,14 +13,14 @@
 #include <dist/data/tensor_slices.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/binary_crossentropy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/auc.hpp>
-#include <dist/nn/metrics/binary_accuracy.hpp>
-#include <dist/nn/metrics/precision.hpp>
+#include <dist/nn/metrics/precision_recall.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
-#include <dist/nn/schedules/cosine_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 #include <dist/nn/schedules/warm_up.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/strategy/central_storage.hpp>
@@ -80,7 +80,7 @@ TEST_CASE("a classifier of two classes learns alike under every strategy (spec P
     CHECK(trained.next_rate == expected.next_rate);
   };
   for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}}) {
-    check(train(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas)));
+    check(train(std::make_unique<dist::Mirrored<dist::ThreadAllReduce>>(replicas)));
     check(train(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas)));
   }
 }

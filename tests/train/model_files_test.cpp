@@ -6,16 +6,16 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/sequential.hpp>
@@ -80,7 +80,7 @@ void check_alike(const Seen& seen, const Seen& expected) {
 
 TEST_CASE("a model's files make another one evaluate and predict alike, with a strategy and without (spec Q28)") {
   const support::TemporaryFolder folder;
-  dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
+  dist::Mirrored<dist::ThreadAllReduce> two{2};
   dist::Default none;
   with_model(two, 1, 0.01F, [&](auto& trained) {
     trained.fit(examples(), {.epochs = 3, .verbose = 0});
@@ -114,7 +114,7 @@ TEST_CASE("a model's files make another one evaluate and predict alike, with a s
 
 TEST_CASE("a model that was saved and loaded trains on with the bits of one that did not stop") {
   const support::TemporaryFolder folder;
-  dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
+  dist::Mirrored<dist::ThreadAllReduce> two{2};
   with_model(two, 1, 0.01F, [&](auto& trained) {
     trained.fit(examples(), {.epochs = 2, .verbose = 0});
     trained.save(folder.path("model"));

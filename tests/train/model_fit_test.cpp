@@ -12,16 +12,16 @@
 
 #include <doctest/doctest.h>
 #include <dist/data/batch.hpp>
-#include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/layers/views.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/sequential.hpp>
@@ -34,7 +34,7 @@
 #include "support/what_throws.hpp"
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include <doctest/doctest.h>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;

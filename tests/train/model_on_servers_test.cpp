@@ -17,10 +17,10 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/confusion_matrix.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/regularizer.hpp>

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/network.hpp>
@@ -98,7 +98,7 @@ using Halves = nn::MixedPrecision<nn::Reference, dist::Float16>;
 
 /// The kernel of y = w x after each of so many steps of SGD from w = 0 on one row for each replica, with x = 1 and this target.
 std::vector<float> kernels(std::size_t replicas, float target, std::size_t steps) {
-  using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+  using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
   using Net = nn::Network<nn::Sequential<nn::Input<1>, nn::Dense<1, nn::Linear, nn::Zeros>>, Halves>;
   Strategy strategy{replicas};
   Net net{strategy};

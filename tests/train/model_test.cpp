@@ -11,11 +11,11 @@
 #include <dist/data/tensor_slices.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/layers/views.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -28,7 +28,7 @@
 
 namespace nn = dist::nn;
 using dist::data::Cardinality;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 

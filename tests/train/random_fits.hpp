@@ -15,12 +15,12 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/data/batch.hpp>
-#include <dist/data/repeat.hpp>
+#include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -48,10 +48,10 @@ struct Fit {
   bool is_regularized = false;
 
   [[nodiscard]] std::string describe() const {
-    return dist::text(rows, " rows, batch ", batch, ", ", epochs, " epochs of ", steps_per_epoch.value_or(0), " steps",
-                      repeats ? ", repeated" : "", has_sample_weight ? ", sample weights" : "",
-                      has_class_weight ? ", class weights" : "", has_validation ? ", validation" : "",
-                      is_sum ? ", sum" : "", is_regularized ? ", regularized" : "", " (seed ", seed, ")");
+    return dist::concat(rows, " rows, batch ", batch, ", ", epochs, " epochs of ", steps_per_epoch.value_or(0),
+                        " steps", repeats ? ", repeated" : "", has_sample_weight ? ", sample weights" : "",
+                        has_class_weight ? ", class weights" : "", has_validation ? ", validation" : "",
+                        is_sum ? ", sum" : "", is_regularized ? ", regularized" : "", " (seed ", seed, ")");
   }
 };
 

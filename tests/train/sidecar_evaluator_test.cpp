@@ -222,7 +222,7 @@ TEST_CASE("the evaluator says what it waits for and what it leaves out, and has 
     Evaluator evaluator{model.model,
                         folder.path(),
                         {.timeout = milliseconds{300}, .poll = milliseconds{5}, .tell_after = milliseconds{0}}};
-    dist::say(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
+    dist::log_line(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
   });
   CAPTURE(ending.stderr_text);
   CHECK(ending.says("dist: the evaluator has waited 0 s for a checkpoint in '" + folder.path() + "'\n"));
@@ -237,7 +237,7 @@ TEST_CASE("the evaluator says what it waits for and what it leaves out, and has 
   const auto in_time = testing::stderr_of([&] {
     small::Model model;
     Evaluator evaluator{model.model, folder.path("none"), {.timeout = milliseconds{20}, .poll = milliseconds{5}}};
-    dist::say(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
+    dist::log_line(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
   });
   CHECK(in_time.stderr_text.starts_with("dist: The evaluator waited too long for "));  // 30 s have not passed
   small::Model model;

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/strategy/central_storage.hpp>
 
 #include <doctest/doctest.h>

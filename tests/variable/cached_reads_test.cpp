@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
@@ -14,7 +14,7 @@
 #include <doctest/doctest.h>
 
 using Central = dist::CentralStorage<dist::Cpu>;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("reads keep the first value, writes go to the store (spec B17, G43)") {
   Central strategy{2};

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/make_sharded_variable.hpp>
@@ -28,7 +28,7 @@ namespace fixture = tensorflow_lookups;
 
 namespace {
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 Tensor<double> sines() {
   Tensor<double> table{{10, 2}};
@@ -169,7 +169,7 @@ TEST_CASE("a lookup goes on while the program does something else") {
   dist::Default strategy;
   const auto table = strategy.variable<double>({10, 2}, sines());
   auto next = dist::start_embedding_lookup(strategy.scope(), table, Tensor<int>{{1, 2}, {3, 4}});
-  static_assert(dist::Work<decltype(next)>);
+  static_assert(dist::Future<decltype(next)>);
   next.wait();
   CHECK(next.is_done());
   const auto lookup = std::move(next).take();
@@ -194,7 +194,7 @@ TEST_CASE("lookups of lists go on when their ids and weights have gone (spec K08
   };
   auto lists = start();
   auto safe = start_safely();
-  static_assert(dist::Work<decltype(lists)> && dist::Work<decltype(safe)>);
+  static_assert(dist::Future<decltype(lists)> && dist::Future<decltype(safe)>);
   CHECK(Tensor<float>{std::move(lists).take().values()} == Tensor<float>{{2, 1}, {3.25F, 3}});
   CHECK(Tensor<float>{std::move(safe).take().values()} == Tensor<float>{{2, 1}, {4, 4}});
 }

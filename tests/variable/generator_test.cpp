@@ -10,7 +10,7 @@
 #include <dist/dist.hpp>
 #include <dist/strategy/central_storage.hpp>
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
 namespace {

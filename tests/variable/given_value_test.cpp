@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -12,7 +12,7 @@
 #include <conformance/variable_values.hpp>
 
 using conformance::Make;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, Make<dist::Default>, Make<Shared, 1>, Make<Shared, 2>, Make<Shared, 3>,

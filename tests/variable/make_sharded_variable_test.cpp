@@ -24,7 +24,7 @@ TEST_CASE("a variable is divided as the partitioner says, and its shards have na
   const std::size_t rows[] = {3, 3, 2, 2};
   for (std::size_t shard = 0; shard < 4; ++shard) {
     CHECK(table.shards()[shard].shape() == Shape{rows[shard], 2});
-    CHECK(table.shards()[shard].name() == dist::text("table/part_", shard));
+    CHECK(table.shards()[shard].name() == dist::concat("table/part_", shard));
   }
   CHECK(table.name() == "table");
   CHECK(table.shape() == Shape{10, 2});
@@ -42,7 +42,7 @@ TEST_CASE("a single shard has the name of the variable (spec J06)") {
 }
 
 TEST_CASE("each shard has its rows of the initial value (spec J07)") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const Tensor<int> values{{3, 2}, {1, 2, 3, 4, 5, 6}};
   const auto check = [&](const auto& initial) {
     const auto variable =

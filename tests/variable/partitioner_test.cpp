@@ -101,6 +101,6 @@ TEST_CASE("a partitioner that says less than 1 is refused with the variable's na
     CHECK(what_throws<dist::InvalidArgument>([&] {
             static_cast<void>(number_of_shards([&](const Shape&, std::size_t) { return shards; }, "table", {4, 3}, 4));
           }) ==
-          dist::text("A partitioner divides variable 'table' into ", shards,
-                     " shards (the variable has shape [4, 3]). Return the number of shards, which is 1 or more."));
+          dist::concat("A partitioner divides variable 'table' into ", shards,
+                       " shards (the variable has shape [4, 3]). Return the number of shards, which is 1 or more."));
 }

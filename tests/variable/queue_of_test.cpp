@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/central_storage.hpp>
@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 #include <support/guarded_device.hpp>
 
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("work goes to the queue of the context, or to one of the host for what lies there") {
   dist::OneDevice<testing::GuardedDevice> strategy;

@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/core/bfloat16.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
 
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE("copies of a 16-bit type are added in float and rounded once") {
   Shared strategy{4};

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-TEST_CASE_TEMPLATE("a buffer is memory of each replica's own, zero at first", S,
-                   dist::Mirrored<dist::SharedMemoryAllReduce>, dist::CentralStorage<dist::Cpu>) {
+TEST_CASE_TEMPLATE("a buffer is memory of each replica's own, zero at first", S, dist::Mirrored<dist::ThreadAllReduce>,
+                   dist::CentralStorage<dist::Cpu>) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
     S strategy(replicas);
     const auto buffer = strategy.template buffer<float>({2, 3}, "gradients");

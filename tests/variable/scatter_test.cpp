@@ -1,7 +1,7 @@
 #include <dist/variable/scatter.hpp>
 
 #include <dist/comm/memory/reduction_to_one_device.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -13,7 +13,7 @@
 #include <support/unshared.hpp>
 
 using conformance::Make;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
 using Apart = dist::Mirrored<testing::Unshared>;
 using Central = dist::CentralStorage<dist::Cpu>;

@@ -49,7 +49,7 @@ TEST_CASE("a row is where TensorFlow's formula says (spec K07)") {
         const std::int64_t shard = std::max(row / (base + 1), less);
         const std::int64_t local = shard < extra ? row % (base + 1) : (row - extra) % base;
         wrong += layout.place_of(static_cast<std::size_t>(row)) !=
-                 ShardLayout::Place{static_cast<std::size_t>(shard), static_cast<std::size_t>(local)};
+                 ShardLayout::RowOfShard{static_cast<std::size_t>(shard), static_cast<std::size_t>(local)};
       }
     }
   CHECK(wrong == 0);
@@ -58,7 +58,7 @@ TEST_CASE("a row is where TensorFlow's formula says (spec K07)") {
 TEST_CASE("shards of any sizes, also without rows, have each row once") {
   const std::size_t sizes[] = {0, 2, 0, 0, 3, 0};
   const ShardLayout layout = ShardLayout::of(sizes);
-  const ShardLayout::Place places[] = {{1, 0}, {1, 1}, {4, 0}, {4, 1}, {4, 2}};
+  const ShardLayout::RowOfShard places[] = {{1, 0}, {1, 1}, {4, 0}, {4, 1}, {4, 2}};
   for (std::size_t row = 0; row < 5; ++row) CHECK(layout.place_of(row) == places[row]);
 }
 
@@ -101,6 +101,6 @@ TEST_CASE("a row that there is not is refused with the variable's name") {
   for (const std::int64_t row : {-1, 10})
     CHECK(support::what_throws<dist::InvalidArgument>([&] {
             static_cast<void>(ShardLayout::div(10, 3).split("table", Rows{1, row}));
-          }) == dist::text("Variable 'table' has no row ", row,
-                           " (it has 10 rows, numbered from 0). Name rows that it has."));
+          }) == dist::concat("Variable 'table' has no row ", row,
+                             " (it has 10 rows, numbered from 0). Name rows that it has."));
 }

@@ -97,7 +97,7 @@ struct Logged {
 
   void wait() {
     log->push_back(shard);
-    if (fails) throw std::runtime_error(dist::text("shard ", shard));
+    if (fails) throw std::runtime_error(dist::concat("shard ", shard));
   }
   [[nodiscard]] bool is_done() const { return shard != 1; }
 };
@@ -106,7 +106,7 @@ struct Logged {
 
 TEST_CASE("all works are waited for, also behind one that failed, whose error is thrown") {
   std::vector<std::size_t> waited, used;
-  dist::detail::StartedOnShards works(4, [&](std::size_t shard) {
+  dist::detail::PendingOnShards works(4, [&](std::size_t shard) {
     return Logged{&waited, shard, shard == 1 || shard == 3};
   });
   CHECK(!works.is_done());
@@ -118,7 +118,7 @@ TEST_CASE("all works are waited for, also behind one that failed, whose error is
 
 TEST_CASE("what follows a work may fail, too") {
   std::vector<std::size_t> waited;
-  dist::detail::StartedOnShards works(2, [&](std::size_t shard) { return Logged{&waited, shard, false}; });
+  dist::detail::PendingOnShards works(2, [&](std::size_t shard) { return Logged{&waited, shard, false}; });
   CHECK_THROWS_AS(works.wait([](std::size_t, const Logged&) { throw std::logic_error("no"); }), std::logic_error);
   CHECK(waited == std::vector<std::size_t>{0, 1});
 }
@@ -126,14 +126,14 @@ TEST_CASE("what follows a work may fail, too") {
 TEST_CASE("works are done before they go, and before a later one that cannot begin throws") {
   std::vector<std::size_t> waited;
   {
-    dist::detail::StartedOnShards works(2, [&](std::size_t shard) { return Logged{&waited, shard, true}; });
+    dist::detail::PendingOnShards works(2, [&](std::size_t shard) { return Logged{&waited, shard, true}; });
   }
   CHECK(waited == std::vector<std::size_t>{0, 1});
   const auto start = [&](std::size_t shard) {
     if (shard == 1) throw std::logic_error("cannot");
     return Logged{&waited, shard, false};
   };
-  CHECK_THROWS_WITH_AS(dist::detail::StartedOnShards(2, start), "cannot", std::logic_error);
+  CHECK_THROWS_WITH_AS(dist::detail::PendingOnShards(2, start), "cannot", std::logic_error);
   CHECK(waited == std::vector<std::size_t>{0, 1, 0});
 }
 

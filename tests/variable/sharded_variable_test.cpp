@@ -29,7 +29,7 @@ namespace fixture = tensorflow_slices;
 
 namespace {
 
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 
 template <class T>
 Tensor<T> counted(const Shape& shape, T first = T{}) {
@@ -73,7 +73,7 @@ TEST_CASE("shards that do not fit together are refused by name (spec K05)") {
   const auto message = [&](const std::vector<Shape>& shapes) {
     std::vector<V> shards;
     for (const Shape& shape : shapes)
-      shards.push_back(strategy.variable<float>(shape, 0.0F, dist::text("w", shards.size())));
+      shards.push_back(strategy.variable<float>(shape, 0.0F, dist::concat("w", shards.size())));
     return what_throws([&] { static_cast<void>(ShardedVariable<V>{std::move(shards), "table"}); });
   };
   CHECK(message({}) ==
@@ -417,7 +417,7 @@ TEST_CASE("rows are read while the program does something else") {
   const auto variable = far_table(there);
   dist::Default strategy;
   auto rows = variable.start_gather(strategy.scope(), Ids{2, 1});
-  static_assert(dist::Work<decltype(rows)>);
+  static_assert(dist::Future<decltype(rows)>);
   CHECK(there.log == Log{"gather a", "gather b"});
   CHECK(!rows.is_done());
   rows.wait();

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <dist/comm/all_reduce_slices.hpp>
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/device/cuda/thrust_policy.cuh>
 #include <dist/strategy/mirrored.hpp>

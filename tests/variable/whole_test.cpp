@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <dist/comm/memory/reduction_to_one_device.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
@@ -17,7 +17,7 @@
 
 using conformance::Make;
 using conformance::Paired;
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
 using Ring = dist::Mirrored<dist::RingAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;

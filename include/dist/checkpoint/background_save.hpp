@@ -16,8 +16,8 @@
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/wait.hpp>
@@ -26,14 +26,14 @@
 namespace dist::detail {
 
 /// Where and under which number a snapshot is written.
-struct SavePlace {
+struct SaveTarget {
   std::string folder;
   std::uint64_t id = 0;
   std::uint64_t serial = 0;
   std::chrono::nanoseconds timeout{};  ///< the longest that the first process waits for the files of the others
 
   /// A file that the first process makes before the others begin: who does not see it has another folder of that name.
-  [[nodiscard]] std::string begun_path() const { return text(folder, "/", shard_prefix(id), "begun"); }
+  [[nodiscard]] std::string begun_path() const { return concat(folder, "/", shard_prefix(id), "begun"); }
 };
 
 /// One process's part of a save, in a thread of its own. Each writes its file of tensors; the first one waits for all of
@@ -42,7 +42,7 @@ struct SavePlace {
 class BackgroundSave {
  public:
   /// `then` is called after the manifest was written, in the first process and the same thread. Throws OutOfMemory.
-  BackgroundSave(SavePlace place, Snapshot snapshot, KeptFunction<void> then)
+  BackgroundSave(SaveTarget place, Snapshot snapshot, UniqueFunction<void> then)
       : place_(std::move(place)), snapshot_(std::move(snapshot)), then_(std::move(then)) {
     thread_ = start_service_thread("saving a checkpoint", [this] { write(); });
   }
@@ -83,10 +83,10 @@ class BackgroundSave {
 
  private:
   [[nodiscard]] std::string path_of(std::size_t rank) const {
-    return text(place_.folder, "/", shard_name(place_.id, rank, snapshot_.processes()));
+    return concat(place_.folder, "/", shard_name(place_.id, rank, snapshot_.processes()));
   }
   /// A file that says that a process could not write its own.
-  [[nodiscard]] std::string failed_path(std::size_t rank) const { return text(path_of(rank), ".failed"); }
+  [[nodiscard]] std::string failed_path(std::size_t rank) const { return concat(path_of(rank), ".failed"); }
 
   void write() noexcept {
     ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + niceness);  // of this thread alone
@@ -100,7 +100,7 @@ class BackgroundSave {
       if (snapshot_.rank() == 0) complete();
     } catch (...) {
       failure_ = std::current_exception();
-      give_up();
+      remove_files();
     }
     done_.store(true, std::memory_order_release);
     say_that_file_is_there();
@@ -129,19 +129,19 @@ class BackgroundSave {
     while (::access(path_of(rank).c_str(), F_OK) != 0) {
       if (::access(failed_path(rank).c_str(), F_OK) == 0)
         throw FileError(place_.folder, "is a checkpoint that was not completed",
-                        text("process ", rank, " could not write its part"), "See what that process says");
+                        concat("process ", rank, " could not write its part"), "See what that process says");
       if (is_cancelled_.load(std::memory_order_relaxed))
         throw FileError(place_.folder, "is a checkpoint that was not completed", "another process failed",
                         "See what that process says");
       if (place_.timeout.count() > 0 && monotonic_nanoseconds() - start > place_.timeout.count())
         throw FileError(place_.folder, "is a checkpoint that was not completed",
-                        text("process ", rank, " had not written its part after ", place_.timeout),
+                        concat("process ", rank, " had not written its part after ", place_.timeout),
                         "Give a folder that all processes share, or a longer timeout");
       std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
   }
   /// Takes away what this process has written of a checkpoint that will not be one.
-  void give_up() noexcept {
+  void remove_files() noexcept {
     if (is_complete_) return;
     try {
       ::unlink(path_of(snapshot_.rank()).c_str());
@@ -159,9 +159,10 @@ class BackgroundSave {
     try {
       std::rethrow_exception(failure_);
     } catch (const std::exception& error) {
-      say(text("the checkpoint ", place_.folder, " was not saved, and nobody waited to hear of it: ", error.what()));
+      log_line(
+          concat("the checkpoint ", place_.folder, " was not saved, and nobody waited to hear of it: ", error.what()));
     } catch (...) {
-      say(text("the checkpoint ", place_.folder, " was not saved"));
+      log_line(concat("the checkpoint ", place_.folder, " was not saved"));
     }
   }
 
@@ -170,9 +171,9 @@ class BackgroundSave {
   /// a step takes meanwhile.
   static constexpr int niceness = 10;
 
-  SavePlace place_;
+  SaveTarget place_;
   Snapshot snapshot_;
-  KeptFunction<void> then_;
+  UniqueFunction<void> then_;
   std::exception_ptr failure_;
   bool is_awaited_ = false;
   bool is_complete_ = false;  // of the writing thread

@@ -20,18 +20,18 @@
 #include <dist/checkpoint/leaf.hpp>
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/comm/communication_options.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/io/writable_file.hpp>
 
 namespace dist {
@@ -73,7 +73,7 @@ class Checkpoint {
   using Scope = decltype(std::declval<S&>().scope());
 
  public:
-  /// A save that goes on in the background: a Work, which may be waited for twice. A handle that goes ends nothing.
+  /// A save that goes on in the background: a Future, which may be waited for twice. A handle that goes ends nothing.
   class Saving {
    public:
     /// Waits until the checkpoint is complete; a collective call of the processes. Throws what kept it from being so in
@@ -81,7 +81,7 @@ class Checkpoint {
     void wait() const {
       work_->set_awaited();  // in all processes, whatever becomes of it
       const CommunicationOptions waiting{.timeout = timeout_};
-      detail::together(*strategy_, waiting, [&](const auto& workers) {
+      detail::run_collectively(*strategy_, waiting, [&](const auto& workers) {
         try {
           // All know that all have written their files, or which process is gone, before the first one looks for them.
           work_->wait_for_file();
@@ -122,12 +122,12 @@ class Checkpoint {
   Checkpoint& add(std::string name, Part& part) {
     for (const Named& each : parts_)
       if (each.name == name)
-        throw InvalidArgument(text("Two parts of a checkpoint are named ", quoted(name)),
+        throw InvalidArgument(concat("Two parts of a checkpoint are named ", quoted(name)),
                               "one would take the place of the other", "Give one of them another name");
     if (name.empty() || name.find('/') != std::string::npos)
       throw InvalidArgument(
           "A part of a checkpoint has a name that none can have",
-          text(name.empty() ? "it is empty" : "a '/' stands between the names of parts in parts", ": ", quoted(name)),
+          concat(name.empty() ? "it is empty" : "a '/' stands between the names of parts in parts", ": ", quoted(name)),
           "Give it one without '/', such as \"model\"");
     parts_.push_back({std::move(name), &part, &save_part<Part>, &check_part<Part>, &restore_part<Part>});
     if (pending_ && pending_->has(parts_.back().name)) restore_parts({&parts_.back(), 1});
@@ -142,9 +142,9 @@ class Checkpoint {
   /// Takes all parts as they are now, and writes them in the background, while the program goes on and changes them. One
   /// save at a time: a next one waits for this one first (`wait`). `then` is called in the first process, when the
   /// checkpoint is complete, by the thread that wrote it.
-  [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
+  [[nodiscard]] Saving start_save(const std::string& path, detail::UniqueFunction<void> then = {}) {
     wait();
-    auto work = detail::together(strategy_, [&] {
+    auto work = detail::run_collectively(strategy_, [&] {
       detail::Snapshot snapshot{strategy_.worker_rank(), strategy_.num_workers()};
       auto scope = strategy_.scope();
       for (const Named& part : parts_) part.save(part, scope, snapshot);
@@ -219,12 +219,12 @@ class Checkpoint {
       const io::SafetensorsEntry* const saved = reader.find(key);
       if (saved == nullptr && is_optional) return;
       if (saved == nullptr)
-        throw FileError(reader.folder(), text("is a checkpoint without ", quoted(key)), io::listed_names(reader.keys()),
-                        "Restore it into what it was saved from");
+        throw FileError(reader.folder(), concat("is a checkpoint without ", quoted(key)),
+                        io::listed_names(reader.keys()), "Restore it into what it was saved from");
       const auto require_shape = [&](const Shape& shape) {
         if (saved->shape != shape)
-          throw ShapeMismatch(text(quoted(key), " has another shape than in the checkpoint ", reader.folder()),
-                              text("it is ", to_string(shape), ", and ", to_string(saved->shape), " was saved"),
+          throw ShapeMismatch(concat(quoted(key), " has another shape than in the checkpoint ", reader.folder()),
+                              concat("it is ", to_string(shape), ", and ", to_string(saved->shape), " was saved"),
                               "Restore it into what it was saved from");
       };
       if constexpr (detail::WholeLeaf<Leaf, Scope>) {
@@ -253,7 +253,7 @@ class Checkpoint {
   /// Restores what `open()` returns, in all processes or in none.
   template <class Open>
   void restore_from(const Open& open) {
-    detail::together(strategy_, [&] {
+    detail::run_collectively(strategy_, [&] {
       auto reader = open();
       require_same(reader->manifest().id);
       pending_.emplace(std::move(reader));
@@ -263,14 +263,14 @@ class Checkpoint {
   /// All bytes are looked at before the first part changes.
   void restore_parts(std::span<const Named> parts) {
     const CommunicationOptions waiting{.timeout = options_.timeout};
-    detail::together(strategy_, waiting, [&](const auto& workers) {
+    detail::run_collectively(strategy_, waiting, [&](const auto& workers) {
       detail::CheckpointReader& reader = *pending_->reader;
       for (const Named& part : parts) part.check(part, reader);
       reader.verify();
       workers.communicator().barrier();  // nobody begins before all have looked
     });
     std::vector<std::string> taken;
-    detail::together(strategy_, [&] {
+    detail::run_collectively(strategy_, [&] {
       auto scope = strategy_.scope();
       for (const Named& part : parts) part.restore(part, scope, *pending_->reader, taken);
     });
@@ -279,9 +279,9 @@ class Checkpoint {
   }
 
   /// The number of a save, which the first process draws, and the next serial number in the folder.
-  [[nodiscard]] detail::SavePlace next_place(const std::string& path) const {
+  [[nodiscard]] detail::SaveTarget next_place(const std::string& path) const {
     std::uint64_t numbers[2] = {};
-    detail::SavePlace place{.folder = path, .timeout = options_.timeout};
+    detail::SaveTarget place{.folder = path, .timeout = options_.timeout};
     if (strategy_.is_chief()) {
       io::make_folders(path);
       std::random_device random;
@@ -297,7 +297,7 @@ class Checkpoint {
     if (strategy_.num_workers() > 1 && ::access(place.begun_path().c_str(), F_OK) != 0)
       throw FileError(
           path, "is another folder than that of the first process",
-          text("process ", strategy_.worker_rank(), " does not see there what the first process has just made"),
+          concat("process ", strategy_.worker_rank(), " does not see there what the first process has just made"),
           "Give a folder that all processes share");
     strategy_.workers().communicator().barrier();  // none goes on where another one cannot
     return place;
@@ -309,7 +309,7 @@ class Checkpoint {
     if (largest[0] != ~largest[1])
       throw WrongStrategy(
           "Processes restore different checkpoints",
-          text("process ", strategy_.worker_rank(), " has the one of save ", id, ", and others have another one"),
+          concat("process ", strategy_.worker_rank(), " has the one of save ", id, ", and others have another one"),
           "Let all of them restore the same path, in a folder that they share");
   }
 

@@ -12,11 +12,11 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/checkpoint_reader.hpp>
 #include <dist/checkpoint/checkpoint_series.hpp>
-#include <dist/context/any_process.hpp>
-#include <dist/context/together.hpp>
+#include <dist/context/run_collectively.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 
 namespace dist {
 
@@ -42,10 +42,10 @@ class CheckpointManager {
             detail::CheckpointSeries{std::move(folder), std::move(options)})) {
     const std::string& name = series_->options.name;
     if (name.empty() || name.find('/') != std::string::npos)
-      throw InvalidArgument("CheckpointManagerOptions.name is no name of a folder", text("it is ", quoted(name)),
+      throw InvalidArgument("CheckpointManagerOptions.name is no name of a folder", concat("it is ", quoted(name)),
                             "Give a name without '/', such as \"ckpt\"");
     detail::open_folder(strategy(), series_->folder, series_->lock);
-    last_ = detail::of_first_process(strategy(), [&] {
+    last_ = detail::broadcast_from_chief(strategy(), [&] {
       const std::vector<std::uint64_t> all = series_->numbers();
       return all.empty() ? std::uint64_t{0} : all.back();
     });
@@ -74,7 +74,7 @@ class CheckpointManager {
   std::optional<std::string> restore_latest() {
     std::optional<std::string> why;
     for (std::size_t older = 0;; ++older) {
-      const std::uint64_t number = detail::of_first_process(strategy(), [&] {
+      const std::uint64_t number = detail::broadcast_from_chief(strategy(), [&] {
         const std::vector<std::uint64_t> all = series_->numbers();
         return older < all.size() ? all[all.size() - 1 - older] : std::uint64_t{0};
       });
@@ -92,7 +92,7 @@ class CheckpointManager {
         return series_->path_of(number);
       }
       if (!why) why = failure;
-      if (!failure.empty()) say(text("checkpoint ", series_->path_of(number), " is left out: ", failure));
+      if (!failure.empty()) log_line(concat("checkpoint ", series_->path_of(number), " is left out: ", failure));
     }
     if (why)
       throw FileError(series_->folder, "has no checkpoint that is whole", *why,
@@ -103,7 +103,7 @@ class CheckpointManager {
   /// Removes all checkpoints, once nothing is written any more.
   void remove_all() {
     checkpoint_.wait();
-    detail::of_first_process(strategy(), [&] {
+    detail::broadcast_from_chief(strategy(), [&] {
       for (const std::uint64_t number : series_->numbers()) detail::remove_checkpoint(series_->path_of(number));
       return std::uint64_t{0};
     });

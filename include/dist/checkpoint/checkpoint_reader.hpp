@@ -16,7 +16,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/io/crc32c.hpp>
 #include <dist/io/element_type.hpp>
-#include <dist/io/listed_names.hpp>
+#include <dist/io/file.hpp>
 #include <dist/io/random_access.hpp>
 #include <dist/io/safetensors.hpp>
 
@@ -30,10 +30,10 @@ class CheckpointReader {
   explicit CheckpointReader(std::string folder) : folder_(std::move(folder)), manifest_(read_manifest(folder_)) {
     for (const ShardFile& file : manifest_.files) {
       const ShardFile found = describe_shard(folder_, file.name);
-      const std::string path = text(folder_, "/", file.name);
+      const std::string path = concat(folder_, "/", file.name);
       if (found.bytes != file.bytes)
         throw FileError(path, "is not what the checkpoint was saved with",
-                        text("it has ", found.bytes, " bytes, and ", file.bytes, " were written"), damaged);
+                        concat("it has ", found.bytes, " bytes, and ", file.bytes, " were written"), damaged);
       if (found.header_checksum != file.header_checksum)
         throw FileError(path, "is not what the checkpoint was saved with", "the checksum of its header is another one",
                         damaged);
@@ -42,7 +42,7 @@ class CheckpointReader {
     for (std::size_t file = 0; file < files_.size(); ++file)
       for (const io::SafetensorsEntry& entry : files_[file].entries()) tensors_.push_back({&entry, file});
     std::sort(tensors_.begin(), tensors_.end(),
-              [](const Place& a, const Place& b) { return a.entry->name < b.entry->name; });
+              [](const TensorLocation& a, const TensorLocation& b) { return a.entry->name < b.entry->name; });
     for (std::size_t i = 1; i < tensors_.size(); ++i)
       if (tensors_[i - 1].entry->name == tensors_[i].entry->name)
         throw FileError(manifest_path(folder_), "names two files that both have a tensor",
@@ -56,12 +56,12 @@ class CheckpointReader {
   /// In alphabetical order.
   [[nodiscard]] std::vector<std::string> keys() const {
     std::vector<std::string> keys;
-    for (const Place& each : tensors_) keys.push_back(each.entry->name);
+    for (const TensorLocation& each : tensors_) keys.push_back(each.entry->name);
     return keys;
   }
   /// The tensor of that key; nullptr if there is none.
   [[nodiscard]] const io::SafetensorsEntry* find(std::string_view key) const noexcept {
-    const Place* const place = place_of(key);
+    const TensorLocation* const place = place_of(key);
     return place == nullptr ? nullptr : place->entry;
   }
 
@@ -69,9 +69,9 @@ class CheckpointReader {
   /// where there is none, where its bytes were changed, and where a number does not fit.
   template <class T>
   [[nodiscard]] Tensor<T> read(std::string_view key) const {
-    const Place* const place = place_of(key);
+    const TensorLocation* const place = place_of(key);
     if (place == nullptr)
-      throw FileError(folder_, text("is a checkpoint without ", quoted(key)), io::listed_names(keys()),
+      throw FileError(folder_, concat("is a checkpoint without ", quoted(key)), io::listed_names(keys()),
                       "Restore it into what it was saved from");
     const io::Safetensors<>& file = files_[place->file];
     if (place->entry->type != io::element_type<T>) {
@@ -86,7 +86,7 @@ class CheckpointReader {
   /// Reads everything, unless it did so before. Throws FileError, naming the file and the tensor, where bytes were changed.
   void verify() {
     if (is_verified_) return;
-    for (const Place& each : tensors_) verify(each);
+    for (const TensorLocation& each : tensors_) verify(each);
     is_verified_ = true;
   }
 
@@ -94,18 +94,19 @@ class CheckpointReader {
   static constexpr const char* damaged =
       "Restore another checkpoint: this one was damaged, or its copy is not complete";
 
-  struct Place {
+  struct TensorLocation {
     const io::SafetensorsEntry* entry;
     std::size_t file;
   };
 
-  [[nodiscard]] const Place* place_of(std::string_view key) const noexcept {
-    const auto found = std::lower_bound(
-        tensors_.begin(), tensors_.end(), key,
-        [](const Place& place, std::string_view wanted) { return std::string_view{place.entry->name} < wanted; });
+  [[nodiscard]] const TensorLocation* place_of(std::string_view key) const noexcept {
+    const auto found = std::lower_bound(tensors_.begin(), tensors_.end(), key,
+                                        [](const TensorLocation& place, std::string_view wanted) {
+                                          return std::string_view{place.entry->name} < wanted;
+                                        });
     return found == tensors_.end() || found->entry->name != key ? nullptr : &*found;
   }
-  void verify(const Place& place) const {
+  void verify(const TensorLocation& place) const {
     const io::RandomAccessFile file{files_[place.file].name()};
     std::vector<std::byte> piece(std::size_t{1} << 20);
     std::uint32_t checksum = 0;
@@ -118,18 +119,18 @@ class CheckpointReader {
     }
     require_checksum(place, checksum);
   }
-  void require_checksum(const Place& place, std::uint32_t checksum) const {
+  void require_checksum(const TensorLocation& place, std::uint32_t checksum) const {
     const auto& checksums = files_[place.file].metadata();
     const auto saved = checksums.find(checksum_key(place.entry->name));
     if (saved == checksums.end() || saved->second != hexadecimal(checksum))
       throw FileError(files_[place.file].name(), "is not what the checkpoint was saved with",
-                      text("the bytes of ", quoted(place.entry->name), " have another checksum"), damaged);
+                      concat("the bytes of ", quoted(place.entry->name), " have another checksum"), damaged);
   }
 
   std::string folder_;
   Manifest manifest_;
   std::vector<io::Safetensors<>> files_;
-  std::vector<Place> tensors_;  // by name
+  std::vector<TensorLocation> tensors_;  // by name
   bool is_verified_ = false;
 };
 

@@ -31,7 +31,9 @@ struct CheckpointSeries {
   CheckpointManagerOptions options;
   std::optional<FolderLock> lock = std::nullopt;  ///< in the process that removes old ones
 
-  [[nodiscard]] std::string path_of(std::uint64_t number) const { return text(folder, "/", options.name, "-", number); }
+  [[nodiscard]] std::string path_of(std::uint64_t number) const {
+    return concat(folder, "/", options.name, "-", number);
+  }
   /// The number of "<name>-<number>".
   [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view name) const {
     if (!name.starts_with(options.name)) return std::nullopt;
@@ -47,7 +49,7 @@ struct CheckpointSeries {
   [[nodiscard]] std::vector<std::uint64_t> numbers() const {
     std::vector<std::uint64_t> all;
     for (const std::string& name : detail::names_in(folder))
-      if (const auto number = number_of(name); number && detail::is_checkpoint(text(folder, "/", name)))
+      if (const auto number = number_of(name); number && detail::is_checkpoint(concat(folder, "/", name)))
         all.push_back(*number);
     std::sort(all.begin(), all.end());
     return all;

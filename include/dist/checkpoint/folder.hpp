@@ -19,10 +19,10 @@
 #include <vector>
 
 #include <dist/checkpoint/manifest.hpp>
-#include <dist/context/together.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/atomic_file.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/io/folder_names.hpp>
 #include <dist/io/random_access.hpp>
 #include <dist/io/writable_file.hpp>
@@ -44,7 +44,7 @@ namespace detail {
 inline void remove_checkpoint(const std::string& folder) {
   ::unlink(manifest_path(folder).c_str());
   for (const std::string& name : names_in(folder))
-    if (name.starts_with("data-") || name.starts_with(manifest_name)) ::unlink(text(folder, "/", name).c_str());
+    if (name.starts_with("data-") || name.starts_with(manifest_name)) ::unlink(concat(folder, "/", name).c_str());
   ::rmdir(folder.c_str());
 }
 
@@ -55,7 +55,7 @@ inline void remove_older_files(const std::string& folder, const Manifest& manife
     const bool is_of_save =
         name.starts_with("data-") || (name.starts_with(manifest_name) && name.size() > manifest_name.size());
     if (is_of_save && std::none_of(manifest.files.begin(), manifest.files.end(), is_named))
-      ::unlink(text(folder, "/", name).c_str());
+      ::unlink(concat(folder, "/", name).c_str());
   }
 }
 
@@ -86,7 +86,7 @@ struct FoundCheckpoint {
 [[nodiscard]] inline std::vector<FoundCheckpoint> checkpoints_in(const std::string& folder) {
   std::vector<FoundCheckpoint> found;
   for (const std::string& name : names_in(folder)) {
-    std::string path = text(folder, "/", name);
+    std::string path = concat(folder, "/", name);
     if (!is_checkpoint(path)) continue;
     try {
       const Manifest manifest = read_manifest(path);
@@ -102,7 +102,7 @@ struct FoundCheckpoint {
 
 /// Finds out whether this process may make files in a folder, rather than at the first save. Throws FileError.
 inline void require_writable(const std::string& folder) {
-  const std::string path = text(folder, "/.probe-", ::getpid());
+  const std::string path = concat(folder, "/.probe-", ::getpid());
   const io::Descriptor probe{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
   if (!probe)
     throw FileError(folder, "is a folder in which no checkpoint can be saved", std::strerror(errno),
@@ -116,7 +116,7 @@ class FolderLock {
  public:
   /// Throws FileError, which names the process that has it, where somebody has it.
   explicit FolderLock(const std::string& folder) {
-    const std::string path = text(folder, "/.lock");
+    const std::string path = concat(folder, "/.lock");
     file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file_)
       throw FileError(path, "cannot be made", std::strerror(errno), "Give a folder in which this program may write");
@@ -124,7 +124,7 @@ class FolderLock {
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       const std::string holder = read_holder();
       throw FileError(folder, "is a folder to which somebody else writes checkpoints",
-                      text(holder == me ? "this program itself, " : "", holder, ", holds its lock"),
+                      concat(holder == me ? "this program itself, " : "", holder, ", holds its lock"),
                       "Give each model a folder of its own, or end the other program");
     }
     // Where the disk does not take it, the lock is held by a process without a name.
@@ -135,7 +135,7 @@ class FolderLock {
   [[nodiscard]] static std::string this_process() {
     char host[256] = {};
     if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    return text("process ", ::getpid(), " on ", host[0] == '\0' ? "this machine" : static_cast<const char*>(host));
+    return concat("process ", ::getpid(), " on ", host[0] == '\0' ? "this machine" : static_cast<const char*>(host));
   }
   [[nodiscard]] std::string read_holder() const {
     char written[300];
@@ -150,26 +150,26 @@ class FolderLock {
 /// write there. A collective call. Throws FileError.
 template <class S>
 void open_folder(const S& strategy, const std::string& folder, std::optional<FolderLock>& lock) {
-  of_first_process(strategy, [&] {
+  broadcast_from_chief(strategy, [&] {
     io::make_folders(folder);
     lock.emplace(folder);
     return true;
   });
-  together(strategy, [&] {
+  run_collectively(strategy, [&] {
     require_writable(folder);
     std::uint64_t writable = 1;
     strategy.workers().broadcast(0, std::span<std::uint64_t>{&writable, 1});
   });
 }
 
-[[nodiscard]] inline std::string end_mark_path(const std::string& folder) { return text(folder, "/.ended"); }
+[[nodiscard]] inline std::string end_mark_path(const std::string& folder) { return concat(folder, "/.ended"); }
 
 }  // namespace detail
 
 /// Tells whoever follows the checkpoints in `folder`, such as nn::SidecarEvaluator, that the training that was to go to
 /// epoch `epochs` has ended, there or before: no more checkpoints will come. One process calls it. Throws FileError.
 inline void mark_training_ended(const std::string& folder, std::uint64_t epochs = 0) {
-  const std::string content = text(epochs, "\n");
+  const std::string content = concat(epochs, "\n");
   io::AtomicFile file{detail::end_mark_path(folder)};
   file.append(std::as_bytes(std::span<const char>{content.data(), content.size()}));
   file.commit();

@@ -83,11 +83,11 @@ void require_equal_numbers([[maybe_unused]] const Workers& workers, const std::v
   if constexpr (!CollectivesOfOne<Workers>) {
     const std::size_t processes = workers.communicator().size();
     std::string all;
-    for (const SavedNumber& number : numbers) all += text(number.key, "=", number.value, "\n");
+    for (const SavedNumber& number : numbers) all += concat(number.key, "=", number.value, "\n");
     const std::uint64_t mine = hash_of(all);
-    std::vector<std::uint64_t> of_all(processes);
-    workers.exchange("numbers of the program", mine, std::span{of_all});
-    if (std::equal(of_all.begin() + 1, of_all.end(), of_all.begin())) return;
+    std::vector<std::uint64_t> all_values(processes);
+    workers.all_gather_values("numbers of the program", mine, std::span{all_values});
+    if (std::equal(all_values.begin() + 1, all_values.end(), all_values.begin())) return;
 
     struct Line {
       std::uint64_t hash = 0;
@@ -98,19 +98,20 @@ void require_equal_numbers([[maybe_unused]] const Workers& workers, const std::v
     for (std::size_t number = 0;; ++number) {
       Line line;
       if (number < numbers.size()) {
-        line.hash = hash_of(text(numbers[number].key, "=", numbers[number].value));
+        line.hash = hash_of(concat(numbers[number].key, "=", numbers[number].value));
         numbers[number].key.copy(line.key.data(), line.key.size() - 1);
         numbers[number].value.copy(line.value.data(), line.value.size() - 1);
       }
-      workers.exchange("a number of the program", line, std::span{lines});
+      workers.all_gather_values("a number of the program", line, std::span{lines});
       for (std::size_t process = 1; process < processes; ++process)
         if (lines[process].hash != lines[0].hash) {
           const auto said = [](const Line& its) {
-            return its.key[0] == '\0' ? std::string{"missing"} : text(quoted(its.key.data()), " = ", its.value.data());
+            return its.key[0] == '\0' ? std::string{"missing"}
+                                      : concat(quoted(its.key.data()), " = ", its.value.data());
           };
           throw ShapeMismatch(
-              text("Process ", process, " and the first process save different numbers"),
-              text(said(lines[process]), " in process ", process, ", and ", said(lines[0]), " in the first"),
+              concat("Process ", process, " and the first process save different numbers"),
+              concat(said(lines[process]), " in process ", process, ", and ", said(lines[0]), " in the first"),
               "A checkpoint keeps one value of each number: make them equal before the save, or leave the number out");
         }
     }

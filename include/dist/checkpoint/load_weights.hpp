@@ -11,19 +11,19 @@
 
 #include <dist/checkpoint/leaf.hpp>
 #include <dist/checkpoint/weights_file.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
 #include <dist/core/transpose.hpp>
 #include <dist/io/crc32c.hpp>
-#include <dist/io/listed_names.hpp>
+#include <dist/io/file.hpp>
 
 namespace dist {
 
@@ -74,7 +74,7 @@ class WeightNames {
     for (const WeightSource& source : options_.names)
       if (source.ours == key) found = {&source, source.theirs};
     if (std::find(present_.begin(), present_.end(), found.theirs) == present_.end()) {
-      missing_.push_back(found.theirs == key ? quoted(key) : text(quoted(found.theirs), " for ", quoted(key)));
+      missing_.push_back(found.theirs == key ? quoted(key) : concat(quoted(found.theirs), " for ", quoted(key)));
       return std::nullopt;
     }
     std::erase(left_, found.theirs);
@@ -86,18 +86,18 @@ class WeightNames {
       require_key(options_.names[i].ours);
       for (std::size_t other = 0; other < i; ++other)
         if (options_.names[other].ours == options_.names[i].ours)
-          throw InvalidArgument(text("Two sources of weights are named for ", quoted(options_.names[i].ours)),
-                                text(quoted(options_.names[other].theirs), " and ", quoted(options_.names[i].theirs)),
+          throw InvalidArgument(concat("Two sources of weights are named for ", quoted(options_.names[i].ours)),
+                                concat(quoted(options_.names[other].theirs), " and ", quoted(options_.names[i].theirs)),
                                 "Name one of them");
     }
     for (const std::string& key : options_.keep) require_key(key);
     if (!missing_.empty())
-      throw FileError(file_.path(), text("lacks weights: ", joined(missing_)), io::listed_names(present_),
+      throw FileError(file_.path(), concat("lacks weights: ", joined(missing_)), io::listed_names(present_),
                       "Say in LoadWeightsOptions::names under which names the file has them, or name them in `keep`");
     if (!left_.empty() && !options_.ignore_superfluous) {
       std::vector<std::string> superfluous;
       for (const std::string& name : left_) superfluous.push_back(quoted(name));
-      throw FileError(file_.path(), text("has weights that nothing takes: ", joined(superfluous)),
+      throw FileError(file_.path(), concat("has weights that nothing takes: ", joined(superfluous)),
                       "they have no place here",
                       "Load it into the network that it is of, or set LoadWeightsOptions::ignore_superfluous");
     }
@@ -109,14 +109,14 @@ class WeightNames {
   [[nodiscard]] static std::string joined(const std::vector<std::string>& names) {
     constexpr std::size_t listed = 10;
     std::string all;
-    for (std::size_t i = 0; i < names.size() && i < listed; ++i) all += text(all.empty() ? "" : ", ", names[i]);
-    if (names.size() > listed) all += text(" and ", names.size() - listed, " more");
+    for (std::size_t i = 0; i < names.size() && i < listed; ++i) all += concat(all.empty() ? "" : ", ", names[i]);
+    if (names.size() > listed) all += concat(" and ", names.size() - listed, " more");
     return all;
   }
   void require_key(const std::string& key) const {
     if (std::find(keys_.begin(), keys_.end(), key) == keys_.end())
-      throw InvalidArgument(text("The options of load_weights name ", quoted(key), ", which is not there"),
-                            text("the keys are ", joined(keys_)), "Use one of these keys");
+      throw InvalidArgument(concat("The options of load_weights name ", quoted(key), ", which is not there"),
+                            concat("the keys are ", joined(keys_)), "Use one of these keys");
   }
 
   const WeightsFile& file_;
@@ -134,8 +134,8 @@ template <class T>
   const Shape& shape = values.shape();
   if (shape.rank() == 0 || rows.begin > rows.end || rows.end > shape[0])
     throw ShapeMismatch(
-        text(quoted(found.theirs), " of the file '", file.path(), "' has no rows ", rows.begin, " to ", rows.end),
-        text("its shape is ", to_string(shape)), "Name rows that its first axis has");
+        concat(quoted(found.theirs), " of the file '", file.path(), "' has no rows ", rows.begin, " to ", rows.end),
+        concat("its shape is ", to_string(shape)), "Name rows that its first axis has");
   const Shape row = shape.row();
   return Tensor<T>{TensorView<const T>{values.data() + rows.begin * row.elements(), row.stacked(rows.size())}};
 }
@@ -147,8 +147,8 @@ template <class T>
                                     const WeightNames::Found& found) {
   const auto refuse = [&](const Shape& shape, std::string_view how) {
     throw ShapeMismatch(
-        text(quoted(key), " has another shape than ", quoted(found.theirs), " of the file '", file.path(), "'"),
-        text("it is ", to_string(*wanted), ", the file's is ", to_string(shape), how),
+        concat(quoted(key), " has another shape than ", quoted(found.theirs), " of the file '", file.path(), "'"),
+        concat("it is ", to_string(*wanted), ", the file's is ", to_string(shape), how),
         "Load it into the network that it is of, or say in LoadWeightsOptions::names in which order its axes "
         "are");
   };
@@ -157,9 +157,9 @@ template <class T>
   if (source != nullptr && source->rows) values = rows_of(values, *source->rows, file, found);
   if (source != nullptr && source->seen_as) {
     if (source->seen_as->elements() != values.size())
-      throw ShapeMismatch(text(quoted(found.theirs), " of the file '", file.path(), "' cannot be seen as ",
-                               to_string(*source->seen_as)),
-                          text("its shape is ", to_string(values.shape())), "Name a shape of as many elements");
+      throw ShapeMismatch(concat(quoted(found.theirs), " of the file '", file.path(), "' cannot be seen as ",
+                                 to_string(*source->seen_as)),
+                          concat("its shape is ", to_string(values.shape())), "Name a shape of as many elements");
     values = Tensor<T>{TensorView<const T>{values.data(), *source->seen_as}};
   }
   if (source != nullptr && !source->axes.empty()) values = transpose(values, source->axes);
@@ -203,7 +203,7 @@ std::vector<std::string> load_weights(S& strategy, Tracked& tracked, const std::
   if constexpr (detail::require_tracked<Tracked>()) {
     using Scope = decltype(strategy.scope());
     std::vector<std::shared_ptr<const void>> loaded;  // in the order of the walk; none for what keeps its values
-    auto superfluous = detail::together(strategy, [&] {
+    auto superfluous = detail::run_collectively(strategy, [&] {
       const detail::WeightsFile file{path};
       detail::WeightNames names{file, options};
       std::vector<std::optional<detail::WeightNames::Found>> found;
@@ -229,7 +229,7 @@ std::vector<std::string> load_weights(S& strategy, Tracked& tracked, const std::
       strategy.workers().communicator().barrier();  // nobody begins before all have looked
       return left;
     });
-    detail::together(strategy, [&] {
+    detail::run_collectively(strategy, [&] {
       auto scope = strategy.scope();
       std::size_t next = 0;
       walk(tracked, [&]<class Leaf>(std::string_view, Leaf& leaf) {

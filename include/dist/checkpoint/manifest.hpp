@@ -13,8 +13,8 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/crc32c.hpp>
+#include <dist/io/file.hpp>
 #include <dist/io/json.hpp>
-#include <dist/io/listed_names.hpp>
 #include <dist/io/random_access.hpp>
 
 namespace dist::detail {
@@ -38,7 +38,7 @@ struct Manifest {
   std::vector<ShardFile> files;
 };
 
-[[nodiscard]] inline std::string manifest_path(const std::string& folder) { return text(folder, "/", manifest_name); }
+[[nodiscard]] inline std::string manifest_path(const std::string& folder) { return concat(folder, "/", manifest_name); }
 /// Whether a checkpoint was saved there: it has a manifest, which comes last.
 [[nodiscard]] inline bool is_checkpoint(const std::string& folder) {
   return ::access(manifest_path(folder).c_str(), F_OK) == 0;
@@ -73,7 +73,7 @@ struct Manifest {
     json_object_set_new(entry, "header_crc32c", json_string(hexadecimal(file.header_checksum).c_str()));
   }
   const std::string line = io::written_json(json.get());
-  return text(line, "\ncrc32c ", hexadecimal(checksum_of(line)), "\n");
+  return concat(line, "\ncrc32c ", hexadecimal(checksum_of(line)), "\n");
 }
 
 /// Reads what `written` wrote. Bytes of strangers do no harm.
@@ -90,14 +90,14 @@ class ManifestReader {
     const std::size_t end = all.find('\n');
     if (end == std::string_view::npos) refuse("it has no end of line");
     const std::string_view line = all.substr(0, end);
-    if (all.substr(end + 1) != text("crc32c ", hexadecimal(checksum_of(line)), "\n"))
+    if (all.substr(end + 1) != concat("crc32c ", hexadecimal(checksum_of(line)), "\n"))
       refuse("its last line has not the checksum of its first one");
     const io::Json json = io::parse_json(line, max_bytes, [&](std::string_view why) { refuse(why); });
     if (string_of(json.get(), "format") != "dist checkpoint") refuse("it is of another format");
     const std::uint64_t version = number_of(json.get(), "version");
     if (version != static_cast<std::uint64_t>(checkpoint_version))
       throw FileError(path_, "is of another version of the format of checkpoints",
-                      text("it is of version ", version, ", and this program reads version ", checkpoint_version),
+                      concat("it is of version ", version, ", and this program reads version ", checkpoint_version),
                       "Restore it with the version of the library that saved it, or a later one");
     Manifest manifest{.id = number_of(json.get(), "id"), .serial = number_of(json.get(), "serial"), .files = {}};
     const json_t* const files = json_object_get(json.get(), "files");
@@ -114,18 +114,18 @@ class ManifestReader {
   }
   [[nodiscard]] std::string_view string_of(const json_t* json, const char* key) const {
     const json_t* const value = json_object_get(json, key);
-    if (!json_is_string(value)) refuse(text("it has no string '", key, "'"));
+    if (!json_is_string(value)) refuse(concat("it has no string '", key, "'"));
     return io::string_in(value);
   }
   [[nodiscard]] std::uint64_t number_of(const json_t* json, const char* key) const {
     const json_t* const value = json_object_get(json, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0) refuse(text("it has no number '", key, "'"));
+    if (!json_is_integer(value) || json_integer_value(value) < 0) refuse(concat("it has no number '", key, "'"));
     return static_cast<std::uint64_t>(json_integer_value(value));
   }
   [[nodiscard]] ShardFile file_of(const json_t* json) const {
     ShardFile file{.name = std::string{string_of(json, "name")}, .bytes = number_of(json, "bytes")};
     if (file.name.empty() || file.name[0] == '.' || file.name.find('/') != std::string::npos)
-      refuse(text("it names a file that is not in its folder: ", quoted(file.name)));
+      refuse(concat("it names a file that is not in its folder: ", quoted(file.name)));
     const std::string_view checksum = string_of(json, "header_crc32c");
     if (checksum.size() != 8) refuse("a checksum has not eight digits");
     for (const char digit : checksum) {
@@ -143,7 +143,7 @@ class ManifestReader {
 [[nodiscard]] inline Manifest read_manifest(const std::string& folder) {
   if (!is_checkpoint(folder))
     throw FileError(
-        folder, "is no checkpoint", text("it has no ", manifest_name),
+        folder, "is no checkpoint", concat("it has no ", manifest_name),
         "Give the path that Checkpoint::save was given; latest_checkpoint finds the newest one in a folder");
   const io::RandomAccessFile file{manifest_path(folder)};
   std::string all(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), ManifestReader::max_bytes + 1)), '\0');

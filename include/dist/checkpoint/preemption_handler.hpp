@@ -7,9 +7,9 @@
 #include <string>
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
-#include <dist/context/any_process.hpp>
-#include <dist/core/exit_code.hpp>
-#include <dist/core/say.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/log.hpp>
 #include <dist/device/signal_flag.hpp>
 
 namespace dist {
@@ -57,7 +57,7 @@ class PreemptionHandler {
     if (!is_preempted()) return false;
     const std::string path = manager_.save();
     detail::SignalFlag::obey(exit_code());
-    if (manager_.strategy().is_chief()) say(text("told to end: saved ", path));
+    if (manager_.strategy().is_chief()) log_line(concat("told to end: saved ", path));
     return true;
   }
 
@@ -65,7 +65,8 @@ class PreemptionHandler {
   /// mpirun passes SIGTERM on, and kills a second later what has not ended.
   static void warn_of_short_grace() {
     if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && std::getenv("OMPI_MCA_odls_base_sigkill_timeout") == nullptr)
-      say("mpirun kills processes one second after it tells them to end, which may be too soon for a checkpoint: start "
+      log_line(
+          "mpirun kills processes one second after it tells them to end, which may be too soon for a checkpoint: start "
           "it with --mca odls_base_sigkill_timeout and the seconds that a save may take");
   }
 

@@ -8,9 +8,9 @@
 #include <dist/checkpoint/leaf.hpp>
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/checkpoint/weights_file.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/track.hpp>
 
 namespace dist {
@@ -27,7 +27,7 @@ namespace dist {
 template <Strategy S, class Tracked>
 void save_weights(S& strategy, Tracked& tracked, const std::string& path) {
   if constexpr (detail::require_tracked<Tracked>()) {
-    detail::together(strategy, [&] {
+    detail::run_collectively(strategy, [&] {
       auto weights = detail::Snapshot::of_first(strategy.is_chief());
       auto scope = strategy.scope();
       walk(tracked, [&](std::string_view key, auto& leaf) { detail::save_leaf(key, leaf, scope, weights); });

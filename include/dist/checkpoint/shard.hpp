@@ -24,36 +24,36 @@ namespace dist::detail {
 
 /// What the names of all files of the save `id` begin with.
 [[nodiscard]] inline std::string shard_prefix(std::uint64_t id) {
-  return text("data-", hexadecimal(static_cast<std::uint32_t>(id >> 32)), hexadecimal(static_cast<std::uint32_t>(id)),
-              "-");
+  return concat("data-", hexadecimal(static_cast<std::uint32_t>(id >> 32)), hexadecimal(static_cast<std::uint32_t>(id)),
+                "-");
 }
 /// "data-0000000000001b2c-00001-of-00004.safetensors", of the save `id`.
 [[nodiscard]] inline std::string shard_name(std::uint64_t id, std::size_t rank, std::size_t processes) {
   const auto five_digits = [](std::size_t number) {
-    const std::string digits = text(number);
+    const std::string digits = concat(number);
     return std::string(5 - std::min<std::size_t>(digits.size(), 5), '0') + digits;
   };
-  return text(shard_prefix(id), five_digits(rank), "-of-", five_digits(processes), ".safetensors");
+  return concat(shard_prefix(id), five_digits(rank), "-of-", five_digits(processes), ".safetensors");
 }
 /// Under which the header of a file has the checksum of a tensor.
-[[nodiscard]] inline std::string checksum_key(std::string_view tensor) { return text("crc32c ", tensor); }
+[[nodiscard]] inline std::string checksum_key(std::string_view tensor) { return concat("crc32c ", tensor); }
 
 /// Writes what a process has of a snapshot. Throws FileError.
 inline void write_shard(const std::string& path, const Snapshot& snapshot) {
   std::vector<io::SafetensorsTensor> tensors;
   std::map<std::string, std::string> checksums;
-  for (const SavedTensor& tensor : snapshot.mine()) {
+  for (const SavedTensor& tensor : snapshot.local_tensors()) {
     tensors.push_back({tensor.key, tensor.type, tensor.shape});
     checksums.emplace(checksum_key(tensor.key), hexadecimal(io::crc32c(tensor.bytes)));
   }
   io::SafetensorsWriter file{path, std::move(tensors), checksums};
-  for (const SavedTensor& tensor : snapshot.mine()) file.append(tensor.bytes);
+  for (const SavedTensor& tensor : snapshot.local_tensors()) file.append(tensor.bytes);
   file.commit();
 }
 
 /// What the manifest says of the file of that name in `folder`. Throws FileError.
 [[nodiscard]] inline ShardFile describe_shard(const std::string& folder, std::string name) {
-  const io::RandomAccessFile file{text(folder, "/", name)};
+  const io::RandomAccessFile file{concat(folder, "/", name)};
   std::byte length[8] = {};
   std::uint32_t checksum = io::crc32c({length, file.read_at(0, length)});
   const auto header_bytes = io::load_little_endian<std::uint64_t>(length);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
@@ -75,7 +75,7 @@ class Snapshot {
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t processes() const noexcept { return loads_.size(); }
   /// Those that this process writes.
-  [[nodiscard]] const std::vector<SavedTensor>& mine() const noexcept { return mine_; }
+  [[nodiscard]] const std::vector<SavedTensor>& local_tensors() const noexcept { return local_tensors_; }
   /// The numbers of this process, in the order in which they were put.
   [[nodiscard]] const std::vector<SavedNumber>& numbers() const noexcept { return numbers_; }
 
@@ -84,12 +84,12 @@ class Snapshot {
   void keep(std::string_view key, Tensor<T> values) {
     auto owner = std::make_shared<const Tensor<T>>(std::move(values));
     const auto bytes = std::as_bytes(std::span<const T>{owner->data(), owner->size()});
-    mine_.push_back({std::string{key}, io::element_type<T>, owner->shape(), std::move(owner), bytes});
+    local_tensors_.push_back({std::string{key}, io::element_type<T>, owner->shape(), std::move(owner), bytes});
   }
 
   std::size_t rank_;
   std::vector<std::uint64_t> loads_;  // of each process, in bytes
-  std::vector<SavedTensor> mine_;
+  std::vector<SavedTensor> local_tensors_;
   std::vector<SavedNumber> numbers_;
 };
 

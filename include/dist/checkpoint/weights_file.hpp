@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <dist/checkpoint/snapshot.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/io/npy.hpp>
@@ -26,7 +26,7 @@ namespace dist::detail {
 [[nodiscard]] inline bool is_npz(std::string_view path) {
   const bool npz = path.ends_with(".npz");
   if (!npz && !path.ends_with(".safetensors"))
-    throw InvalidArgument(text("Weights cannot be kept in a file named ", quoted(path)),
+    throw InvalidArgument(concat("Weights cannot be kept in a file named ", quoted(path)),
                           "the end of its name says no format", "Use a name that ends in .safetensors or .npz");
   return npz;
 }
@@ -68,21 +68,22 @@ class WeightsFile {
 inline void write_weights(const std::string& path, const Snapshot& snapshot) {
   if (is_npz(path)) {
     io::NpzWriter file{path};
-    for (const SavedTensor& tensor : snapshot.mine())
+    for (const SavedTensor& tensor : snapshot.local_tensors())
       io::with_element_type(tensor.type, [&]<class T>() {
         if constexpr (io::NpyElement<T>)
           file.add(tensor.key, TensorView<const T>{reinterpret_cast<const T*>(tensor.bytes.data()), tensor.shape});
         else
-          throw InvalidArgument(text("NPZ cannot hold ", quoted(tensor.key)),
-                                text("its elements are ", dtype_name<T>, ", which NumPy has not"),
+          throw InvalidArgument(concat("NPZ cannot hold ", quoted(tensor.key)),
+                                concat("its elements are ", dtype_name<T>, ", which NumPy has not"),
                                 "Use a name that ends in .safetensors");
       });
     file.commit();
   } else {
     std::vector<io::SafetensorsTensor> tensors;
-    for (const SavedTensor& tensor : snapshot.mine()) tensors.push_back({tensor.key, tensor.type, tensor.shape});
+    for (const SavedTensor& tensor : snapshot.local_tensors())
+      tensors.push_back({tensor.key, tensor.type, tensor.shape});
     io::SafetensorsWriter file{path, std::move(tensors)};
-    for (const SavedTensor& tensor : snapshot.mine()) file.append(tensor.bytes);
+    for (const SavedTensor& tensor : snapshot.local_tensors()) file.append(tensor.bytes);
     file.commit();
   }
 }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +34,14 @@ struct Address {
 [[nodiscard]] bool is_unspecified(std::string_view host) noexcept;
 
 }  // namespace dist
+
+namespace dist::detail {
+
+/// The number that `digits` writes: decimal digits only, without sign or space, at most `most`.
+[[nodiscard]] std::optional<std::size_t> whole_number(
+    std::string_view digits, std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept;
+
+}  // namespace dist::detail
 
 #ifndef DIST_COMPILED
 #include <dist/cluster/address.ipp>

@@ -7,19 +7,18 @@
 #include <string_view>
 
 #include <dist/cluster/address.hpp>
-#include <dist/cluster/whole_number.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
 
 DIST_INLINE std::string to_string(const Address& address) {
   const bool brackets = address.host.find(':') != std::string::npos;
-  return text(brackets ? "[" : "", address.host, brackets ? "]:" : ":", address.port);
+  return concat(brackets ? "[" : "", address.host, brackets ? "]:" : ":", address.port);
 }
 
 DIST_INLINE Address parse_address(std::string_view written, std::string_view owner) {
   const auto refuse = [&](std::string_view why, std::string_view suggestion) {
-    throw InvalidArgument(text("The address ", quoted(written), " of ", owner, " cannot be used"), why, suggestion);
+    throw InvalidArgument(concat("The address ", quoted(written), " of ", owner, " cannot be used"), why, suggestion);
   };
   constexpr std::size_t longest_host = 253;  // of a domain name, RFC 1035
   constexpr std::size_t largest_port = 65535;
@@ -39,11 +38,11 @@ DIST_INLINE Address parse_address(std::string_view written, std::string_view own
   const std::string_view port = written.substr(colon + 1);
   if (host.empty()) refuse("it has no host", "Write the host's name or number before the colon");
   if (host.size() > longest_host)
-    refuse("its host name is too long", text("Use at most ", longest_host, " characters"));
+    refuse("its host name is too long", concat("Use at most ", longest_host, " characters"));
   const std::optional<std::size_t> number = detail::whole_number(port, largest_port);
   if (!number)
-    refuse(text(quoted(port), " is not a port"),
-           text("Write a whole number from 1 to ", largest_port, " after the colon"));
+    refuse(concat(quoted(port), " is not a port"),
+           concat("Write a whole number from 1 to ", largest_port, " after the colon"));
   if (*number == 0) refuse("no task can be reached at port 0", "Write the port that the task listens on");
 
   Address address;
@@ -71,3 +70,19 @@ DIST_INLINE bool is_unspecified(std::string_view host) noexcept {
 }
 
 }  // namespace dist
+
+namespace dist::detail {
+
+DIST_INLINE std::optional<std::size_t> whole_number(std::string_view digits, std::size_t most) noexcept {
+  if (digits.empty()) return std::nullopt;
+  std::size_t number = 0;
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    const auto value = static_cast<std::size_t>(digit - '0');
+    if (value > most || number > (most - value) / 10) return std::nullopt;
+    number = 10 * number + value;
+  }
+  return number;
+}
+
+}  // namespace dist::detail

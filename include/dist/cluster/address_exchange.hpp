@@ -14,14 +14,14 @@
 
 #include <dist/net/connection.hpp>
 #include <dist/net/dialer.hpp>
+#include <dist/net/handshake_server.hpp>
 #include <dist/net/listen.hpp>
 #include <dist/net/machine.hpp>
-#include <dist/net/reception.hpp>
 
 namespace dist::net {
 
 /// The input of a worker that knows only the meeting place to learn the addresses of all workers.
-struct MeetingOptions {
+struct AddressServerOptions {
   Endpoint place;                           ///< the same port in every process; each may have its own name for the host
   std::size_t rank = 0;                     ///< of this process
   std::size_t world = 1;                    ///< number of workers
@@ -45,7 +45,7 @@ inline constexpr std::uint16_t free_port_frame = 17;
 /// True if this process holds the meeting: it is the lowest rank on the machine of the meeting place. Rank 0 is that
 /// unless the place belongs to the launcher's store, whose machine may have other ranks. Waits until the name of the place
 /// is known.
-[[nodiscard]] inline bool holds_meeting(const MeetingOptions& options, Deadline deadline) {
+[[nodiscard]] inline bool holds_meeting(const AddressServerOptions& options, Deadline deadline) {
   const bool first = options.local_rank.value_or(options.rank) == 0;
   if (!options.agent_has_place || !options.local_rank || !first) return options.rank == 0;
   for (;;) {
@@ -67,9 +67,9 @@ inline constexpr std::uint16_t free_port_frame = 17;
 }
 
 /// The side of the worker that holds the meeting: the others come, and when all have come each is told where all are.
-class Meeting {
+class AddressServer {
  public:
-  explicit Meeting(const MeetingOptions& options, std::uint64_t checksum)
+  explicit AddressServer(const AddressServerOptions& options, std::uint64_t checksum)
       : options_(options), guests_(options.world), ports_(options.world), checksum_(checksum) {}
 
   [[nodiscard]] std::vector<Endpoint> hold() {
@@ -77,7 +77,7 @@ class Meeting {
     std::vector<Endpoint> addresses = addresses_of_all();
     RecordWriter list;
     for (const Endpoint& address : addresses) list.string(address.host).string(address.port);
-    for (std::optional<Guest>& guest : guests_)
+    for (std::optional<Accepted>& guest : guests_)
       if (guest) guest->connection.send(address_list_frame, list.content());
     await_departures();
     return addresses;
@@ -105,32 +105,32 @@ class Meeting {
 
   /// The listening socket is closed at the end: a worker that comes back to this port wants the job's next stage.
   void await_all() {
-    Reception reception{listen(), {options_.secret, options_.world, checksum_, options_.handshake, 64, true}};
+    HandshakeServer reception{listen(), {options_.secret, options_.world, checksum_, options_.handshake, 64, true}};
     const Deadline deadline = Deadline::in(options_.deadline);
     const Deadline patience = Deadline::in(options_.patience);
     bool said = false;
     for (std::size_t missing = missing_count(); missing != 0; missing = missing_count()) {
       if (deadline.passed())
-        throw DeadlineExceeded(text(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ",
-                                    options_.rank, " at ", to_string(options_.place), " within ", options_.deadline),
+        throw DeadlineExceeded(concat(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ",
+                                      options_.rank, " at ", to_string(options_.place), " within ", options_.deadline),
                                why_missing(reception),
                                "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
                                "that no firewall blocks the port");
       if (!said && patience.passed()) {
         said = true;
-        const std::string line = text("dist: ", names_of_missing(), missing == 1 ? " has" : " have",
-                                      " not come to worker ", options_.rank, " at ", to_string(options_.place),
-                                      " yet (", why_missing(reception), "); waiting up to ", options_.deadline, "\n");
+        const std::string line = concat("dist: ", names_of_missing(), missing == 1 ? " has" : " have",
+                                        " not come to worker ", options_.rank, " at ", to_string(options_.place),
+                                        " yet (", why_missing(reception), "); waiting up to ", options_.deadline, "\n");
         static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
       }
       std::vector<pollfd> entries;
       reception.add_entries(entries);
-      for (const std::optional<Guest>& guest : guests_)
+      for (const std::optional<Accepted>& guest : guests_)
         if (guest) entries.push_back(guest->connection.poll_entry());
       poll(entries.data(), entries.size(),
            deadline.sooner(reception.next()).poll_timeout(said ? Milliseconds{1000} : Milliseconds{200}));
-      reception.advance([&](const Hello& hello) { return admit(hello); },
-                        [&](Guest guest) {
+      reception.advance([&](const Handshake& hello) { return admit(hello); },
+                        [&](Accepted guest) {
                           const auto rank = static_cast<std::size_t>(guest.hello.rank);
                           guests_[rank].emplace(std::move(guest));
                         });
@@ -162,14 +162,14 @@ class Meeting {
     }
   }
 
-  [[nodiscard]] std::optional<Refusal> admit(const Hello& hello) const {
-    const std::string worker = text("Worker ", hello.rank, " on host '", hello.host, "'");
+  [[nodiscard]] std::optional<Refusal> admit(const Handshake& hello) const {
+    const std::string worker = concat("Worker ", hello.rank, " on host '", hello.host, "'");
     if (hello.rank >= options_.world)
-      return Refusal{worker + " cannot join", text("ranks are 0 to ", options_.world - 1),
+      return Refusal{worker + " cannot join", concat("ranks are 0 to ", options_.world - 1),
                      "Give every process its own RANK"};
     if (hello.rank == options_.rank || guests_[static_cast<std::size_t>(hello.rank)])
-      return Refusal{text("Worker ", hello.rank, " has come twice"),
-                     text("a second process, on host '", hello.host, "', says that it is worker ", hello.rank),
+      return Refusal{concat("Worker ", hello.rank, " has come twice"),
+                     concat("a second process, on host '", hello.host, "', says that it is worker ", hello.rank),
                      "Give every process its own RANK"};
     return std::nullopt;
   }
@@ -184,7 +184,7 @@ class Meeting {
       std::uint32_t port;
     };
     Machine own{options_.machine, options_.place.host, port_};
-    for (const std::optional<Guest>& guest : guests_)
+    for (const std::optional<Accepted>& guest : guests_)
       if (guest && guest->hello.machine != options_.machine)
         own.host = to_string(own_address(guest->connection.descriptor()));
     std::vector<Machine> machines{own};
@@ -195,7 +195,7 @@ class Meeting {
       while (at < machines.size() && machines[at].id != id) ++at;
       if (at == machines.size()) machines.push_back({id, host_of(guests_[rank]->connection), *ports_[rank]});
       std::uint32_t& next = machines[at].port;
-      addresses.push_back({machines[at].host, text(next)});
+      addresses.push_back({machines[at].host, concat(next)});
       next = next < 65535 ? next + 1 : 1024;
     }
     return addresses;
@@ -210,7 +210,7 @@ class Meeting {
   /// Each guest closes its connection when it has the list.
   void await_departures() {
     const Deadline deadline = Deadline::in(options_.handshake);
-    for (std::optional<Guest>& guest : guests_)
+    for (std::optional<Accepted>& guest : guests_)
       while (guest && !deadline.passed()) {
         guest->connection.flush();
         if (!guest->connection.receive()) break;
@@ -230,18 +230,18 @@ class Meeting {
     std::string names;
     std::size_t count = 0;
     for (std::size_t rank = 0; rank < guests_.size(); ++rank)
-      if (is_missing(rank) && ++count <= most) names += text(count == 1 ? "Worker " : ", worker ", rank);
-    if (count > most) names += text(" and ", count - most, " more");
+      if (is_missing(rank) && ++count <= most) names += concat(count == 1 ? "Worker " : ", worker ", rank);
+    if (count > most) names += concat(" and ", count - most, " more");
     return names;
   }
-  [[nodiscard]] static std::string why_missing(const Reception& reception) {
+  [[nodiscard]] static std::string why_missing(const HandshakeServer& reception) {
     if (!reception.disagreement().empty()) return reception.disagreement();
-    if (reception.turned_away() != 0) return text("the last connection was turned away: ", reception.last_problem());
+    if (reception.turned_away() != 0) return concat("the last connection was turned away: ", reception.last_problem());
     return "no connection came";
   }
 
-  const MeetingOptions& options_;
-  std::vector<std::optional<Guest>> guests_;         // by rank; never one of the holder
+  const AddressServerOptions& options_;
+  std::vector<std::optional<Accepted>> guests_;      // by rank; never one of the holder
   std::vector<std::optional<std::uint16_t>> ports_;  // that the guests have found free
   std::uint64_t checksum_;
   std::uint16_t port_ = 0;  // of the meeting
@@ -250,7 +250,7 @@ class Meeting {
 /// The list of `world` addresses that the holder of the meeting has sent. Throws FrameError.
 [[nodiscard]] inline std::vector<Endpoint> address_list_from(const Frame& frame, std::size_t world) {
   if (frame.type != address_list_frame)
-    throw FrameError("The meeting of the workers sends what is no list of addresses", text("frame ", frame.type),
+    throw FrameError("The meeting of the workers sends what is no list of addresses", concat("frame ", frame.type),
                      "Let all processes of the job run the same version");
   RecordReader reader{frame.payload};
   std::vector<Endpoint> addresses;
@@ -271,13 +271,13 @@ class Meeting {
 /// free on their machine, and those that follow it. Throws DeadlineExceeded naming the workers that have not come,
 /// RendezvousError for an address that cannot be listened at, a rank that came twice, another number of workers or a wrong
 /// secret.
-[[nodiscard]] inline std::vector<Endpoint> exchange_addresses(const MeetingOptions& options) {
-  const std::uint64_t checksum = list_checksum({}, text("addresses ", options.place.port, " ", options.job));
+[[nodiscard]] inline std::vector<Endpoint> exchange_addresses(const AddressServerOptions& options) {
+  const std::uint64_t checksum = list_checksum({}, concat("addresses ", options.place.port, " ", options.job));
   const Deadline deadline = Deadline::in(options.deadline);
-  if (detail::holds_meeting(options, deadline)) return detail::Meeting{options, checksum}.hold();
+  if (detail::holds_meeting(options, deadline)) return detail::AddressServer{options, checksum}.hold();
 
-  const std::string whom = text("The worker that holds the meeting at ", to_string(options.place));
-  const Hello hello{Hello::Role::worker, options.rank, options.world, checksum, host_name(), options.machine};
+  const std::string whom = concat("The worker that holds the meeting at ", to_string(options.place));
+  const Handshake hello{Handshake::Role::worker, options.rank, options.world, checksum, host_name(), options.machine};
   constexpr std::size_t longest_entry = 300;
   for (;;) {
     Dialer dialer{
@@ -294,8 +294,8 @@ class Meeting {
       if (const std::optional<Frame> frame = connection.next()) return detail::address_list_from(*frame, options.world);
       if (!alive) break;                                // the holder ended, and may be started again
       if (deadline.later(Milliseconds{2000}).passed())  // it keeps the same deadline and knows which are missing
-        throw DeadlineExceeded(text("Not all workers have come to the meeting at ", to_string(options.place),
-                                    " within ", options.deadline),
+        throw DeadlineExceeded(concat("Not all workers have come to the meeting at ", to_string(options.place),
+                                      " within ", options.deadline),
                                "the worker that holds it has not sent the addresses of all",
                                "See what the other workers printed");
       pollfd entry = connection.poll_entry();

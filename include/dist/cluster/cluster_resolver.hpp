@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/task.hpp>
@@ -41,5 +42,23 @@ template <ClusterResolver R>
     if (given.empty()) return resolver.secret();
   return given;
 }
+
+/// Returns what it was given (spec M15).
+class SimpleResolver {
+ public:
+  explicit SimpleResolver(ClusterSpec cluster, std::optional<Task> task = std::nullopt,
+                          std::optional<std::size_t> num_accelerators = std::nullopt)
+      : cluster_(std::move(cluster)), task_(task), num_accelerators_(num_accelerators) {}
+
+  [[nodiscard]] ClusterSpec cluster_spec() const { return cluster_; }
+  [[nodiscard]] std::optional<Task> task() const noexcept { return task_; }
+  [[nodiscard]] std::optional<std::size_t> num_accelerators() const noexcept { return num_accelerators_; }
+  [[nodiscard]] std::string describe() const { return "SimpleResolver"; }
+
+ private:
+  ClusterSpec cluster_;
+  std::optional<Task> task_;
+  std::optional<std::size_t> num_accelerators_;
+};
 
 }  // namespace dist

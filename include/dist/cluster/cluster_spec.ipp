@@ -21,8 +21,8 @@ DIST_INLINE ClusterSpec::ClusterSpec(std::initializer_list<std::pair<TaskType, s
 DIST_INLINE void ClusterSpec::add(Task task, std::string address) {
   const auto [there, added] = tasks(task.type).try_emplace(task.index, std::move(address));
   if (!added)
-    throw InvalidArgument(text("The cluster lists ", to_string(task), " twice"),
-                          text("at ", quoted(there->second), " and at ", quoted(address)),
+    throw InvalidArgument(concat("The cluster lists ", to_string(task), " twice"),
+                          concat("at ", quoted(there->second), " and at ", quoted(address)),
                           "Give every task an index of its own");
 }
 
@@ -75,10 +75,10 @@ DIST_INLINE std::vector<std::string> ClusterSpec::job_tasks(TaskType type) const
 DIST_INLINE const std::string& ClusterSpec::task_address(Task task) const {
   const auto found = tasks(task.type).find(task.index);
   if (found == tasks(task.type).end())
-    throw InvalidArgument(text("The cluster has no ", to_string(task)),
-                          has(task.type) ? text("it has ", num_tasks(task.type), " of that type, the last is ",
-                                                to_string(Task{task.type, tasks(task.type).rbegin()->first}))
-                                         : text("it has no task of type '", to_string(task.type), "'"),
+    throw InvalidArgument(concat("The cluster has no ", to_string(task)),
+                          has(task.type) ? concat("it has ", num_tasks(task.type), " of that type, the last is ",
+                                                  to_string(Task{task.type, tasks(task.type).rbegin()->first}))
+                                         : concat("it has no task of type '", to_string(task.type), "'"),
                           "Ask for a task that the cluster lists");
   return found->second;
 }

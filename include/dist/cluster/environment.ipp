@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include <dist/cluster/address.hpp>
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/whole_number.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
@@ -27,15 +27,16 @@ DIST_INLINE std::optional<std::size_t> Environment::number(const std::string& na
   if (!value) return std::nullopt;
   const std::optional<std::size_t> count = detail::whole_number(*value);
   if (!count)
-    throw InvalidArgument(text("The environment variable ", name, " has a value that cannot be used"),
-                          text(quoted(*value), " is not a whole number"), text("Set it to a number, or unset ", name));
+    throw InvalidArgument(concat("The environment variable ", name, " has a value that cannot be used"),
+                          concat(quoted(*value), " is not a whole number"),
+                          concat("Set it to a number, or unset ", name));
   return count;
 }
 
 DIST_INLINE std::string Environment::require(const std::string& name, std::string_view why,
                                              std::string_view suggestion) const {
   std::optional<std::string> value = get(name);
-  if (!value) throw InvalidArgument(text("The environment variable ", name, " is not set"), why, suggestion);
+  if (!value) throw InvalidArgument(concat("The environment variable ", name, " is not set"), why, suggestion);
   return *std::move(value);
 }
 

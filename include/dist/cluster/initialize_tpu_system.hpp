@@ -29,30 +29,30 @@ class TopologyMismatch : public Error {
 ///   std::cout << to_string(dist::initialize_tpu_system(dist::TpuResolver{}, client)) << '\n';
 [[nodiscard]] inline pjrt::Topology initialize_tpu_system(const TpuResolver& resolver, const pjrt::Client& client) {
   const pjrt::Topology topology = topology_of(client);
-  const std::string plugin = text("The PJRT plugin ", quoted(client.api().path(), client.api().path().size()));
+  const std::string plugin = concat("The PJRT plugin ", quoted(client.api().path(), client.api().path().size()));
   const std::string source = resolver.describe();
   const std::size_t tasks = resolver.cluster_spec().num_tasks(TaskType::worker);
   const std::map<std::size_t, std::size_t> devices = topology.devices_of_processes();
   if (devices.size() != (tasks == 0 ? 1 : tasks))
-    throw TopologyMismatch(text(plugin, " and ", source, " do not have the same processes"),
-                           text("the plugin has devices of ", devices.size(), " and the cluster has ",
-                                tasks == 0 ? "this one alone" : text(tasks)),
+    throw TopologyMismatch(concat(plugin, " and ", source, " do not have the same processes"),
+                           concat("the plugin has devices of ", devices.size(), " and the cluster has ",
+                                  tasks == 0 ? "this one alone" : concat(tasks)),
                            "Give the variables of the TPU to all processes, and start as many as they say");
   const std::size_t own = resolver.task().value_or(Task{}).index;
   if (client.process() != own)
-    throw TopologyMismatch(text(plugin, " and ", source, " number this process differently"),
-                           text("it is ", client.process(), " for the plugin, and ", own, " in the cluster"),
+    throw TopologyMismatch(concat(plugin, " and ", source, " number this process differently"),
+                           concat("it is ", client.process(), " for the plugin, and ", own, " in the cluster"),
                            "Give TPU_WORKER_ID and CLOUD_TPU_TASK_ID the same number");
   const auto [first, count] = *devices.begin();
   for (const auto& [process, other] : devices)
     if (other != count)
       throw TopologyMismatch("The processes of the TPU do not have the same number of devices",
-                             text("process ", first, " has ", count, ", and process ", process, " has ", other),
+                             concat("process ", first, " has ", count, ", and process ", process, " has ", other),
                              "Let all processes use as many chips (TPU_VISIBLE_CHIPS)");
   if (const std::optional<std::size_t> wanted = resolver.num_accelerators(); wanted && *wanted != count)
     throw TopologyMismatch(
-        text(plugin, " does not have the devices of ", source),
-        text("each process has ", count, ", and ", *wanted, " were expected"),
+        concat(plugin, " does not have the devices of ", source),
+        concat("each process has ", count, ", and ", *wanted, " were expected"),
         "Look at TPU_ACCELERATOR_TYPE and TPU_CHIPS_PER_PROCESS_BOUNDS, and at who else uses the TPU");
   return topology;
 }

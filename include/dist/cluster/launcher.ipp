@@ -41,29 +41,30 @@ DIST_INLINE void require_world_size(const Launcher& launcher, std::size_t world_
   const auto suggestion = [&]() -> std::string {
     switch (launcher.kind) {
       case Launcher::Kind::slurm:
-        return text("Start with srun --mpi=pmix -n ", promised,
-                    " PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 is for MPICH)");
+        return concat("Start with srun --mpi=pmix -n ", promised,
+                      " PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 is for MPICH)");
       case Launcher::Kind::torchrun:
-        return text("Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n ", promised,
-                    " PROGRAM, or give every process its TF_CONFIG");
+        return concat("Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n ", promised,
+                      " PROGRAM, or give every process its TF_CONFIG");
       default:
-        return text("The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n ",
-                    promised, " PROGRAM, or the mpirun beside the mpicxx that it was built with");
+        return concat(
+            "The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n ",
+            promised, " PROGRAM, or the mpirun beside the mpicxx that it was built with");
     }
   };
   throw InvalidArgument(
-      text(launcher.name, " promised ", promised, " processes, and this one is alone"),
-      text(launcher.evidence, "=", promised, ", and ",
-           launcher.kind == Launcher::Kind::slurm && !launcher.starts_mpi ? "the step has no variables of PMIx or PMI"
-                                                                          : "the size of MPI_COMM_WORLD is 1"),
+      concat(launcher.name, " promised ", promised, " processes, and this one is alone"),
+      concat(launcher.evidence, "=", promised, ", and ",
+             launcher.kind == Launcher::Kind::slurm && !launcher.starts_mpi ? "the step has no variables of PMIx or PMI"
+                                                                            : "the size of MPI_COMM_WORLD is 1"),
       suggestion());
 }
 
 DIST_INLINE std::optional<std::string> launcher_note(const Environment& environment) {
   const std::size_t tasks = environment.number("SLURM_NTASKS").value_or(1);
   if (tasks <= 1 || find_launcher(environment).kind != Launcher::Kind::none) return std::nullopt;
-  return text("SLURM_NTASKS=", tasks, ", and this process was not started by srun: it runs alone. For ", tasks,
-              " workers write srun --mpi=pmix -n ", tasks, " PROGRAM.");
+  return concat("SLURM_NTASKS=", tasks, ", and this process was not started by srun: it runs alone. For ", tasks,
+                " workers write srun --mpi=pmix -n ", tasks, " PROGRAM.");
 }
 
 }  // namespace dist

@@ -41,9 +41,10 @@ DIST_INLINE std::string LauncherResolver::describe() const {
 DIST_INLINE void LauncherResolver::require_rank() const {
   constexpr std::size_t most = 1'000'000;
   if (*launcher_.rank >= *launcher_.world_size || *launcher_.world_size > most)
-    throw InvalidArgument(text("The rank that ", launcher_.name, " gave cannot be used"),
-                          text("rank ", *launcher_.rank, " of ", *launcher_.world_size, " (", launcher_.evidence, ")"),
-                          "Ranks count from 0 to the size less 1; do not change the launcher's variables");
+    throw InvalidArgument(
+        concat("The rank that ", launcher_.name, " gave cannot be used"),
+        concat("rank ", *launcher_.rank, " of ", *launcher_.world_size, " (", launcher_.evidence, ")"),
+        "Ranks count from 0 to the size less 1; do not change the launcher's variables");
 }
 
 }  // namespace dist

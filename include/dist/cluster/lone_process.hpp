@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
-#include <dist/core/warning.hpp>
 
 namespace dist::detail {
 
@@ -46,10 +46,10 @@ inline void warn_of_lone_process() {
   if (has_joined_others.load(std::memory_order_relaxed)) return;
   const StartedProcesses started = started_processes();
   if (started.count > 1 && started.is_first)
-    lone_process.give(
-        text("a launcher started ", started.count, " processes (", started.variable, "), and each uses a ",
-             "strategy of one process: they do not train together. Use MultiWorker, or start one process. "
-             "DIST_WARNINGS=0 silences this."));
+    lone_process.emit(
+        concat("a launcher started ", started.count, " processes (", started.variable, "), and each uses a ",
+               "strategy of one process: they do not train together. Use MultiWorker, or start one process. "
+               "DIST_WARNINGS=0 silences this."));
 }
 
 }  // namespace dist::detail

@@ -17,8 +17,8 @@ namespace detail {
 DIST_INLINE void require_single_tasks(const ClusterSpec& cluster, std::string_view source) {
   for (const TaskType single : {TaskType::chief, TaskType::evaluator})
     if (cluster.num_tasks(single) > 1)
-      throw InvalidArgument(text(source, " lists more than one ", to_string(single)),
-                            text(cluster.num_tasks(single), " tasks; at most one may be there"),
+      throw InvalidArgument(concat(source, " lists more than one ", to_string(single)),
+                            concat(cluster.num_tasks(single), " tasks; at most one may be there"),
                             single == TaskType::chief ? "List the others under 'worker'" : "List one evaluator");
 }
 
@@ -67,7 +67,7 @@ DIST_INLINE std::size_t worker_count(const ClusterSpec& cluster, TaskType type) 
 
 DIST_INLINE std::size_t id_in_cluster(const ClusterSpec& cluster, Task task) {
   if (task.type == TaskType::parameter_server)
-    throw InvalidArgument(text("There is no worker number for ", to_string(task)),
+    throw InvalidArgument(concat("There is no worker number for ", to_string(task)),
                           "parameter servers are not among the workers", "Ask for the chief, a worker or an evaluator");
   detail::require_member(cluster, task);
   return task.type == TaskType::worker ? task.index + cluster.num_tasks(TaskType::chief) : task.index;

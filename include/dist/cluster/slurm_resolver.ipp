@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/host_list.hpp>
 #include <dist/cluster/slurm_resolver.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/core/algorithms.hpp>
@@ -25,8 +25,8 @@ DIST_INLINE ClusterSpec SlurmResolver::cluster_spec() const {
   for (std::size_t node = 0; node < step.hosts.size(); ++node)
     for (std::size_t local = 0; local < step.tasks[node]; ++local) {
       if (base + local > 65535)
-        throw InvalidArgument(text("Slurm's node ", step.hosts[node], " has more tasks than there are ports"),
-                              text(step.tasks[node], " tasks from port ", base, " on"), "Choose a lower port_base");
+        throw InvalidArgument(concat("Slurm's node ", step.hosts[node], " has more tasks than there are ports"),
+                              concat(step.tasks[node], " tasks from port ", base, " on"), "Choose a lower port_base");
       addresses.push_back(to_string(Address{step.hosts[node], static_cast<std::uint16_t>(base + local)}));
     }
   ClusterSpec cluster;
@@ -55,24 +55,26 @@ DIST_INLINE SlurmResolver::Step SlurmResolver::read_step() const {
             expand_tasks_per_node(environment_.require("SLURM_STEP_TASKS_PER_NODE", why, suggestion))};
   const std::size_t announced = number("SLURM_STEP_NUM_TASKS");
   if (step.hosts.size() != step.tasks.size() || step.size() != announced)
-    throw InvalidArgument("Slurm's variables contradict each other",
-                          text("SLURM_STEP_NODELIST has ", step.hosts.size(), " hosts, SLURM_STEP_TASKS_PER_NODE has ",
-                               step.size(), " tasks on ", step.tasks.size(), ", SLURM_STEP_NUM_TASKS is ", announced),
-                          "Start with srun, and pass all its variables on unchanged");
+    throw InvalidArgument(
+        "Slurm's variables contradict each other",
+        concat("SLURM_STEP_NODELIST has ", step.hosts.size(), " hosts, SLURM_STEP_TASKS_PER_NODE has ", step.size(),
+               " tasks on ", step.tasks.size(), ", SLURM_STEP_NUM_TASKS is ", announced),
+        "Start with srun, and pass all its variables on unchanged");
   return step;
 }
 
 DIST_INLINE std::size_t SlurmResolver::place_in(const Step& step) const {
   if (!environment_.get("SLURM_NODEID") && !environment_.get("SLURM_LOCALID")) {
     const std::size_t rank = number("SLURM_PROCID");
-    if (rank >= step.size()) refuse_place(text("SLURM_PROCID=", rank, ", and the step has ", step.size(), " tasks"));
+    if (rank >= step.size()) refuse_place(concat("SLURM_PROCID=", rank, ", and the step has ", step.size(), " tasks"));
     return rank;
   }
   const std::size_t node = number("SLURM_NODEID");
   const std::size_t local = number("SLURM_LOCALID");
   if (node >= step.hosts.size() || local >= step.tasks[node])
-    refuse_place(text("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", and the step has ", step.hosts.size(),
-                      " nodes", node < step.hosts.size() ? text(" and ", step.tasks[node], " tasks on this one") : ""));
+    refuse_place(concat("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", and the step has ", step.hosts.size(),
+                        " nodes",
+                        node < step.hosts.size() ? concat(" and ", step.tasks[node], " tasks on this one") : ""));
   return std::accumulate(step.tasks.begin(), step.tasks.begin() + static_cast<std::ptrdiff_t>(node), local);
 }
 
@@ -98,8 +100,127 @@ DIST_INLINE std::vector<std::pair<TaskType, std::size_t>> SlurmResolver::jobs(st
       wanted += found->second;
     }
   if (wanted > available)
-    throw InvalidArgument(text("Requested ", wanted, " tasks but only ", available, " were assigned"),
-                          text("SLURM_STEP_NUM_TASKS is ", available), text("Start with srun -n ", wanted));
+    throw InvalidArgument(concat("Requested ", wanted, " tasks but only ", available, " were assigned"),
+                          concat("SLURM_STEP_NUM_TASKS is ", available), concat("Start with srun -n ", wanted));
+  return counts;
+}
+
+namespace detail {
+
+/// Reads a host list: names with commas, each with any number of brackets that hold numbers and ranges.
+class HostListParser {
+ public:
+  HostListParser(std::string_view list, std::string_view source) : list_(list), source_(source), rest_(list) {}
+
+  [[nodiscard]] std::vector<std::string> parse() {
+    std::vector<std::string> hosts;
+    if (list_.empty()) return hosts;
+    do {
+      const std::vector<std::string> more = names();
+      if (hosts.size() + more.size() > host_list_max_hosts) refuse_size();
+      hosts.insert(hosts.end(), more.begin(), more.end());
+    } while (accept(','));
+    if (!rest_.empty()) refuse("a ']' has no '['");
+    return hosts;
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw InvalidArgument(concat("The host list ", quoted(list_, 200), " of ", source_, " cannot be read"),
+                          concat("near character ", list_.size() - rest_.size() + 1, ": ", why),
+                          "Write it as Slurm does, such as node[01-03,7],login");
+  }
+  [[noreturn]] void refuse_size() const { refuse(concat("it stands for more than ", host_list_max_hosts, " hosts")); }
+
+  [[nodiscard]] bool accept(char wanted) {
+    if (rest_.empty() || rest_[0] != wanted) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  [[nodiscard]] std::string_view until(std::string_view any) {
+    const std::string_view part = rest_.substr(0, std::min(rest_.find_first_of(any), rest_.size()));
+    rest_.remove_prefix(part.size());
+    return part;
+  }
+
+  /// The names that one item between two commas stands for.
+  [[nodiscard]] std::vector<std::string> names() {
+    std::vector<std::string> started{""};
+    const std::size_t before = rest_.size();
+    while (!rest_.empty() && rest_[0] != ',' && rest_[0] != ']') {
+      const std::vector<std::string> endings = accept('[') ? numbers() : std::vector{std::string(until(",[]"))};
+      if (started.size() * endings.size() > host_list_max_hosts) refuse_size();
+      std::vector<std::string> longer;
+      for (const std::string& start : started)
+        for (const std::string& ending : endings) {
+          longer.push_back(start + ending);
+          if (longer.back().size() > host_list_max_name)
+            refuse(concat("the name of a host is longer than ", host_list_max_name, " characters"));
+        }
+      started = std::move(longer);
+    }
+    if (rest_.size() == before) refuse("the name of a host was expected");
+    return started;
+  }
+
+  /// What stands between brackets, after the first one.
+  [[nodiscard]] std::vector<std::string> numbers() {
+    std::vector<std::string> all;
+    do {
+      const std::string_view low_digits = until("-,[]");
+      const std::string_view high_digits = accept('-') ? until("-,[]") : low_digits;
+      const std::optional<std::size_t> low = whole_number(low_digits, most);
+      const std::optional<std::size_t> high = whole_number(high_digits, most);
+      if (!low || !high) refuse("a number or a range such as 1-3 was expected in the brackets");
+      if (*low > *high) refuse(concat("the range ", low_digits, "-", high_digits, " is empty"));
+      if (*high - *low >= host_list_max_hosts - all.size()) refuse_size();
+      for (std::size_t number = *low; number <= *high; ++number) {
+        const std::string digits = concat(number);
+        const std::size_t zeros = low_digits.size() - std::min(low_digits.size(), digits.size());
+        if (zeros + digits.size() > host_list_max_name) refuse("a number has too many digits");
+        all.push_back(std::string(zeros, '0') + digits);
+      }
+    } while (accept(','));
+    if (!accept(']')) refuse("a ']' was expected");
+    return all;
+  }
+
+  static constexpr std::size_t most = 1'000'000'000'000;
+
+  std::string_view list_;
+  std::string_view source_;
+  std::string_view rest_;
+};
+
+}  // namespace detail
+
+DIST_INLINE std::vector<std::string> expand_host_list(std::string_view list, std::string_view source) {
+  return detail::HostListParser{list, source}.parse();
+}
+
+DIST_INLINE std::vector<std::size_t> expand_tasks_per_node(std::string_view list, std::string_view source) {
+  const auto refuse = [&](std::string_view why) {
+    throw InvalidArgument(concat("The task counts ", quoted(list, 200), " of ", source, " cannot be read"), why,
+                          "Write them as Slurm does, such as 3(x2),2,1");
+  };
+  std::vector<std::size_t> counts;
+  for (std::string_view rest = list; !list.empty();) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    const std::size_t bracket = item.find("(x");
+    const bool repeated = bracket != std::string_view::npos;
+    if (repeated && !item.ends_with(')')) refuse(concat(quoted(item, 40), " has no ')' at its end"));
+    const auto count = detail::whole_number(item.substr(0, bracket), host_list_max_hosts);
+    const auto times =
+        repeated ? detail::whole_number(item.substr(bracket + 2, item.size() - bracket - 3), host_list_max_hosts)
+                 : std::optional<std::size_t>{1};
+    if (!count || !times || *count == 0 || *times == 0)
+      refuse(concat(quoted(item, 40), " is not a count from 1 to ", host_list_max_hosts,
+                    ", or one with a repetition such as 3(x2)"));
+    if (counts.size() + *times > host_list_max_hosts) refuse(concat("more than ", host_list_max_hosts, " nodes"));
+    counts.insert(counts.end(), *times, *count);
+    if (item.size() == rest.size()) break;
+    rest.remove_prefix(item.size() + 1);
+  }
   return counts;
 }
 

@@ -42,6 +42,6 @@ struct Task {
 };
 
 /// "worker 2"
-[[nodiscard]] inline std::string to_string(const Task& task) { return text(to_string(task.type), " ", task.index); }
+[[nodiscard]] inline std::string to_string(const Task& task) { return concat(to_string(task.type), " ", task.index); }
 
 }  // namespace dist

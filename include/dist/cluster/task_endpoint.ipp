@@ -13,7 +13,7 @@ DIST_INLINE net::Endpoint endpoint_at(std::string_view written, std::string_view
   return {address.host, std::to_string(address.port)};
 }
 DIST_INLINE net::Endpoint task_endpoint(const ClusterSpec& cluster, Task task, std::string_view source) {
-  return endpoint_at(cluster.task_address(task), text(to_string(task), " of ", source));
+  return endpoint_at(cluster.task_address(task), concat(to_string(task), " of ", source));
 }
 
 }  // namespace dist

@@ -1,17 +1,46 @@
+/// Reads what TF_CONFIG holds, in all the forms that schedulers write:
+///
+///   {"cluster": {"chief": ["a:2222"], "worker": ["b:2222", "c:2222"]}, "task": {"type": "worker", "index": 0}}
+///
+/// A job may be a map from index to address instead of a list, the cluster may be called sparseCluster (Kubeflow's
+/// dynamic workers), the chief "master" (SageMaker, AI Platform), and an index may be a string of digits. Other keys,
+/// such as environment and rpc_layer, are left alone (spec M01).
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/cluster/tf_config.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist {
+
+/// What TF_CONFIG says. No tasks: a process on its own (spec M04).
+struct TfConfig {
+  ClusterSpec cluster;
+  std::optional<TaskType> type{};
+  std::optional<std::size_t> index{};
+};
+
+namespace detail {
+
+/// The names that one scheduler gives to jobs, and what messages call these names.
+struct JobNames {
+  std::optional<TaskType> (*type_named)(std::string_view name) = task_type_named;
+  std::string_view allowed = "chief, worker, ps and evaluator";
+};
+
+}  // namespace detail
+
+/// Reads the text of TF_CONFIG, which `source` names in messages. Throws InvalidArgument for anything else than the
+/// forms above; whether the addresses and the task make sense is for `validate_cluster`.
+[[nodiscard]] TfConfig parse_tf_config(std::string_view written, std::string_view source = "TF_CONFIG",
+                                       detail::JobNames names = {});
 
 /// Takes the place of what a resolver found.
 struct TaskOverride {

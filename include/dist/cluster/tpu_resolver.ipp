@@ -14,7 +14,6 @@
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/tpu_resolver.hpp>
-#include <dist/cluster/whole_number.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
@@ -40,14 +39,15 @@ DIST_INLINE ClusterSpec TpuResolver::cluster_spec() const {
   std::map<std::string, std::size_t> processes_of_hosts;
   ClusterSpec cluster;
   for (std::size_t index = 0; index < origin.hosts.size(); ++index) {
-    const std::string owner = text(to_string(Task{TaskType::worker, index}), " of ", origin.name);
+    const std::string owner = concat(to_string(Task{TaskType::worker, index}), " of ", origin.name);
     const std::string& written = origin.hosts[index];
     const bool has_port = written.find(':') != std::string::npos;
-    Address address = parse_address(has_port ? written : text(written, ":", port_of_tf), owner);
+    Address address = parse_address(has_port ? written : concat(written, ":", port_of_tf), owner);
     if (origin.is_of_libtpu) {
       const std::size_t port = options_.port_base + processes_of_hosts[address.host]++;
       if (port == 0 || port > 65535)
-        throw InvalidArgument(text(owner, " has no port"), text("its number is ", port), "Choose another port_base");
+        throw InvalidArgument(concat(owner, " has no port"), concat("its number is ", port),
+                              "Choose another port_base");
       address.port = static_cast<std::uint16_t>(port);
     }
     cluster.add(Task{TaskType::worker, index}, to_string(address));
@@ -62,7 +62,7 @@ DIST_INLINE std::optional<Task> TpuResolver::task() const {
     if (value(name)) return Task{TaskType::worker, *environment_.number(name)};
   if (origin.hosts.size() == 1) return Task{TaskType::worker, 0};
   throw InvalidArgument(
-      text("Nobody says which of the ", origin.hosts.size(), " processes of ", origin.name, " this one is"),
+      concat("Nobody says which of the ", origin.hosts.size(), " processes of ", origin.name, " this one is"),
       "neither CLOUD_TPU_TASK_ID nor TPU_WORKER_ID is set",
       "Run the program on the hosts of the TPU, and give each its number in TPU_WORKER_ID");
 }
@@ -99,7 +99,7 @@ DIST_INLINE TpuResolver::Origin TpuResolver::origin() const {
       origin = {variable, detail::comma_separated(*list), true};
   if (origin.hosts.empty() && (name || value("TPU_CONFIG")))
     throw InvalidArgument(
-        name ? text("TPU_NAME names the TPU ", quoted(*name), ", and not its hosts")
+        name ? concat("TPU_NAME names the TPU ", quoted(*name), ", and not its hosts")
              : "TPU_CONFIG names a TPU, and not its hosts",
         "Google's services know them, and are not asked",
         "Set TPU_NAME to local for the TPU of this machine, or TPU_WORKER_HOSTNAMES and TPU_WORKER_ID on all hosts of "
@@ -110,13 +110,14 @@ DIST_INLINE TpuResolver::Origin TpuResolver::origin() const {
 
 DIST_INLINE void TpuResolver::require_agreement(const Origin& origin) const {
   if (const auto slices = environment_.number("MEGASCALE_NUM_SLICES"); slices && *slices > 1)
-    throw InvalidArgument("The TPU has several slices", text("MEGASCALE_NUM_SLICES is ", *slices),
+    throw InvalidArgument("The TPU has several slices", concat("MEGASCALE_NUM_SLICES is ", *slices),
                           "Use one slice: the hosts of the others are not known");
   const std::size_t known = origin.hosts.empty() ? 1 : origin.hosts.size();
   if (const auto processes = product("TPU_PROCESS_BOUNDS", "TPU_HOST_BOUNDS"); processes && *processes != known)
-    throw InvalidArgument("The TPU's variables contradict each other",
-                          text("TPU_PROCESS_BOUNDS has ", *processes, " processes, and ", origin.name, " has ", known),
-                          "Name all processes in TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES");
+    throw InvalidArgument(
+        "The TPU's variables contradict each other",
+        concat("TPU_PROCESS_BOUNDS has ", *processes, " processes, and ", origin.name, " has ", known),
+        "Name all processes in TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES");
 }
 
 DIST_INLINE std::optional<std::string> TpuResolver::value(const char* name) const {
@@ -134,7 +135,7 @@ DIST_INLINE std::optional<std::size_t> TpuResolver::product(const char* name, co
   for (const std::string& written : detail::comma_separated(*bounds)) {
     const std::optional<std::size_t> extent = detail::whole_number(written, most);
     if (!extent || *extent == 0 || product > most / *extent)
-      throw InvalidArgument(text(variable, " is no list of extents"), text("it is ", quoted(*bounds)),
+      throw InvalidArgument(concat(variable, " is no list of extents"), concat("it is ", quoted(*bounds)),
                             "Write the extents of the mesh, such as 2,2,1");
     product *= *extent;
   }

@@ -4,11 +4,11 @@
 #include <span>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/loan.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/contract.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/hash.hpp>
+#include <dist/core/memory_space.hpp>
 
 namespace dist {
 
@@ -19,7 +19,7 @@ template <SharesMemory C, class T>
 void all_gather(const C& comm, std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) {
   DIST_EXPECT(counts.size() == comm.size() && mine.size() == counts[comm.rank()]);
   DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
-  const detail::Loan loan{comm};
+  const detail::Borrowed loan{comm};
   // `publish` takes a mutable pointer; the peers only read.
   comm.publish({.operation = "all_gather",
                 .elements = all.size(),

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -28,8 +28,8 @@ namespace detail {
 /// Throws ShapeMismatch.
 inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Shape& of_first) {
   if (its != of_first)
-    throw ShapeMismatch(text("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
-                        text("they are of arrays of shape ", to_string(its), " and ", to_string(of_first)),
+    throw ShapeMismatch(concat("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
+                        concat("they are of arrays of shape ", to_string(its), " and ", to_string(of_first)),
                         "Give slices of one array on every replica");
 }
 
@@ -49,7 +49,7 @@ template <class Collectives, class T>
   };
   const std::size_t members = collectives.communicator().size();
   std::vector<Extent> extents(members);
-  collectives.exchange(operation, Extent{mine.rows(), mine.dense_shape()}, std::span<Extent>{extents});
+  collectives.all_gather_values(operation, Extent{mine.rows(), mine.dense_shape()}, std::span<Extent>{extents});
 
   std::vector<std::size_t> rows(members);
   std::vector<std::size_t> elements(members);
@@ -97,7 +97,7 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
   using Comm = std::remove_const_t<decltype(comm)>;
   if constexpr (SharesMemory<Comm>) {
     IndexedSlicesView<T> published = mine;
-    const detail::Loan loan{comm};
+    const detail::Borrowed loan{comm};
     comm.publish({.operation = "use of indexed slices", .reduction = dtype_name<T>}, &published);
     const auto slices_of = [&](std::size_t rank) -> const IndexedSlicesView<T>& {
       return *comm.template peer<IndexedSlicesView<T>>(rank, 0);

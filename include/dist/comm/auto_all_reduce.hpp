@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
@@ -25,7 +25,7 @@ struct ChosenOps {
 template <class C>
   requires(SharesMemory<C>&& ExchangesSmall<C>)
 struct ChosenOps<C> {
-  using Type = SharedMemoryAllReduce;
+  using Type = ThreadAllReduce;
 };
 template <class C>
   requires(PassesMessages<C> && !SharesMemory<C>)
@@ -35,7 +35,7 @@ struct ChosenOps<C> {
 
 }  // namespace detail
 
-/// Chooses by what the members of the communicator can do (spec A04, H16, H23): SharedMemoryAllReduce where they see
+/// Chooses by what the members of the communicator can do (spec A04, H16, H23): ThreadAllReduce where they see
 /// each other's memory, else the ring. The choice is made at compile time and is the same for every element type and
 /// every call: the reasons for which tf.distribute falls back to one device call by call (32-bit integers, other
 /// destinations; spec A05, H25) do not exist here.

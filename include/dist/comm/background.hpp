@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/reduce_block.hpp>
@@ -19,11 +19,11 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/core/trace.hpp>
-#include <dist/core/work.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/wait.hpp>
 
@@ -41,21 +41,21 @@ enum class BackgroundProgress : unsigned char {
 ///
 /// A deadline that passes, a peer that fails, or a call that differs ends a collective with the exception of the group;
 /// a thread that waits for it, or for a later one, gets that exception. The group is then broken: its members may have
-/// left it at different calls, so it has to be made anew. A group of this process alone goes on after `abandon`.
-template <TellsFailures Ops>
+/// left it at different calls, so it has to be made anew. A group of this process alone goes on after `cancel`.
+template <ReportsFailures Ops>
 class BackgroundCollectives {
   /// Names what was started: later ones have larger numbers, modulo 2^32.
   using Ticket = std::uint32_t;
 
  public:
-  /// A collective that was started: a Work that must not outlive its BackgroundCollectives. Copies are the same work, for
+  /// A collective that was started: a Future that must not outlive its BackgroundCollectives. Copies are the same work, for
   /// which several threads may wait. Without one, nothing was started.
   class Started {
    public:
     Started() = default;
 
     /// Returns when this and all that were started before are done; throws what ended one of them, InvalidArgument where
-    /// `settle` dropped it. With BackgroundProgress::while_waiting, where one thread only may communicate, `performs`
+    /// `cancel` dropped it. With BackgroundProgress::while_waiting, where one thread only may communicate, `performs`
     /// says that this is the one.
     void wait(bool performs = true) const {
       if (all_ != nullptr) all_->wait(ticket_, performs);
@@ -103,7 +103,7 @@ class BackgroundCollectives {
   /// Replaces `values` by their reduction over the group's members. They must stay, untouched, until waited for. A
   /// collective call.
   template <class T, ReduceOp<T> Op>
-  Started start_all_reduce(Op, std::span<T> values, const TraceLabel& label = {}) {
+  Started start_all_reduce(Op, std::span<T> values, const ProfilerLabel& label = {}) {
     return push({.perform = &reduce_values<T, Op>,
                  .copies = values.data(),
                  .count = 1,
@@ -114,7 +114,7 @@ class BackgroundCollectives {
   /// reduction over all of them, the copies of this process first, in their order. Members have equally many. The
   /// pointers, too, must stay until waited for.
   template <class T, ReduceOp<T> Op>
-  Started start_all_reduce(Op, std::span<T* const> copies, IndexRange elements, const TraceLabel& label = {}) {
+  Started start_all_reduce(Op, std::span<T* const> copies, IndexRange elements, const ProfilerLabel& label = {}) {
     DIST_EXPECT(!copies.empty());
     return push({.perform = &reduce_copies<T, Op>,
                  .copies = const_cast<T**>(copies.data()),
@@ -125,7 +125,7 @@ class BackgroundCollectives {
 
   /// Waits for collectives that have begun and drops the others: for a caller that leaves without waiting and whose
   /// memory ends. Call it while nobody starts or waits.
-  void settle() noexcept {
+  void cancel() noexcept {
     const Ticket last = [&] {
       const std::lock_guard lock{mutex_};
       drops_ = true;
@@ -139,11 +139,11 @@ class BackgroundCollectives {
   /// Tells the other members, instead of taking part in the next collective, that this one has failed and why, after
   /// waiting for what has begun. Call it while nobody starts or waits. A group with other members is then broken. Does
   /// nothing in a run of this process alone.
-  void abandon(const std::exception& error) noexcept {
+  void cancel(const std::exception& error) noexcept {
     if (is_alone()) return;
-    settle();
+    cancel();
     begin_runs(runs_);
-    ops_.abandon(FailureNotice{error});
+    ops_.cancel(FailureNotice{error});
     const std::lock_guard lock{mutex_};
     ++failures_;
     if (ops_.communicator().size() == 1)
@@ -156,7 +156,7 @@ class BackgroundCollectives {
   }
   /// How many are done so far, modulo 2^32.
   [[nodiscard]] std::uint32_t done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Calls of `abandon` so far: what was under way then was not finished.
+  /// Calls of `cancel` so far: what was under way then was not finished.
   [[nodiscard]] std::size_t failures() const noexcept {
     const std::lock_guard lock{mutex_};
     return failures_;
@@ -170,7 +170,7 @@ class BackgroundCollectives {
   void require_whole() const {
     const std::lock_guard lock{mutex_};
     if (failure_) std::rethrow_exception(failure_);
-    if (alone_) CallPlace::refuse_alone("a collective in the background");
+    if (alone_) CallSequence::refuse_alone("a collective in the background");
   }
 
  private:
@@ -179,7 +179,7 @@ class BackgroundCollectives {
     void* copies = nullptr;  // the values, or pointers to where they lie
     std::size_t count = 0;
     IndexRange elements{};
-    TraceLabel label{};
+    ProfilerLabel label{};
     std::uint64_t runs = 0;  // that had begun when it was started
   };
 
@@ -219,7 +219,7 @@ class BackgroundCollectives {
     Ticket ticket = 0;
     {
       const std::lock_guard lock{mutex_};
-      if (alone_) CallPlace::refuse_alone("a collective in the background");
+      if (alone_) CallSequence::refuse_alone("a collective in the background");
       task.runs = runs_;
       if (waiting_ == tasks_.size()) {
         std::rotate(tasks_.begin(), tasks_.begin() + static_cast<std::ptrdiff_t>(first_), tasks_.end());

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -25,7 +25,7 @@ struct CollectiveCall {
   std::size_t root = 0;             ///< of a broadcast
   std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
   std::uint64_t structure = 0;      ///< of the values that the call is a part of; 0: of none
-  std::uint64_t place = 0;          ///< where processes make it: CallPlace::mark()
+  std::uint64_t place = 0;          ///< where processes make it: CallSequence::mark()
   /// The fingerprint of a call with a structure and a place is that of the call without, and their products with these.
   static constexpr std::uint64_t structure_factor = 0x9fb21c651e98df25U;
   static constexpr std::uint64_t place_factor = 0xff51afd7ed558ccdU;

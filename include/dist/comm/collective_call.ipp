@@ -9,9 +9,9 @@ namespace dist {
 
 DIST_INLINE std::string describe(const CollectiveCall& call) {
   std::string line{call.operation};
-  if (!call.reduction.empty()) line += text("(", call.reduction, ")");
-  if (!call.dtype.empty()) line += text(" of ", call.elements, " ", call.dtype);
-  if (call.operation == "broadcast") line += text(" from ", call.root);
+  if (!call.reduction.empty()) line += concat("(", call.reduction, ")");
+  if (!call.dtype.empty()) line += concat(" of ", call.elements, " ", call.dtype);
+  if (call.operation == "broadcast") line += concat(" from ", call.root);
   return line;
 }
 
@@ -19,8 +19,8 @@ namespace detail {
 
 DIST_INLINE CollectiveMismatch different_calls(std::string_view member, std::string_view what,
                                                std::string_view more_advice) {
-  return {text("The ", member, "s did not issue the same collectives"), what,
-          text("Call the same collectives with the same extents in the same order on every ", member, more_advice)};
+  return {concat("The ", member, "s did not issue the same collectives"), what,
+          concat("Call the same collectives with the same extents in the same order on every ", member, more_advice)};
 }
 
 DIST_INLINE CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
@@ -30,32 +30,32 @@ DIST_INLINE CollectiveMismatch different_calls(std::string_view member, const Co
   const bool same_structure = one.structure == std::exchange(other.structure, one.structure);
   const bool same_counts = one.counts == std::exchange(other.counts, one.counts);
   std::string difference;
-  if (one == other && !same_counts) difference = text(" with other counts of the ", member, "s' elements");
+  if (one == other && !same_counts) difference = concat(" with other counts of the ", member, "s' elements");
   if (!same_structure) difference += ", as a part of values of another structure";
   std::string place_of_one;
   std::string place_of_other;
   std::string_view advice;
   if (other_place != one.place) {
-    place_of_one = text(", ", CallPlace::describe(one.place));
-    place_of_other = text(", ", CallPlace::describe(other_place));
+    place_of_one = concat(", ", CallSequence::describe(one.place));
+    place_of_other = concat(", ", CallSequence::describe(other_place));
     advice = ", and make runs of one process alone by strategy.run_here";
   }
   return different_calls(
-      member, text(described_one, place_of_one, ", but ", described_other, difference, place_of_other), advice);
+      member, concat(described_one, place_of_one, ", but ", described_other, difference, place_of_other), advice);
 }
 
 DIST_INLINE DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
                                              std::int64_t nanoseconds, std::string_view last_call) {
-  return {text("Not all workers came to a collective in time: ", missing, " did not"),
-          text(described_call, " and waited ", std::chrono::nanoseconds{nanoseconds},
-               "; of those who did not come: ", last_call),
+  return {concat("Not all workers came to a collective in time: ", missing, " did not"),
+          concat(described_call, " and waited ", std::chrono::nanoseconds{nanoseconds},
+                 "; of those who did not come: ", last_call),
           "Find out what they wait for, or give the strategy a longer timeout"};
 }
 
 DIST_INLINE CollectiveMismatch worker_left(std::string_view left, std::string_view described_call,
                                            std::string_view last_call) {
   return {"The workers did not issue the same collectives",
-          text(described_call, ", but ", left, " has ended its strategy; ", last_call),
+          concat(described_call, ", but ", left, " has ended its strategy; ", last_call),
           "Call collectives on every worker, and let all end together"};
 }
 

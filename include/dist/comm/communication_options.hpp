@@ -34,7 +34,7 @@ struct CommunicationOptions {
 namespace detail {
 
 /// What `call` returns for `ops`, which wait as long as `options` say (spec H13).
-template <TellsFailures Ops, class Call>
+template <ReportsFailures Ops, class Call>
 auto as_asked(const Ops& ops, [[maybe_unused]] const CommunicationOptions& options, Call&& call) {
   if constexpr (!CollectivesOfOne<Ops>)
     if (options.timeout) return call(ops.with_timeout(*options.timeout));

@@ -14,7 +14,7 @@ DIST_INLINE Implementation parse_implementation(std::string_view name) {
   if (upper == "AUTO") return Implementation::automatic;
   if (upper == "RING") return Implementation::ring;
   if (upper == "NCCL") return Implementation::nccl;
-  throw InvalidArgument(text(quoted(name), " is not an implementation of collectives"), "AUTO, RING and NCCL are",
+  throw InvalidArgument(concat(quoted(name), " is not an implementation of collectives"), "AUTO, RING and NCCL are",
                         "Use one of these, or AUTO to let the library choose");
 }
 

@@ -34,19 +34,19 @@ concept GroupOfOne = Communicator<C> && requires {
 /// A member that fails says so, instead of leaving the others to wait for it. Every communicator of one level and every
 /// policy's collectives model it, with empty bodies where there is nobody to tell.
 ///
-/// `begin_attempt` starts what may fail once: from there on a failure is reported again. `abandon` tells the others,
+/// `begin_attempt` starts what may fail once: from there on a failure is reported again. `cancel` tells the others,
 /// instead of taking part in the next collective, why this member does not come: a notice for those in other processes,
 /// the exception itself for threads of this one. `is_broken` says whether every later collective throws, because this
 /// member gave up waiting. `with_timeout` is the same member, which waits longer or shorter for others (spec H13); 0 as
 /// long as it takes.
 template <class C>
-concept TellsFailures = requires(const C member, const FailureNotice& notice, const std::exception_ptr& why,
-                                 std::chrono::nanoseconds timeout) {
+concept ReportsFailures = requires(const C member, const FailureNotice& notice, const std::exception_ptr& why,
+                                   std::chrono::nanoseconds timeout) {
   { member.begin_attempt() }
   noexcept;
-  { member.abandon(notice) }
+  { member.cancel(notice) }
   noexcept;
-  { member.abandon(why) }
+  { member.cancel(why) }
   noexcept;
   { member.is_broken() }
   noexcept->std::same_as<bool>;
@@ -62,7 +62,7 @@ concept CollectivesOfOne = GroupOfOne<CommunicatorOf<B>>;
 
 /// The members compare what their calls are parts of. `set_structure(s)`: calls from here on are parts of a collective
 /// of values with this structure; 0: of none. `begin_run(kind)`, `begin_alone`, `end_run` and `begin_call` record the
-/// position of a process in its program (CallPlace); they are empty where all members are in one process.
+/// position of a process in its program (CallSequence); they are empty where all members are in one process.
 template <class C>
 concept ComparesCalls = requires(const C member, std::uint64_t number) {
   member.set_structure(number);
@@ -81,14 +81,14 @@ concept HasLocalGroup = requires(const C member) {
 
 /// The members read and write each other's memory. `publish` tells the peers where this member's operands are and
 /// returns when all have published (so all may touch the operands of all); `peer<T>(rank, which)` is where a peer's
-/// are; `barrier` ends the access. `reclaim` is for a member that leaves before: it waits until no peer uses its
+/// are; `barrier` ends the access. `cancel_operands` is for a member that leaves before: it waits until no peer uses its
 /// operands.
 template <class C>
 concept SharesMemory = Communicator<C> && requires(const C comm, const CollectiveCall& call, float* operand) {
   comm.publish(call, operand);
   comm.publish(call, operand, operand);
   { comm.template peer<float>(std::size_t{0}, 0) } -> std::same_as<float*>;
-  { comm.reclaim() }
+  { comm.cancel_operands() }
   noexcept;
 };
 

@@ -10,8 +10,9 @@
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -24,9 +25,6 @@ struct KeepWeight {
   T operator()(std::size_t, T weight, T) const {
     return weight;
   }
-};
-struct UseNothing {
-  void operator()(std::size_t, std::span<const float>) const {}
 };
 }  // namespace detail
 
@@ -57,12 +55,12 @@ concept HasAllGather = requires(const B ops, std::span<const T> mine, std::span<
 };
 /// Every member gets one small value of each.
 template <class B, class T>
-concept HasExchange = requires(const B ops, const T& mine, std::span<T> of_all) {
-  ops.exchange("flags", mine, of_all);
+concept HasAllGatherValues = requires(const B ops, const T& mine, std::span<T> all_values) {
+  ops.all_gather_values("flags", mine, all_values);
 };
 /// Each member sees the reduction of its shard.
 template <class B, class T, class Op>
-concept HasReduceScatter = requires(const B ops, std::span<const T> values, detail::UseNothing use) {
+concept HasReduceScatter = requires(const B ops, std::span<const T> values, NoOp use) {
   ops.reduce_scatter(Op{}, values, use);
 };
 /// Each member changes its shard of what all get.
@@ -135,7 +133,7 @@ concept CopiesBetweenDevices = requires(const B ops, std::size_t member) {
 /// - `broadcast(root, values)`: every member gets the values of member `root`.
 /// - `all_gather(mine, counts, all)`: every member gets the values of all, concatenated in rank order, of which
 ///   `counts[rank]` are that member's. `mine` may be this member's part of `all`.
-/// - `exchange(operation, mine, of_all)`: every member gets one small value of each, `of_all[rank]`. Messages call it
+/// - `all_gather_values(operation, mine, all_values)`: every member gets one small value of each, `all_values[rank]`. Messages call it
 ///   `operation`, a literal.
 /// - `reduce_and_apply(op, gradients, mirror, update)`: gradients are reduced and applied in one pass, element by element
 ///   (ElementUpdate): each member updates a shard of its mirror, and all mirrors get the result. Leaves the gradients as
@@ -147,10 +145,10 @@ concept CopiesBetweenDevices = requires(const B ops, std::size_t member) {
 ///   reads no others, and all mirrors get the result. Nothing is called for a shard without elements.
 ///
 /// Collectives of the host's memory are done when they return. Those of a device's memory are started in the replica's
-/// queue, which is the Work of all that was put there.
+/// queue, which is the Future of all that was put there.
 template <class B>
-concept Collectives = Communicator<CommunicatorOf<B>> && TellsFailures<B> && HasAllReduce<B, float, Sum> &&
-    HasBroadcast<B, float> && HasAllGather<B, float> && HasExchange<B, bool> && FusesUpdate<B, float, Sum> &&
+concept Collectives = Communicator<CommunicatorOf<B>> && ReportsFailures<B> && HasAllReduce<B, float, Sum> &&
+    HasBroadcast<B, float> && HasAllGather<B, float> && HasAllGatherValues<B, bool> && FusesUpdate<B, float, Sum> &&
     HasReduceScatter<B, float, Sum> && HasUpdateShards<B, float>;
 
 /// A policy that says how collectives are done between the members of a communicator (spec H02): an empty struct with a
@@ -163,35 +161,36 @@ concept CrossDeviceOps = detail::PolicyFor<Ops, C> && Collectives<typename Ops::
 namespace detail {
 
 template <class Ops>
-concept SaysWhatFits = requires {
+concept HasSupports = requires {
   Ops::template fits<SelfCommunicator>;
 };
 /// Whether `Ops` works between members like `C`, as far as it tells: a policy that works between some only has a
 /// `template <class C> static constexpr bool fits`, so that it can be asked without an error of its own.
 template <class Ops, class C>
 inline constexpr bool fits = true;
-template <SaysWhatFits Ops, class C>
+template <HasSupports Ops, class C>
 inline constexpr bool fits<Ops, C> = Ops::template fits<C>;
 
 /// Refuses a policy whose collectives lack an operation, and names it; says whether it has all.
 template <class On>
 [[nodiscard]] constexpr bool require_operations() {
-  constexpr bool tells = TellsFailures<On>;
+  constexpr bool tells = ReportsFailures<On>;
   constexpr bool all_reduces = HasAllReduce<On, float, Sum>;
   constexpr bool broadcasts = HasBroadcast<On, float>;
   constexpr bool gathers = HasAllGather<On, float>;
-  constexpr bool exchanges = HasExchange<On, bool>;
+  constexpr bool exchanges = HasAllGatherValues<On, bool>;
   constexpr bool applies = FusesUpdate<On, float, Sum>;
   constexpr bool scatters = HasReduceScatter<On, float, Sum>;
   constexpr bool updates = HasUpdateShards<On, float>;
   static_assert(tells,
                 "this policy does not tell failures: with_timeout(timeout) returns its own type, and begin_attempt(), "
-                "abandon(notice), abandon(exception) and is_broken() come with dist::Membership; see the concept "
-                "dist::TellsFailures");
+                "cancel(notice), cancel(exception) and is_broken() come with dist::Membership; see the concept "
+                "dist::ReportsFailures");
   static_assert(all_reduces, "this policy lacks all_reduce(reduction, values): see the concept dist::Collectives");
   static_assert(broadcasts, "this policy lacks broadcast(root, values): see the concept dist::Collectives");
   static_assert(gathers, "this policy lacks all_gather(mine, counts, all): see the concept dist::Collectives");
-  static_assert(exchanges, "this policy lacks exchange(operation, mine, of_all): see the concept dist::Collectives");
+  static_assert(exchanges,
+                "this policy lacks all_gather_values(operation, mine, all_values): see the concept dist::Collectives");
   static_assert(applies,
                 "this policy lacks reduce_and_apply(reduction, gradients, mirror, update): see the concept "
                 "dist::Collectives");

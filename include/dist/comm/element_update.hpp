@@ -9,7 +9,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/vectors.hpp>
 
 namespace dist {
@@ -152,7 +152,7 @@ template <class Queue, class T, ElementUpdate<T> Update>
 void update_on(const Queue&, const Update& update, std::span<T> weights, std::type_identity_t<std::span<const T>> by) {
   update_range(update, 0, weights, by);
 }
-template <class Queue, class T, Place Where, ElementUpdate<T> Update>
+template <class Queue, class T, MemorySpace Where, ElementUpdate<T> Update>
 void update_on(const Queue& queue, const Update& update, DeviceSpan<T, Where> weights,
                std::type_identity_t<DeviceSpan<const T, Where>> by) {
   const bool aligned = is_aligned_for_packs(weights.data()) && is_aligned_for_packs(by.data());
@@ -172,9 +172,9 @@ struct ShiftedUpdate {
   }
   template <class Visit>
   DIST_ALWAYS_INLINE void for_each_part(IndexRange range, Visit&& visit) const {
-    const auto visit_shifted = [&](const auto& part, IndexRange of_all) DIST_INLINE_LAMBDA {
+    const auto visit_shifted = [&](const auto& part, IndexRange all_values) DIST_INLINE_LAMBDA {
       visit(ShiftedUpdate<std::remove_cvref_t<decltype(part)>>{part, offset},
-            IndexRange{of_all.begin - offset, of_all.end - offset});
+            IndexRange{all_values.begin - offset, all_values.end - offset});
     };
     detail::for_each_part(update, {range.begin + offset, range.end + offset}, visit_shifted);
   }

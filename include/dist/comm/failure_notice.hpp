@@ -58,7 +58,7 @@ class FailureNotice {
   /// Throws what the failure means for the peers of worker `rank`, which sent the notice: an error of the same type
   /// where that is CollectiveMismatch, DeadlineExceeded or Unavailable, otherwise PeerError.
   [[noreturn]] void raise(std::size_t rank, std::string_view host) const {
-    const std::string by = text("worker ", rank, " (host ", host, ") says: ", why_.data());
+    const std::string by = concat("worker ", rank, " (host ", host, ") says: ", why_.data());
     switch (kind_) {
       case Kind::mismatch:
         throw detail::different_calls("worker", by);

@@ -50,12 +50,12 @@ class GroupLayout {
     return std::span{ranks_}.subspan(first, sizes_[group]);
   }
   /// Where the member of that rank stands.
-  struct Place {
+  struct GroupRank {
     std::size_t group;
     std::size_t member;
   };
-  [[nodiscard]] Place place_of(std::size_t rank) const noexcept {
-    Place place{0, rank};
+  [[nodiscard]] GroupRank place_of(std::size_t rank) const noexcept {
+    GroupRank place{0, rank};
     if (!in_order_)
       place.member = static_cast<std::size_t>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
     for (; place.member >= sizes_[place.group]; ++place.group) place.member -= sizes_[place.group];

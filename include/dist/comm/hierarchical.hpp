@@ -19,18 +19,18 @@
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/group_layout.hpp>
-#include <dist/comm/health/patience.hpp>
-#include <dist/comm/loan.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/messages/sharded_reduction.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -45,8 +45,8 @@ class HierarchicalCommunicator {
   [[nodiscard]] std::size_t size() const noexcept { return ops_->layout().size(); }
   void barrier() const { ops_->barrier(); }
   void begin_attempt() const noexcept { ops_->begin_attempt(); }
-  void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
-  void abandon(const std::exception_ptr& why) const noexcept { ops_->abandon(why); }
+  void cancel(const FailureNotice& notice) const noexcept { ops_->cancel(notice); }
+  void cancel(const std::exception_ptr& why) const noexcept { ops_->cancel(why); }
   /// What calls are parts of, on all levels.
   void begin_run(std::uint64_t kind) const {
     ops_->for_each_level([&](const auto& comm) { comm.begin_run(kind); });
@@ -96,9 +96,9 @@ class Hierarchical {
                std::chrono::nanoseconds timeout)
       : layout_(&layout),
         lower_(lower.with_timeout(timeout)),
-        patient_(lower.with_timeout(detail::longer(timeout, own_patience))) {
-    if (upper) upper_.emplace(upper->with_timeout(alone() ? timeout : detail::longer(timeout, 1)));
-    DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
+        patient_(lower.with_timeout(detail::longer(timeout, leader_timeout_factor))) {
+    if (upper) upper_.emplace(upper->with_timeout(is_flat() ? timeout : detail::longer(timeout, 1)));
+    DIST_EXPECT(upper_.has_value() || is_single_group() || lower_.communicator().rank() != 0);
   }
 
   [[nodiscard]] HierarchicalCommunicator<Hierarchical> communicator() const noexcept {
@@ -127,33 +127,33 @@ class Hierarchical {
     lower_.begin_attempt();
     if (upper_) upper_->begin_attempt();
   }
-  void abandon(const FailureNotice& notice) const noexcept {
-    lower_.abandon(notice);
-    if (upper_) upper_->abandon(notice);
+  void cancel(const FailureNotice& notice) const noexcept {
+    lower_.cancel(notice);
+    if (upper_) upper_->cancel(notice);
   }
   /// Members that are threads of one process meet on the lowest level only.
-  void abandon(const std::exception_ptr& why) const noexcept { lower_.abandon(why); }
+  void cancel(const std::exception_ptr& why) const noexcept { lower_.cancel(why); }
   [[nodiscard]] bool is_broken() const noexcept { return lower_.is_broken() || (upper_ && upper_->is_broken()); }
 
   /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch,
   /// here or at their next collective.
   void agree(const CollectiveCall& call) const {
-    telling_failures([&] { announce(call); });
+    reporting_failures([&] { announce(call); });
   }
 
   /// The same, and no member goes on before it is known that all make this call.
   void meet(const CollectiveCall& call) const {
-    telling_failures([&] {
+    reporting_failures([&] {
       announce(call);
-      if (!one_group()) patient_.communicator().barrier();
+      if (!is_single_group()) patient_.communicator().barrier();
     });
   }
 
   /// Returns once every member has called it. A collective call.
   void barrier() const {
-    if (alone() && !one_group()) return upper_->communicator().barrier();
-    if (one_group()) return in_group([&] { lower_.communicator().barrier(); });
-    telling_failures([&] {
+    if (is_flat() && !is_single_group()) return upper_->communicator().barrier();
+    if (is_single_group()) return in_group([&] { lower_.communicator().barrier(); });
+    reporting_failures([&] {
       lower_.communicator().barrier();
       if (leads()) upper_->communicator().barrier();
       patient_.communicator().barrier();
@@ -162,10 +162,10 @@ class Hierarchical {
 
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
-    if (one_group()) return in_group([&] { lower_.all_reduce(op, values); });
-    if (alone()) return upper_->all_reduce(op, values);
+    if (is_single_group()) return in_group([&] { lower_.all_reduce(op, values); });
+    if (is_flat()) return upper_->all_reduce(op, values);
     if constexpr (std::same_as<Accumulator<T>, T>) {
-      telling_failures([&] {
+      reporting_failures([&] {
         if (values.size_bytes() <= CommunicatorOf<Lower>::exchange_capacity) {
           lower_.all_reduce(detail::Unfinished<Op>{}, values);
           if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
@@ -191,13 +191,13 @@ class Hierarchical {
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < layout_->size());
-    if (one_group() && layout_->in_order()) return in_group([&] { lower_.broadcast(root, values); });
-    if (alone() && layout_->in_order()) return upper_->broadcast(root, values);
+    if (is_single_group() && layout_->in_order()) return in_group([&] { lower_.broadcast(root, values); });
+    if (is_flat() && layout_->in_order()) return upper_->broadcast(root, values);
     agree({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
     const auto place = layout_->place_of(root);
-    telling_failures([&] {
+    reporting_failures([&] {
       if (place.group == layout_->group() && place.member != 0) patient_.broadcast(place.member, values);
-      if (leads() && !one_group()) upper_->broadcast(place.group, values);
+      if (leads() && !is_single_group()) upper_->broadcast(place.group, values);
       patient_.broadcast(0, values);
     });
   }
@@ -205,7 +205,7 @@ class Hierarchical {
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     DIST_EXPECT(counts.size() == layout_->size());
-    if (!one_group() && !alone())
+    if (!is_single_group() && !is_flat())
       agree({.operation = "all_gather",
              .elements = all.size(),
              .dtype = dtype_name<T>,
@@ -214,24 +214,25 @@ class Hierarchical {
   }
 
   template <class T>
-  void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
+  void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    if (one_group() && layout_->in_order()) return in_group([&] { lower_.exchange(operation, mine, of_all); });
-    if (alone() && layout_->in_order()) return upper_->exchange(operation, mine, of_all);
+    if (is_single_group() && layout_->in_order())
+      return in_group([&] { lower_.all_gather_values(operation, mine, all_values); });
+    if (is_flat() && layout_->in_order()) return upper_->all_gather_values(operation, mine, all_values);
     agree({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
     const std::vector<std::size_t> counts(layout_->size(), sizeof(T));
     gather_in_rank_order(bytes_of<const std::uint8_t>(std::span<const T>{&mine, 1}),
-                         std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(of_all));
+                         std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(all_values));
   }
 
   /// The groups share the elements, and the members of a group its part of them.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
-    if (one_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
-    if (alone()) return upper_->reduce_and_apply(op, gradient, mirror, update);
-    telling_failures([&] {
+    if (is_single_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
+    if (is_flat()) return upper_->reduce_and_apply(op, gradient, mirror, update);
+    reporting_failures([&] {
       const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
-      const detail::Loan loan{patient_.communicator()};
+      const detail::Borrowed loan{patient_.communicator()};
       reduce_shares("reduce_and_apply", op, std::span<const T>{gradient}, result.data(),
                     [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                       const std::span<T> mine = mirror.subspan(first, reduced.size());
@@ -244,21 +245,21 @@ class Hierarchical {
 
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    if (one_group()) return in_group([&] { lower_.reduce_scatter(op, values, use); });
-    if (alone()) return upper_->reduce_scatter(op, values, use);
-    telling_failures([&] {
+    if (is_single_group()) return in_group([&] { lower_.reduce_scatter(op, values, use); });
+    if (is_flat()) return upper_->reduce_scatter(op, values, use);
+    reporting_failures([&] {
       reduce_shares("reduce_scatter", op, values, static_cast<T*>(nullptr), use);
       patient_.communicator().barrier();
     });
   }
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-    if (one_group()) return in_group([&] { lower_.update_shards(gradients, mirror, update); });
-    if (alone()) return upper_->update_shards(gradients, mirror, update);
-    telling_failures([&] {
+    if (is_single_group()) return in_group([&] { lower_.update_shards(gradients, mirror, update); });
+    if (is_flat()) return upper_->update_shards(gradients, mirror, update);
+    reporting_failures([&] {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
-      const detail::Loan loan{patient_.communicator()};
+      const detail::Borrowed loan{patient_.communicator()};
       lower_.communicator().publish(call, static_cast<T*>(nullptr));
       if (leads()) upper_->communicator().announce(call);
       patient_.communicator().publish(call, static_cast<T*>(nullptr), result.data());
@@ -275,9 +276,9 @@ class Hierarchical {
   template <class Ops>
   friend struct detail::NeighborExchange;
 
-  [[nodiscard]] bool one_group() const noexcept { return layout_->groups() == 1; }
+  [[nodiscard]] bool is_single_group() const noexcept { return layout_->groups() == 1; }
   /// Every group has one member: all decide alike, also where one group has more than another.
-  [[nodiscard]] bool alone() const noexcept { return layout_->groups() == layout_->size(); }
+  [[nodiscard]] bool is_flat() const noexcept { return layout_->groups() == layout_->size(); }
   [[nodiscard]] bool leads() const noexcept { return lower_.communicator().rank() == 0; }
 
   template <class Byte, class T>
@@ -287,22 +288,22 @@ class Hierarchical {
 
   void announce(const CollectiveCall& call) const {
     lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
-    if (!one_group() && leads()) upper_->communicator().announce(call);
+    if (!is_single_group() && leads()) upper_->communicator().announce(call);
   }
 
   /// Calls `body`, which meets the members of one level after the other. If it throws, the level that does not know why
   /// is told.
   template <class Body>
-  void telling_failures(Body&& body) const {
+  void reporting_failures(Body&& body) const {
     begin_attempt();
     try {
       body();
     } catch (const std::exception& error) {
-      abandon(FailureNotice{error});
-      abandon(std::current_exception());
+      cancel(FailureNotice{error});
+      cancel(std::current_exception());
       throw;
     } catch (...) {
-      abandon(std::current_exception());
+      cancel(std::current_exception());
       throw;
     }
   }
@@ -311,7 +312,7 @@ class Hierarchical {
   template <class Body>
   void in_group(Body&& body) const {
     if constexpr (detail::has_levels<CommunicatorOf<Lower>>)
-      telling_failures(body);
+      reporting_failures(body);
     else
       body();
   }
@@ -334,8 +335,8 @@ class Hierarchical {
   template <class T>
   void all_gather_by_group(std::span<const T> mine, std::span<const std::size_t> counts,
                            std::span<const std::size_t> counts_by_group, std::span<T> by_group) const {
-    if (one_group()) return in_group([&] { lower_.all_gather(mine, counts_by_group, by_group); });
-    if (alone()) return upper_->all_gather(mine, counts_by_group, by_group);
+    if (is_single_group()) return in_group([&] { lower_.all_gather(mine, counts_by_group, by_group); });
+    if (is_flat()) return upper_->all_gather(mine, counts_by_group, by_group);
     std::vector<std::size_t> group_counts(layout_->groups());
     std::size_t place = 0;
     std::size_t before = 0;
@@ -349,7 +350,7 @@ class Hierarchical {
     }
     DIST_EXPECT(counts[layout_->rank()] == mine.size());
     const std::span<T> of_group = by_group.subspan(before, group_counts[layout_->group()]);
-    telling_failures([&] {
+    reporting_failures([&] {
       patient_.all_gather(mine, counts_here, of_group);
       if (leads())
         upper_->all_gather(std::span<const T>{of_group}, std::span<const std::size_t>{group_counts}, by_group);
@@ -396,10 +397,10 @@ class Hierarchical {
                               std::copy(combined.begin(), combined.end(), sums.data() + first);
                             });
     comm.publish(call, static_cast<void*>(sums.data()), static_cast<void*>(result));
-    const W* const of_all = static_cast<const W*>(comm.template peer<void>(0, 0));
+    const W* const all_values = static_cast<const W*>(comm.template peer<void>(0, 0));
     for_each_share(values.size(), [&](IndexRange share) {
-      detail::finish_sums<T>(op, layout_->size(), std::span<const W>{of_all + share.begin, share.size()}, share.begin,
-                             use);
+      detail::finish_sums<T>(op, layout_->size(), std::span<const W>{all_values + share.begin, share.size()},
+                             share.begin, use);
     });
   }
   /// Copies elements from `first` on to those that member 0 lends.
@@ -419,7 +420,7 @@ class Hierarchical {
   template <class T>
   void take_from_leader(T* from, std::span<T> values) const {
     const auto& comm = patient_.communicator();
-    const detail::Loan loan{comm};
+    const detail::Borrowed loan{comm};
     comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>}, from);
     if (const T* const theirs = comm.template peer<T>(0, 0); theirs != values.data())
       std::copy_n(theirs, values.size(), values.data());
@@ -427,7 +428,7 @@ class Hierarchical {
   }
 
   /// In units of 5 s or of the timeout, whichever is shorter; more than that of the level above.
-  static constexpr int own_patience = 8;
+  static constexpr int leader_timeout_factor = 8;
 
   const GroupLayout* layout_;
   Lower lower_;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/neighbor_exchange.hpp>
 #include <dist/comm/neighbor_message.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 
 namespace dist::detail {
@@ -32,8 +32,8 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
       }
       return changed;
     };
-    if (ops.one_group()) {
-      const auto member = [](const GroupLayout::Place& place) { return place.member; };
+    if (ops.is_single_group()) {
+      const auto member = [](const GroupLayout::GroupRank& place) { return place.member; };
       NeighborMismatch mismatch;
       ops.in_group([&] {
         mismatch =
@@ -41,12 +41,12 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
       });
       return mismatch;
     }
-    if (ops.alone()) {
-      const auto group = [](const GroupLayout::Place& place) { return place.group; };
+    if (ops.is_flat()) {
+      const auto group = [](const GroupLayout::GroupRank& place) { return place.group; };
       return NeighborExchange<Upper>::run(*ops.upper_, relabelled(sends, group), relabelled(receives, group), found);
     }
     NeighborMismatch mismatch;
-    ops.telling_failures([&] { mismatch = on_both_levels(ops, sends, receives, found); });
+    ops.reporting_failures([&] { mismatch = on_both_levels(ops, sends, receives, found); });
     return mismatch;
   }
 
@@ -60,10 +60,10 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
       return layout.place_of(receive.peer).group != layout.group();
     };
     LentMessages<std::remove_cvref_t<decltype(comm)>> lent{comm, sends, receives, found, is_elsewhere};
-    const Loan loan{comm};
+    const Borrowed loan{comm};
     comm.publish({.operation = neighbor_exchange_name}, lent.table());
     for (std::size_t at = 0; at < receives.size(); ++at) {
-      const GroupLayout::Place place = layout.place_of(receives[at].peer);
+      const GroupLayout::GroupRank place = layout.place_of(receives[at].peer);
       if (place.group == layout.group())
         receive_from_table(*comm.template peer<NeighborTable>(place.member, 0), receives, at, layout.rank());
     }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/failure_notice.hpp>
 
 namespace dist::detail {
@@ -13,7 +13,7 @@ namespace dist::detail {
 /// process.
 struct Notice {
   std::uint64_t sequence = 0;
-  CallPlace::Position place;  ///< where the member stands in its program
+  CallSequence::Position place;  ///< where the member stands in its program
   FailureNotice failure;
 };
 
@@ -31,8 +31,8 @@ struct NoticeFrom {
 class KnownFailures {
  public:
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() noexcept { return place_; }
-  [[nodiscard]] const CallPlace& place() const noexcept { return place_; }
+  [[nodiscard]] CallSequence& place() noexcept { return place_; }
+  [[nodiscard]] const CallSequence& place() const noexcept { return place_; }
 
   /// All members have done a collective.
   void met() noexcept {
@@ -63,7 +63,7 @@ class KnownFailures {
   }
 
  private:
-  CallPlace place_;
+  CallSequence place_;
   NoticeFrom closed_by_{};  // the failure in the run that this member is in, or in a later one
   std::optional<NoticeFrom> last_skipped_;
 };

@@ -77,7 +77,7 @@ class Mailboxes {
   /// Takes the announcement of a call back, and announces a failure after `fail()` has written it; unless all have come in
   /// the meantime. Returns whether it did. One member at a time.
   template <class Fail>
-  [[nodiscard]] bool give_up(std::size_t rank, std::uint32_t sequence, Fail&& fail) const {
+  [[nodiscard]] bool fail_unless_all_came(std::size_t rank, std::uint32_t sequence, Fail&& fail) const {
     of(rank, sequence).sequence.store(sequence - 2);
     const bool all_came = peers_arrived(rank, sequence);
     if (all_came) {

@@ -6,7 +6,7 @@
 
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/device.hpp>
 
 namespace dist {
@@ -28,7 +28,7 @@ concept OpsWithState = Device<D> && requires {
 /// `OnDevices<D>`, or in its place one derived from detail::NoOps, whose `require_header()` says in a sentence what to
 /// include.
 template <class Ops, class D>
-concept OpsOfDevices = !D::Place::host_accessible && requires {
+concept OpsOfDevices = !D::Space::host_accessible && requires {
   typename Ops::template OnDevices<D>;
 };
 

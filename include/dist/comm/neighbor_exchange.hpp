@@ -14,17 +14,17 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/neighbor_message.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/self_on_queue.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -39,7 +39,7 @@ inline void copy_message(const std::byte* from, const ReceiveFrom& to) noexcept 
 }
 template <class Q>
 void copy_on(const Q& queue, const std::byte* from, const ReceiveFrom& to) {
-  using Where = typename Q::Place;
+  using Where = typename Q::Space;
   queue.copy(DeviceSpan<const std::byte, Where>{from, to.bytes()}, DeviceSpan<std::byte, Where>{to.data, to.bytes()});
 }
 template <class Message>
@@ -213,7 +213,7 @@ struct NeighborExchange {
     std::vector<Arrival> arrivals;
     if constexpr (takes_memory_of_devices)
       if (mine.on_devices != 0) ops.record_ready();
-    const Loan loan{comm};
+    const Borrowed loan{comm};
     comm.publish(call, lent.table());
     for (std::size_t at = 0; at < receives.size(); ++at) {
       const NeighborTable& theirs = *comm.template peer<NeighborTable>(receives[at].peer, 0);
@@ -337,9 +337,10 @@ struct NeighborExchange {
       NeighborMismatch found;
     };
     const std::size_t members = ops.communicator().size();
-    std::vector<Summary> of_all(members);
-    ops.exchange(neighbor_exchange_name, Summary{sends.size(), receives.size(), found}, std::span<Summary>{of_all});
-    for (const Summary& summary : of_all)
+    std::vector<Summary> all_values(members);
+    ops.all_gather_values(neighbor_exchange_name, Summary{sends.size(), receives.size(), found},
+                          std::span<Summary>{all_values});
+    for (const Summary& summary : all_values)
       if (summary.found.is_there != 0) return summary.found;
 
     static_assert(sizeof(SendTo) == sizeof(ReceiveFrom) && sizeof(SendTo) % sizeof(std::uint64_t) == 0);
@@ -349,14 +350,14 @@ struct NeighborExchange {
     if (!receives.empty()) std::memcpy(mine.data() + sends.size() * words, receives.data(), receives.size_bytes());
     std::vector<std::size_t> counts;
     std::size_t total = 0;
-    for (const Summary& summary : of_all) total += counts.emplace_back((summary.sends + summary.receives) * words);
+    for (const Summary& summary : all_values) total += counts.emplace_back((summary.sends + summary.receives) * words);
     std::vector<std::uint64_t> all(total);
     ops.all_gather(std::span<const std::uint64_t>{mine}, std::span<const std::size_t>{counts},
                    std::span<std::uint64_t>{all});
     std::vector<SendTo> all_sends;
     std::vector<ReceiveFrom> all_receives;
     const std::uint64_t* next = all.data();
-    for (const Summary& summary : of_all) {
+    for (const Summary& summary : all_values) {
       const auto take = [&](auto& messages, std::uint64_t count) {
         messages.resize(messages.size() + count);
         void* const place = messages.data() + messages.size() - count;

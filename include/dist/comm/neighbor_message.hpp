@@ -11,8 +11,8 @@
 #include <dist/comm/collective_call.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/place.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/memory_space.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -39,7 +39,7 @@ struct NeighborMessage {
   NeighborMessage() = default;
   template <class Range>
   NeighborMessage(std::size_t replica, Range&& values) : peer(replica) {
-    static_assert(detail::holds<detail::PlainElements<Range>>,
+    static_assert(detail::satisfied<detail::PlainElements<Range>>,
                   "neighbor_exchange takes contiguous ranges of elements that can be copied as bytes: give a std::span "
                   "or a std::vector of numbers or plain structs");
     if constexpr (detail::PlainElements<Range>) {

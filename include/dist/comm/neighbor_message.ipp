@@ -11,24 +11,24 @@ namespace dist::detail {
 
 DIST_INLINE void NeighborMismatch::raise() const {
   const auto described = [](const End& end) {
-    return text(end.elements, end.elements == 1 ? " element of " : " elements of ", end.element_bytes,
-                end.element_bytes == 1 ? " byte" : " bytes", end.on_device != 0 ? " on a device" : "");
+    return concat(end.elements, end.elements == 1 ? " element of " : " elements of ", end.element_bytes,
+                  end.element_bytes == 1 ? " byte" : " bytes", end.on_device != 0 ? " on a device" : "");
   };
-  const std::string which = text("message ", number, " from replica ", from, " to replica ", to);
+  const std::string which = concat("message ", number, " from replica ", from, " to replica ", to);
   if (sent.is_there != 0 && received.is_there != 0) {
     const bool other_type = sent.elements == received.elements && sent.element_bytes == received.element_bytes &&
                             sent.on_device == received.on_device;
-    throw ShapeMismatch(text("Replica ", to, " does not expect what replica ", from, " sends to it"),
-                        text(which, " has ", described(sent), ", and where it is received there are ",
-                             described(received), other_type ? ", of another type" : ""),
+    throw ShapeMismatch(concat("Replica ", to, " does not expect what replica ", from, " sends to it"),
+                        concat(which, " has ", described(sent), ", and where it is received there are ",
+                               described(received), other_type ? ", of another type" : ""),
                         "Send and receive as many elements, of the same type, in the same order, both in memory of "
                         "the host or both in memory of devices");
   }
   throw CollectiveMismatch("The replicas do not agree on who is whose neighbour",
-                           sent.is_there != 0 ? text("replica ", from, " sends ", which, ", of ", described(sent),
-                                                     ", which replica ", to, " does not receive")
-                                              : text("replica ", to, " receives ", which, ", of ", described(received),
-                                                     ", which replica ", from, " does not send"),
+                           sent.is_there != 0 ? concat("replica ", from, " sends ", which, ", of ", described(sent),
+                                                       ", which replica ", to, " does not receive")
+                                              : concat("replica ", to, " receives ", which, ", of ",
+                                                       described(received), ", which replica ", from, " does not send"),
                            "Let each replica receive from another one as often as that one sends to it");
 }
 
@@ -106,7 +106,7 @@ DIST_INLINE NeighborMismatch mismatch_alone(std::span<const SendTo> sends, std::
 }
 
 DIST_INLINE void refuse_neighbor(std::size_t peer, std::size_t size) {
-  throw InvalidArgument("There is no such neighbour", text("replica ", peer, " of ", size),
+  throw InvalidArgument("There is no such neighbour", concat("replica ", peer, " of ", size),
                         "Give neighbours from 0 to num_replicas_in_sync() - 1");
 }
 

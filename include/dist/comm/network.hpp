@@ -35,7 +35,7 @@ struct NetworkOptions {
 /// - `watch_processes(health)`: lets `health` watch the processes of those members that run on this machine;
 /// - `any_thread_may_communicate()`: whether other threads than the one that opened it may use it too.
 template <class N>
-concept Network = PassesMessages<N> && TellsFailures<N> && ComparesCalls<N> && HasLocalGroup<N> &&
+concept Network = PassesMessages<N> && ReportsFailures<N> && ComparesCalls<N> && HasLocalGroup<N> &&
     requires(const N network, std::size_t rank, std::optional<std::size_t> part, const NetworkOptions& options,
              PeerHealth& health) {
   { network.worker(rank) } -> std::same_as<std::size_t>;

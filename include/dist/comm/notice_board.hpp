@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/known_failures.hpp>
 #include <dist/core/algorithms.hpp>
@@ -22,7 +22,7 @@ class NoticeBoard {
   /// The number of the collective that this member is in or was in last.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() noexcept { return failures_.place(); }
+  [[nodiscard]] CallSequence& place() noexcept { return failures_.place(); }
 
   /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() noexcept { all_know_ = false; }
@@ -90,14 +90,14 @@ class NoticeBoard {
   }
 
   /// This member does not come to the next collective. Returns what its peers are told.
-  [[nodiscard]] Notice abandon(const FailureNotice& failure) {
+  [[nodiscard]] Notice cancel(const FailureNotice& failure) {
     note({{sequence_ + 1, place().position(), failure}, rank_});
     all_know_of(sequence_ + 1);
     fail();
     return notice_of(failure);
   }
   /// This member cannot go on at all.
-  [[nodiscard]] Notice give_up(const FailureNotice& failure) {
+  [[nodiscard]] Notice fail(const FailureNotice& failure) {
     all_know_of(sequence_ + 1);
     return notice_of(failure);
   }
@@ -135,7 +135,7 @@ class NoticeBoard {
 
  private:
   [[nodiscard]] Notice notice_of(const FailureNotice& failure) const {
-    return {sequence_, failure.is_last() ? CallPlace::behind_all : failures_.place().position(), failure};
+    return {sequence_, failure.is_last() ? CallSequence::behind_all : failures_.place().position(), failure};
   }
   /// All members see a failure in this collective. Others that kept members from it may concern later runs.
   void all_know_of(std::uint64_t sequence) noexcept {

@@ -77,10 +77,10 @@ template <class Op, class T, class Values>
 void reduce_groups(Op op, std::size_t group, std::size_t groups, std::span<T> result, Values&& values) {
   using Wide = Accumulator<T>;
   Wide of_group[block_elements<T>];
-  Wide of_all[block_elements<T>];
+  Wide all_values[block_elements<T>];
   const std::size_t count = result.size();
   for (std::size_t number = 0; number < groups; ++number) {
-    const std::span<Wide> sums{number == 0 ? of_all : of_group, count};
+    const std::span<Wide> sums{number == 0 ? all_values : of_group, count};
     const auto member = [&](std::size_t rank) { return values(number * group + rank); };
     if constexpr (std::same_as<Wide, T>) {
       reduce_block(Unfinished<Op>{}, group, sums, member);
@@ -89,9 +89,9 @@ void reduce_groups(Op op, std::size_t group, std::size_t groups, std::span<T> re
       for (std::size_t rank = 1; rank < group; ++rank) combine(op, sums, member(rank));
     }
     if (number != 0)
-      for (std::size_t i = 0; i < count; ++i) of_all[i] = op(of_all[i], of_group[i]);
+      for (std::size_t i = 0; i < count; ++i) all_values[i] = op(all_values[i], of_group[i]);
   }
-  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<T>(Op::finish(of_all[i], group * groups));
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<T>(Op::finish(all_values[i], group * groups));
 }
 
 /// result[i] = the reduction of the members' elements at `values(rank)`, at most a block of them.

@@ -7,15 +7,15 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -34,7 +34,7 @@ namespace detail {
 /// The ring algorithm (Patarasu, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009;
 /// spec H18): in size - 1 steps each member adds its own values to what its left neighbour has summed of one chunk, and
 /// in as many steps the finished chunks go round. Every member talks to its neighbour only, which is what a network
-/// wants; between replicas in one memory SharedMemoryAllReduce is faster. Members that share memory read their left
+/// wants; between replicas in one memory ThreadAllReduce is faster. Members that share memory read their left
 /// neighbour's, others pass messages.
 ///
 /// Each chunk is summed in the order of the ring, so the bits differ from those of other policies; they are the same on
@@ -78,14 +78,14 @@ struct RingAllReduce {
       const CollectiveCall call{
           .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
       if constexpr (std::same_as<Accumulator<T>, T>) {
-        const detail::Loan loan{comm_};
+        const detail::Borrowed loan{comm_};
         reduce_chunks(call, op, values, values);
         pass_round(call, values, values, values.size_bytes());
         comm_.barrier();
       } else {
         AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{values});
         const std::span<Accumulator<T>> wide{work.data(), values.size()};
-        const detail::Loan loan{comm_};
+        const detail::Borrowed loan{comm_};
         reduce_chunks(call, op, wide, wide);
         pass_round(call, wide, wide, wide.size_bytes());
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide[i]);
@@ -100,7 +100,7 @@ struct RingAllReduce {
           .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
       AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{gradient});
       const std::span<Accumulator<T>> wide{work.data(), gradient.size()};
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       reduce_chunks(call, op, wide, mirror);
       for_each_own_block<T>(wide, [&](std::size_t first, std::span<const T> reduced) {
         detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
@@ -115,7 +115,7 @@ struct RingAllReduce {
           .operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
       AlignedBuffer<Accumulator<T>> work = widened(values);
       const std::span<Accumulator<T>> wide{work.data(), values.size()};
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       reduce_chunks(call, op, wide, wide);
       for_each_own_block<T>(wide, use);
       comm_.barrier();
@@ -125,7 +125,7 @@ struct RingAllReduce {
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       const std::size_t bytes_reduced = mirror.size() * sizeof(Accumulator<T>);
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       publish(call, mirror, mirror);
       for_each_part(bytes_reduced, mirror.size(), [&](IndexRange part) {
         const IndexRange mine = chunk(part, comm_.rank() + 1);

@@ -26,8 +26,8 @@ class SelfCommunicator {
 
   [[nodiscard]] static constexpr SelfCommunicator local() noexcept { return {}; }
   static constexpr void begin_attempt() noexcept {}
-  static constexpr void abandon(const FailureNotice&) noexcept {}
-  static constexpr void abandon(const std::exception_ptr&) noexcept {}
+  static constexpr void cancel(const FailureNotice&) noexcept {}
+  static constexpr void cancel(const std::exception_ptr&) noexcept {}
   [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
   [[nodiscard]] static constexpr SelfCommunicator with_timeout(std::chrono::nanoseconds) noexcept { return {}; }
   static constexpr void set_structure(std::uint64_t) noexcept {}
@@ -46,8 +46,8 @@ class SelfCollectives {
   [[nodiscard]] static constexpr SelfCommunicator communicator() noexcept { return {}; }
 
   static constexpr void begin_attempt() noexcept {}
-  static constexpr void abandon(const FailureNotice&) noexcept {}
-  static constexpr void abandon(const std::exception_ptr&) noexcept {}
+  static constexpr void cancel(const FailureNotice&) noexcept {}
+  static constexpr void cancel(const std::exception_ptr&) noexcept {}
   [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
   [[nodiscard]] static constexpr SelfCollectives with_timeout(std::chrono::nanoseconds) noexcept { return {}; }
 
@@ -64,9 +64,9 @@ class SelfCollectives {
   }
 
   template <class T>
-  static constexpr void exchange(std::string_view, const T& mine, std::span<T> of_all) noexcept {
-    DIST_EXPECT(of_all.size() == 1);
-    of_all[0] = mine;
+  static constexpr void all_gather_values(std::string_view, const T& mine, std::span<T> all_values) noexcept {
+    DIST_EXPECT(all_values.size() == 1);
+    all_values[0] = mine;
   }
 
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>

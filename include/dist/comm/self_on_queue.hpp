@@ -6,7 +6,7 @@
 #include <dist/comm/self.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/device/device.hpp>
 
@@ -17,7 +17,7 @@ namespace dist {
 template <Queue Q>
 class SelfOnQueue : public SelfCollectives {
   template <class T>
-  using Span = SpanIn<T, typename Q::Place>;
+  using Span = SpanIn<T, typename Q::Space>;
 
  public:
   explicit SelfOnQueue(Q queue) : queue_(queue) {}
@@ -32,21 +32,21 @@ class SelfOnQueue : public SelfCollectives {
 
   [[nodiscard]] SelfOnQueue with_timeout(std::chrono::nanoseconds) const noexcept { return *this; }
 
-  template <class T, ReduceOp<T> Op, Place Where>
+  template <class T, ReduceOp<T> Op, MemorySpace Where>
   static void all_reduce(Op, DeviceSpan<T, Where>) noexcept {}
-  template <class T, Place Where>
+  template <class T, MemorySpace Where>
   static void broadcast(std::size_t, DeviceSpan<T, Where>) noexcept {}
 
-  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update, Place Where>
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update, MemorySpace Where>
   void reduce_and_apply(Op, DeviceSpan<T, Where> gradient, DeviceSpan<T, Where> mirror, const Update& update) const {
     detail::update_on(queue_, update, mirror, gradient);
   }
-  template <class T, ReduceOp<T> Op, Place Where>
+  template <class T, ReduceOp<T> Op, MemorySpace Where>
   IndexRange reduce_scatter(Op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept) const {
     queue_.copy(values, kept);
     return {0, kept.size()};
   }
-  template <class T, ElementUpdate<T> Update, Place Where>
+  template <class T, ElementUpdate<T> Update, MemorySpace Where>
   void update_shards(DeviceSpan<const T, Where> gradients, DeviceSpan<T, Where> mirror, const Update& update) const {
     detail::update_on(queue_, update, mirror, gradients);
   }

@@ -1,13 +1,35 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <string_view>
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
+
+namespace dist::detail {
+
+/// Stands at the top of a function that lends operands to the peers. When an exception leaves the function, of a
+/// reduction or of a user's update, it waits until no peer uses the operands any more: they may end with the
+/// function.
+template <SharesMemory C>
+class Borrowed {
+ public:
+  explicit Borrowed(const C& comm) : comm_(comm), exceptions_(std::uncaught_exceptions()) {}
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() {
+    if (std::uncaught_exceptions() > exceptions_) comm_.cancel_operands();
+  }
+
+ private:
+  const C& comm_;
+  int exceptions_;
+};
+
+}  // namespace dist::detail
 
 namespace dist {
 
@@ -16,7 +38,7 @@ namespace dist {
 /// a literal, is how messages call it. A collective call, with the same type, which is not const, on every member.
 template <SharesMemory C, class T, class Use>
 void share(const C& comm, std::string_view operation, T& mine, Use&& use) {
-  const detail::Loan loan{comm};
+  const detail::Borrowed loan{comm};
   comm.publish({.operation = operation, .reduction = detail::type_name<T>()}, &mine);
   std::forward<Use>(use)([&](std::size_t rank) -> T& { return *comm.template peer<T>(rank, 0); });
   comm.barrier();

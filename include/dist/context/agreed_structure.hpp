@@ -66,7 +66,7 @@ class AgreedStructure {
       ++mine.count;
     });
     PerReplica<Optionals> all(collectives_.communicator().size());
-    collectives_.exchange("structure with optionals", mine, std::span<Optionals>{all.begin(), all.size()});
+    collectives_.all_gather_values("structure with optionals", mine, std::span<Optionals>{all.begin(), all.size()});
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
       if (all[rank].count == all[0].count && all[rank].with_value == all[0].with_value &&
           all[rank].fingerprint == all[0].fingerprint)
@@ -75,10 +75,10 @@ class AgreedStructure {
       while (first < 64 && (all[rank].with_value >> first & 1) == (all[0].with_value >> first & 1)) ++first;
       const bool has_value = first < 64 && (all[0].with_value >> first & 1) != 0;
       throw ShapeMismatch(
-          text("The ", member, "s gave values that differ in structure"),
-          text("of ", member, " 0 optional ", first, has_value ? " has a value" : " has none", ", of ", member, " ",
-               rank, has_value ? " it has none" : " it has one", "; optionals are counted from 0, outer ones first"),
-          text("Give an optional a value on every ", member, " or on none"));
+          concat("The ", member, "s gave values that differ in structure"),
+          concat("of ", member, " 0 optional ", first, has_value ? " has a value" : " has none", ", of ", member, " ",
+                 rank, has_value ? " it has none" : " it has one", "; optionals are counted from 0, outer ones first"),
+          concat("Give an optional a value on every ", member, " or on none"));
     }
   }
 

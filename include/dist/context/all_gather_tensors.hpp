@@ -27,13 +27,14 @@ template <class Collectives, class T>
     int axis;
   };
   PerReplica<Extent> extents(collectives.communicator().size());
-  collectives.exchange("all_gather", Extent{mine.shape(), axis}, std::span<Extent>{extents.begin(), extents.size()});
+  collectives.all_gather_values("all_gather", Extent{mine.shape(), axis},
+                                std::span<Extent>{extents.begin(), extents.size()});
   for (std::size_t rank = 1; rank < extents.size(); ++rank)
     if (extents[rank].axis != extents[0].axis)
-      throw CollectiveMismatch(text("The ", member, "s did not issue the same collectives"),
-                               text(member, " 0 called all_gather along axis ", extents[0].axis, ", but ", member, " ",
-                                    rank, " along axis ", extents[rank].axis),
-                               text("Gather along the same axis on every ", member));
+      throw CollectiveMismatch(concat("The ", member, "s did not issue the same collectives"),
+                               concat(member, " 0 called all_gather along axis ", extents[0].axis, ", but ", member,
+                                      " ", rank, " along axis ", extents[rank].axis),
+                               concat("Gather along the same axis on every ", member));
   const PerReplica<Shape> shapes(extents.size(), [&](std::size_t rank) { return extents[rank].shape; });
   Tensor<Element> whole{concatenated_shape(member, shapes.values(), axis)};
   const std::size_t along = Axes::resolve(axis, whole.shape());

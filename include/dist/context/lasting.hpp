@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {

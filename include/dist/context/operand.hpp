@@ -12,11 +12,11 @@
 
 #include <dist/context/structure.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 
 // Reasons to use the results of calls. A range with a name is written in place, so these calls then return nothing.
 #define DIST_ALL_REDUCE_RETURNS \
@@ -44,41 +44,41 @@ concept ComplexNumber = std::is_trivially_copyable_v<T> && requires(const T& num
 /// The numbers that values of type `T` consist of, one after another in memory: `count` of `Type`. A count of 0 says
 /// that they are something else.
 template <class T>
-struct NumbersOf {
+struct ValuesOf {
   using Type = void;
   static constexpr std::size_t count = 0;
   static constexpr bool is_complex = false;
 };
 template <Reducible T>
-struct NumbersOf<T> {
+struct ValuesOf<T> {
   using Type = T;
   static constexpr std::size_t count = 1;
   static constexpr bool is_complex = false;
 };
 template <class T>
   requires(!Reducible<T> && ComplexNumber<T>)
-struct NumbersOf<T> {
+struct ValuesOf<T> {
   using Type = typename T::value_type;
   static constexpr std::size_t count = 2;
   static constexpr bool is_complex = true;
 };
 /// `members` values of type `Member` without padding between or after them, such as the coordinates of a point.
 template <class T, class Member, std::size_t members>
-struct NumbersOfMembers : NumbersOf<Member> {
-  static constexpr std::size_t count = sizeof(T) == members * sizeof(Member) ? members * NumbersOf<Member>::count : 0;
+struct NumbersOfMembers : ValuesOf<Member> {
+  static constexpr std::size_t count = sizeof(T) == members * sizeof(Member) ? members * ValuesOf<Member>::count : 0;
 };
 template <class T, class Members>
-struct NumbersOfAggregate : NumbersOf<void> {};
+struct NumbersOfAggregate : ValuesOf<void> {};
 template <class T, class First, class... Others>
   requires(std::same_as<First&, Others&>&&...)
 struct NumbersOfAggregate<T, std::tuple<First, Others...>>
     : NumbersOfMembers<T, std::remove_reference_t<First>, 1 + sizeof...(Others)> {};
 template <class T, std::size_t size>
   requires(size > 0)
-struct NumbersOf<std::array<T, size>> : NumbersOfMembers<std::array<T, size>, T, size> {};
+struct ValuesOf<std::array<T, size>> : NumbersOfMembers<std::array<T, size>, T, size> {};
 template <class T>
   requires(!Reducible<T> && !ComplexNumber<T> && std::is_trivially_copyable_v<T> && Aggregate<T>)
-struct NumbersOf<T> : NumbersOfAggregate<T, decltype(members_of(std::declval<T&>()))> {};
+struct ValuesOf<T> : NumbersOfAggregate<T, decltype(members_of(std::declval<T&>()))> {};
 
 template <class R>
 inline constexpr bool owns_tensor = is_specialization<R, Tensor>;
@@ -119,7 +119,7 @@ template <class R>
     return std::data(range);
 }
 template <class R>
-concept HasData = PlaceOf<R>::host_accessible && requires(R& range) {
+concept HasData = MemorySpaceOf<R>::host_accessible && requires(R& range) {
   *std::data(range);
 };
 template <class R>
@@ -136,13 +136,13 @@ using ElementIn = std::remove_cvref_t<decltype(*first_element(std::declval<R&>()
 /// a device.
 template <class R>
 concept NumberRange = !Structure<R> && !detail::owns_tensor<std::remove_cv_t<R>> && detail::HasElements<R> &&
-                      !detail::HasCharacters<R> && (detail::NumbersOf<detail::ElementIn<R>>::count > 0);
+                      !detail::HasCharacters<R> && (detail::ValuesOf<detail::ElementIn<R>>::count > 0);
 
 namespace detail {
 
 /// A value that consists of numbers of one type: a complex number, a std::array of numbers, a plain struct of these.
 template <class T>
-concept NumbersValue = !Reducible<T> && !NumberRange<T> && (NumbersOf<T>::count > 0);
+concept NumbersValue = !Reducible<T> && !NumberRange<T> && (ValuesOf<T>::count > 0);
 
 /// Throws InvalidArgument for a view whose elements have others between them: a block of a matrix, an mdspan of every
 /// second element.
@@ -156,13 +156,13 @@ constexpr void require_no_gaps(const R& range) {
             (range.outerSize() <= 1 || range.outerStride() == range.innerSize());
   if (!dense)
     throw InvalidArgument("The elements of a view do not lie one after another",
-                          text("there are gaps between its ", std::size(range), " elements"),
+                          concat("there are gaps between its ", std::size(range), " elements"),
                           "Copy them to an array of their own first");
 }
 
 template <class T, class E>
 [[nodiscard]] auto* numbers_at(E* first) noexcept {
-  using Number = typename NumbersOf<T>::Type;
+  using Number = typename ValuesOf<T>::Type;
   if constexpr (std::same_as<Number, T>)
     return first;
   else
@@ -177,18 +177,18 @@ template <class V>
     using Each = ElementIn<V>;
     require_no_gaps(value);
     return std::span{numbers_at<Each>(first_element(value)),
-                     static_cast<std::size_t>(std::size(value)) * NumbersOf<Each>::count};
+                     static_cast<std::size_t>(std::size(value)) * ValuesOf<Each>::count};
   } else {
     using Plain = std::remove_const_t<V>;
-    return std::span{numbers_at<Plain>(&value), NumbersOf<Plain>::count};
+    return std::span{numbers_at<Plain>(&value), ValuesOf<Plain>::count};
   }
 }
 
 /// The numbers in a value, or in an element of a range.
 template <class V>
-struct OperandNumbers : NumbersOf<V> {};
+struct OperandNumbers : ValuesOf<V> {};
 template <NumberRange V>
-struct OperandNumbers<V> : NumbersOf<ElementIn<V>> {};
+struct OperandNumbers<V> : ValuesOf<ElementIn<V>> {};
 
 /// The same as a tensor: a range has one axis, and another one where an element consists of several numbers.
 template <class V>
@@ -245,7 +245,7 @@ concept HasDenseShape = requires(const V& slices) {
 
 /// What collectives take in one of their overloads; for everything else there is a sentence.
 template <class V>
-concept CollectiveOperand = PlaceOf<V>::host_accessible &&
+concept CollectiveOperand = MemorySpaceOf<V>::host_accessible &&
     (Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> || is_tensor_list<V> ||
      HasShape<V> || HasDenseShape<V>);
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <dist/core/contract.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -127,7 +127,7 @@ inline constexpr bool is_per_replica = detail::is_specialization<T, PerReplica>;
 namespace detail {
 template <class T>
 concept WritableAsText = requires(const T& value) {
-  text(value);
+  concat(value);
 };
 }  // namespace detail
 
@@ -136,7 +136,7 @@ template <detail::WritableAsText T>
 [[nodiscard]] std::string to_string(const PerReplica<T>& values) {
   std::string joined = "[";
   for (std::size_t replica = 0; replica < values.size(); ++replica)
-    joined += text(replica == 0 ? "" : ", ", values[replica]);
+    joined += concat(replica == 0 ? "" : ", ", values[replica]);
   return joined + "]";
 }
 

@@ -15,36 +15,31 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/packing.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/share.hpp>
 #include <dist/context/agreed_structure.hpp>
 #include <dist/context/all_gather_tensors.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/callable.hpp>
 #include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/hash.hpp>
-#include <dist/core/ids.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/trace_file.hpp>
-#include <dist/core/type_name.hpp>
-#include <dist/device/queue_span.hpp>
+#include <dist/core/trace.hpp>
+#include <dist/core/type_traits.hpp>
+#include <dist/device/profiler_range.hpp>
 
 namespace dist {
 
@@ -81,7 +76,7 @@ template <class Span>
 struct ReadOnly {};
 template <class T>
 struct ReadOnly<std::span<T>> : std::type_identity<std::span<const T>> {};
-template <class T, Place Where>
+template <class T, MemorySpace Where>
 struct ReadOnly<DeviceSpan<T, Where>> : std::type_identity<DeviceSpan<const T, Where>> {};
 /// A std::span, or the same of a device.
 template <class S>
@@ -173,7 +168,7 @@ class ReplicaContext {
                                                               const CommunicationOptions& options = {}) const {
     PerReplica<Shape> shapes(num_replicas_in_sync());
     collective("all_reduce", options, [&](const Collectives& ops) {
-      ops.exchange("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+      ops.all_gather_values("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
     });
     require_equal_shapes(shapes);
     all_reduce(op, values.elements(), options);
@@ -274,9 +269,9 @@ class ReplicaContext {
   template <class Value>
     requires(Reducible<Value> || !detail::CollectiveOperand<Value>)
   [[nodiscard]] auto all_gather(const Value&, int, const CommunicationOptions& = {}) const {
-    detail::require_host_access<detail::PlaceOf<Value>>();
+    detail::require_host_access<detail::MemorySpaceOf<Value>>();
     static_assert(!Reducible<Value>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
-    static_assert(detail::holds < Reducible<Value> || detail::is_on_device < Value >>,
+    static_assert(detail::satisfied < Reducible<Value> || detail::is_on_device < Value >>,
                   "all_gather takes tensors and contiguous ranges of numbers: give a dist::Tensor or a std::span");
     return detail::refused<Tensor<float>>();
   }
@@ -330,7 +325,7 @@ class ReplicaContext {
       using Result = std::decay_t<decltype(merged())>;
       // The types are a part of the calls: replicas that give other types do not agree.
       Mine mine{std::forward<Args>(args)...};
-      const detail::Loan loan_of_mine{comm};
+      const detail::Borrowed loan_of_mine{comm};
       comm.publish({.operation = "merge_call",
                     .reduction = detail::type_name<Mine>(),
                     .elements = sizeof...(Args),
@@ -344,7 +339,7 @@ class ReplicaContext {
         comm.barrier();
       } else {
         std::optional<Result> result;
-        const detail::Loan loan_of_result{comm};
+        const detail::Borrowed loan_of_result{comm};
         if (comm.rank() == 0) {
           result.emplace(merged());
           require_value_per_replica(comm.size(), *result, "merge_call's function returned");
@@ -382,13 +377,13 @@ class ReplicaContext {
   /// `all_reduce` and `broadcast` of elements in memory of the replicas' devices. As in `reduce_and_apply` of such elements,
   /// the policy's work is put into the replicas' queues: what follows there sees it done. Collectives of the host's memory
   /// are done when they return, whatever the device.
-  template <Reducible T, Place Where, class Op>
+  template <Reducible T, MemorySpace Where, class Op>
   void all_reduce(Op op, DeviceSpan<T, Where> values, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>())
       collective<DeviceSpan<T, Where>>("all_reduce", options,
                                        [&](const Collectives& ops) { ops.all_reduce(op, values); });
   }
-  template <Reducible T, Place Where>
+  template <Reducible T, MemorySpace Where>
   void broadcast(DeviceSpan<T, Where> values, std::size_t root, const CommunicationOptions& options = {}) const {
     require_root(root);
     collective<DeviceSpan<T, Where>>("broadcast", options,
@@ -430,7 +425,7 @@ class ReplicaContext {
   /// The first half of elements in memory of the replicas' devices puts this replica's share of the
   /// reduction into the same places of `kept`, which are not the values themselves unless there is one replica, and
   /// returns which places these are.
-  template <Reducible T, Place Where, class Op>
+  template <Reducible T, MemorySpace Where, class Op>
   [[nodiscard("reduce_scatter returns the range of elements that it has written")]] IndexRange reduce_scatter(
       Op op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
@@ -447,7 +442,7 @@ class ReplicaContext {
   template <class T, class Use>
   void share(std::string_view operation, T& mine, Use&& use, const CommunicationOptions& options = {}) const {
     static_assert(
-        detail::holds<ReplicasShareMemory<ReplicaContext>>,
+        detail::satisfied<ReplicasShareMemory<ReplicaContext>>,
         "share needs all replicas in one address space, as under Mirrored and CentralStorage: under a strategy "
         "of several processes, such as MultiWorker, use all_gather or a variable");
     if constexpr (ReplicasShareMemory<ReplicaContext>)
@@ -456,7 +451,7 @@ class ReplicaContext {
   }
 
   /// Lets neighbours exchange elements, in any graph: the halo of a domain that the replicas divide. Needs
-  /// <dist/context/neighbor_exchange.hpp>.
+  /// <dist/context/subgroup.hpp>.
   ///
   ///   replica.neighbor_exchange({{above, first_row}, {below, last_row}}, {{below, row_below}, {above, row_above}});
   ///
@@ -522,14 +517,15 @@ class ReplicaContext {
   void require_root(std::size_t root) const {
     if (root >= num_replicas_in_sync())
       throw InvalidArgument("There is no replica to broadcast from",
-                            text("root ", root, " of ", num_replicas_in_sync(), " replicas"),
+                            concat("root ", root, " of ", num_replicas_in_sync(), " replicas"),
                             "Give a root from 0 to num_replicas_in_sync() - 1");
   }
   void require_gradient_for_each(std::string_view operation, std::size_t gradients, std::size_t elements) const {
     if (gradients != elements)
-      throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
-                          text(gradients, " elements for ", elements),
-                          text("Give ", operation, " one gradient element for each element to change"));
+      throw ShapeMismatch(
+          concat("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
+          concat(gradients, " elements for ", elements),
+          concat("Give ", operation, " one gradient element for each element to change"));
   }
   /// A context that was kept is not to be used after its run, nor in a thread that is no replica.
   [[nodiscard]] bool is_in_its_run() const noexcept {
@@ -548,10 +544,10 @@ class ReplicaContext {
     if constexpr (CollectivesOfOne<Collectives>) {
       return call(collectives_);
     } else {
-      const TraceLabel label = detail::traced(name, replica_id().index());
+      const ProfilerLabel label = detail::traced(name, replica_id().index());
       const TraceSpan span{label};
       if constexpr (detail::is_on_device<Span>) {
-        const QueueSpan<Queue> queued{label, queue_};
+        const ProfilerRange<Queue> queued{label, queue_};
         return detail::as_asked(collectives_, options, call);
       } else {
         return detail::as_asked(collectives_, options, call);
@@ -573,8 +569,8 @@ class ReplicaContext {
   static void require_equal_shapes(const PerReplica<Shape>& shapes) {
     for (std::size_t rank = 1; rank < shapes.size(); ++rank)
       if (shapes[rank] != shapes[0])
-        throw ShapeMismatch(text("The tensors of replicas 0 and ", rank, " cannot be reduced"),
-                            text("shapes ", to_string(shapes[0]), " and ", to_string(shapes[rank])),
+        throw ShapeMismatch(concat("The tensors of replicas 0 and ", rank, " cannot be reduced"),
+                            concat("shapes ", to_string(shapes[0]), " and ", to_string(shapes[rank])),
                             "Give tensors of one shape on every replica");
   }
   template <class Value, class Op>
@@ -597,7 +593,7 @@ class ReplicaContext {
     } else if constexpr (detail::owns_tensor<Value>) {
       PerReplica<Shape> shapes(num_replicas_in_sync());
       collective("broadcast", options, [&](const Collectives& ops) {
-        ops.exchange("broadcast of a tensor", value.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+        ops.all_gather_values("broadcast of a tensor", value.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
       });
       value.resize(shapes[root]);
       broadcast_numbers(value.elements());
@@ -632,11 +628,11 @@ class ReplicaContext {
     } mine{tensors.size(), 0};
     for (const std::span<T> tensor : tensors) mine.checksum = detail::combine(mine.checksum, tensor.size());
     PerReplica<Extents> all(collectives.communicator().size());
-    collectives.exchange("all_reduce of tensors", mine, std::span<Extents>{all.begin(), all.size()});
+    collectives.all_gather_values("all_reduce of tensors", mine, std::span<Extents>{all.begin(), all.size()});
     for (std::size_t rank = 1; rank < all.size(); ++rank)
       if (all[rank].count != all[0].count || all[rank].checksum != all[0].checksum)
-        throw ShapeMismatch(text("The tensors of replicas 0 and ", rank, " cannot be reduced"),
-                            text(all[0].count, " and ", all[rank].count, " tensors, of which some differ in extent"),
+        throw ShapeMismatch(concat("The tensors of replicas 0 and ", rank, " cannot be reduced"),
+                            concat(all[0].count, " and ", all[rank].count, " tensors, of which some differ in extent"),
                             "Give tensors of the same extents, in the same order, on every replica");
   }
 

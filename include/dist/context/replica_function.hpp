@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <dist/context/select_replica.hpp>
-#include <dist/core/callable.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist::detail {
 

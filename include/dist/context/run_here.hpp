@@ -31,7 +31,7 @@ class RunGuard {
 };
 
 [[noreturn]] inline void refuse_inside_another_strategy(std::string_view method) {
-  throw WrongStrategy(text("strategy.", method, " was called inside a replica function of another strategy"),
+  throw WrongStrategy(concat("strategy.", method, " was called inside a replica function of another strategy"),
                       "strategies do not nest: each replica would do it for itself",
                       "Call it outside run, or use the strategy whose context the replica function got");
 }

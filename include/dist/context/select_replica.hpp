@@ -67,8 +67,8 @@ void require_value_per_replica([[maybe_unused]] std::size_t replicas, [[maybe_un
                                [[maybe_unused]] std::string_view giver = "run was given") {
   if constexpr (is_per_replica<Argument>) {
     if (argument.size() != replicas)
-      throw WrongStrategy(text(giver, " per-replica values of another strategy"),
-                          text(argument.size(), " values for ", replicas, " replicas"),
+      throw WrongStrategy(concat(giver, " per-replica values of another strategy"),
+                          concat(argument.size(), " values for ", replicas, " replicas"),
                           "Use what this strategy's run or distribute_dataset returned");
   } else if constexpr (detail::is_optional<Argument> && detail::holds_per_replica<Argument>) {
     if (argument) require_value_per_replica(replicas, *argument, giver);

@@ -2,27 +2,66 @@
 
 #include <concepts>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <type_traits>
 
-#include <dist/context/cross_replica_context.hpp>
-#include <dist/context/store.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
-namespace detail {
-/// A replica function. (nvcc takes no lambda in a concept.)
-struct DoNothing {
-  void operator()(auto&) const {}
+/// How a strategy keeps the copies of its variables: what it names as its `Store`. Variables, optimizers and layers ask it
+/// where copies lie and who changes them, and know no store by name.
+///
+/// `copies(replicas)` says how many copies the replicas of a process have, and `copy_of(local_replica)` which of them one
+/// reads; copies are numbered in the order of their first readers. Where replicas share a copy (`shared`), a variable is
+/// one value for all of them, whatever its synchronization, and a write in a replica function is one for all.
+///
+/// In replica functions it also has (MirroredStore is the shortest):
+///
+/// | operation | what it does |
+/// |---|---|
+/// | `once(replica, change)` | `change()` on one reader of each copy, while no other uses the copy |
+/// | `share_out(replica, count, change)` | after a collective call of all: `change(range)` with this reader's part of `count` things of its copy; all parts are changed when it returns |
+/// | `from_first(replica, copy, change)` | `change(copy)` on replica 0, whose values every copy then has |
+/// | `update_local_then_average(replica, copy, own, change)` | what `change` returns, called with elements of the replica's own: its copy, or `own` with the values of the copy, which then becomes the mean of all |
+///
+/// and outside of them `spread(strategy, variable)`, which gives the values of copy 0 to the others of the process.
+template <class S>
+concept VariableStore = requires(std::size_t count) {
+  {std::bool_constant<S::shared>{}};
+  { S::copies(count) } -> std::same_as<std::size_t>;
+  { S::copy_of(count) } -> std::same_as<std::size_t>;
 };
-}  // namespace detail
+
+/// One whose variables lie in other processes: the memory of a variable in this process is a cached copy, which the store reads
+/// and writes for the operations of the variable. In every context it also has
+///
+/// | operation | what it does |
+/// |---|---|
+/// | `await(context, variable, elements)` | waits until these elements of the copy are there |
+/// | `change(context, variable)` | says that the copy may be changed where it lies |
+/// | `write(context, variable, range, values, update)` | updates these elements where they lie, and in a step the copy, too |
+///
+/// and in replica functions what optimizers need: see ServerStore.
+template <class S>
+concept RemoteStore = VariableStore<S> && requires {
+  requires S::remote;
+};
+
+/// The store of the strategy that context `C` belongs to.
+template <class C>
+using StoreOf = typename std::remove_cvref_t<C>::Strategy::Store;
 
 /// A strategy: where replicas run, where variables live, how replicas talk. Library code is written against this.
 template <class S>
 concept Strategy = requires(S& strategy) {
   typename S::Device;
   typename S::Collectives;
-  requires Store<typename S::Store>;
+  requires VariableStore<typename S::Store>;
   { strategy.num_replicas_in_sync() } -> std::same_as<std::size_t>;
   { strategy.num_local_replicas() } -> std::same_as<std::size_t>;
   { strategy.num_workers() } -> std::same_as<std::size_t>;
@@ -30,12 +69,12 @@ concept Strategy = requires(S& strategy) {
   { strategy.is_chief() } -> std::same_as<bool>;
   { strategy.scope() } -> InCrossReplica;
   { strategy.describe() } -> std::same_as<std::string>;
-  strategy.run(detail::DoNothing{});
+  strategy.run(NoOp{});
 };
 
 /// A strategy whose variables code of the host reads and writes where they are.
 template <class S>
-concept KeepsVariablesOnHost = Strategy<S> && S::Device::Place::host_accessible;
+concept KeepsVariablesOnHost = Strategy<S> && S::Device::Space::host_accessible;
 
 namespace detail {
 /// What a class made on a strategy was given in its place, for a sentence.
@@ -44,3 +83,16 @@ concept NoStrategy = !Strategy<std::remove_reference_t<T>>;
 }  // namespace detail
 
 }  // namespace dist
+
+namespace dist::detail {
+
+/// Whether something holds in any process of a strategy: the same answer in all of them. A collective call of the processes,
+/// outside replica functions. Throws PeerError where one of them cannot take part.
+template <class S>
+[[nodiscard]] bool any_process(const S& strategy, bool holds) {
+  int any = holds ? 1 : 0;
+  run_collectively(strategy, [&] { strategy.workers().all_reduce(max, std::span<int>{&any, 1}); });
+  return any != 0;
+}
+
+}  // namespace dist::detail

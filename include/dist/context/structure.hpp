@@ -13,7 +13,7 @@
 
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -254,8 +254,8 @@ template <class T>
     for (std::size_t replica = 1; replica < values.size(); ++replica)
       if (values[replica].has_value() != values[0].has_value())
         throw ShapeMismatch("The replicas' results differ in structure",
-                            text("replica ", values[0] ? 0 : replica, " returned an optional with a value, replica ",
-                                 values[0] ? replica : 0, " one without"),
+                            concat("replica ", values[0] ? 0 : replica, " returned an optional with a value, replica ",
+                                   values[0] ? replica : 0, " one without"),
                             "Return a value on every replica or on none");
     if (values.size() == 0 || !values[0]) return std::optional<Regrouped>{};
     return std::optional<Regrouped>{regroup(

@@ -1,3 +1,4 @@
+/// `replica.neighbor_exchange`, under every strategy.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +7,9 @@
 #include <vector>
 
 #include <dist/comm/communication_options.hpp>
+#include <dist/comm/hierarchical_neighbor_exchange.hpp>
+#include <dist/comm/neighbor_exchange.hpp>
 #include <dist/comm/neighbor_message.hpp>
-#include <dist/context/neighbor_exchange.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/algorithms.hpp>
@@ -17,6 +19,13 @@
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
+
+template <class S>
+void ReplicaContext<S>::neighbor_exchange(const MessageList<SendTo>& sends, const MessageList<ReceiveFrom>& receives,
+                                          const CommunicationOptions& options) const {
+  collective("neighbor_exchange", options,
+             [&](const Collectives& ops) { dist::neighbor_exchange(ops, sends.all(), receives.all()); });
+}
 
 /// The replicas that gave the same colour to `replica.split(color, key)`, as one of them sees them: the rows and the
 /// columns of a grid of replicas. It is used in the replica function that made it.
@@ -53,16 +62,16 @@ class Subgroup {
         return values.subspan(range.begin, range.size());
       };
       const std::span<T> mine = share(rank_);
-      AlignedBuffer<T> of_all(mine.size() * size());
+      AlignedBuffer<T> all_values(mine.size() * size());
       exchange([&](std::size_t member) { return share(member); },
                [&](std::size_t member) {
-                 return std::span<T>{of_all.data() + member * mine.size(), mine.size()};
+                 return std::span<T>{all_values.data() + member * mine.size(), mine.size()};
                },
                options);
       for (std::size_t i = 0; i < mine.size(); ++i) {
-        auto combined = static_cast<Accumulator<T>>(of_all.data()[i]);
+        auto combined = static_cast<Accumulator<T>>(all_values.data()[i]);
         for (std::size_t member = 1; member < size(); ++member)
-          combined = Op{}(combined, static_cast<Accumulator<T>>(of_all.data()[member * mine.size() + i]));
+          combined = Op{}(combined, static_cast<Accumulator<T>>(all_values.data()[member * mine.size() + i]));
         mine[i] = static_cast<T>(Op::finish(combined, size()));
       }
       exchange([&](std::size_t member) { return member == rank_ ? std::span<T>{} : mine; },
@@ -96,7 +105,7 @@ class Subgroup {
   void broadcast(std::span<T> values, std::size_t root, const CommunicationOptions& options = {}) const {
     if (root >= size())
       throw InvalidArgument("There is no member of the subgroup to broadcast from",
-                            text("root ", root, " of ", size(), " replicas"), "Give a root from 0 to size() - 1");
+                            concat("root ", root, " of ", size(), " replicas"), "Give a root from 0 to size() - 1");
     std::vector<SendTo> sends;
     std::vector<ReceiveFrom> receives;
     if (rank_ != root)
@@ -152,7 +161,7 @@ Subgroup<ReplicaContext<S>> ReplicaContext<S>::split(std::size_t color, std::siz
   };
   PerReplica<Choice> chosen(num_replicas_in_sync());
   collective("split", options, [&](const Collectives& ops) {
-    ops.exchange("split", Choice{color, key}, std::span<Choice>{chosen.begin(), chosen.size()});
+    ops.all_gather_values("split", Choice{color, key}, std::span<Choice>{chosen.begin(), chosen.size()});
   });
   std::vector<std::size_t> members;
   for (std::size_t replica = 0; replica < chosen.size(); ++replica)

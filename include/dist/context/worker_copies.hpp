@@ -3,7 +3,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 
 namespace dist {
 

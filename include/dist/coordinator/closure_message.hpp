@@ -14,15 +14,15 @@
 #include <dist/coordinator/remote_value.hpp>
 #include <dist/coordinator/worker_context.hpp>
 #include <dist/coordinator/worker_session.hpp>
-#include <dist/core/callable.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/registry.hpp>
 
 namespace dist::detail {
 
 /// Begins a session. A request is the identity of the coordinator's program, and only to a worker of the same program
-/// what follows: the number of the session before, or 0, and a WorkerPlace. The reply is the identity of the worker's
+/// what follows: the number of the session before, or 0, and a WorkerIdentity. The reply is the identity of the worker's
 /// program and the number of the session, 0 where the programs differ.
 inline constexpr std::string_view greet_method = "worker/greet";
 /// A request is the number of a session. It is answered when the session ends, so that each side notices the end of the
@@ -31,21 +31,21 @@ inline constexpr std::string_view watch_method = "worker/watch";
 /// A request is the number of a session, that of a resource, and how to make it. The reply does not say whether the
 /// function that makes it has thrown: the functions that use the resource fail then.
 inline constexpr std::string_view make_method = "worker/make";
-/// A request is the number of a session, the number of the run in it, and a closure's message. The reply is an Ending, followed by the
-/// bytes of the result or by Trouble.
+/// A request is the number of a session, the number of the run in it, and a closure's message. The reply is a CallStatus, followed by the
+/// bytes of the result or by a RemoteFailure.
 inline constexpr std::string_view run_method = "worker/run";
 /// Asks the function of a run, and of those before, to stop. A request is the number of a session and the number of the run.
 inline constexpr std::string_view stop_method = "worker/stop";
 /// Ends a session. A request is its number.
 inline constexpr std::string_view leave_method = "worker/leave";
 
-struct Greeting {
+struct Handshake {
   std::string program;
   std::uint64_t session = 0;
 };
 
 /// How a request to a worker ended. It is a number, so a text that a function throws is never taken for another kind.
-enum class Ending : std::uint8_t {
+enum class CallStatus : std::uint8_t {
   result = 0,
   thrown = 1,            ///< by the function
   resource = 2,          ///< a resource of the function could not be made
@@ -58,8 +58,8 @@ enum class Ending : std::uint8_t {
 };
 inline constexpr std::uint8_t last_ending = 8;
 
-/// What follows an Ending that is no result.
-struct Trouble {
+/// What follows a CallStatus other than `result`.
+struct RemoteFailure {
   std::string thrown;  ///< the type of the exception
   std::string why;
   std::uint64_t server = 0;  ///< the number of the parameter server

@@ -16,8 +16,8 @@
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist {
 
@@ -101,7 +101,7 @@ class ClosureQueue {
   void close();
   /// Calls `stop(round)` after each error, in the thread that reports it, to ask the closures of earlier rounds to stop, until it
   /// is given another one or an empty one. Then the one before is not called any more.
-  void set_on_error(detail::KeptFunction<void, std::uint64_t> stop);
+  void set_on_error(detail::UniqueFunction<void, std::uint64_t> stop);
 
   /// A look at the queue, for messages and metrics.
   struct Counts {
@@ -156,7 +156,7 @@ class ClosureQueue {
   std::uint64_t cancelled_ = 0;
 
   std::mutex on_error_mutex_;
-  detail::KeptFunction<void, std::uint64_t> on_error_;
+  detail::UniqueFunction<void, std::uint64_t> on_error_;
 };
 
 }  // namespace dist

@@ -29,7 +29,7 @@ DIST_INLINE void ClosureQueue::put(Closure closure, Until until) {
   while (!has_room()) {
     if (!wait(room_, lock, until, [&] { return error_ || has_room(); }))
       throw DeadlineExceeded("A function was not scheduled in time",
-                             text(waiting_.size(), " others wait for a worker, and ", in_flight_, " run"),
+                             concat(waiting_.size(), " others wait for a worker, and ", in_flight_, " run"),
                              "Call join more often, add workers, or wait for longer");
     throw_error(lock, until);
   }
@@ -141,7 +141,7 @@ DIST_INLINE void ClosureQueue::fail(std::exception_ptr error) {
   }
   ask_to_stop(round);
 }
-DIST_INLINE void ClosureQueue::set_on_error(detail::KeptFunction<void, std::uint64_t> stop) {
+DIST_INLINE void ClosureQueue::set_on_error(detail::UniqueFunction<void, std::uint64_t> stop) {
   const std::lock_guard lock{on_error_mutex_};
   on_error_ = std::move(stop);
 }
@@ -217,7 +217,7 @@ DIST_INLINE void ClosureQueue::throw_error(std::unique_lock<std::mutex>& lock, U
 }
 DIST_INLINE void ClosureQueue::throw_late() const {
   throw DeadlineExceeded("The scheduled functions have not ended in time",
-                         text(waiting_.size(), " wait for a worker, and ", in_flight_, " run"),
+                         concat(waiting_.size(), " wait for a worker, and ", in_flight_, " run"),
                          "Wait for longer, or see what the workers do");
 }
 

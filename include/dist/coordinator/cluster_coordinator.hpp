@@ -14,11 +14,8 @@
 
 #include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/closure_queue.hpp>
-#include <dist/coordinator/coordinated_strategy.hpp>
-#include <dist/coordinator/coordinator_metrics.hpp>
 #include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/per_worker.hpp>
-#include <dist/coordinator/progress_watch.hpp>
 #include <dist/coordinator/remote_value.hpp>
 #include <dist/coordinator/worker_copy.hpp>
 #include <dist/coordinator/worker_link.hpp>
@@ -26,12 +23,11 @@
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
@@ -57,7 +53,7 @@ namespace dist {
 template <class Strategy>
 class ClusterCoordinator {
   static_assert(
-      detail::holds<CoordinatedStrategy<Strategy>>,
+      detail::satisfied<CoordinatedStrategy<Strategy>>,
       "a ClusterCoordinator coordinates a ParameterServer, or the workers of a dist::WorkerList: other strategies "
       "run replicas in step, by strategy.run");
 
@@ -85,8 +81,8 @@ class ClusterCoordinator {
       end_reports_ = [&strategy] { strategy.set_on_loss({}); };
     }
     if constexpr (AttendsWorkers<Strategy>)
-      attend_worker_ = [&strategy](std::size_t worker, const net::Endpoint& endpoint) {
-        strategy.attend_worker(worker, endpoint);
+      watch_worker_ = [&strategy](std::size_t worker, const net::Endpoint& endpoint) {
+        strategy.watch_worker(worker, endpoint);
       };
     if (options.watchdog_timeout.count() > 0)
       watch_.emplace(
@@ -96,7 +92,7 @@ class ClusterCoordinator {
             return ProgressWatch::Progress{counts.finished + counts.failed, counts.in_flight + counts.waiting > 0};
           },
           [this](ProgressWatch::Duration since) {
-            say(text("no scheduled function has ended for ", since, ": ", describe()));
+            log_line(concat("no scheduled function has ended for ", since, ": ", describe()));
           });
   }
   ClusterCoordinator(const ClusterCoordinator&) = delete;
@@ -129,7 +125,7 @@ class ClusterCoordinator {
   auto schedule_on(std::size_t worker, const F& function, const Arguments&... arguments) {
     if (worker >= num_workers())
       throw InvalidArgument("A function is scheduled on a worker that there is not",
-                            text("number ", worker, " of ", num_workers(), " workers"),
+                            concat("number ", worker, " of ", num_workers(), " workers"),
                             "Give a number below the number of workers");
     return put<std::decay_t<const F&>, detail::OnWire<std::decay_t<const Arguments&>>...>(worker, function,
                                                                                           on_wire(arguments)...);
@@ -172,7 +168,7 @@ class ClusterCoordinator {
     const std::size_t number = links_.size();
     state_->set_workers(number + 1);
     add_link(worker, {});
-    if (attend_worker_) attend_worker_(number, worker);
+    if (watch_worker_) watch_worker_(number, worker);
     return number;
   }
   [[nodiscard]] std::size_t num_workers() const {
@@ -202,10 +198,10 @@ class ClusterCoordinator {
   /// The queue and the workers in words, for people: "3 functions wait, the first for 2.5 s; worker 0 at … runs …"
   [[nodiscard]] std::string describe() const {
     const ClosureQueue::Counts counts = state_->queue.counts();
-    std::string words = text(counts.waiting, counts.waiting == 1 ? " function waits" : " functions wait");
-    if (counts.waiting > 0) words += text(", the first for ", counts.oldest);
+    std::string words = concat(counts.waiting, counts.waiting == 1 ? " function waits" : " functions wait");
+    if (counts.waiting > 0) words += concat(", the first for ", counts.oldest);
     const std::lock_guard lock{mutex_};
-    for (const auto& link : links_) words += text("; ", link->describe());
+    for (const auto& link : links_) words += concat("; ", link->describe());
     return words;
   }
 
@@ -221,13 +217,13 @@ class ClusterCoordinator {
     const auto next_look = [] { return Clock::now() + std::chrono::milliseconds{100}; };
     while (!until || Clock::now() < *until) {
       if (state_->queue.wait_until_idle(until ? std::min(*until, next_look()) : next_look())) return;
-      wait.note([&] { return text("in join: ", describe()); });
+      wait.note([&] { return concat("in join: ", describe()); });
       const ClosureQueue::Counts counts = state_->queue.counts();
       if (std::exchange(ended, counts.finished + counts.failed + counts.cancelled) != ended) {
         since = Clock::now();
       } else if (!said && Clock::now() - since >= state_->options.patience) {
         said = true;
-        say(text("join waits, and no function has ended for ", state_->options.patience, ": ", describe()));
+        log_line(concat("join waits, and no function has ended for ", state_->options.patience, ": ", describe()));
       }
     }
     state_->queue.join(until);
@@ -308,8 +304,8 @@ class ClusterCoordinator {
       const VariablesMade& made = object.variables_made();
       if (made.strategy() != strategy_)
         throw WrongStrategy(
-            text("An object of another strategy was given to a scheduled function: ", detail::type_name<X>()),
-            text("the coordinator has ", strategy_->describe()), "Make it with the strategy of the coordinator");
+            concat("An object of another strategy was given to a scheduled function: ", detail::type_name<X>()),
+            concat("the coordinator has ", strategy_->describe()), "Make it with the strategy of the coordinator");
       const std::pair key{made.first(), static_cast<const void*>(&detail::type_mark<X>)};
       const std::lock_guard lock{copies_mutex_};
       const auto found = copies_.find(key);
@@ -328,8 +324,8 @@ class ClusterCoordinator {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Link>> links_;
   std::optional<ProgressWatch> watch_;
-  detail::KeptFunction<void> end_reports_;                                       ///< of a strategy that ReportsLosses
-  detail::KeptFunction<void, std::size_t, const net::Endpoint&> attend_worker_;  ///< of one that AttendsWorkers
+  detail::UniqueFunction<void> end_reports_;                                      ///< of a strategy that ReportsLosses
+  detail::UniqueFunction<void, std::size_t, const net::Endpoint&> watch_worker_;  ///< of one that AttendsWorkers
 };
 
 }  // namespace dist

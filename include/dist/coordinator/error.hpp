@@ -6,7 +6,6 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
 
 namespace dist {
 

@@ -7,8 +7,8 @@ namespace dist {
 
 DIST_INLINE RemoteError::RemoteError(std::size_t worker, std::string_view address, std::string_view function,
                                      std::string_view thrown, std::string_view why)
-    : Error(text("A scheduled function failed on worker ", worker, " at ", address),
-            text(function, " threw ", thrown.empty() ? "an error" : thrown), text("It said: ", why)),
+    : Error(concat("A scheduled function failed on worker ", worker, " at ", address),
+            concat(function, " threw ", thrown.empty() ? "an error" : thrown), concat("It said: ", why)),
       worker_(worker),
       thrown_(thrown),
       why_(why) {}

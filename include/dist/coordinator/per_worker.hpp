@@ -8,14 +8,14 @@
 #include <utility>
 
 #include <dist/context/input_context.hpp>
-#include <dist/coordinator/coordinated_strategy.hpp>
+#include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/worker_context.hpp>
 #include <dist/coordinator/worker_copy.hpp>
 #include <dist/coordinator/worker_session.hpp>
-#include <dist/core/callable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/registry.hpp>

@@ -13,8 +13,8 @@
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
 
 namespace dist {

@@ -21,7 +21,7 @@ namespace dist {
 /// How long the process waits for a coordinator, and what it throws, is in server::serve.
 template <class T, class Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const server::ServeOptions& options = {}) {
-  if constexpr (detail::holds<rpc::Transport<T>> && detail::holds<ClusterResolver<Resolver>>) {
+  if constexpr (detail::satisfied<rpc::Transport<T>> && detail::satisfied<ClusterResolver<Resolver>>) {
     // What it calls, it calls as it is called.
     WorkerService<T> worker{{.secret = job_secret(options.server.secret, resolver),
                              .tls = options.server.tls,

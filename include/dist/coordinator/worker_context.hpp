@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <dist/coordinator/worker_session.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/clients.hpp>
 

@@ -12,12 +12,12 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/context/worker_copies.hpp>
-#include <dist/coordinator/coordinated_strategy.hpp>
+#include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/worker_context.hpp>
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/variable_cache.hpp>

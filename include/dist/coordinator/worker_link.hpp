@@ -14,18 +14,16 @@
 
 #include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/closure_queue.hpp>
-#include <dist/coordinator/coordinator_metrics.hpp>
 #include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/error.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/core/warning.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -54,7 +52,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     thread_ = std::thread{[self = this->shared_from_this(), delay] { self->run(delay); }};
   }
   /// Makes the thread look for new resources before its next function. The caller wakes the queue afterwards.
-  void wake() { errand_.store(true); }
+  void wake() { wake_requested_.store(true); }
 
   /// Asks the worker and the thread to stop, and does not wait for them. Once, after `start`.
   void stop() {
@@ -71,7 +69,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     const std::lock_guard lock{mutex_};
     if (!running_result_ || running_round_ >= round || stopping_run_) return;
     stop_message_ = ArchiveWriter{}.put(session_).put(run_).take();
-    const rpc::Piece piece = stop_message_;
+    const rpc::Chunk piece = stop_message_;
     stopping_run_.emplace(channel_.start(detail::stop_method, {&piece, 1}, {longest_farewell, false}));
   }
   /// Waits until the thread has ended, after `stop`. A thread that does not end in time is left behind: it runs a
@@ -86,9 +84,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     if (!thread_.joinable()) {
       if (detail::warnings_are_wanted())
-        say(text("worker ", index_, " at ", address_,
-                 " has not ended its function though it was asked to, and its thread is left behind: a function that "
-                 "runs for long should ask stop_requested()"));
+        log_line(
+            concat("worker ", index_, " at ", address_,
+                   " has not ended its function though it was asked to, and its thread is left behind: a function that "
+                   "runs for long should ask stop_requested()"));
       return;
     }
     thread_.join();
@@ -107,17 +106,17 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   /// "worker 1 at 10.0.0.2:2222 runs main()::<lambda(…)> for 12.5 s"
   [[nodiscard]] std::string describe() const {
     const std::lock_guard lock{mutex_};
-    const std::string worker = text("worker ", index_, " at ", address_);
-    if (!running_.empty()) return text(worker, " runs ", running_, " for ", Clock::now() - running_since_);
-    if (session_ != 0) return text(worker, " waits for functions");
-    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ", Clock::now() - lost_since_,
-                " (", why_lost_, ")");
+    const std::string worker = concat("worker ", index_, " at ", address_);
+    if (!running_.empty()) return concat(worker, " runs ", running_, " for ", Clock::now() - running_since_);
+    if (session_ != 0) return concat(worker, " waits for functions");
+    return concat(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ", Clock::now() - lost_since_,
+                  " (", why_lost_, ")");
   }
 
  private:
   using Call = typename Transport::Call;
   using Reply = typename Transport::Reply;
-  using Ending = detail::Ending;
+  using CallStatus = detail::CallStatus;
 
   /// How long a greeting waits for a worker that is not there: `recovery_timeout`, within these bounds.
   static constexpr std::chrono::milliseconds shortest_greeting{50}, longest_greeting{1000};
@@ -134,7 +133,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   static constexpr std::chrono::seconds longest_farewell{1};
 
   void run(Duration delay) {
-    detail::name_this_thread(text("dist worker ", index_));
+    detail::name_this_thread(concat("dist worker ", index_));
     pause(delay);
     {
       const std::lock_guard lock{mutex_};
@@ -143,7 +142,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     while (!is_stopping()) {
       if (session_ == 0 && !greet()) continue;
       if (watch_has_ended() || !make_resources()) continue;
-      if (auto closure = state_->queue.take(index_, &errand_, Clock::now() + between_looks))
+      if (auto closure = state_->queue.take(index_, &wake_requested_, Clock::now() + between_looks))
         execute(std::move(*closure));
     }
     leave();  // a session that began while `stop` was called
@@ -156,7 +155,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   }
 
   /// Throws RpcError.
-  Reply call(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
+  Reply call(std::string_view method, rpc::ChunkSpan pieces, const rpc::CallOptions& options) {
     Call call = channel_.start(method, pieces, options);
     {
       const std::lock_guard lock{mutex_};
@@ -194,20 +193,20 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   [[nodiscard]] bool greet() {
     std::vector<std::string> servers;
     for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
-    const detail::WorkerPlace place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers),
-                                    state_->worker_options};
+    const detail::WorkerIdentity place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers),
+                                       state_->worker_options};
     const std::vector<std::byte> greeting =
         ArchiveWriter{}.put(binary_identity()).put(session_before_).put(place).take();
-    const rpc::Piece piece = greeting;
+    const rpc::Chunk piece = greeting;
     std::exception_ptr refusal;
     std::string why;
     try {
       const Reply reply = call(detail::greet_method, {&piece, 1}, {greeting_timeout(), true});
-      const auto answer = from_bytes<detail::Greeting>(reply.pieces(), "The greeting of a worker");
+      const auto answer = from_bytes<detail::Handshake>(reply.pieces(), "The greeting of a worker");
       if (answer.program != binary_identity())
         throw InvalidArgument(
-            text("Worker ", index_, " at ", address_, " runs another program than its coordinator"),
-            text("its build is ", quoted(answer.program), ", that of the coordinator ", quoted(binary_identity())),
+            concat("Worker ", index_, " at ", address_, " runs another program than its coordinator"),
+            concat("its build is ", quoted(answer.program), ", that of the coordinator ", quoted(binary_identity())),
             "Start all processes of the job from one build of the program");
       begin_session(answer.session);
       return true;
@@ -244,7 +243,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     ++state_->connected;
     waited_for_ = false;
-    if (again && detail::warnings_are_wanted()) say(text("worker ", index_, " at ", address_, " is back after ", away));
+    if (again && detail::warnings_are_wanted())
+      log_line(concat("worker ", index_, " at ", address_, " is back after ", away));
     made_ = 0;
     watch();
   }
@@ -255,7 +255,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       await(*watching_);
     }
     watched_ = to_bytes(session_);
-    const rpc::Piece piece = watched_;
+    const rpc::Chunk piece = watched_;
     watching_.emplace(channel_.start(detail::watch_method, {&piece, 1}, {}));
   }
   /// Whether the worker is gone, or its session has ended, while nothing was asked of it.
@@ -277,7 +277,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       if (session_ == 0 || !farewell_.empty()) return;
       farewell_ = to_bytes(session_);
     }
-    const rpc::Piece piece = farewell_;
+    const rpc::Chunk piece = farewell_;
     leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
   }
 
@@ -293,8 +293,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     --state_->connected;
     if (detail::warnings_are_wanted())
-      say(text("worker ", index_, " at ", address_, " is lost (", why,
-               "); others run its functions, and it is dialled for ", state_->options.recovery_timeout));
+      log_line(concat("worker ", index_, " at ", address_, " is lost (", why,
+                      "); others run its functions, and it is dialled for ", state_->options.recovery_timeout));
   }
   /// A greeting has found no worker.
   void miss(std::string_view why) {
@@ -306,13 +306,13 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     if (!waited_for_ && away > net::default_patience && detail::warnings_are_wanted()) {
       waited_for_ = true;
-      say(text("the coordinator waits for worker ", index_, " at ", address_, " since ", away, " (", why, ")"));
+      log_line(concat("the coordinator waits for worker ", index_, " at ", address_, " since ", away, " (", why, ")"));
     }
     if (away < state_->options.recovery_timeout) return;
     complain(std::make_exception_ptr(Unavailable(
                  index_, address_,
-                 text("it did not come ", done_.lost > 0 ? "back " : "", "within ", state_->options.recovery_timeout,
-                      ": ", why),
+                 concat("it did not come ", done_.lost > 0 ? "back " : "", "within ", state_->options.recovery_timeout,
+                        ": ", why),
                  "See what became of it. It is dialled further on, and the other workers go on without it")),
              why);
   }
@@ -343,17 +343,18 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
 
   /// Lets the worker make the resources that it does not have yet (spec L09, L10). Returns false where it is lost.
   [[nodiscard]] bool make_resources() {
-    errand_ = false;
+    wake_requested_ = false;
     for (auto message = state_->resource(made_); message; message = state_->resource(made_)) {
       const std::vector<std::byte> head = ArchiveWriter{}.put(session_).put(static_cast<std::uint64_t>(made_)).take();
-      const rpc::Piece pieces[] = {head, *message};
+      const rpc::Chunk pieces[] = {head, *message};
       begin("a function that makes a per-worker resource", nullptr);
       try {
         const Reply reply = call(detail::make_method, pieces, {});
         ArchiveReader reader{reply.pieces(), "The reply of a worker"};
-        if (const Ending ending = reader.get<Ending>(); ending != Ending::result) {
-          const std::string why = ending == Ending::no_session ? std::string{anew} : reader.get<detail::Trouble>().why;
-          if (ending == Ending::refused)
+        if (const CallStatus ending = reader.get<CallStatus>(); ending != CallStatus::result) {
+          const std::string why =
+              ending == CallStatus::no_session ? std::string{anew} : reader.get<detail::RemoteFailure>().why;
+          if (ending == CallStatus::refused)
             state_->queue.fail(
                 std::make_exception_ptr(RemoteError(index_, address_, "a per-worker resource", "", why)));
           lose(why);
@@ -381,7 +382,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       done_.queue_wait.add(start - closure.since);
     }
     const std::vector<std::byte> head = ArchiveWriter{}.put(session_).put(run_).take();
-    const rpc::Piece pieces[] = {head, closure.message};
+    const rpc::Chunk pieces[] = {head, closure.message};
     std::exception_ptr failure;
     try {
       const Reply reply = call(detail::run_method, pieces, {state_->options.function_timeout, false});
@@ -396,8 +397,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   /// Throws ArchiveError.
   void take_reply(Closure&& closure, const Reply& reply, Clock::time_point start) {
     ArchiveReader reader{reply.pieces(), "The reply of a worker"};
-    const auto ending = reader.get<Ending>();
-    if (ending == Ending::result) {
+    const auto ending = reader.get<CallStatus>();
+    if (ending == CallStatus::result) {
       std::vector<std::byte> result(static_cast<std::size_t>(reader.left()));
       reader.get_bytes(result);
       {
@@ -406,69 +407,69 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       }
       return state_->queue.finish(closure, std::move(result));
     }
-    const auto trouble = reader.get<detail::Trouble>();
+    const auto trouble = reader.get<detail::RemoteFailure>();
     reader.expect_end();
     const auto fail = [&](std::string_view function, std::string_view thrown) {
       state_->queue.fail(closure,
                          std::make_exception_ptr(RemoteError(index_, address_, function, thrown, trouble.why)));
     };
     switch (ending) {
-      case Ending::server_lost:
+      case CallStatus::server_lost:
         if (state_->failures.tolerates_server(static_cast<std::size_t>(trouble.server))) {
           put_back(std::move(closure));
           pause(before_server_again);
           return;
         }
         return state_->queue.fail(closure, std::make_exception_ptr(server_is_gone(trouble)));
-      case Ending::server_late:
+      case CallStatus::server_late:
         if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
         return state_->queue.fail(
             closure, std::make_exception_ptr(DeadlineExceeded(
-                         text("A scheduled function waited too long for parameter server ", trouble.server),
+                         concat("A scheduled function waited too long for parameter server ", trouble.server),
                          trouble.why, "Give its calls a longer timeout, or see what keeps the server busy")));
-      case Ending::server_cancelled:
+      case CallStatus::server_cancelled:
         if (may_run_again(closure)) return put_back(std::move(closure));
         return fail(closure.function, trouble.thrown);
-      case Ending::no_session:  // the function has not begun
+      case CallStatus::no_session:  // the function has not begun
         lose(anew);
         return put_back(std::move(closure));
-      case Ending::stopped:
+      case CallStatus::stopped:
         return state_->queue.cancel_stopped(closure);
-      case Ending::resource:
+      case CallStatus::resource:
         return fail("a function that makes a per-worker resource", trouble.thrown);
       default:
         return fail(closure.function, trouble.thrown);
     }
   }
-  [[nodiscard]] ServerUnavailable server_is_gone(const detail::Trouble& trouble) const {
+  [[nodiscard]] ServerUnavailable server_is_gone(const detail::RemoteFailure& trouble) const {
     const auto server = static_cast<std::size_t>(trouble.server);
     return {server, server < state_->servers.size() ? to_string(state_->servers[server]) : std::string{"?"}, "is gone",
-            text("functions have found it gone ", state_->options.server_failures, " times, worker ", index_,
-                 " at last: ", trouble.why),
+            concat("functions have found it gone ", state_->options.server_failures, " times, worker ", index_,
+                   " at last: ", trouble.why),
             "Start the job again from a checkpoint: the variables of this server are lost"};
   }
   /// The call of a function has no reply, so nobody knows how far it came. The worker begins a new session.
   void take_failure(Closure&& closure, const RpcError& error) {
     if (is_stopping()) return state_->queue.abort(closure);
     const bool late = error.failure() == rpc::Failure::deadline;
-    lose(late ? text("it ran a function for more than ", state_->options.function_timeout) : error.why());
+    lose(late ? concat("it ran a function for more than ", state_->options.function_timeout) : error.why());
     if (late) {
       if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
-      return state_->queue.fail(
-          closure, std::make_exception_ptr(
-                       DeadlineExceeded(text("A scheduled function took too long on worker ", index_, " at ", address_),
-                                        text(closure.function, " ran for more than ", state_->options.function_timeout),
-                                        "Give functions a longer function_timeout, or see what they wait for")));
+      return state_->queue.fail(closure,
+                                std::make_exception_ptr(DeadlineExceeded(
+                                    concat("A scheduled function took too long on worker ", index_, " at ", address_),
+                                    concat(closure.function, " ran for more than ", state_->options.function_timeout),
+                                    "Give functions a longer function_timeout, or see what they wait for")));
     }
     if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
       return state_->queue.fail(closure,
                                 std::make_exception_ptr(error));  // not of this job, or it takes no such request
     if (may_run_again(closure)) return put_back(std::move(closure));
-    state_->queue.fail(
-        closure, std::make_exception_ptr(Unavailable(index_, address_,
-                                                     text("workers that ran ", closure.function, " were lost ",
-                                                          closure.attempts, " times, this one at last: ", error.why()),
-                                                     "See whether the function ends the process that runs it")));
+    state_->queue.fail(closure, std::make_exception_ptr(
+                                    Unavailable(index_, address_,
+                                                concat("workers that ran ", closure.function, " were lost ",
+                                                       closure.attempts, " times, this one at last: ", error.why()),
+                                                "See whether the function ends the process that runs it")));
   }
   /// Whether a function that came to nothing runs again (spec L14, L17).
   [[nodiscard]] bool may_run_again(const Closure& closure) const {
@@ -503,7 +504,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   // Lent to calls of the channel, whose destructor waits for their end.
   std::vector<std::byte> watched_, farewell_, stop_message_;
   typename Transport::Channel channel_;
-  std::atomic<bool> errand_{false};
+  std::atomic<bool> wake_requested_{false};
 
   mutable std::mutex mutex_;
   detail::ConditionVariable changed_;

@@ -19,7 +19,7 @@
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/secret.hpp>
@@ -73,7 +73,7 @@ class WorkerService {
   }
 
  private:
-  using Ending = detail::Ending;
+  using CallStatus = detail::CallStatus;
 
   struct Session : detail::WorkerSession {
     using detail::WorkerSession::WorkerSession;
@@ -97,7 +97,7 @@ class WorkerService {
               try {
                 (this->*handle)(exchange);
               } catch (const ArchiveError& error) {
-                refuse(exchange, Ending::refused, {"", error.what()});
+                refuse(exchange, CallStatus::refused, {"", error.what()});
               }
             }};
   }
@@ -105,10 +105,10 @@ class WorkerService {
   void greet(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The greeting of a coordinator"};
     const bool same = request.get<std::string>() == binary_identity();
-    detail::Greeting answer{binary_identity()};
+    detail::Handshake answer{binary_identity()};
     if (same) {
       const auto before = request.get<std::uint64_t>();
-      auto session = std::make_shared<Session>(request.get<detail::WorkerPlace>(), to_servers_);
+      auto session = std::make_shared<Session>(request.get<detail::WorkerIdentity>(), to_servers_);
       request.expect_end();
       answer.session = add(std::move(session), before);
     }
@@ -124,20 +124,20 @@ class WorkerService {
   void make(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The resource of a worker"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
-    if (!session) return refuse(exchange, Ending::no_session, {});
+    if (!session) return refuse(exchange, CallStatus::no_session, {});
     const auto id = request.get<std::uint64_t>();
-    detail::ResourceMaker* const maker = FunctionTable<detail::ResourceMaker>::find(request.get<CodePlace>());
+    detail::ResourceMaker* const maker = FunctionTable<detail::ResourceMaker>::find(request.get<FunctionId>());
     session->keep(id, made(*session, *maker, request));
-    answer(exchange, Ending::result, {});
+    answer(exchange, CallStatus::result, {});
   }
   void run(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "A scheduled function"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
-    if (!session) return refuse(exchange, Ending::no_session, {});
+    if (!session) return refuse(exchange, CallStatus::no_session, {});
     const auto number = request.get<std::uint64_t>();
-    const auto function = FunctionTable<Invocation<WorkerContext>>::find(request.get<CodePlace>());
+    const auto function = FunctionTable<Invocation<WorkerContext>>::find(request.get<FunctionId>());
     if (!session->begin_function())
-      return refuse(exchange, Ending::refused, {"", "another function of this coordinator runs on this worker"});
+      return refuse(exchange, CallStatus::refused, {"", "another function of this coordinator runs on this worker"});
     const auto is_to_stop = [&] { return exchange.cancelled() || session->is_stopped(number); };
     detail::FunctionRun its{&*session, is_to_stop};
     WorkerContext worker{its};
@@ -146,11 +146,11 @@ class WorkerService {
     try {
       std::vector<std::byte> result = function(worker, request);
       session->end_function();
-      if (has_stopped()) return refuse(exchange, Ending::stopped, {});
-      answer(exchange, Ending::result, std::move(result));
+      if (has_stopped()) return refuse(exchange, CallStatus::stopped, {});
+      answer(exchange, CallStatus::result, std::move(result));
     } catch (...) {
       session->end_function();
-      if (has_stopped()) return refuse(exchange, Ending::stopped, {});
+      if (has_stopped()) return refuse(exchange, CallStatus::stopped, {});
       refuse_with_exception(exchange, *session, its.in_function);
     }
   }
@@ -175,38 +175,38 @@ class WorkerService {
   /// Answers with the exception that is being handled.
   static void refuse_with_exception(Exchange& exchange, const Session& session, bool in_function) {
     const auto trouble = [](const rpc::Outcome& outcome) {
-      return detail::Trouble{outcome.thrown, outcome.why.substr(0, longest_text)};
+      return detail::RemoteFailure{outcome.thrown, outcome.why.substr(0, longest_text)};
     };
     try {
       throw;
     } catch (const detail::ResourceError& error) {
-      return refuse(exchange, Ending::resource, trouble(error.outcome()));
+      return refuse(exchange, CallStatus::resource, trouble(error.outcome()));
     } catch (const ServerUnavailable& error) {
-      refuse(exchange, in_function ? Ending::server_lost : Ending::thrown,
+      refuse(exchange, in_function ? CallStatus::server_lost : CallStatus::thrown,
              {rpc::outcome_of_exception().thrown, error.what(), error.rank()});
     } catch (const RpcError& error) {
       const std::size_t server = session.server_at(error.peer());
       if (server < session.place().servers.size() && in_function) {
-        const detail::Trouble its{rpc::outcome_of_exception().thrown, error.why(), server};
-        if (error.failure() == rpc::Failure::lost) return refuse(exchange, Ending::server_lost, its);
-        if (error.failure() == rpc::Failure::deadline) return refuse(exchange, Ending::server_late, its);
-        if (error.failure() == rpc::Failure::cancelled) return refuse(exchange, Ending::server_cancelled, its);
+        const detail::RemoteFailure its{rpc::outcome_of_exception().thrown, error.why(), server};
+        if (error.failure() == rpc::Failure::lost) return refuse(exchange, CallStatus::server_lost, its);
+        if (error.failure() == rpc::Failure::deadline) return refuse(exchange, CallStatus::server_late, its);
+        if (error.failure() == rpc::Failure::cancelled) return refuse(exchange, CallStatus::server_cancelled, its);
       }
-      refuse(exchange, Ending::thrown, trouble(rpc::outcome_of_exception()));
+      refuse(exchange, CallStatus::thrown, trouble(rpc::outcome_of_exception()));
     } catch (const ArchiveError&) {
-      refuse(exchange, in_function ? Ending::thrown : Ending::refused, trouble(rpc::outcome_of_exception()));
+      refuse(exchange, in_function ? CallStatus::thrown : CallStatus::refused, trouble(rpc::outcome_of_exception()));
     } catch (...) {
-      refuse(exchange, Ending::thrown, trouble(rpc::outcome_of_exception()));
+      refuse(exchange, CallStatus::thrown, trouble(rpc::outcome_of_exception()));
     }
   }
   static constexpr std::size_t longest_text = 65'536;
 
-  static void refuse(Exchange& exchange, Ending ending, const detail::Trouble& trouble) {
+  static void refuse(Exchange& exchange, CallStatus ending, const detail::RemoteFailure& trouble) {
     answer(exchange, ending, to_bytes(trouble));
   }
-  static void answer(Exchange& exchange, Ending ending, std::vector<std::byte> bytes) {
+  static void answer(Exchange& exchange, CallStatus ending, std::vector<std::byte> bytes) {
     const auto answer = std::make_shared<Answer>(Answer{static_cast<std::byte>(ending), std::move(bytes)});
-    const rpc::Piece pieces[] = {{&answer->ending, 1}, answer->bytes};
+    const rpc::Chunk pieces[] = {{&answer->ending, 1}, answer->bytes};
     exchange.reply(pieces, [answer] {});
   }
 

@@ -12,13 +12,13 @@
 
 #include <dist/context/input_context.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
-#include <dist/server/store_place.hpp>
+#include <dist/server/store_memory.hpp>
 
 namespace dist::detail {
 
@@ -48,7 +48,7 @@ class ResourceError : public std::exception {
 };
 
 /// Where a worker stands in the cluster, as its coordinator says when it greets it.
-struct WorkerPlace {
+struct WorkerIdentity {
   std::uint64_t worker = 0;
   std::uint64_t workers = 1;
   std::uint64_t replicas_in_sync = 1;
@@ -60,10 +60,10 @@ struct WorkerPlace {
 class WorkerSession {
  public:
   /// `to_servers`: how its functions call parameter servers.
-  explicit WorkerSession(WorkerPlace place, rpc::ChannelOptions to_servers = {})
+  explicit WorkerSession(WorkerIdentity place, rpc::ChannelOptions to_servers = {})
       : place_(std::move(place)), to_servers_(std::move(to_servers)) {}
 
-  [[nodiscard]] const WorkerPlace& place() const noexcept { return place_; }
+  [[nodiscard]] const WorkerIdentity& place() const noexcept { return place_; }
   [[nodiscard]] InputContext input_context() const {
     return {static_cast<std::size_t>(place_.workers), static_cast<std::size_t>(place_.worker),
             static_cast<std::size_t>(place_.replicas_in_sync)};
@@ -117,7 +117,7 @@ class WorkerSession {
  private:
   [[nodiscard]] std::vector<net::Endpoint> endpoints() const;
 
-  const WorkerPlace place_;
+  const WorkerIdentity place_;
   const rpc::ChannelOptions to_servers_;
   mutable std::mutex mutex_;
   // By the `type_mark` of the transport, and of the strategy. Resources go first.

@@ -24,7 +24,7 @@ DIST_INLINE void* WorkerSession::resource(std::uint64_t id, const void* type) co
   if (found == resources_.end() || (found->second.value && found->second.type != type))
     throw ArchiveError(
         "A function asks for a resource that this worker does not have",
-        found == resources_.end() ? text("none has the number ", id) : text("resource ", id, " is of another type"),
+        found == resources_.end() ? concat("none has the number ", id) : concat("resource ", id, " is of another type"),
         "Give a function the resources of its own coordinator");
   if (!found->second.value) throw ResourceError(found->second.failure);
   return found->second.value.get();
@@ -37,7 +37,8 @@ DIST_INLINE std::shared_ptr<void> WorkerSession::variables_of(std::uint64_t id) 
 DIST_INLINE std::vector<net::Endpoint> WorkerSession::endpoints() const {
   std::vector<net::Endpoint> endpoints;
   for (std::size_t server = 0; server < place_.servers.size(); ++server)
-    endpoints.push_back(endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
+    endpoints.push_back(
+        endpoint_at(place_.servers[server], concat("parameter server ", server, " of the coordinator")));
   return endpoints;
 }
 

@@ -10,7 +10,7 @@ namespace dist {
 DIST_INLINE Axes::Axes(std::initializer_list<int> axes) {
   if (axes.size() > Shape::max_rank)
     throw InvalidArgument("There are more axes than a shape can have",
-                          text(axes.size(), " were given, a shape has at most ", Shape::max_rank),
+                          concat(axes.size(), " were given, a shape has at most ", Shape::max_rank),
                           "Name each axis once");
   for (const int axis : axes) axes_[count_++] = axis;
 }
@@ -24,8 +24,8 @@ DIST_INLINE Axes::Chosen Axes::of(const Shape& shape) const {
 DIST_INLINE std::size_t Axes::resolve(int axis, const Shape& shape) {
   const auto rank = static_cast<int>(shape.rank());
   if (axis < -rank || axis >= rank)
-    throw InvalidArgument(text("Axis ", axis, " is out of range"),
-                          text("the value has shape ", to_string(shape), ", of rank ", rank),
+    throw InvalidArgument(concat("Axis ", axis, " is out of range"),
+                          concat("the value has shape ", to_string(shape), ", of rank ", rank),
                           "Count axes from 0, or from -1 at the end");
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }

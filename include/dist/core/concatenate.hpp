@@ -18,7 +18,7 @@ namespace dist {
 [[nodiscard]] inline Shape concatenated_shape(std::string_view what, std::span<const Shape> shapes, int axis) {
   const Shape& first = shapes.front();
   if (first.rank() == 0)
-    throw ShapeMismatch(text("The value of ", what, " 0 cannot be concatenated with others"), "it is a scalar",
+    throw ShapeMismatch(concat("The value of ", what, " 0 cannot be concatenated with others"), "it is a scalar",
                         "Give it an axis: a value of shape [1]");
   const std::size_t along = Axes::resolve(axis, first);
   std::size_t extents[Shape::max_rank] = {};
@@ -28,8 +28,8 @@ namespace dist {
     for (std::size_t other = 0; fits && other < first.rank(); ++other)
       fits = other == along || shapes[part][other] == first[other];
     if (!fits)
-      throw ShapeMismatch(text("The values of ", what, " 0 and ", what, " ", part, " cannot be concatenated"),
-                          text("shapes ", to_string(first), " and ", to_string(shapes[part]), " along axis ", along),
+      throw ShapeMismatch(concat("The values of ", what, " 0 and ", what, " ", part, " cannot be concatenated"),
+                          concat("shapes ", to_string(first), " and ", to_string(shapes[part]), " along axis ", along),
                           "Give values of one rank whose extents differ along that axis only");
     extents[along] += shapes[part][along];
   }

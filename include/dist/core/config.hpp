@@ -7,7 +7,7 @@
 #endif
 
 #define DIST_VERSION_MAJOR 0
-#define DIST_VERSION_MINOR 2
+#define DIST_VERSION_MINOR 3
 #define DIST_VERSION_PATCH 0
 
 /// Marks a function that a host loop and a device kernel may both call.
@@ -60,10 +60,10 @@
 #endif
 
 namespace dist::detail {
-/// `static_assert(holds<Concept<T>>, "sentence")` says the sentence alone. Of a concept itself compilers tell line by
+/// `static_assert(satisfied<Concept<T>>, "sentence")` says the sentence alone. Of a concept itself compilers tell line by
 /// line why it is not satisfied, behind which the sentence is lost.
 template <bool condition>
-inline constexpr bool holds = condition;
+inline constexpr bool satisfied = condition;
 
 /// What a function that has refused its arguments returns, so that its result is no further error: never defined, and
 /// never called in a program that compiles.

@@ -150,6 +150,14 @@ class ReplicaError : public Error {
   std::exception_ptr cause_;
 };
 
+/// The status for an error that has reached `main`: Error::exit_code, and ExitCode::failure for other exceptions.
+///
+///     } catch (const std::exception& error) {
+///       std::fprintf(stderr, "%s\n", error.what());
+///       return dist::exit_code(error);
+///     }
+[[nodiscard]] int exit_code(const std::exception& error) noexcept;
+
 }  // namespace dist
 
 #ifndef DIST_COMPILED

@@ -8,7 +8,7 @@ namespace dist {
 
 DIST_INLINE Error::Error(std::string_view problem, std::string_view why, std::string_view suggestion)
     : std::runtime_error(
-          text(shown(problem), " (", shown(why), "). ", shown(suggestion), suggestion.ends_with('.') ? "" : ".")) {}
+          concat(shown(problem), " (", shown(why), "). ", shown(suggestion), suggestion.ends_with('.') ? "" : ".")) {}
 
 DIST_INLINE std::string Error::shown(std::string_view part) { return printable(part, 4000, "\n\t"); }
 DIST_INLINE int Error::exit_code() const noexcept { return ExitCode::must_change; }
@@ -28,27 +28,32 @@ DIST_INLINE int ReplicaError::exit_code() const noexcept {
 
 DIST_INLINE FileError::FileError(std::string_view path, std::string_view problem, std::string_view why,
                                  std::string_view suggestion)
-    : Error(text("File '", path, "' ", problem), why, suggestion), path_(path) {}
+    : Error(concat("File '", path, "' ", problem), why, suggestion), path_(path) {}
 
 DIST_INLINE Unavailable::Unavailable(std::size_t rank, std::string_view host, std::string_view why,
                                      std::string_view suggestion)
-    : Unavailable(text("Worker ", rank, " on host ", host, " is gone"), rank, host, why, suggestion) {}
+    : Unavailable(concat("Worker ", rank, " on host ", host, " is gone"), rank, host, why, suggestion) {}
 DIST_INLINE Unavailable::Unavailable(std::string_view problem, std::size_t rank, std::string_view host,
                                      std::string_view why, std::string_view suggestion)
     : Error(problem, why, suggestion), rank_(rank), host_(host), why_(why) {}
 
 DIST_INLINE PeerError::PeerError(std::size_t rank, std::string_view host, std::string_view what)
-    : Error(text("Worker ", rank, " on host ", host, " failed"), "it told the others instead of coming to a collective",
-            text("It threw: ", what)),
+    : Error(concat("Worker ", rank, " on host ", host, " failed"),
+            "it told the others instead of coming to a collective", concat("It threw: ", what)),
       rank_(rank),
       host_(host),
       thrown_(what) {}
 
 DIST_INLINE ReplicaError::ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what,
                                        std::exception_ptr cause)
-    : Error(text("Replica ", replica, " failed in its replica function"), text("one of ", replicas, " replicas"),
-            text("It threw: ", what)),
+    : Error(concat("Replica ", replica, " failed in its replica function"), concat("one of ", replicas, " replicas"),
+            concat("It threw: ", what)),
       replica_(replica),
       cause_(std::move(cause)) {}
+
+DIST_INLINE int exit_code(const std::exception& error) noexcept {
+  const auto* const own = dynamic_cast<const Error*>(&error);
+  return own == nullptr ? ExitCode::failure : own->exit_code();
+}
 
 }  // namespace dist

@@ -17,7 +17,7 @@ namespace detail {
 inline void require_row(std::int64_t index, const Shape& dense_shape) {
   if (index < 0 || static_cast<std::uint64_t>(index) >= dense_shape[0])
     throw InvalidArgument("An index of indexed slices is out of range",
-                          text("index ", index, " of an array with ", dense_shape[0], " rows"),
+                          concat("index ", index, " of an array with ", dense_shape[0], " rows"),
                           "Give indices from 0 to the number of rows - 1");
 }
 }  // namespace detail
@@ -36,8 +36,8 @@ class IndexedSlicesView {
       : indices_(indices), values_(values), dense_shape_(dense_shape) {
     if (dense_shape.rank() == 0 || values.shape() != dense_shape.with_rows(indices.size()))
       throw ShapeMismatch("Indexed slices do not fit together",
-                          text(indices.size(), " indices and values of shape ", to_string(values.shape()),
-                               " for an array of shape ", to_string(dense_shape)),
+                          concat(indices.size(), " indices and values of shape ", to_string(values.shape()),
+                                 " for an array of shape ", to_string(dense_shape)),
                           "Give one row of values, of the array's row shape, for each index");
     for (const std::int64_t index : indices) detail::require_row(index, dense_shape);
   }
@@ -106,7 +106,7 @@ class IndexedSlices {
 template <class T>
 [[nodiscard]] std::string to_string(const IndexedSlicesView<T>& slices) {
   const TensorView<const std::int64_t> indices{slices.indices(), Shape{slices.rows()}};
-  return text("rows ", to_string(indices), " of ", to_string(slices.dense_shape()), ": ", to_string(slices.values()));
+  return concat("rows ", to_string(indices), " of ", to_string(slices.dense_shape()), ": ", to_string(slices.values()));
 }
 template <class T>
 [[nodiscard]] std::string to_string(const IndexedSlices<T>& slices) {

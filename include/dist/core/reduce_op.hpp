@@ -21,10 +21,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/float16.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -80,7 +79,7 @@ DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T one, T other, Merge 
 }
 
 /// For operations that return the combined value as it is.
-struct FinishesAsIs {
+struct IdentityFinish {
   template <class T>
   DIST_HD static constexpr T finish(T combined, std::size_t) {
     return combined;
@@ -90,7 +89,7 @@ struct FinishesAsIs {
 }  // namespace detail
 
 /// Integers wrap around.
-struct Sum : detail::FinishesAsIs {
+struct Sum : detail::IdentityFinish {
   static constexpr std::string_view name = "sum";
   template <detail::Number T>
   static constexpr T identity = T{0};
@@ -118,7 +117,7 @@ struct Mean {
 };
 
 /// The least value. NaN if any value is NaN, as in numpy.minimum and tf.minimum; -0 is less than +0.
-struct Min : detail::FinishesAsIs {
+struct Min : detail::IdentityFinish {
   static constexpr std::string_view name = "min";
   template <Reducible T>
   static constexpr T identity = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
@@ -135,7 +134,7 @@ struct Min : detail::FinishesAsIs {
 };
 
 /// The greatest value. NaN if any value is NaN, as in numpy.maximum and tf.maximum; +0 is greater than -0.
-struct Max : detail::FinishesAsIs {
+struct Max : detail::IdentityFinish {
   static constexpr std::string_view name = "max";
   template <Reducible T>
   static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -152,7 +151,7 @@ struct Max : detail::FinishesAsIs {
 };
 
 /// Integers wrap around.
-struct Prod : detail::FinishesAsIs {
+struct Prod : detail::IdentityFinish {
   static constexpr std::string_view name = "prod";
   template <detail::Number T>
   static constexpr T identity = T{1};
@@ -164,7 +163,7 @@ struct Prod : detail::FinishesAsIs {
 };
 
 /// Of integers bit by bit; of bool: whether all are true.
-struct BitAnd : detail::FinishesAsIs {
+struct BitAnd : detail::IdentityFinish {
   static constexpr std::string_view name = "bit_and";
   template <std::integral T>
   static constexpr T identity = static_cast<T>(-1);
@@ -175,7 +174,7 @@ struct BitAnd : detail::FinishesAsIs {
 };
 
 /// Of integers bit by bit; of bool: whether any is true.
-struct BitOr : detail::FinishesAsIs {
+struct BitOr : detail::IdentityFinish {
   static constexpr std::string_view name = "bit_or";
   template <std::integral T>
   static constexpr T identity = T{0};
@@ -186,7 +185,7 @@ struct BitOr : detail::FinishesAsIs {
 };
 
 /// Of integers bit by bit; of bool: whether an odd number of them is true.
-struct BitXor : detail::FinishesAsIs {
+struct BitXor : detail::IdentityFinish {
   static constexpr std::string_view name = "bit_xor";
   template <std::integral T>
   static constexpr T identity = T{0};
@@ -215,7 +214,7 @@ concept ResultFor = Reducible<R> &&(Floating<T> ? Floating<R> && sizeof(R) >= si
 
 /// A function that combines two values, and its identity. Made by `reduction`.
 template <class Fn, Reducible Identity>
-struct ReductionBy : detail::FinishesAsIs {
+struct ReductionBy : detail::IdentityFinish {
   static_assert(std::is_empty_v<Fn> && std::is_default_constructible_v<Fn>,
                 "a reduction's function has no state, as processes combine values by calls of their own: give "
                 "dist::reduction a lambda without captures or a function object without members");
@@ -292,7 +291,7 @@ concept CombinesRecords = std::same_as<typename Op::Record, T> && std::is_trivia
 
 /// `Op` on a part of the values; the result is finished later, together with the other parts.
 template <class Op>
-struct Unfinished : FinishesAsIs {
+struct Unfinished : IdentityFinish {
   static constexpr std::string_view name = Op::name;
   template <class T>
     requires requires { Op::template identity<T>; }

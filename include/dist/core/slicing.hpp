@@ -142,7 +142,7 @@ namespace detail {
 template <class... Parts>
 [[nodiscard]] consteval bool require_slice_parts() {
   static_assert(
-      (holds<SlicePart<Parts>> && ...),
+      (satisfied<SlicePart<Parts>> && ...),
       "a slice is made of whole numbers, Range, ellipsis and new_axis, one for each axis; rows that a list names are "
       "gathered");
   return (SlicePart<Parts> && ...);

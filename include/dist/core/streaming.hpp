@@ -62,12 +62,13 @@ DIST_ALWAYS_INLINE void finish_streams() {
 #endif
 }
 
-/// Gives the other members a copy of `mine`, where they do not share that memory; `place(rank)` is where a member's
+/// Gives the other members a copy of `mine`, where they do not share that memory; `copy_of(rank)` is where a member's
 /// belongs.
-template <class T, class Place>
-DIST_ALWAYS_INLINE void copy_to_others(std::size_t members, Place&& place, std::span<const T> mine, bool past_caches) {
+template <class T, class CopyOf>
+DIST_ALWAYS_INLINE void copy_to_others(std::size_t members, CopyOf&& copy_of, std::span<const T> mine,
+                                       bool past_caches) {
   for (std::size_t rank = 0; rank < members; ++rank) {
-    T* const theirs = place(rank);
+    T* const theirs = copy_of(rank);
     if (theirs == mine.data()) continue;
     if (past_caches) {
       stream_copy(mine.data(), mine.size(), theirs);

@@ -11,7 +11,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 
@@ -22,7 +22,7 @@ class Tensor;
 
 /// A typed, non-owning view of a dense row-major array in `Where`: a pointer that knows its extents. The host touches
 /// elements in host-accessible memory only.
-template <class T, Place Where = HostMemory>
+template <class T, MemorySpace Where = HostMemory>
 class TensorView {
  public:
   using Element = T;
@@ -180,10 +180,10 @@ class Tensor {
 /// "[[1, 2], [3, 4]]"; a scalar is its number.
 template <class T>
 [[nodiscard]] std::string to_string(TensorView<T> tensor) {
-  if (tensor.shape().rank() == 0) return text(*tensor.data());
+  if (tensor.shape().rank() == 0) return concat(*tensor.data());
   std::string joined = "[";
   for (std::size_t row = 0; row < tensor.rows(); ++row)
-    joined += text(row == 0 ? "" : ", ", to_string(tensor.row(row)));
+    joined += concat(row == 0 ? "" : ", ", to_string(tensor.row(row)));
   return joined + "]";
 }
 template <class T>

@@ -58,12 +58,17 @@ void append_text(std::string& out, const T& part) {
   return quoted(std::string_view{words}, longest);
 }
 
-/// Joins strings, characters and numbers into one string: `text("replica ", 3, " of ", 4)`.
+/// Joins strings, characters and numbers into one string: `concat("replica ", 3, " of ", 4)`.
 template <class... Parts>
-[[nodiscard]] std::string text(const Parts&... parts) {
+[[nodiscard]] std::string concat(const Parts&... parts) {
   std::string joined;
   (detail::append_text(joined, parts), ...);
   return joined;
+}
+/// The name until 0.3.
+template <class... Parts>
+[[nodiscard]] std::string text(const Parts&... parts) {
+  return concat(parts...);
 }
 
 /// What `say` makes of each element of a range, with `between` from one to the next.
@@ -72,7 +77,7 @@ template <class Range, class Say>
   std::string all;
   std::string_view before;
   for (const auto& element : range) {
-    all += text(before, say(element));
+    all += concat(before, say(element));
     before = between;
   }
   return all;
@@ -80,7 +85,7 @@ template <class Range, class Say>
 /// The elements of a range as text() writes them: `joined(extents, "x")` is "2x2x1".
 template <class Range>
 [[nodiscard]] std::string joined(const Range& range, std::string_view between = ", ") {
-  return joined(range, between, [](const auto& element) { return text(element); });
+  return joined(range, between, [](const auto& element) { return concat(element); });
 }
 
 /// Prints what has a `to_string` of ours: shapes, tensors, indexed slices, per-replica values.

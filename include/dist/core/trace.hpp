@@ -1,3 +1,5 @@
+/// A file of what all strategies of a job do, for chrome://tracing and ui.perfetto.dev: by one line in the program, or
+/// without one by DIST_TRACE=path in the environment.
 #pragma once
 
 #include <array>
@@ -138,7 +140,7 @@ class Trace {
 };
 
 /// What something is called in a trace, if there is one. `name` must live until it has ended.
-struct TraceLabel {
+struct ProfilerLabel {
   Trace* trace = nullptr;
   std::string_view name = {};
   std::int64_t number = 0;
@@ -147,7 +149,7 @@ struct TraceLabel {
 /// Records that something goes on while this object lives; without a trace, nothing.
 class TraceSpan {
  public:
-  explicit TraceSpan(const TraceLabel& label) noexcept
+  explicit TraceSpan(const ProfilerLabel& label) noexcept
       : label_(label), begin_(label.trace == nullptr ? 0 : label.trace->begin_span(label.name, label.number)) {}
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
@@ -156,7 +158,7 @@ class TraceSpan {
   }
 
  private:
-  TraceLabel label_;
+  ProfilerLabel label_;
   std::int64_t begin_;
 };
 
@@ -166,9 +168,53 @@ namespace detail {
 inline constinit std::atomic<Trace*> active_trace{nullptr};
 
 /// A label in the active trace.
-[[nodiscard]] inline TraceLabel traced(std::string_view name, std::size_t number = 0) noexcept {
+[[nodiscard]] inline ProfilerLabel traced(std::string_view name, std::size_t number = 0) noexcept {
   return {active_trace.load(std::memory_order_relaxed), name, static_cast<std::int64_t>(number)};
 }
+
+}  // namespace detail
+
+/// A line of the C++ source, for messages.
+struct SourceLine {
+  const char* file;
+  int line;
+};
+
+/// The line of the call; as a default argument, that of the function's caller.
+[[nodiscard]] constexpr SourceLine here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept {
+  return {file, line};
+}
+
+/// Records what strategies do from here to the end of this object's life, and then writes it to a file:
+///
+///     dist::TraceFile trace{"trace.json"};
+///
+/// There are events for each replica's part of a run, for each collective of a replica, and for the input; threads and
+/// processes have names. A replica's queue on a GPU has a row of its own, which shows when the GPU did the work of these
+/// runs and collectives; what a StepGraph captures is one event there. `Default` and `OneDevice` record nothing, as they
+/// are the plain loop: use a TraceSpan there. The processes of a job that name the same file write one file together.
+/// Strategies that it is to see are made after it and end before it.
+class TraceFile {
+ public:
+  /// Empties the file, if there is one. Events beyond `capacity` are dropped, and a warning counts them. Throws
+  /// FileError for a path that cannot be written, WrongStrategy while another TraceFile lives.
+  explicit TraceFile(std::string path, std::size_t capacity = std::size_t{1} << 18);
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+  ~TraceFile();
+
+ private:
+  std::string path_;
+  Trace trace_;
+};
+
+namespace detail {
+
+/// Starts the trace that DIST_TRACE asks for, once in a process; it is written when the process ends in order.
+void trace_as_the_environment_asks();
+
+/// Names this process in the active trace.
+void name_traced_process(std::size_t number, std::string name);
 
 }  // namespace detail
 

@@ -7,12 +7,16 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <utility>
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/thread_name.hpp>
@@ -104,7 +108,7 @@ DIST_INLINE void Trace::name_process(std::size_t number, std::string name) {
 
 DIST_INLINE std::string Trace::chrome_json(std::size_t process) const {
   const std::string events = json_events(process);
-  return text(detail::json_begin, events.empty() ? "" : "\n", events, detail::json_end);
+  return concat(detail::json_begin, events.empty() ? "" : "\n", events, detail::json_end);
 }
 
 DIST_INLINE void Trace::write_chrome_json(const std::string& path, std::size_t process) const {
@@ -164,7 +168,7 @@ DIST_INLINE void Trace::name_thread() noexcept {
 
 DIST_INLINE std::string Trace::json_events(std::size_t process) const {
   std::string json;
-  const auto add = [&](const auto&... parts) { json += text(json.empty() ? "" : ",\n", parts...); };
+  const auto add = [&](const auto&... parts) { json += concat(json.empty() ? "" : ",\n", parts...); };
   if (!process_name_.empty())
     add("{\"ph\":\"M\",\"pid\":", process, ",\"name\":\"process_name\",\"args\":{\"name\":\"", quoted(process_name_),
         "\"}}");
@@ -182,9 +186,9 @@ DIST_INLINE std::string Trace::json_events(std::size_t process) const {
 }
 
 DIST_INLINE std::string Trace::microseconds(std::int64_t nanoseconds) {
-  std::string decimals = text(nanoseconds % 1000);
+  std::string decimals = concat(nanoseconds % 1000);
   decimals.insert(0, 3 - decimals.size(), '0');
-  return text(nanoseconds / 1000, ".", decimals);
+  return concat(nanoseconds / 1000, ".", decimals);
 }
 
 DIST_INLINE std::string Trace::quoted(std::string_view name) {
@@ -195,5 +199,47 @@ DIST_INLINE std::string Trace::quoted(std::string_view name) {
   }
   return safe;
 }
+
+DIST_INLINE TraceFile::TraceFile(std::string path, std::size_t capacity) : path_(std::move(path)), trace_(capacity) {
+  Trace* none = nullptr;
+  if (!detail::active_trace.compare_exchange_strong(none, &trace_))
+    throw WrongStrategy("A second trace was asked for",
+                        "one TraceFile lives already, DIST_TRACE is set, or NvtxRanges live without a trace",
+                        "End the first one before, and make NvtxRanges after the TraceFile");
+  try {
+    Trace::clear_file(path_);
+  } catch (...) {
+    detail::active_trace.store(nullptr);
+    throw;
+  }
+}
+
+DIST_INLINE TraceFile::~TraceFile() {
+  detail::active_trace.store(nullptr);
+  try {
+    trace_.append_to_file(path_);
+    if (trace_.dropped() != 0)
+      detail::Warning{}.emit(
+          concat(path_, " lacks ", trace_.dropped(), " events that found no room: give TraceFile a greater capacity."));
+  } catch (const std::exception& error) {
+    detail::Warning{}.emit(error.what());
+  }
+}
+
+namespace detail {
+
+DIST_INLINE void trace_as_the_environment_asks() {
+  static const std::optional<TraceFile> asked = []() -> std::optional<TraceFile> {
+    const char* const path = std::getenv("DIST_TRACE");
+    if (path == nullptr || *path == '\0' || active_trace.load() != nullptr) return std::nullopt;
+    return std::optional<TraceFile>{std::in_place, path};
+  }();
+}
+
+DIST_INLINE void name_traced_process(std::size_t number, std::string name) {
+  if (Trace* const trace = active_trace.load(std::memory_order_relaxed)) trace->name_process(number, std::move(name));
+}
+
+}  // namespace detail
 
 }  // namespace dist

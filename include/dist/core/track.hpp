@@ -55,7 +55,7 @@ class Walk {
       is_optional_ = in_optional;
     } else {
       if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end())
-        throw InvalidArgument(text("Two parts of what is tracked are named '", key_, "'"),
+        throw InvalidArgument(concat("Two parts of what is tracked are named '", key_, "'"),
                               "one would take the place of the other", "Give one of them another name");
       keys_.push_back(key_);
       if constexpr (std::invocable<See&, std::string_view, Part&, bool>)

@@ -33,7 +33,7 @@ template <class T>
   }
   if (!is_order)
     throw InvalidArgument("A tensor cannot be transposed like that",
-                          text("its shape is ", to_string(from.shape()), ", the order of axes {", joined(axes), "}"),
+                          concat("its shape is ", to_string(from.shape()), ", the order of axes {", joined(axes), "}"),
                           "Name each axis once, counted from 0, such as {1, 0} for a matrix");
   Tensor<std::remove_const_t<T>> to{Shape{std::span<const std::size_t>{extents.data(), rank}}};
   std::array<std::size_t, Shape::max_rank> place{};

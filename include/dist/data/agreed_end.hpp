@@ -6,8 +6,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/data/agreement.hpp>
-#include <dist/data/cardinality.hpp>
-#include <dist/data/remainder.hpp>
+#include <dist/data/batch_size.hpp>
 
 namespace dist::data {
 

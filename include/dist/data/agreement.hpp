@@ -4,7 +4,7 @@
 #include <concepts>
 #include <string_view>
 
-#include <dist/core/work.hpp>
+#include <dist/core/future.hpp>
 
 namespace dist::data {
 
@@ -19,7 +19,7 @@ namespace dist::data {
 ///
 /// `note_thrown_by_data(what)` says what this worker's data threw: the others are told that, where it ends the pass.
 template <class P>
-concept AgreementPass = Work<P> && requires(P pass, bool holds, std::string_view what) {
+concept AgreementPass = Future<P> && requires(P pass, bool holds, std::string_view what) {
   pass.start(holds);
   { pass.any() } -> std::same_as<bool>;
   pass.note_thrown_by_data(what);

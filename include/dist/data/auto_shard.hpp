@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/shard.hpp>
@@ -78,12 +78,12 @@ void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
     Source& source = source_of(dataset);
     if (source.num_files() < num_workers)
       throw InvalidArgument("There are fewer files than workers",
-                            text(source.num_files(), " files for ", num_workers, " workers"),
+                            concat(source.num_files(), " files for ", num_workers, " workers"),
                             "Split the data into more files, or use AutoShardPolicy::data or off");
     source = source.shard_files(num_workers, index);
   } else {
     throw InvalidArgument(
-        text("AutoShardPolicy::file found no files in the source ", dist::detail::type_name<Source>()),
+        concat("AutoShardPolicy::file found no files in the source ", dist::detail::type_name<Source>()),
         "it has no members num_files() and shard_files(n, i)", "Read from files, or use AutoShardPolicy::data or off");
   }
 }
@@ -104,7 +104,7 @@ void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
 
 /// A step that a shard may go before as well as after: `over(make)` is the same step over `make(upstream)`.
 template <class D, class Make>
-concept LetsShardsPass = requires(D dataset, Make make) {
+concept CommutesWithShard = requires(D dataset, Make make) {
   std::move(dataset).over(make);
 };
 
@@ -113,7 +113,7 @@ concept LetsShardsPass = requires(D dataset, Make make) {
 template <Dataset D>
 [[nodiscard]] auto shard_by_data(D dataset, std::size_t num_workers, std::size_t index) {
   const auto shard_upstream = [&](auto upstream) { return shard_by_data(std::move(upstream), num_workers, index); };
-  if constexpr (LetsShardsPass<D, decltype(shard_upstream)>)
+  if constexpr (CommutesWithShard<D, decltype(shard_upstream)>)
     return std::move(dataset).over(shard_upstream);
   else
     return ShardDataset<D>::of_workers(std::move(dataset), num_workers, index);
@@ -142,7 +142,7 @@ AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num
       detail::shard_by_file(dataset, num_workers, index);
       return AutoShardPolicy::file;
   }
-  throw InvalidArgument("There is no such auto-shard policy", text("its number is ", static_cast<int>(policy)),
+  throw InvalidArgument("There is no such auto-shard policy", concat("its number is ", static_cast<int>(policy)),
                         "Use AutoShardPolicy::off, automatic, file, data or hint");
 }
 

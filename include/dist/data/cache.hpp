@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 
@@ -43,7 +43,7 @@ class CacheFill {
     std::swap(cache_, other.cache_);
     return *this;
   }
-  ~CacheFill() { give_up(); }
+  ~CacheFill() { cancel(); }
 
   void add(const ElementOf<D>& element) {
     if (cache_ != nullptr) cache_->elements.push_back(element);
@@ -51,7 +51,7 @@ class CacheFill {
   void complete() {
     if (cache_ != nullptr) end(State::full);
   }
-  void give_up() {
+  void cancel() {
     if (cache_ == nullptr) return;
     cache_->elements = {};
     end(State::empty);
@@ -107,7 +107,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
           return true;
         }
       } catch (...) {
-        fill_.give_up();
+        fill_.cancel();
         throw;
       }
       fill_.complete();

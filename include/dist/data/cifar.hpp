@@ -15,8 +15,8 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/data/dataset.hpp>
 #include <dist/data/example.hpp>
-#include <dist/data/split.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/io/random_access.hpp>
 
@@ -44,7 +44,7 @@ inline constexpr std::size_t cifar_channels = 3;
   const std::uint64_t size = format.labels + cifar_side * cifar_side * cifar_channels;
   if (file.size() == 0 || file.size() % size != 0 || file.size() / size > most)
     throw FileError(file.name(), "does not hold records of CIFAR",
-                    text("it has ", file.size(), " bytes, expected 1 to ", most, " records of ", size, " bytes"),
+                    concat("it has ", file.size(), " bytes, expected 1 to ", most, " records of ", size, " bytes"),
                     format.suggestion);
   return static_cast<std::size_t>(file.size() / size);
 }
@@ -69,14 +69,14 @@ template <class Pixel>
     for (std::uint64_t offset = 0; offset < file.size();) {
       const std::size_t bytes = file.read_at(offset, std::as_writable_bytes(std::span{records}));
       if (bytes == 0 || bytes % record != 0)
-        throw FileError(file.name(), "is truncated", text("it changed while it was read, at byte ", offset + bytes),
+        throw FileError(file.name(), "is truncated", concat("it changed while it was read, at byte ", offset + bytes),
                         format.suggestion);
       for (std::size_t start = 0; start < bytes; start += record, ++image) {
         const unsigned label = records[start + format.label];
         if (label >= format.classes)
           throw FileError(
               file.name(), "has a label that is no class",
-              text("label ", (offset + start) / record, " is ", label, ", expected 0 to ", format.classes - 1),
+              concat("label ", (offset + start) / record, " is ", label, ", expected 0 to ", format.classes - 1),
               format.suggestion);
         y[image] = static_cast<std::int32_t>(label);
         const std::uint8_t* const from = records.data() + start + format.labels;

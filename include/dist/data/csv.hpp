@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/parse_float.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/files.hpp>
 #include <dist/io/byte_source.hpp>
@@ -130,8 +130,8 @@ template <class T>
         "Give column(...) a third argument, what empty cells stand for, or let the member be a std::optional");
   throw FileError(
       path,
-      text(failure == CellFailure::is_no_value ? "has a cell that is no " : "has a cell out of the range of ", type),
-      text(place, ": ", quoted(cell)), "Correct the cell, or give the member another type");
+      concat(failure == CellFailure::is_no_value ? "has a cell that is no " : "has a cell out of the range of ", type),
+      concat(place, ": ", quoted(cell)), "Correct the cell, or give the member another type");
 }
 
 }  // namespace detail
@@ -178,7 +178,7 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
       if (record_.size() != columns_of_file_)
         throw FileError(
             reader_->name(), "has a row of another length",
-            text("line ", record_.line(), " has ", record_.size(), " cells, the header row has ", columns_of_file_),
+            concat("line ", record_.line(), " has ", record_.size(), " cells, the header row has ", columns_of_file_),
             "Correct the row, or choose the separator that the file has");
       ++given_;
       return true;
@@ -198,17 +198,17 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
       std::size_t place = record_.size();
       std::string names;
       for (std::size_t i = 0; i < record_.size(); ++i) {
-        names += text(i == 0 ? "" : ", ", record_[i]);
+        names += concat(i == 0 ? "" : ", ", record_[i]);
         if (record_[i] != name) continue;
         if (place != record_.size())
-          throw FileError(reader_->name(), text("has two columns called ", quoted(name)),
-                          text("columns ", place + 1, " and ", i + 1, " of its header row"),
+          throw FileError(reader_->name(), concat("has two columns called ", quoted(name)),
+                          concat("columns ", place + 1, " and ", i + 1, " of its header row"),
                           "Give each column a name of its own");
         place = i;
       }
       if (place == record_.size())
-        throw FileError(reader_->name(), text("has no column ", quoted(name)),
-                        text("its header row has: ", printable(names, 400)),
+        throw FileError(reader_->name(), concat("has no column ", quoted(name)),
+                        concat("its header row has: ", printable(names, 400)),
                         "Name one of these, or choose the separator that the file has");
       return place;
     }
@@ -226,7 +226,7 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
         if (const auto failure = detail::parse_cell(cell, member); failure != detail::CellFailure::none) {
           detail::refuse_cell(
               reader_->name(), detail::cell_type<T>(),
-              text("line ", record_.line(), ", column ", places_[I] + 1, " (", quoted(column.name), ")"), cell,
+              concat("line ", record_.line(), ", column ", places_[I] + 1, " (", quoted(column.name), ")"), cell,
               failure);
         }
       });
@@ -284,7 +284,7 @@ template <class Row, class... Ts>
   if (files.empty()) throw InvalidArgument("csv has nothing to read", "the list of files is empty", "Name a file");
   if (std::string_view{"\"\r\n"}.find(options.separator) != std::string_view::npos)
     throw InvalidArgument("csv cannot separate cells",
-                          text("the separator is ", quoted(std::string_view{&options.separator, 1})),
+                          concat("the separator is ", quoted(std::string_view{&options.separator, 1})),
                           "Use a comma, a semicolon or a tab");
   return {std::move(files), options, {std::move(columns)...}};
 }

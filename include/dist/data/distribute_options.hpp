@@ -5,7 +5,7 @@
 
 #include <dist/context/input_context.hpp>
 #include <dist/data/agreement.hpp>
-#include <dist/data/remainder.hpp>
+#include <dist/data/batch_size.hpp>
 
 namespace dist::data {
 

@@ -10,7 +10,7 @@
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/log.hpp>
 #include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/auto_shard.hpp>
@@ -18,9 +18,7 @@
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/remainder.hpp>
 #include <dist/data/replica_batches.hpp>
-#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/shuffle.hpp>
 
@@ -61,7 +59,7 @@ class Passes {
       came_further_.store(true, std::memory_order_relaxed);
     else if (first_epochs_.fetch_add(1, std::memory_order_relaxed) == most &&
              !came_further_.load(std::memory_order_relaxed))
-      same_order_again.give(
+      same_order_again.emit(
           "a dataset was distributed again for every epoch, and is shuffled alike each time: call distribute_dataset "
           "once, before the loop over epochs. DIST_WARNINGS=0 silences this.");
   }
@@ -120,7 +118,7 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
                             "Give the strategy a device");
     if (context.num_replicas_in_sync() != context.num_input_pipelines() * local_replicas)
       throw InvalidArgument("A dataset is distributed over workers that differ in their number of replicas",
-                            text(to_string(context), ", ", local_replicas, " of them here"),
+                            concat(to_string(context), ", ", local_replicas, " of them here"),
                             "Give every worker the same number of replicas");
     plan_.workers = context.num_input_pipelines();
     plan_.worker = context.input_pipeline_id();

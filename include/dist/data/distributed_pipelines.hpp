@@ -14,11 +14,11 @@
 #include <dist/core/error.hpp>
 #include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/poison.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/remainder.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
@@ -48,7 +48,7 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
         agreement_(std::move(agreement)) {
     if (replicas == 0 || (pipelines_.size() != 1 && pipelines_.size() != replicas))
       throw InvalidArgument("The replicas cannot be served by these pipelines",
-                            text(pipelines_.size(), " pipelines for ", replicas, " replicas"),
+                            concat(pipelines_.size(), " pipelines for ", replicas, " replicas"),
                             "Make one pipeline, or one for each replica");
   }
 
@@ -170,7 +170,7 @@ auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, cons
   } else if constexpr (per_replica) {
     if (context.num_input_pipelines() != 1)
       throw InvalidArgument("A pipeline for every replica was asked for",
-                            text("there are ", context.num_input_pipelines(), " workers, only one can do that"),
+                            concat("there are ", context.num_input_pipelines(), " workers, only one can do that"),
                             "Use data::PipelinePerWorker");
     using D = PrefetchDataset<detail::MadeBy<Fn>>;
     std::vector<D> pipelines;

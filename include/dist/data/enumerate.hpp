@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <dist/data/dataset.hpp>
-#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 

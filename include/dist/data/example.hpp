@@ -5,7 +5,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include <dist/core/specialization.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist::data {
 

@@ -7,16 +7,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <utility>
 
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/data/idx_gz.hpp>
-#include <dist/data/split.hpp>
+#include <dist/data/dataset.hpp>
+#include <dist/data/idx.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <dist/io/byte_source.hpp>
+#include <dist/io/gzip.hpp>
 
 namespace dist::data {
+
+/// Reads the IDX file at `path`, compressed by gzip or not: its first two bytes tell. Throws FileError as
+/// `read_idx` and `io::GzipSource` do.
+template <class T>
+[[nodiscard]] Tensor<T> read_idx_gz(const std::string& path, ElementLimit max_elements = idx_default_max_elements) {
+  unsigned char magic[2] = {};
+  {
+    io::FileSource file{path};
+    io::read_full(file, std::as_writable_bytes(std::span{magic}));
+  }
+  if (magic[0] == 0x1F && magic[1] == 0x8B) {
+    io::GzipSource<io::FileSource> source{io::FileSource{path}};
+    return read_idx<T>(source, max_elements);
+  }
+  io::FileSource source{path};
+  return read_idx<T>(source, max_elements);
+}
 
 namespace detail {
 
@@ -34,7 +54,7 @@ namespace detail {
   const std::string compressed = plain + ".gz";
   if (::access(compressed.c_str(), F_OK) == 0) return compressed;
   if (::access(plain.c_str(), F_OK) == 0) return plain;
-  throw FileError(compressed, "is missing", text("it is not in '", directory, "', nor uncompressed"),
+  throw FileError(compressed, "is missing", concat("it is not in '", directory, "', nor uncompressed"),
                   "Run apt install dataset-fashion-mnist, or set DIST_FASHION_MNIST_DIR to the folder that holds it");
 }
 
@@ -62,23 +82,24 @@ namespace detail {
   const Tensor<std::uint8_t> labels = read_idx_gz<std::uint8_t>(label_file, {most_examples, suggestion});
   if (labels.shape().rank() != 1)
     throw FileError(label_file, "does not hold labels",
-                    text("its shape is ", to_string(labels.shape()), ", expected one axis"), suggestion);
+                    concat("its shape is ", to_string(labels.shape()), ", expected one axis"), suggestion);
   const std::size_t count = labels.rows();
   Tensor<std::int32_t> y{Shape{count}};
   for (std::size_t i = 0; i < count; ++i) {
     if (labels[i] >= classes)
       throw FileError(label_file, "has a label that is no class",
-                      text("label ", i, " is ", unsigned{labels[i]}, ", expected 0 to ", classes - 1), suggestion);
+                      concat("label ", i, " is ", unsigned{labels[i]}, ", expected 0 to ", classes - 1), suggestion);
     y[i] = labels[i];
   }
 
   const Tensor<std::uint8_t> images = read_idx_gz<std::uint8_t>(image_file, {most_examples * side * side, suggestion});
   const Shape& shape = images.shape();
   if (shape.rank() != 3 || shape[1] != side || shape[2] != side)
-    throw FileError(image_file, "does not hold images of 28 x 28", text("its shape is ", to_string(shape)), suggestion);
-  if (shape[0] != count)
-    throw FileError(image_file, text("does not fit '", label_file, "'"), text(shape[0], " images, ", count, " labels"),
+    throw FileError(image_file, "does not hold images of 28 x 28", concat("its shape is ", to_string(shape)),
                     suggestion);
+  if (shape[0] != count)
+    throw FileError(image_file, concat("does not fit '", label_file, "'"),
+                    concat(shape[0], " images, ", count, " labels"), suggestion);
   Tensor<float> x{Shape{count, side, side, 1}};
   const std::uint8_t* from = images.data();
   float* to = x.data();

@@ -19,7 +19,7 @@ template <class File>
 [[nodiscard]] std::vector<File> files_of_shard(const std::vector<File>& files, std::size_t shards, std::size_t shard) {
   require_shard(shards, shard);
   if (files.size() < shards)
-    throw InvalidArgument("There are fewer files than shards", text(files.size(), " files, ", shards, " shards"),
+    throw InvalidArgument("There are fewer files than shards", concat(files.size(), " files, ", shards, " shards"),
                           "Write the data to more files, or shard the elements instead of the files");
   std::vector<File> mine;
   for (std::size_t file = shard; file < files.size(); file += shards) mine.push_back(files[file]);

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/pointers.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {

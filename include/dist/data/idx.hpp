@@ -70,23 +70,23 @@ template <io::ByteSource Source>
           io::read_full(source, std::as_writable_bytes(std::span<unsigned char>{magic, sizeof magic}));
       count < sizeof magic)
     throw FileError(source.name(), "is not an IDX file",
-                    text("it has ", count, " bytes, the header alone has 4 or more"), idx_fetch_again);
+                    concat("it has ", count, " bytes, the header alone has 4 or more"), idx_fetch_again);
   if (magic[0] != 0 || magic[1] != 0) {
     const bool gzip = magic[0] == 0x1F && magic[1] == 0x8B;
     throw FileError(
         source.name(), "is not an IDX file",
-        text("its first two bytes are ", unsigned{magic[0]}, " and ", unsigned{magic[1]}, ", expected 0 and 0"),
+        concat("its first two bytes are ", unsigned{magic[0]}, " and ", unsigned{magic[1]}, ", expected 0 and 0"),
         gzip ? "It is compressed: read it with read_idx_gz" : "Give a file in IDX format");
   }
   if (magic[2] != wanted.code)
     throw FileError(source.name(), "has elements of another type",
-                    text("its type code is ", unsigned{magic[2]}, " (", idx_type_name(magic[2]), "), expected ",
-                         wanted.code, " (", wanted.name, ")"),
+                    concat("its type code is ", unsigned{magic[2]}, " (", idx_type_name(magic[2]), "), expected ",
+                           wanted.code, " (", wanted.name, ")"),
                     "Read it as the type that it holds");
   const std::size_t rank = magic[3];
   if (rank == 0 || rank > Shape::max_rank)
     throw FileError(source.name(), "has a rank that cannot be read",
-                    text("rank ", rank, ", expected 1 to ", Shape::max_rank), "Store it with fewer axes");
+                    concat("rank ", rank, ", expected 1 to ", Shape::max_rank), "Store it with fewer axes");
 
   std::size_t extents[Shape::max_rank];
   // A limit on the number of elements. An empty axis counts as one, so that no product of extents can overflow.
@@ -94,13 +94,13 @@ template <io::ByteSource Source>
   for (std::size_t axis = 0; axis < rank; ++axis) {
     unsigned char bytes[4];
     if (io::read_full(source, std::as_writable_bytes(std::span<unsigned char>{bytes, sizeof bytes})) < sizeof bytes)
-      throw FileError(source.name(), "is truncated", text("the header ends before extent ", axis + 1, " of ", rank),
+      throw FileError(source.name(), "is truncated", concat("the header ends before extent ", axis + 1, " of ", rank),
                       idx_fetch_again);
     extents[axis] = std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
     const std::size_t factor = std::max<std::size_t>(extents[axis], 1);
     if (bound > limit.elements / factor)
       throw FileError(source.name(), "announces too many elements",
-                      text("the extents up to axis ", axis, " multiply to more than ", limit.elements),
+                      concat("the extents up to axis ", axis, " multiply to more than ", limit.elements),
                       limit.suggestion);
     bound *= factor;
   }

@@ -15,7 +15,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/example.hpp>
@@ -92,7 +92,7 @@ template <class... Formats>
 [[nodiscard]] std::string extensions_of() {
   std::string all;
   const auto add = [&](const auto& extensions) {
-    for (const std::string_view extension : extensions) all += text(all.empty() ? "" : ", ", extension);
+    for (const std::string_view extension : extensions) all += concat(all.empty() ? "" : ", ", extension);
   };
   (add(Formats::extensions), ...);
   return all;
@@ -117,7 +117,7 @@ class ImageFolder : public DatasetRange<ImageFolder<Pixel, Formats...>> {
         const std::string extension = detail::extension_of(image);
         if (!(detail::has_extension<Formats>(extension) || ...))
           throw FileError(path + "/" + image, "is of no format that is read here",
-                          text("the names of images end with: ", detail::extensions_of<Formats...>()),
+                          concat("the names of images end with: ", detail::extensions_of<Formats...>()),
                           "Move it elsewhere, or name its format in image_folder<...>");
         files.push_back({path + "/" + image, static_cast<std::int32_t>(classes.size())});
       }

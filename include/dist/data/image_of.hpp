@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include <dist/core/error.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/example.hpp>
 
 namespace dist::data::detail {
@@ -26,8 +26,8 @@ template <class Element, class Change>
                   "them");
     if constexpr (is_array) {
       if (element.shape().rank() != 3)
-        throw ShapeMismatch(text(step, " got what is no image"),
-                            text("its shape is ", to_string(element.shape()), ", expected [height, width, channels]"),
+        throw ShapeMismatch(concat(step, " got what is no image"),
+                            concat("its shape is ", to_string(element.shape()), ", expected [height, width, channels]"),
                             "Put it before batch, or bring the images to this shape with map");
       return change(TensorView<const std::remove_const_t<typename Element::Element>>{element});
     }

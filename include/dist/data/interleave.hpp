@@ -135,7 +135,7 @@ template <class MakeDataset>
 [[nodiscard]] auto interleave(MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length = 1) {
   if (cycle_length == 0 || block_length == 0)
     throw InvalidArgument("interleave takes no elements",
-                          text("cycle_length is ", cycle_length, ", block_length is ", block_length),
+                          concat("cycle_length is ", cycle_length, ", block_length is ", block_length),
                           "Use 1 or more of both");
   return Pipe{[make_dataset = std::move(make_dataset), cycle_length, block_length]<Dataset D>(D dataset) {
     constexpr bool makes_dataset = [] {

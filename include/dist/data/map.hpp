@@ -8,7 +8,6 @@
 #include <dist/core/error.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
-#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
@@ -47,7 +46,7 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
     static void require_rows(std::size_t rows, std::size_t expected) {
       if (rows != expected)
         throw ShapeMismatch("The function of map was said to keep the rows of a batch",
-                            text("it made ", rows, " of ", expected), "Leave out RowCount::kept");
+                            concat("it made ", rows, " of ", expected), "Leave out RowCount::kept");
     }
 
     const Function* function_;

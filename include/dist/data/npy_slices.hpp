@@ -25,7 +25,7 @@ void check_rows(const std::string& x_file, const Tensor<X>& x, const std::string
   check_rows(x_file, x);
   check_rows(y_file, y);
   if (x.rows() != y.rows())
-    throw FileError(y_file, text("does not fit '", x_file, "'"), text(y.rows(), " labels, ", x.rows(), " features"),
+    throw FileError(y_file, concat("does not fit '", x_file, "'"), concat(y.rows(), " labels, ", x.rows(), " features"),
                     "Give arrays whose first axes agree");
 }
 

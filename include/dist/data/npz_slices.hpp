@@ -17,7 +17,7 @@ template <class X>
 [[nodiscard]] TensorSlices<Tensor<X>> npz_slices(const std::string& path, const std::string& x,
                                                  std::size_t max_elements = io::npy_default_max_elements) {
   Tensor<X> features = io::Npz{path}.read<X>(x, max_elements);
-  detail::check_rows(text(path, ":", x), features);
+  detail::check_rows(concat(path, ":", x), features);
   return tensor_slices(std::move(features));
 }
 /// A dataset of the examples whose features and labels are the rows of the arrays `x` and `y`. Throws FileError also
@@ -29,7 +29,7 @@ template <class X, class Y>
   const io::Npz npz{path};
   Tensor<X> features = npz.read<X>(x, max_elements);
   Tensor<Y> labels = npz.read<Y>(y, max_elements);
-  detail::check_rows(text(path, ":", x), features, text(path, ":", y), labels);
+  detail::check_rows(concat(path, ":", x), features, concat(path, ":", y), labels);
   return tensor_slices(std::move(features), std::move(labels));
 }
 

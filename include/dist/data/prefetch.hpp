@@ -10,13 +10,12 @@
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/core/trace_file.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
-#include <dist/data/resumable.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist::data {
@@ -125,7 +124,7 @@ inline void require_ring_size(std::size_t elements, std::size_t least) {
   constexpr std::size_t most = std::size_t{1} << 31;  // what the ring's counters can tell apart
   if (elements < least || elements > most)
     throw InvalidArgument("prefetch cannot run ahead by that many elements",
-                          text(elements, " given, ", least, " to ", most, " can be"),
+                          concat(elements, " given, ", least, " to ", most, " can be"),
                           "Use 1 or 2; more help only when the time per element varies");
 }
 

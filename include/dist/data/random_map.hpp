@@ -6,7 +6,6 @@
 
 #include <dist/core/random.hpp>
 #include <dist/data/dataset.hpp>
-#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 

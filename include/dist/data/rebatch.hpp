@@ -9,8 +9,6 @@
 #include <dist/core/error.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
-#include <dist/data/remainder.hpp>
-#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/stack.hpp>
 

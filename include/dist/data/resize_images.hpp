@@ -53,7 +53,7 @@ class ResizeImage {
     static_assert(is_pixel, "resize_images: pixels must be float or std::uint8_t");
     const Shape& shape = image.shape();
     if (image.size() == 0)
-      throw ShapeMismatch("resize_images got an image without pixels", text("its shape is ", to_string(shape)),
+      throw ShapeMismatch("resize_images got an image without pixels", concat("its shape is ", to_string(shape)),
                           "Leave such images out with filter");
     const std::size_t channels = shape[2];
     const std::size_t row = shape[1] * channels;
@@ -92,7 +92,7 @@ class ResizeImage {
 /// while iterating, ShapeMismatch for another number of axes and for an image without pixels.
 [[nodiscard]] inline auto resize_images(std::size_t height, std::size_t width) {
   if (height == 0 || width == 0)
-    throw InvalidArgument("resize_images leaves nothing of an image", text("the size is ", height, " x ", width),
+    throw InvalidArgument("resize_images leaves nothing of an image", concat("the size is ", height, " x ", width),
                           "Use 1 or more pixels along both axes");
   return map(detail::ResizeImage{height, width});
 }

@@ -79,7 +79,7 @@ struct Rowwise<Example<X, Y>> {
     const std::size_t features = row_count(batch.x);
     const std::size_t labels = row_count(batch.y);
     if (features != labels)
-      throw ShapeMismatch("Features and labels differ in number", text(features, " features, ", labels, " labels"),
+      throw ShapeMismatch("Features and labels differ in number", concat(features, " features, ", labels, " labels"),
                           "Give one label for each feature");
     return features;
   }
@@ -105,7 +105,7 @@ struct RowwiseParts {
       for (std::size_t part = 1; part < sizeof...(I); ++part)
         if (counts[part] != counts[0])
           throw ShapeMismatch("The arrays of one batch differ in their number of rows",
-                              text("array 0 has ", counts[0], ", array ", part, " has ", counts[part]),
+                              concat("array 0 has ", counts[0], ", array ", part, " has ", counts[part]),
                               "Give every array one row for each example");
       return counts[0];
     });

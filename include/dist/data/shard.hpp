@@ -62,7 +62,7 @@ class ShardDataset : public StepDataset<ShardDataset<D>, D> {
       if (must_reach_all_)
         throw InvalidArgument(
             "Sharding leaves workers without data",
-            text("the dataset that is divided has ", seen_, " elements for ", num_shards_, " workers"),
+            concat("the dataset that is divided has ", seen_, " elements for ", num_shards_, " workers"),
             "Give every worker an element, or use AutoShardPolicy::off");
       return false;
     }
@@ -101,7 +101,7 @@ namespace detail {
 
 inline void require_shard(std::size_t num_shards, std::size_t index) {
   if (num_shards == 0 || index >= num_shards)
-    throw InvalidArgument("There is no such shard", text("shard ", index, " of ", num_shards),
+    throw InvalidArgument("There is no such shard", concat("shard ", index, " of ", num_shards),
                           "Count the shards from 0, and have 1 or more");
 }
 

@@ -10,9 +10,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/random.hpp>
 #include <dist/data/batch_size.hpp>
-#include <dist/data/cardinality.hpp>
 #include <dist/data/dataset.hpp>
-#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 

@@ -45,7 +45,7 @@ struct StackRows {
   static void allocate(Batch& batch, const Shape& row, std::size_t rows) {
     const std::size_t elements = row.elements() == 0 ? 1 : row.elements();
     if (rows > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T) / elements)
-      throw InvalidArgument("A batch is larger than any memory", text(rows, " rows of shape ", to_string(row)),
+      throw InvalidArgument("A batch is larger than any memory", concat(rows, " rows of shape ", to_string(row)),
                             "Make the batch smaller");
     batch.resize(row.stacked(rows));
   }
@@ -55,7 +55,7 @@ struct StackRows {
     if (shape != expected)
       throw ShapeMismatch(
           "Elements of one batch differ in shape",
-          text("element ", row, " has shape ", to_string(shape), ", those before it ", to_string(expected)),
+          concat("element ", row, " has shape ", to_string(shape), ", those before it ", to_string(expected)),
           "Bring them to one shape with map, or use batches of one element");
     const std::size_t count = expected.elements();
     if (count > 0) std::memcpy(batch.data() + row * count, elements, count * sizeof(T));

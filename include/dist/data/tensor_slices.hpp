@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/example.hpp>

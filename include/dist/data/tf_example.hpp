@@ -197,14 +197,15 @@ class TfExample {
     const Feature* feature = find(name);
     if (feature == nullptr) {
       std::string held;
-      for (const Feature& each : features_) held += text(held.empty() ? "'" : ", '", each.name, "'");
-      throw InvalidArgument(text("An example has no feature '", name, "'"),
-                            held.empty() ? std::string("it has none") : text("it has ", held), "Use one of its names");
+      for (const Feature& each : features_) held += concat(held.empty() ? "'" : ", '", each.name, "'");
+      throw InvalidArgument(concat("An example has no feature '", name, "'"),
+                            held.empty() ? std::string("it has none") : concat("it has ", held),
+                            "Use one of its names");
     }
     if (feature->kind == Kind::none) return {};
     if (feature->kind != kind)
-      throw InvalidArgument(text("Feature '", name, "' of an example is of another kind"),
-                            text("it holds ", name_of(feature->kind), ", asked for ", name_of(kind)),
+      throw InvalidArgument(concat("Feature '", name, "' of an example is of another kind"),
+                            concat("it holds ", name_of(feature->kind), ", asked for ", name_of(kind)),
                             "Ask for what it holds");
     return {values.data() + feature->first, feature->count};
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/files.hpp>
 #include <dist/io/byte_source.hpp>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/data/tfrecord.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/io/gzip.hpp>

@@ -14,15 +14,14 @@
 
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/place.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/data/cardinality.hpp>
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/example.hpp>
 #include <dist/data/poison.hpp>
-#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
@@ -30,21 +29,21 @@ namespace dist::data {
 namespace detail {
 
 /// Views in `Where` instead of the host's memory.
-template <class Views, Place Where>
+template <class Views, MemorySpace Where>
 struct ViewsIn;
-template <class T, Place Where>
+template <class T, MemorySpace Where>
 struct ViewsIn<TensorView<T>, Where> : std::type_identity<TensorView<const T, Where>> {};
-template <class T, Place Where>
+template <class T, MemorySpace Where>
 struct ViewsIn<TensorView<const T>, Where> : std::type_identity<TensorView<const T, Where>> {};
-template <class X, class Y, Place Where>
+template <class X, class Y, MemorySpace Where>
 struct ViewsIn<Example<X, Y>, Where>
     : std::type_identity<Example<typename ViewsIn<X, Where>::type, typename ViewsIn<Y, Where>::type>> {};
-template <class... Ts, Place Where>
+template <class... Ts, MemorySpace Where>
 struct ViewsIn<std::tuple<Ts...>, Where> : std::type_identity<std::tuple<typename ViewsIn<Ts, Where>::type...>> {};
-template <class A, class B, Place Where>
+template <class A, class B, MemorySpace Where>
 struct ViewsIn<std::pair<A, B>, Where>
     : std::type_identity<std::pair<typename ViewsIn<A, Where>::type, typename ViewsIn<B, Where>::type>> {};
-template <class T, std::size_t size, Place Where>
+template <class T, std::size_t size, MemorySpace Where>
 struct ViewsIn<std::array<T, size>, Where> : std::type_identity<std::array<typename ViewsIn<T, Where>::type, size>> {};
 
 /// Calls `visit(view, view there)` for the arrays of a batch, in their order.
@@ -120,8 +119,8 @@ inline constexpr bool is_uploaded<PerReplica<Views>> = HasRows<Views>;
 }  // namespace detail
 
 /// What a replica function gets of a batch of `D` whose strategy's devices have their memory in `Where`, to be named:
-/// `data::BatchIn<D, typename S::Device::Place>`.
-template <class D, Place Where>
+/// `data::BatchIn<D, typename S::Device::Space>`.
+template <class D, MemorySpace Where>
 using BatchIn = typename detail::ViewsIn<BatchOf<D>, Where>::type;
 
 /// The batches of `D`, copied to the memory of the replicas' devices while the steps before compute: an element holds
@@ -136,7 +135,7 @@ class UploadedDataset : public DatasetRange<UploadedDataset<D, Device>> {
   using Idle = detail::IdleRings<Device>;
 
  public:
-  using Element = typename Uploads::template In<typename Device::Place>;
+  using Element = typename Uploads::template In<typename Device::Space>;
   static constexpr bool lends_elements = true;
 
   UploadedDataset(D dataset, const typename Device::Queues& queues, std::size_t replicas, std::size_t slots)

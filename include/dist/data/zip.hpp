@@ -9,7 +9,6 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
-#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 

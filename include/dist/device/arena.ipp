@@ -21,8 +21,8 @@ DIST_INLINE Arena::Arena(std::size_t replicas, std::size_t capacity) : capacity_
     if (region == MAP_FAILED) {
       const int code = errno;
       unmap();
-      throw OutOfMemory(text("No address space for the arena of replica ", replica),
-                        text(capacity_, " bytes: ", std::strerror(code)),
+      throw OutOfMemory(concat("No address space for the arena of replica ", replica),
+                        concat(capacity_, " bytes: ", std::strerror(code)),
                         "Raise the limit on virtual memory (ulimit -v), or ask for fewer replicas");
     }
     // Collectives stream through all regions at once; with small pages they wait for address translation. Advice
@@ -69,14 +69,14 @@ DIST_INLINE std::size_t Arena::allocate(std::size_t bytes) {
   while (gap != free_.end() && gap->size() < size) ++gap;
   if (gap == free_.end() || bytes > capacity_)  // rounding up may have overflowed
     throw OutOfMemory("The strategy's arena is full",
-                      text(bytes, " more bytes were asked for, the arena holds ", capacity_),
+                      concat(bytes, " more bytes were asked for, the arena holds ", capacity_),
                       "Free variables that are no longer used, raise the limits on virtual memory and file size "
                       "(ulimit -v, -f) if there are any, or run on a machine with more memory");
   const std::size_t offset = gap->begin;
   for (std::size_t replica = 0; replica < replicas(); ++replica)
     if (!is_shared_ && mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)
-      throw OutOfMemory(text("No memory for a slice of replica ", replica),
-                        text(bytes, " bytes: ", std::strerror(errno)),
+      throw OutOfMemory(concat("No memory for a slice of replica ", replica),
+                        concat(bytes, " bytes: ", std::strerror(errno)),
                         "Free memory on this machine, or use smaller variables");
   gap->begin += size;
   if (gap->size() == 0) free_.erase(gap);

@@ -26,10 +26,10 @@ void await(IsOver&& is_over, Pause&& pause, Describe&& describe, std::chrono::na
   for (const std::int64_t begin = monotonic_nanoseconds(); !is_over(); pause()) {
     const std::int64_t waited = monotonic_nanoseconds() - begin;
     if (timeout.count() != 0 && waited >= timeout.count())
-      throw DeadlineExceeded(text("Work was not done in time: ", describe()),
-                             text("the host waited ", std::chrono::nanoseconds{waited}, " for it"),
-                             text(look, ", or set a longer timeout"));
-    slow.note([&] { return text("for ", describe()); });
+      throw DeadlineExceeded(concat("Work was not done in time: ", describe()),
+                             concat("the host waited ", std::chrono::nanoseconds{waited}, " for it"),
+                             concat(look, ", or set a longer timeout"));
+    slow.note([&] { return concat("for ", describe()); });
   }
 }
 

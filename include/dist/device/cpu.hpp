@@ -12,11 +12,11 @@
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
-#include <dist/core/work.hpp>
 #include <dist/device/arena.hpp>
 
 namespace dist {
@@ -27,7 +27,7 @@ struct Cpu {
   /// As it stands in device names.
   static constexpr std::string_view type = "cpu";
   using Memory = Arena;
-  using Place = HostMemory;
+  using Space = HostMemory;
   template <class T>
   using Span = std::span<T>;
 
@@ -35,7 +35,7 @@ struct Cpu {
   /// is empty.
   class Queue {
    public:
-    using Place = HostMemory;
+    using Space = HostMemory;
     struct Event {
       explicit constexpr Event(const Queue&) noexcept {}
     };

@@ -9,10 +9,10 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/work.hpp>
 
 namespace dist {
 
@@ -40,25 +40,25 @@ struct FloatOfIndex {
 /// - `for_each(range, body)`: `body(i)` for every index; the calls must not depend on each other.
 /// - `transform_reduce(op, range, body)`: `op` over `body(i)` for every index, waited for. The order of combination
 ///   depends on the range only, so the same range gives the same bits.
-/// - `start_transform_reduce(op, range, body)`: the same, not waited for: a Work, whose `value()` waits.
+/// - `start_transform_reduce(op, range, body)`: the same, not waited for: a Future, whose `value()` waits.
 /// - `transform_reduce_to(op, range, body, to)`: the same into the one element of `to`, without waiting.
 /// - `copy(from, to)`: as many elements, between the host and the device or within the device. The host's span is left
 ///   alone until `wait`.
 /// - `fill(to, value)`: every element.
 /// - `record(event)` notes what was put so far; `wait_for(event)`, on any queue of the device's type, puts what follows
 ///   after that, without waiting on the host. An `Event{queue}` that was not recorded is over.
-/// - `wait()`: returns when all that was put is done; the host then sees what it wrote. The queue is the Work of all that
+/// - `wait()`: returns when all that was put is done; the host then sees what it wrote. The queue is the Future of all that
 ///   was started there.
 template <class Q>
-concept Queue = std::copyable<Q> && Work<Q> && Place<typename Q::Place> &&
+concept Queue = std::copyable<Q> && Future<Q> && MemorySpace<typename Q::Space> &&
     std::constructible_from<typename Q::Event, const Q&> &&
-    requires(const Q queue, IndexRange range, SpanIn<const float, typename Q::Place> read,
-             SpanIn<float, typename Q::Place> write, std::span<const float> of_host, std::span<float> to_host,
+    requires(const Q queue, IndexRange range, SpanIn<const float, typename Q::Space> read,
+             SpanIn<float, typename Q::Space> write, std::span<const float> of_host, std::span<float> to_host,
              typename Q::Event& event) {
   queue.enter();
   queue.for_each(range, detail::TouchNothing{});
   { queue.transform_reduce(sum, range, detail::FloatOfIndex{}) } -> std::same_as<float>;
-  { queue.start_transform_reduce(sum, range, detail::FloatOfIndex{}) } -> Work;
+  { queue.start_transform_reduce(sum, range, detail::FloatOfIndex{}) } -> Future;
   { queue.start_transform_reduce(sum, range, detail::FloatOfIndex{}).value() } -> std::same_as<float>;
   queue.transform_reduce_to(sum, range, detail::FloatOfIndex{}, write);
   queue.copy(read, write);
@@ -133,7 +133,7 @@ namespace detail {
 /// Whether batches come to these devices: those of the host's memory are there already.
 template <class D>
 [[nodiscard]] constexpr bool takes_input() {
-  if constexpr (D::Place::host_accessible)
+  if constexpr (D::Space::host_accessible)
     return true;
   else
     return InputRing<typename D::InputRing, typename D::Queue>;
@@ -162,15 +162,15 @@ concept LimitsUse = requires {
 /// - `placement(replicas)`: the devices of so many replicas when nobody names them; fewer when these share them all.
 /// - `processors(devices)`: the processor of the host on which the thread of each replica stays, given the replicas'
 ///   devices; none when the system is to place the threads.
-/// - `Place` of its memory, and `Span<T>` of elements there.
+/// - `MemorySpace` of its memory, and `Span<T>` of elements there.
 /// - `Queues{devices, timeout}`: what the queues of the replicas on these devices need, owned by the strategy;
 ///   `queues[replica]` is the `Queue` of one, for which the host waits so long, or with 0 as long as it takes.
 /// - `Memory{devices}`: see ReplicaMemory.
 /// - `InputRing`, where the host cannot touch their memory.
 template <class D>
-concept Device = Place<typename D::Place> && Queue<typename D::Queue> && ReplicaMemory<typename D::Memory> &&
-    std::same_as<typename D::Queue::Place, typename D::Place> &&
-    detail::takes_input<D>() && std::same_as<typename D::template Span<float>, SpanIn<float, typename D::Place>> &&
+concept Device = MemorySpace<typename D::Space> && Queue<typename D::Queue> && ReplicaMemory<typename D::Memory> &&
+    std::same_as<typename D::Queue::Space, typename D::Space> &&
+    detail::takes_input<D>() && std::same_as<typename D::template Span<float>, SpanIn<float, typename D::Space>> &&
     std::constructible_from<typename D::Queues, std::span<const std::size_t>, std::chrono::nanoseconds> &&
     requires(std::size_t number, std::span<const std::size_t> devices, const typename D::Queues& queues) {
   { D::name } -> std::convertible_to<std::string_view>;

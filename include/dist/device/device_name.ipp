@@ -6,11 +6,11 @@
 
 namespace dist {
 
-DIST_INLINE std::string to_string(const DeviceName& device) { return text("/", device.type, ":", device.index); }
+DIST_INLINE std::string to_string(const DeviceName& device) { return concat("/", device.type, ":", device.index); }
 
 DIST_INLINE DeviceName parse_device_name(std::string_view name) {
   const auto refuse = [&](std::string_view why) {
-    throw InvalidArgument(text(quoted(name), " does not name a device of this process"), why,
+    throw InvalidArgument(concat(quoted(name), " does not name a device of this process"), why,
                           "Write /cpu:0, /gpu:1 and so on");
   };
   DeviceName device{"", 0};
@@ -53,12 +53,12 @@ DIST_INLINE std::vector<std::size_t> devices_named(std::span<const std::string> 
   for (const std::string& name : names) {
     const DeviceName device = parse_device_name(name);
     if (device.type != type)
-      throw InvalidArgument(text("Device '", name, "' is of another type than the strategy's"),
-                            text("the strategy computes on devices of type '", type, "'"),
-                            text("Name devices such as /", type, ":0, or use a strategy for that type"));
+      throw InvalidArgument(concat("Device '", name, "' is of another type than the strategy's"),
+                            concat("the strategy computes on devices of type '", type, "'"),
+                            concat("Name devices such as /", type, ":0, or use a strategy for that type"));
     if (device.index >= count) refuse(name);
     if (std::find(devices.begin(), devices.end(), device.index) != devices.end())
-      throw InvalidArgument(text("Device '", name, "' is named twice"), "a device takes one replica",
+      throw InvalidArgument(concat("Device '", name, "' is named twice"), "a device takes one replica",
                             "Name each device once, or give a number of replicas to let them share devices");
     devices.push_back(device.index);
   }

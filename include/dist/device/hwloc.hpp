@@ -103,7 +103,7 @@ class HwlocMachine {
   const Topology places = read_hwloc_topology(allowed_processors());
   if (replicas == 0 || replicas > places.size())
     throw InvalidArgument("hwloc cannot place that many replicas",
-                          text(replicas, " were asked for, there are ", places.size(), " devices"),
+                          concat(replicas, " were asked for, there are ", places.size(), " devices"),
                           "Ask for one per device at most, or give a strategy the number of replicas alone");
   std::vector<std::string> names;
   for (const std::size_t device : placement_order(places)) names.push_back(Cpu::device_name(device));

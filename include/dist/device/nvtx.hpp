@@ -8,7 +8,6 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/trace.hpp>
-#include <dist/core/trace_file.hpp>
 
 namespace dist {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <dist/core/config.hpp>
@@ -12,7 +13,7 @@ namespace dist {
 namespace detail {
 
 /// How many tasks a node has in Slurm's shorthand for the tasks of all nodes, such as "3(x2),2,1"; 0 where it is none.
-/// Throws nothing: <dist/cluster/host_list.hpp> reads all of it, and says what is wrong.
+/// Throws nothing: <dist/cluster/slurm_resolver.hpp> reads all of it, and says what is wrong.
 [[nodiscard]] std::size_t tasks_of_node(const char* list, std::size_t node) noexcept;
 
 /// What the launcher's variables say (Open MPI, MPICH and Intel MPI, MVAPICH, torchrun, Slurm's srun); alone where they say
@@ -33,6 +34,11 @@ namespace detail {
 /// unless a launcher started several processes on this machine and bound none. Those would all begin with the same
 /// processors and wait there for each other, so each takes a part of its own.
 [[nodiscard]] std::vector<std::size_t> share_of_processors();
+
+/// The CPU quota of this process in whole processors, at least 1, as its control groups limit it, for example in a
+/// container. Returns the largest number if they set no limit. Reads cpu.max of version 2, and cpu.cfs_quota_us and
+/// cpu.cfs_period_us of version 1, of the process's group and of all groups above it, from the files under `root`.
+[[nodiscard]] std::size_t processor_quota(const std::string& root = "");
 
 }  // namespace dist
 

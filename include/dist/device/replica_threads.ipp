@@ -42,7 +42,7 @@ DIST_INLINE ReplicaThreads::ReplicaThreads(std::size_t replicas, std::span<const
       }});
   } catch (const std::exception& refusal) {
     stop();
-    throw OutOfMemory(text("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),
+    throw OutOfMemory(concat("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),
                       "Ask for fewer replicas, or raise the limit on threads (ulimit -u)");
   }
 }
@@ -79,7 +79,7 @@ DIST_INLINE void ReplicaThreads::await_turn() const {
     none = {};
     if (timeout_ > 0 && detail::monotonic_nanoseconds() - start > timeout_)
       throw DeadlineExceeded("A call waited too long for that of another thread to the same strategy to end",
-                             text("it waited ", std::chrono::nanoseconds{timeout_}),
+                             concat("it waited ", std::chrono::nanoseconds{timeout_}),
                              "Find out what the other call waits for, or give the strategy a longer timeout");
     std::this_thread::sleep_for(std::chrono::microseconds{50});
   }
@@ -88,7 +88,7 @@ DIST_INLINE void ReplicaThreads::await_turn() const {
 DIST_INLINE std::size_t ReplicaThreads::checked(std::size_t replicas) {
   if (replicas == 0 || replicas > most_replicas)
     throw InvalidArgument("A strategy cannot have that many replicas",
-                          text(replicas, " were asked for, 1 to ", most_replicas, " are possible"),
+                          concat(replicas, " were asked for, 1 to ", most_replicas, " are possible"),
                           "Ask for as many as there are cores");
   return replicas;
 }
@@ -100,7 +100,7 @@ DIST_INLINE void ReplicaThreads::stop() noexcept {
 }
 
 DIST_INLINE void ReplicaThreads::work(std::size_t replica) noexcept {
-  detail::name_this_thread(text("dist replica ", replica));
+  detail::name_this_thread(concat("dist replica ", replica));
   for (std::uint32_t seen = 0;;) {
     seen = detail::wait_for_change(start_, seen, budget_);
     if (task_ == nullptr) return;

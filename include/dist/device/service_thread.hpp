@@ -30,7 +30,7 @@ template <class Work>
     return thread;
   } catch (const std::exception& refusal) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw OutOfMemory(text("No thread for ", for_what), refusal.what(), "Raise the limit on threads (ulimit -u)");
+    throw OutOfMemory(concat("No thread for ", for_what), refusal.what(), "Raise the limit on threads (ulimit -u)");
   }
 }
 

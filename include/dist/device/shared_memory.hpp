@@ -61,7 +61,7 @@ class SharedMemory {
   /// The memory of another process, or none where the system does not allow it: another user's, or one in a container
   /// of its own. Where it is only to be read, the system sees to that.
   [[nodiscard]] static std::optional<SharedMemory> attach(const Name& name, bool only_to_read = false) {
-    const std::string path = text("/proc/", name.process, "/fd/", name.descriptor);
+    const std::string path = concat("/proc/", name.process, "/fd/", name.descriptor);
     SharedMemory attached;
     attached.bytes_ = name.bytes;
     attached.descriptor_ = detail::above_standard(open(path.c_str(), (only_to_read ? O_RDONLY : O_RDWR) | O_CLOEXEC));
@@ -97,8 +97,8 @@ class SharedMemory {
     return mmap(nullptr, bytes_, protection, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   }
   [[noreturn]] void refuse(const char* why, int code) const {
-    throw OutOfMemory(text("No memory that processes share, of ", bytes_, " bytes"),
-                      text(why, ": ", std::strerror(code)),
+    throw OutOfMemory(concat("No memory that processes share, of ", bytes_, " bytes"),
+                      concat(why, ": ", std::strerror(code)),
                       "Raise the limits on virtual memory, file size and open files (ulimit -v, -f, -n)");
   }
 

@@ -28,7 +28,7 @@ class SignalFlag {
     sigemptyset(&handle.sa_mask);
     if (sigaction(signal_, &handle, &before_) != 0) {
       exists.store(false);
-      throw InvalidArgument(text("Signal ", signal, " cannot be handled"), std::strerror(errno),
+      throw InvalidArgument(concat("Signal ", signal, " cannot be handled"), std::strerror(errno),
                             "Give one that a program may handle, such as SIGTERM");
     }
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/device/processor_place.hpp>
+#include <dist/device/cpu_id.hpp>
 
 namespace dist {
 

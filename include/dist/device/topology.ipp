@@ -8,7 +8,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
-#include <dist/device/processor_place.hpp>
+#include <dist/device/cpu_id.hpp>
 #include <dist/device/topology.hpp>
 #include <dist/device/topology_source.hpp>
 
@@ -40,7 +40,7 @@ class SystemFiles {
     const ProcessorList online{text_of("/node/online")};
     for (const auto& [first, end] : online.ranges())
       for (std::size_t node = first; node < end && nodes_.size() < most_nodes; ++node)
-        nodes_.push_back(ProcessorList{text_of(text("/node/node", node, "/cpulist"))});
+        nodes_.push_back(ProcessorList{text_of(concat("/node/node", node, "/cpulist"))});
   }
 
   // From the lists only: core_id is unique within a package on some machines, and within a cluster of cores on others.
@@ -60,7 +60,7 @@ class SystemFiles {
     std::size_t last_level = 0;
     std::string shared_by;
     for (std::size_t index = 0; index < most_caches; ++index) {
-      const std::string cache = text("/cpu/cpu", processor, "/cache/index", index);
+      const std::string cache = concat("/cpu/cpu", processor, "/cache/index", index);
       const std::size_t level = number(cache + "/level");
       if (level == 0) break;
       if (level <= last_level || text_of(cache + "/type") == "Instruction") continue;
@@ -71,13 +71,13 @@ class SystemFiles {
   }
   /// In the scheduler's units: what the core computes in a time, next to the others.
   [[nodiscard]] std::size_t capacity(std::size_t processor) const {
-    return number(text("/cpu/cpu", processor, "/cpu_capacity"));
+    return number(concat("/cpu/cpu", processor, "/cpu_capacity"));
   }
 
  private:
   /// The older of the two names is all that older kernels have, and newer ones may drop it.
   [[nodiscard]] ProcessorList either(std::size_t processor, const char* newer, const char* older) const {
-    const std::string folder = text("/cpu/cpu", processor);
+    const std::string folder = concat("/cpu/cpu", processor);
     ProcessorList list{text_of(folder + newer)};
     return list.ranges().empty() ? ProcessorList{text_of(folder + older)} : list;
   }
@@ -123,15 +123,15 @@ DIST_INLINE std::vector<std::size_t> placement_order(const Topology& places) {
     cores[core].threads.push_back(i);
     highest_speed = std::max(highest_speed, places[i].speed);
   }
-  constexpr std::array levels{&ProcessorPlace::package, &ProcessorPlace::node, &ProcessorPlace::cache};
+  constexpr std::array levels{&CpuId::package, &CpuId::node, &CpuId::cache};
   for (Core& core : cores) {
-    const ProcessorPlace& place = places[core.threads.front()];
+    const CpuId& place = places[core.threads.front()];
     std::size_t* key = core.key.data();
     *key++ = highest_speed - place.speed;
     for (std::size_t level = 0; level < levels.size(); ++level) {
       std::size_t together = 0;
       for (const Core& other : cores) {
-        const ProcessorPlace& peer = places[other.threads.front()];
+        const CpuId& peer = places[other.threads.front()];
         bool near = peer.speed == place.speed;
         for (std::size_t outer = 0; outer <= level; ++outer) near = near && peer.*levels[outer] == place.*levels[outer];
         if (near) ++together;

@@ -8,7 +8,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/device/processor_place.hpp>
+#include <dist/device/cpu_id.hpp>
 
 namespace dist::detail {
 
@@ -61,7 +61,7 @@ class ProcessorList {
 /// Names what the processors share: `members(processor)` lists the processors that share the one of `processor`. One
 /// that is not even a member itself keeps the name that it has.
 template <class Members>
-void name_shared(Topology& places, std::size_t ProcessorPlace::*name, Members&& members) {
+void name_shared(Topology& places, std::size_t CpuId::*name, Members&& members) {
   std::vector<std::size_t> named(places.size());  // 0 or 1: everybody has this type, and few std::vector<bool>
   for (std::size_t first = 0; first < places.size(); ++first) {
     if (named[first] != 0) continue;
@@ -105,11 +105,11 @@ template <class Source>
     places[i] = {processor, processor, processor, processors.front(), processors.front()};
     capacities.push_back(source.capacity(processor));
   }
-  name_shared(places, &ProcessorPlace::core, [&](std::size_t processor) { return source.core(processor); });
-  for (ProcessorPlace& place : places) place.cache = place.core;  // where no cache is known
-  name_shared(places, &ProcessorPlace::cache, [&](std::size_t processor) { return source.cache(processor); });
-  name_shared(places, &ProcessorPlace::node, [&](std::size_t processor) { return source.node(processor); });
-  name_shared(places, &ProcessorPlace::package, [&](std::size_t processor) { return source.package(processor); });
+  name_shared(places, &CpuId::core, [&](std::size_t processor) { return source.core(processor); });
+  for (CpuId& place : places) place.cache = place.core;  // where no cache is known
+  name_shared(places, &CpuId::cache, [&](std::size_t processor) { return source.cache(processor); });
+  name_shared(places, &CpuId::node, [&](std::size_t processor) { return source.node(processor); });
+  name_shared(places, &CpuId::package, [&](std::size_t processor) { return source.package(processor); });
   rank_speeds(places, capacities);
   return places;
 }

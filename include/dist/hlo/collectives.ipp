@@ -14,7 +14,8 @@ namespace detail {
 /// The group of all replicas, as an attribute: "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>".
 [[nodiscard]] DIST_INLINE std::string all_replicas() {
   const std::size_t replicas = Trace::current().replicas();
-  return text("replica_groups = dense<[[", dist::joined(axes_in_order(replicas)), "]]> : tensor<1x", replicas, "xi64>");
+  return concat("replica_groups = dense<[[", dist::joined(axes_in_order(replicas)), "]]> : tensor<1x", replicas,
+                "xi64>");
 }
 
 /// A collective that reduces. The gradient of a sum is known.
@@ -43,18 +44,18 @@ DIST_INLINE Value all_gather(Value x, std::size_t axis) {
   if (Trace::current().replicas() == 1) return x;
   Type type = type_of(x);
   type.shape = with_extent(type.shape, axis, type.shape[axis] * Trace::current().replicas());
-  return Trace::current().add(
-      {"all_gather", {x}, text(number("all_gather_dim", axis), ", ", detail::all_replicas()), {[axis](Value, Value g) {
-         return reduce_scatter("add", g, axis);
-       }}},
-      type);
+  return Trace::current().add({"all_gather",
+                               {x},
+                               concat(number("all_gather_dim", axis), ", ", detail::all_replicas()),
+                               {[axis](Value, Value g) { return reduce_scatter("add", g, axis); }}},
+                              type);
 }
 
 DIST_INLINE Value reduce_scatter(std::string_view reduction, Value x, std::size_t axis) {
   if (Trace::current().replicas() == 1) return x;
   const Shape& shape = type_of(x).shape;
   return detail::reducing("reduce_scatter", reduction, x,
-                          text(number("scatter_dimension", axis), ", ", detail::all_replicas()),
+                          concat(number("scatter_dimension", axis), ", ", detail::all_replicas()),
                           with_extent(shape, axis, shape[axis] / Trace::current().replicas()),
                           [axis](Value, Value g) { return all_gather(g, axis); });
 }
@@ -62,8 +63,8 @@ DIST_INLINE Value reduce_scatter(std::string_view reduction, Value x, std::size_
 DIST_INLINE void require_replicas(std::size_t replicas, std::string_view collective) {
   const std::size_t traced = Trace::current().replicas();
   if (traced == replicas) return;
-  throw InvalidArgument(text(collective, " is not for this program"),
-                        text("it is for ", replicas, " replicas, and the program for ", traced),
+  throw InvalidArgument(concat(collective, " is not for this program"),
+                        concat("it is for ", replicas, " replicas, and the program for ", traced),
                         "Trace the program for as many replicas as the collective names");
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/core/hash.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/log.hpp>
 #include <dist/hlo/compile_cache.hpp>
 #include <dist/hlo/trace.hpp>
 #include <dist/io/atomic_file.hpp>
@@ -45,10 +45,10 @@ DIST_INLINE_PJRT std::string CompileCache::key_of(const pjrt::Client& client, st
   struct stat plugin {};
   if (::stat(client.api().path().c_str(), &plugin) != 0) plugin = {};  // found by the loader in a folder of its own
   const PJRT_Api_Version& version = client.api().get()->pjrt_api_version;
-  return text(client.platform(), " ", client.version(), " PJRT ", version.major_version, ".", version.minor_version,
-              " ", client.api().path(), " ", plugin.st_size, " ", plugin.st_mtim.tv_sec, ".", plugin.st_mtim.tv_nsec,
-              "\n", client.platform() == "cpu" ? what_cpus_can_do() : "", "\n", replicas, " replicas\n",
-              without_locations(module));
+  return concat(client.platform(), " ", client.version(), " PJRT ", version.major_version, ".", version.minor_version,
+                " ", client.api().path(), " ", plugin.st_size, " ", plugin.st_mtim.tv_sec, ".", plugin.st_mtim.tv_nsec,
+                "\n", client.platform() == "cpu" ? what_cpus_can_do() : "", "\n", replicas, " replicas\n",
+                without_locations(module));
 }
 
 DIST_INLINE_PJRT std::string CompileCache::what_cpus_can_do() {
@@ -62,14 +62,14 @@ DIST_INLINE_PJRT std::string CompileCache::what_cpus_can_do() {
     const std::size_t end = std::min(list.find('\n', begin), list.size());
     const std::string_view line = std::string_view{list}.substr(begin, end - begin);
     for (const std::string_view name : {"model name", "flags", "CPU implementer", "CPU part", "Features"})
-      if (line.starts_with(name)) lines += text(line, "\n");
+      if (line.starts_with(name)) lines += concat(line, "\n");
     begin = end + 1;
   }
   return lines;
 }
 
 DIST_INLINE_PJRT std::string CompileCache::path_of(std::string_view key) const {
-  return text(folder_, "/", ::dist::detail::hash_of(key), ".xla");
+  return concat(folder_, "/", ::dist::detail::hash_of(key), ".xla");
 }
 
 DIST_INLINE_PJRT std::optional<pjrt::Executable> CompileCache::load(const pjrt::Client& client, const std::string& path,
@@ -105,7 +105,7 @@ DIST_INLINE_PJRT void CompileCache::keep(const std::string& path, std::string_vi
     file.commit();
   } catch (const Error& error) {
     static ::dist::detail::Warning warning;
-    warning.give(text("A compiled program is not kept: ", error.what()));
+    warning.emit(concat("A compiled program is not kept: ", error.what()));
   }
 }
 

@@ -63,18 +63,18 @@ DIST_INLINE Value convolution(Value images, Value kernels, const WindowAxes& win
   std::string axes;
   for (std::size_t i = 0; i < windows.size(); ++i) {
     extents.push_back(windows[i].outputs(from.shape[i + 1]));
-    axes += text(i, ", ");
+    axes += concat(i, ", ");
   }
   extents.push_back(kernel[last]);
   return Trace::current().add(
       {"convolution",
        {images, kernels},
-       text(list("window_strides", windows, &WindowAxis::stride), ", ", padding(windows), ", ",
-            list("lhs_dilation", windows, &WindowAxis::dilation), ", ",
-            list("rhs_dilation", windows, &WindowAxis::window_dilation),
-            ", window_reversal = array<i1: ", dist::joined(windows, ", ", [](const WindowAxis&) { return "false"; }),
-            ">, dimension_numbers = #stablehlo.conv<[b, ", axes, "f]x[", axes, "i, o]->[b, ", axes, "f]>, ",
-            number("feature_group_count", groups), ", ", number("batch_group_count", 1)),
+       concat(list("window_strides", windows, &WindowAxis::stride), ", ", padding(windows), ", ",
+              list("lhs_dilation", windows, &WindowAxis::dilation), ", ",
+              list("rhs_dilation", windows, &WindowAxis::window_dilation),
+              ", window_reversal = array<i1: ", dist::joined(windows, ", ", [](const WindowAxis&) { return "false"; }),
+              ">, dimension_numbers = #stablehlo.conv<[b, ", axes, "f]x[", axes, "i, o]->[b, ", axes, "f]>, ",
+              number("feature_group_count", groups), ", ", number("batch_group_count", 1)),
        {[=](Value, Value g) { return detail::image_gradient(images, kernels, g, windows, groups); },
         [=](Value, Value g) { return detail::kernel_gradient(images, g, windows, groups); }}},
       {from.element, Shape{extents}});

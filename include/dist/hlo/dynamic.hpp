@@ -93,7 +93,7 @@ class Dynamic {
  private:
   void require_shape(const Shape& wanted) const {
     if (shape() == wanted) return;
-    throw ShapeMismatch("An array of a program has another shape", text("it is ", shape(), ", and not ", wanted),
+    throw ShapeMismatch("An array of a program has another shape", concat("it is ", shape(), ", and not ", wanted),
                         "Give the program arrays of the shape for which its step is written");
   }
 
@@ -109,7 +109,7 @@ class Dynamic {
   static Shape common(const Shape& a, const Shape& b) {
     if (a == b || b.rank() == 0) return a;
     if (a.rank() == 0) return b;
-    throw ShapeMismatch("Arrays of a program do not fit together", text("one is ", a, ", the other ", b),
+    throw ShapeMismatch("Arrays of a program do not fit together", concat("one is ", a, ", the other ", b),
                         "Compute with arrays of one shape, or with an array and one number");
   }
   static Value spread(Value x, const Shape& shape) {

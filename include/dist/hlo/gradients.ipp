@@ -43,9 +43,9 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
       if (known == gradient_of.end() || !is_dependent(result)) continue;
       const Value gradient = known->second;
       if (operation.pullbacks.empty())
-        throw InvalidArgument(text("The gradient of the operation ", operation.name, " is not known"),
-                              text("a number that depends on its result was to be differentiated",
-                                   operation.location == nullptr ? "" : text("; it is in ", *operation.location)),
+        throw InvalidArgument(concat("The gradient of the operation ", operation.name, " is not known"),
+                              concat("a number that depends on its result was to be differentiated",
+                                     operation.location == nullptr ? "" : concat("; it is in ", *operation.location)),
                               "Differentiate inside the body of a loop, stop the gradient with hlo::stop_gradient, or "
                               "compute this with other operations");
       const Scope scope{operation};

@@ -55,9 +55,9 @@ DIST_INLINE Value take(Value table, Value rows) {
   return Trace::current().add(
       {"gather",
        {table, rows},
-       text("dimension_numbers = #stablehlo.gather<offset_dims = [", detail::axes_of_row(rows, table),
-            "], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = ", of_rows.rank(), ">, ",
-            list("slice_sizes", sizes)),
+       concat("dimension_numbers = #stablehlo.gather<offset_dims = [", detail::axes_of_row(rows, table),
+              "], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = ", of_rows.rank(), ">, ",
+              list("slice_sizes", sizes)),
        {[table, rows](Value, Value g) { return scatter_add(constant_like(table, 0), rows, g); }, nullptr}},
       {type_of(table).element, Shape{extents}});
 }
@@ -66,9 +66,9 @@ DIST_INLINE Value scatter_add(Value table, Value rows, Value updates) {
   Operation operation{
       "scatter",
       {table, rows, updates},
-      text("scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [", detail::axes_of_row(rows, table),
-           "], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = ",
-           type_of(rows).shape.rank(), ">"),
+      concat("scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [", detail::axes_of_row(rows, table),
+             "], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = ",
+             type_of(rows).shape.rank(), ">"),
       {[](Value, Value g) { return g; }, nullptr, [rows](Value, Value g) { return take(g, rows); }}};
   operation.regions.push_back(reducer("add", type_of(table).element));
   return Trace::current().add(std::move(operation), Type{type_of(table)});

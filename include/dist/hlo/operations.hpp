@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/hlo/traced.hpp>
 
 namespace dist::hlo {
@@ -94,7 +94,7 @@ inline constexpr std::string_view reduction_name = [] {
   else if constexpr (std::same_as<Op, Max>)
     return "maximum";
   else
-    static_assert(::dist::detail::never<Op>,
+    static_assert(::dist::detail::always_false<Op>,
                   "traced values are reduced by dist::sum, dist::prod, dist::min or dist::max");
 }();
 

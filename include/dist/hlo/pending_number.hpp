@@ -7,7 +7,7 @@
 
 namespace dist::hlo {
 
-/// A number that a program computes, for which only those wait who ask for it: a Work, whose copies mean the same number.
+/// A number that a program computes, for which only those wait who ask for it: a Future, whose copies mean the same number.
 template <class T>
 class PendingNumber {
  public:

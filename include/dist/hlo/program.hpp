@@ -44,8 +44,8 @@ class PerReplica {
   /// What replica `replica` has, when it is there. Throws what went wrong in its program, and DeadlineExceeded.
   [[nodiscard]] Tensor<Element> on(std::size_t replica) const {
     if (replica >= buffers_.size())
-      throw InvalidArgument(text("There is no replica ", replica),
-                            text("there are ", buffers_.size(), ", which are numbered from 0"),
+      throw InvalidArgument(concat("There is no replica ", replica),
+                            concat("there are ", buffers_.size(), ", which are numbered from 0"),
                             "Name another replica, or trace the program for more");
     return buffers_[replica].template download<Element>();
   }
@@ -61,10 +61,10 @@ class PerReplica {
     std::string wanted;
     for (const std::size_t extent : A::extents) {
       if (!wanted.empty()) wanted += ", ";
-      wanted += extent != batch ? text(extent) : rows_ ? text(*rows_) : "rows";
+      wanted += extent != batch ? concat(extent) : rows_ ? concat(*rows_) : "rows";
     }
-    throw ShapeMismatch(text("The array for replica ", replica, " does not fit"),
-                        text("its shape is ", shape, ", and the program's [", wanted, "]"),
+    throw ShapeMismatch(concat("The array for replica ", replica, " does not fit"),
+                        concat("its shape is ", shape, ", and the program's [", wanted, "]"),
                         "Give each replica an array of the shape for which the program was traced");
   }
 
@@ -117,12 +117,12 @@ class Program<std::tuple<Results...>(Arguments...)> {
       if (argument.replicas() != replicas)
         throw InvalidArgument(
             "A program cannot be executed",
-            text("it has ", replicas, " replicas, and an argument has parts for ", argument.replicas()),
+            concat("it has ", replicas, " replicas, and an argument has parts for ", argument.replicas()),
             "Give each replica its part");
       if (argument.rows() && argument.rows() != rows_)
         throw ShapeMismatch(
             "A program cannot be executed",
-            text("it is traced for batches of ", rows_.value_or(0), " rows, and an argument has ", *argument.rows()),
+            concat("it is traced for batches of ", rows_.value_or(0), " rows, and an argument has ", *argument.rows()),
             "Fill the batch up to the rows of the program, or trace one for these");
       for (std::size_t replica = 0; replica < replicas; ++replica) lists[replica].push_back(&argument.buffer(replica));
     };

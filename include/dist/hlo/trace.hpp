@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/source_line.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/hlo/type.hpp>
 
 namespace dist::hlo {

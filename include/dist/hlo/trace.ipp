@@ -97,20 +97,20 @@ DIST_INLINE const Trace::Entry& Trace::entry(Value value) const {
 
 DIST_INLINE std::string Trace::name(Value value) const {
   static_cast<void>(entry(value));
-  return text("%", value.number);
+  return concat("%", value.number);
 }
 
 namespace detail {
 
 /// "%1, %2".
 [[nodiscard]] DIST_INLINE std::string names_of(std::span<const Value> values) {
-  return dist::joined(values, ", ", [](Value value) { return text("%", value.number); });
+  return dist::joined(values, ", ", [](Value value) { return concat("%", value.number); });
 }
 
 /// The types of values, "(tensor<f32>, tensor<2xi32>)".
 template <class TypeOf>
 [[nodiscard]] std::string types_of(std::span<const Value> values, const TypeOf& type_of) {
-  return text("(", dist::joined(values, ", ", type_of), ")");
+  return concat("(", dist::joined(values, ", ", type_of), ")");
 }
 
 }  // namespace detail
@@ -118,12 +118,12 @@ template <class TypeOf>
 DIST_INLINE void Trace::write(std::string& out, const Region& region) const {
   const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
   out += "{";
-  const auto typed = [&](Value argument) { return text("%", argument.number, ": ", type_of(argument)); };
-  if (!region.arguments.empty()) out += text("^bb0(", dist::joined(region.arguments, ", ", typed), "):");
+  const auto typed = [&](Value argument) { return concat("%", argument.number, ": ", type_of(argument)); };
+  if (!region.arguments.empty()) out += concat("^bb0(", dist::joined(region.arguments, ", ", typed), "):");
   out += "\n";
   write(out, region.operations);
-  out += text("\"stablehlo.return\"(", detail::names_of(region.results),
-              ") : ", detail::types_of(region.results, type_of), " -> ()\n}");
+  out += concat("\"stablehlo.return\"(", detail::names_of(region.results),
+                ") : ", detail::types_of(region.results, type_of), " -> ()\n}");
 }
 
 // Operations are written in MLIR's generic form, which is the same for all.
@@ -131,18 +131,18 @@ DIST_INLINE void Trace::write(std::string& out, const std::vector<std::size_t>& 
   const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
   for (const std::size_t number : operations) {
     const Operation& operation = operations_[number];
-    out += text(detail::names_of(operation.results), " = \"",
-                operation.name.find('.') == std::string_view::npos ? "stablehlo." : "", operation.name, "\"(",
-                detail::names_of(operation.operands), ")");
+    out += concat(detail::names_of(operation.results), " = \"",
+                  operation.name.find('.') == std::string_view::npos ? "stablehlo." : "", operation.name, "\"(",
+                  detail::names_of(operation.operands), ")");
     for (const Region& region : operation.regions) {
       out += &region == &operation.regions.front() ? " (" : ", ";
       write(out, region);
     }
     if (!operation.regions.empty()) out += ")";
-    if (!operation.attributes.empty()) out += text(" {", operation.attributes, "}");
-    out += text(" : ", detail::types_of(operation.operands, type_of), " -> ",
-                detail::types_of(operation.results, type_of));
-    if (operation.location != nullptr) out += text(" loc(\"", *operation.location, "\")");
+    if (!operation.attributes.empty()) out += concat(" {", operation.attributes, "}");
+    out += concat(" : ", detail::types_of(operation.operands, type_of), " -> ",
+                  detail::types_of(operation.results, type_of));
+    if (operation.location != nullptr) out += concat(" loc(\"", *operation.location, "\")");
     out += "\n";
   }
 }
@@ -151,21 +151,21 @@ DIST_INLINE std::string Trace::module(std::span<const Value> arguments, std::spa
                                       std::span<const Donation> donations) const {
   for (const Value argument : arguments_)
     if (std::find(arguments.begin(), arguments.end(), argument) == arguments.end())
-      throw InvalidArgument("A program has no module", text("its argument ", name(argument), " is not listed"),
+      throw InvalidArgument("A program has no module", concat("its argument ", name(argument), " is not listed"),
                             "List each argument that was made while it was traced");
   const auto type_of = [&](Value value) { return to_string(type(value)); };
   std::string parameters;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    parameters += text(i == 0 ? "" : ", ", name(arguments[i]), ": ", type_of(arguments[i]));
+    parameters += concat(i == 0 ? "" : ", ", name(arguments[i]), ": ", type_of(arguments[i]));
     for (const Donation donation : donations)
-      if (donation.argument == i) parameters += text(" {tf.aliasing_output = ", donation.result, " : i32}");
+      if (donation.argument == i) parameters += concat(" {tf.aliasing_output = ", donation.result, " : i32}");
   }
   const std::string types = detail::types_of(results, type_of);
   std::string out =
-      text("module @program attributes {mhlo.num_replicas = ", replicas_,
-           " : i32, mhlo.num_partitions = 1 : i32} {\nfunc.func @main(", parameters, ") -> ", types, " {\n");
+      concat("module @program attributes {mhlo.num_replicas = ", replicas_,
+             " : i32, mhlo.num_partitions = 1 : i32} {\nfunc.func @main(", parameters, ") -> ", types, " {\n");
   write(out, open_.front().operations);
-  out += text("\"func.return\"(", detail::names_of(results), ") : ", types, " -> ()\n}\n}\n");
+  out += concat("\"func.return\"(", detail::names_of(results), ") : ", types, " -> ()\n}\n}\n");
   return out;
 }
 
@@ -175,14 +175,14 @@ DIST_INLINE const Location* Trace::known(Location location) {
 }
 
 DIST_INLINE std::string to_string(const Location& location) {
-  return location.place.empty() ? location.scope : text(location.scope, " at ", location.place);
+  return location.place.empty() ? location.scope : concat(location.scope, " at ", location.place);
 }
 
 DIST_INLINE Scope::Scope(std::string_view name, std::optional<SourceLine> place)
     : trace_(Trace::current()), outer_(trace_.location()) {
   Location inner = outer_ == nullptr ? Location{} : *outer_;
-  inner.scope += text(inner.scope.empty() ? "" : "/", name);
-  if (place) inner.place = text(place->file, ":", place->line);
+  inner.scope += concat(inner.scope.empty() ? "" : "/", name);
+  if (place) inner.place = concat(place->file, ":", place->line);
   for (std::string* const part : {&inner.scope, &inner.place})
     std::replace_if(
         part->begin(), part->end(), [](char c) { return c == '"' || c == '\\' || c == '\n'; }, '\'');
@@ -191,7 +191,7 @@ DIST_INLINE Scope::Scope(std::string_view name, std::optional<SourceLine> place)
 
 DIST_INLINE Scope::Scope(const Operation& operation) : trace_(Trace::current()), outer_(trace_.location()) {
   if (operation.location != nullptr)
-    trace_.enter(trace_.known({text("gradient of ", operation.location->scope), operation.location->place}));
+    trace_.enter(trace_.known({concat("gradient of ", operation.location->scope), operation.location->place}));
 }
 
 DIST_INLINE std::string without_locations(std::string_view text) {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/hlo/untyped.hpp>
 
 namespace dist::hlo {
@@ -54,7 +54,7 @@ class Traced {
   template <class Number>
     requires std::is_arithmetic_v<Number>
   explicit operator Number() const {
-    static_assert(::dist::detail::never<Number>,
+    static_assert(::dist::detail::always_false<Number>,
                   "a traced value is known only when the program runs: use hlo::select instead of if, and hlo::loop "
                   "instead of for and while");
     return Number{};

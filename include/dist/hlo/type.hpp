@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/bfloat16.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/float16.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>

@@ -87,14 +87,14 @@ DIST_INLINE Shape with_extent(const Shape& shape, std::size_t axis, std::size_t 
 DIST_INLINE Axes extents_of(const Shape& shape) { return {shape.extents().begin(), shape.extents().end()}; }
 
 DIST_INLINE std::string list(std::string_view name, std::span<const std::size_t> numbers) {
-  return text(name, " = array<i64", numbers.empty() ? "" : ": ", dist::joined(numbers), ">");
+  return concat(name, " = array<i64", numbers.empty() ? "" : ": ", dist::joined(numbers), ">");
 }
 DIST_INLINE std::string number(std::string_view name, std::size_t number) {
-  return text(name, " = ", number, " : i64");
+  return concat(name, " = ", number, " : i64");
 }
 
 DIST_INLINE Value constant(const Type& type, const std::string& literal) {
-  return detail::record("constant", {}, text("value = dense<", literal, "> : ", type), type, {});
+  return detail::record("constant", {}, concat("value = dense<", literal, "> : ", type), type, {});
 }
 DIST_INLINE Value constant(const Type& type, double number) { return constant(type, literal(number, type.element)); }
 DIST_INLINE Value constant_like(Value x, double number) { return constant(type_of(x), number); }
@@ -202,7 +202,7 @@ DIST_INLINE Value logical_not(Value x) { return detail::elementwise("not", {x}, 
 
 DIST_INLINE Value compare(std::string_view direction, Value a, Value b) {
   return detail::record("compare", {a, b},
-                        text("comparison_direction = #stablehlo<comparison_direction ", direction, ">"),
+                        concat("comparison_direction = #stablehlo<comparison_direction ", direction, ">"),
                         {ElementKind::i1, type_of(a).shape}, {detail::none, detail::none});
 }
 DIST_INLINE Value select(Value condition, Value a, Value b) {
@@ -225,7 +225,7 @@ DIST_INLINE Value rounded(Value x, ElementKind half) {
   // XLA may leave out a conversion to a shorter type and back, but never this.
   const Value normal =
       detail::record("reduce_precision", {x},
-                     text("exponent_bits = ", is_f16 ? 5 : 8, " : i32, mantissa_bits = ", is_f16 ? 10 : 7, " : i32"),
+                     concat("exponent_bits = ", is_f16 ? 5 : 8, " : i32, mantissa_bits = ", is_f16 ? 10 : 7, " : i32"),
                      type, {detail::passed});
   if (!is_f16) return normal;
   // It has no denormal numbers. Those of f16 are the multiples of 2^-24 below 2^-14.
@@ -294,14 +294,14 @@ DIST_INLINE Value contract(Value a, Value b, const Contraction& axes) {
     return transpose(product, detail::inverse(detail::joined(detail::joined(axes.batch_of_b, free_of_b), summed)));
   };
   const auto written = [](std::string_view name, const Axes& numbers) {
-    return text(name, " = [", dist::joined(numbers), "]");
+    return concat(name, " = [", dist::joined(numbers), "]");
   };
   return detail::record(
       "dot_general", {a, b},
-      text("dot_dimension_numbers = #stablehlo.dot<", written("lhs_batching_dimensions", axes.batch_of_a), ", ",
-           written("rhs_batching_dimensions", axes.batch_of_b), ", ",
-           written("lhs_contracting_dimensions", axes.summed_of_a), ", ",
-           written("rhs_contracting_dimensions", axes.summed_of_b), ">"),
+      concat("dot_dimension_numbers = #stablehlo.dot<", written("lhs_batching_dimensions", axes.batch_of_a), ", ",
+             written("rhs_batching_dimensions", axes.batch_of_b), ", ",
+             written("lhs_contracting_dimensions", axes.summed_of_a), ", ",
+             written("rhs_contracting_dimensions", axes.summed_of_b), ">"),
       {type_of(a).element, Shape{extents}}, {of_first, of_second});
 }
 
@@ -357,7 +357,7 @@ DIST_INLINE Value slice(Value x, const Axes& first, const Axes& limit, const Axe
   }
   return detail::record(
       "slice", {x},
-      text(list("start_indices", first), ", ", list("limit_indices", limit), ", ", list("strides", stride)),
+      concat(list("start_indices", first), ", ", list("limit_indices", limit), ", ", list("strides", stride)),
       {from.element, Shape{extents}}, {[=](Value, Value g) {
         return pad(g, constant({from.element, Shape{}}, 0), first, behind, between);
       }});
@@ -386,8 +386,8 @@ DIST_INLINE Value pad(Value x, Value padding, const Axes& before, const Axes& be
     return subtract(reduce("add", g, zero, all), reduce("add", of_elements(y, g), zero, all));
   };
   return detail::record("pad", {x, padding},
-                        text(list("edge_padding_low", before), ", ", list("edge_padding_high", behind), ", ",
-                             list("interior_padding", between)),
+                        concat(list("edge_padding_low", before), ", ", list("edge_padding_high", behind), ", ",
+                               list("interior_padding", between)),
                         {from.element, Shape{extents}}, {of_elements, of_padding});
 }
 DIST_INLINE Value reverse(Value x, const Axes& axes) {

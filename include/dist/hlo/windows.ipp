@@ -29,8 +29,8 @@ DIST_INLINE WindowAxis WindowAxis::of_kernels(std::size_t extent) const noexcept
 }
 
 DIST_INLINE std::string padding(const WindowAxes& windows) {
-  const auto pair = [](const WindowAxis& axis) { return text("[", axis.before, ", ", axis.behind, "]"); };
-  return text("padding = dense<[", dist::joined(windows, ", ", pair), "]> : tensor<", windows.size(), "x2xi64>");
+  const auto pair = [](const WindowAxis& axis) { return concat("[", axis.before, ", ", axis.behind, "]"); };
+  return concat("padding = dense<[", dist::joined(windows, ", ", pair), "]> : tensor<", windows.size(), "x2xi64>");
 }
 DIST_INLINE std::string list(std::string_view name, const WindowAxes& windows, std::size_t WindowAxis::*number) {
   Axes numbers;
@@ -103,10 +103,10 @@ DIST_INLINE Value reduce_windows(std::string_view reduction, Value x, const std:
   for (std::size_t axis = 0; axis < windows.size(); ++axis) extents.push_back(windows[axis].outputs(from.shape[axis]));
   Operation operation{"reduce_window",
                       {x, constant({from.element, Shape{}}, start)},
-                      text(list("window_dimensions", windows, &WindowAxis::size), ", ",
-                           list("window_strides", windows, &WindowAxis::stride), ", ",
-                           list("base_dilations", windows, &WindowAxis::dilation), ", ",
-                           list("window_dilations", windows, &WindowAxis::window_dilation), ", ", padding(windows)),
+                      concat(list("window_dimensions", windows, &WindowAxis::size), ", ",
+                             list("window_strides", windows, &WindowAxis::stride), ", ",
+                             list("base_dilations", windows, &WindowAxis::dilation), ", ",
+                             list("window_dilations", windows, &WindowAxis::window_dilation), ", ", padding(windows)),
                       {}};
   if (reduction == "add")
     operation.pullbacks = {

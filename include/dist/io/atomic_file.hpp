@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 
 namespace dist::io {
 

@@ -72,7 +72,7 @@ DIST_INLINE void AtomicFile::create() {
   // A name may belong to a process that died, or lives on another machine; and until the lock is there, who removes what
   // was abandoned may take this file for such.
   for (;;) {
-    partial_ = text(name_, detail::partial_mark, getpid(), "-", number.fetch_add(1, std::memory_order_relaxed));
+    partial_ = concat(name_, detail::partial_mark, getpid(), "-", number.fetch_add(1, std::memory_order_relaxed));
     file_.reset(openat(folder_.get(), partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!file_ && (errno == EEXIST || errno == EINTR)) continue;
     if (!file_) fail("cannot be written", errno);
@@ -116,7 +116,7 @@ DIST_INLINE void AtomicFile::commit() {
       if (errno == EINVAL || errno == ENOTSUP) break;
       throw FileError(
           path_, "may be lost at a power failure",
-          text("its new content is there, but the folder could not be synchronised: ", std::strerror(errno)),
+          concat("its new content is there, but the folder could not be synchronised: ", std::strerror(errno)),
           "Check the disk that holds it, and write the file again");
     }
 }
@@ -136,8 +136,8 @@ DIST_INLINE void AtomicFile::discard() noexcept {
 DIST_INLINE void AtomicFile::fail(std::string_view problem, int error) {
   discard();
   throw FileError(path_, problem,
-                  text(std::strerror(error), size_ > 0 ? text(", after ", size_, " bytes") : "",
-                       replaces_ ? "; its old content is still there" : "; no part of it is left behind"),
+                  concat(std::strerror(error), size_ > 0 ? concat(", after ", size_, " bytes") : "",
+                         replaces_ ? "; its old content is still there" : "; no part of it is left behind"),
                   detail::writing_suggestion(error));
 }
 
@@ -152,7 +152,7 @@ DIST_INLINE std::size_t remove_abandoned(const std::string& path) {
   DIR* const entries = fdopendir(opened.get());
   if (entries == nullptr) refuse(errno);
   const int number = opened.release();  // closedir closes it
-  const std::string start = text(name, detail::partial_mark);
+  const std::string start = concat(name, detail::partial_mark);
   std::size_t removed = 0;
   while (const dirent* entry = readdir(entries)) {
     if (std::strncmp(entry->d_name, start.c_str(), start.size()) != 0) continue;

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 
 namespace dist::io {
 

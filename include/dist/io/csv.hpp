@@ -113,7 +113,7 @@ class CsvReader {
   /// Appends the first `count` bytes of the rest.
   void append(CsvRecord& record, std::size_t count) {
     if (record.bytes_.size() + count > max_bytes_)
-      fail(record, "has a record that is too long", text("it has more than ", max_bytes_, " bytes"),
+      fail(record, "has a record that is too long", concat("it has more than ", max_bytes_, " bytes"),
            "Close the quotes of its cells, or raise max_bytes if the file is sound");
     record.bytes_.append(rest_.substr(0, count));
     rest_.remove_prefix(count);
@@ -136,7 +136,8 @@ class CsvReader {
     rest_.remove_prefix(1);
     for (;;) {
       if (peek() == at_end)
-        fail(record, "ends within quotes", text("the cell began on line ", first_line), "Close the quotes of the cell");
+        fail(record, "ends within quotes", concat("the cell began on line ", first_line),
+             "Close the quotes of the cell");
       std::size_t count = 0;
       while (count < rest_.size() && rest_[count] != '"') line_ += static_cast<std::size_t>(rest_[count++] == '\n');
       append(record, count);
@@ -147,12 +148,12 @@ class CsvReader {
     }
     if (!ends_cell(peek()))
       fail(record, "has a cell that goes on behind its closing quote",
-           text("behind it is ", quoted(rest_.substr(0, 1))), "Double the quotes within cells");
+           concat("behind it is ", quoted(rest_.substr(0, 1))), "Double the quotes within cells");
   }
 
   [[noreturn]] void fail(const CsvRecord& record, std::string_view problem, std::string_view why,
                          std::string_view suggestion) const {
-    throw FileError(name(), problem, text("line ", line_, ", column ", record.size() + 1, ": ", why), suggestion);
+    throw FileError(name(), problem, concat("line ", line_, ", column ", record.size() + 1, ": ", why), suggestion);
   }
 
   Source source_;

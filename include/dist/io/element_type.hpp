@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include <dist/core/dtype.hpp>
+#include <dist/core/memory_space.hpp>
 
 namespace dist::io {
 

@@ -12,8 +12,8 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/io/convert_elements.hpp>
@@ -84,10 +84,10 @@ std::size_t fill_elements(Source& source, std::endian order, std::span<T> to, st
         for (Kept& truth : part) truth = truth != 0 ? 1 : 0;
       const std::size_t converted = convert_elements(std::span<const Kept>{part}, to.subspan(filled, part.size()));
       if (converted < part.size())
-        throw FileError(
-            source.name(), "has an element that the wanted type cannot hold",
-            text("element ", first + filled + converted, " is ", as_shown(part[converted]), ", wanted ", dtype_name<T>),
-            "Read it as the type that it holds");
+        throw FileError(source.name(), "has an element that the wanted type cannot hold",
+                        concat("element ", first + filled + converted, " is ", as_shown(part[converted]), ", wanted ",
+                               dtype_name<T>),
+                        "Read it as the type that it holds");
       filled += part.size();
     }
     return bytes;
@@ -110,8 +110,8 @@ template <class T, class Stored = T, ByteSource Source>
   const std::size_t total = shape.elements();
   const auto sized = [&](std::size_t capacity) { return Tensor<T>(capacity == total ? shape : Shape{capacity}); };
   const auto announced = [&] {
-    return text("its header announces shape ", to_string(shape), ", ", total * sizeof(Stored),
-                " bytes of elements, but ");
+    return concat("its header announces shape ", to_string(shape), ", ", total * sizeof(Stored),
+                  " bytes of elements, but ");
   };
   Tensor<T> elements = sized(std::min(total, first_capacity));
   for (std::size_t filled = 0; filled < total;) {
@@ -123,13 +123,13 @@ template <class T, class Stored = T, ByteSource Source>
     const std::span<T> room = elements.elements().subspan(filled);
     const std::size_t bytes = detail::fill_elements<Stored>(source, order, room, filled);
     if (bytes < room.size() * sizeof(Stored))
-      throw FileError(source.name(), "is truncated", text(announced(), filled * sizeof(Stored) + bytes, " follow"),
+      throw FileError(source.name(), "is truncated", concat(announced(), filled * sizeof(Stored) + bytes, " follow"),
                       fetch_again);
     filled += room.size();
   }
   std::byte extra[1];
   if (source.read(extra) != 0)
-    throw FileError(source.name(), "has bytes after its elements", text(announced(), "more follow"), fetch_again);
+    throw FileError(source.name(), "has bytes after its elements", concat(announced(), "more follow"), fetch_again);
   return elements;
 }
 

@@ -48,14 +48,14 @@ class Inflater {
       at_end = true;
     else if (status == Z_BUF_ERROR && ended_)
       throw FileError(name(), "is truncated",
-                      text("the compressed data end inside ", part(), ", after ", consumed_, " bytes"),
+                      concat("the compressed data end inside ", part(), ", after ", consumed_, " bytes"),
                       "Download or copy the file again");
     else if (status == Z_MEM_ERROR)
       out_of_memory();
     else if (status != Z_OK && status != Z_BUF_ERROR)
       throw FileError(name(), "is corrupt",
-                      text("zlib says '", stream_.msg != nullptr ? stream_.msg : zError(status), "' in ", part(),
-                           ", near byte ", place()),
+                      concat("zlib says '", stream_.msg != nullptr ? stream_.msg : zError(status), "' in ", part(),
+                             ", near byte ", place()),
                       "Download or copy the file again");
     return room - stream_.avail_out;
   }
@@ -93,7 +93,7 @@ class Inflater {
   }
 
   [[noreturn]] void out_of_memory() const {
-    throw OutOfMemory(text("No memory to decompress '", name(), "'"), "zlib needs about 45 KiB",
+    throw OutOfMemory(concat("No memory to decompress '", name(), "'"), "zlib needs about 45 KiB",
                       "Free memory, or raise the limit of this process");
   }
 
@@ -123,7 +123,8 @@ class GzipSource {
     std::size_t filled = 0;
     while (filled < buffer.size() && (in_member_ || next_member())) {
       bool at_end = false;
-      filled += inflater_.inflate_into(buffer.subspan(filled), at_end, [&] { return text("gzip member ", members_); });
+      filled +=
+          inflater_.inflate_into(buffer.subspan(filled), at_end, [&] { return concat("gzip member ", members_); });
       in_member_ = !at_end;
     }
     return filled;
@@ -150,13 +151,13 @@ class GzipSource {
     std::string found;
     for (const unsigned char byte : start) {
       constexpr const char* digits = "0123456789abcdef";
-      found += text(found.empty() ? "" : " ", digits[byte >> 4], digits[byte & 15]);
+      found += concat(found.empty() ? "" : " ", digits[byte >> 4], digits[byte & 15]);
     }
     if (members_ == 0)
-      throw FileError(name(), "is not a gzip file", text("it starts with the bytes ", found, ", expected 1f 8b"),
+      throw FileError(name(), "is not a gzip file", concat("it starts with the bytes ", found, ", expected 1f 8b"),
                       "Give a file made by gzip, or read it without decompression");
     throw FileError(name(), "has bytes after its compressed data",
-                    text("at byte ", inflater_.place(), ": ", found, ", expected the end, zeros or 1f 8b"),
+                    concat("at byte ", inflater_.place(), ": ", found, ", expected the end, zeros or 1f 8b"),
                     "Download or copy the file again");
   }
 

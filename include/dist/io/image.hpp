@@ -25,13 +25,13 @@ namespace detail {
 [[nodiscard]] inline Tensor<std::uint8_t> make_pixels(const std::string& name, std::size_t height, std::size_t width,
                                                       std::size_t channels, std::size_t max_elements) {
   if (height == 0 || width == 0)
-    throw FileError(name, "announces an image without pixels", text("it has ", height, " rows of ", width),
+    throw FileError(name, "announces an image without pixels", concat("it has ", height, " rows of ", width),
                     "Download or copy the file again");
   if (height > max_elements / width / channels)
-    throw FileError(
-        name, "announces an image that is too large",
-        text(height, " x ", width, " pixels of ", channels, " channels, at most ", max_elements, " elements are read"),
-        "Raise max_elements if the file is sound");
+    throw FileError(name, "announces an image that is too large",
+                    concat(height, " x ", width, " pixels of ", channels, " channels, at most ", max_elements,
+                           " elements are read"),
+                    "Raise max_elements if the file is sound");
   return Tensor<std::uint8_t>{Shape{height, width, channels}};
 }
 

@@ -94,7 +94,7 @@ struct Jpeg {
                                                    const std::string& name = "<memory>",
                                                    std::size_t max_elements = image_default_max_elements) {
     if (channels != 1 && channels != 3)
-      throw InvalidArgument("JPEG images are read as gray or RGB", text("not with ", channels, " channels"),
+      throw InvalidArgument("JPEG images are read as gray or RGB", concat("not with ", channels, " channels"),
                             "Use 1 or 3 channels");
     const std::string_view file{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     const detail::JpegDecoder decoder;

@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 #include <dist/core/error.hpp>
-#include <dist/core/function_ref.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::io {
 
@@ -38,10 +38,10 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
 /// The values of a hostile text take up to eighty times its bytes.
 [[nodiscard]] inline Json parse_json(std::string_view written, std::size_t max_bytes,
                                      dist::detail::FunctionRef<void(std::string_view)> refuse) {
-  if (written.size() > max_bytes) refuse(text(written.size(), " bytes, at most ", max_bytes, " are read"));
+  if (written.size() > max_bytes) refuse(concat(written.size(), " bytes, at most ", max_bytes, " are read"));
   json_error_t error;
   Json json{json_loadb(written.data(), written.size(), JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error)};
-  if (!json) refuse(text("line ", error.line, ", column ", error.column, ": ", static_cast<const char*>(error.text)));
+  if (!json) refuse(concat("line ", error.line, ", column ", error.column, ": ", static_cast<const char*>(error.text)));
   return json;
 }
 
@@ -50,8 +50,8 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
 [[nodiscard]] inline Json parse_json(std::string_view written, std::string_view variable,
                                      std::size_t max_bytes = json_default_max_bytes) {
   return parse_json(written, max_bytes, [&](std::string_view why) {
-    throw InvalidArgument(text(variable, " is not JSON that can be read"), why,
-                          text("Set ", variable, " to JSON as json.dumps writes it"));
+    throw InvalidArgument(concat(variable, " is not JSON that can be read"), why,
+                          concat("Set ", variable, " to JSON as json.dumps writes it"));
   });
 }
 

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/transpose.hpp>
 #include <dist/io/byte_source.hpp>
@@ -46,7 +46,7 @@ struct NpyHeader {
 };
 
 /// NumPy's letter for the kind of a number type, and its bytes: "f4". NumPy has no BFloat16.
-[[nodiscard]] inline std::string npy_code(ElementType type) { return text(to_string(type)[0], bytes_of(type)); }
+[[nodiscard]] inline std::string npy_code(ElementType type) { return concat(to_string(type)[0], bytes_of(type)); }
 
 /// Reads the dictionary of an NPY header: three keys in any order, as Python prints them.
 class NpyHeaderParser {
@@ -90,7 +90,7 @@ class NpyHeaderParser {
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... why) const {
     throw FileError(file_, "is not an NPY file",
-                    text("its header cannot be understood near byte ", length_ - rest_.size(), ": ", why...),
+                    concat("its header cannot be understood near byte ", length_ - rest_.size(), ": ", why...),
                     "Save the array again with numpy.save");
   }
 
@@ -141,7 +141,7 @@ class NpyHeaderParser {
     expect('(');
     while (!accept(')')) {
       if (rank == Shape::max_rank)
-        throw FileError(file_, "has a rank that cannot be read", text("more than ", Shape::max_rank, " axes"),
+        throw FileError(file_, "has a rank that cannot be read", concat("more than ", Shape::max_rank, " axes"),
                         "Save it with fewer axes (numpy.reshape)");
       extents[rank++] = extent();
       if (!accept(',')) {
@@ -152,7 +152,7 @@ class NpyHeaderParser {
     const std::span<const std::size_t> all{extents, rank};
     if (const std::size_t axis = axis_beyond(all, max_elements_); axis < rank)
       throw FileError(file_, "announces too many elements",
-                      text("the extents up to axis ", axis, " multiply to more than ", max_elements_),
+                      concat("the extents up to axis ", axis, " multiply to more than ", max_elements_),
                       "Raise max_elements if the file is sound");
     return Shape{all};
   }
@@ -189,7 +189,7 @@ template <ByteSource Source>
   const std::size_t count = read_full(source, start);
   if (count < sizeof start || std::memcmp(start, npy_magic.data(), npy_magic.size()) != 0)
     throw FileError(source.name(), "is not an NPY file",
-                    count < sizeof start ? text("it has ", count, " bytes, the header alone has more")
+                    count < sizeof start ? concat("it has ", count, " bytes, the header alone has more")
                                          : std::string("it does not begin with \\x93NUMPY"),
                     count >= 2 && start[0] == std::byte{'P'} && start[1] == std::byte{'K'}
                         ? "It is an archive: read it with Npz"
@@ -197,7 +197,7 @@ template <ByteSource Source>
   const auto version = std::to_integer<unsigned>(start[6]);
   if (version < 1 || version > 3)
     throw FileError(source.name(), "has an NPY version that cannot be read",
-                    text("version ", version, ", expected 1 to 3"), suggestion);
+                    concat("version ", version, ", expected 1 to 3"), suggestion);
 
   std::byte length_bytes[4] = {};
   const std::span<std::byte> length_field{length_bytes, version == 1 ? std::size_t{2} : std::size_t{4}};
@@ -205,7 +205,7 @@ template <ByteSource Source>
   const std::size_t length = load_little_endian<std::uint32_t>(length_bytes);
   if (has_length && length > longest)
     throw FileError(source.name(), "has a header that is too long",
-                    text(length, " bytes, at most ", longest, " are read"), suggestion);
+                    concat(length, " bytes, at most ", longest, " are read"), suggestion);
   std::string header(length, '\0');
   if (!has_length || read_full(source, std::as_writable_bytes(std::span<char>{header.data(), header.size()})) < length)
     throw FileError(source.name(), "is truncated", "it ends inside its header", "Download or copy the file again");
@@ -257,14 +257,14 @@ template <class T, class Stored, ByteSource Source>
 /// by more bytes, or announce more than `max_elements` elements. Memory follows the data, as with `read_elements`.
 template <class T, ByteSource Source>
 [[nodiscard]] Tensor<T> read_npy(Source& source, std::size_t max_elements = npy_default_max_elements) {
-  static_assert(dist::detail::holds<NpyElement<T>>,
+  static_assert(dist::detail::satisfied<NpyElement<T>>,
                 "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
   const detail::NpyHeader header = detail::read_npy_header(source, max_elements);
   const detail::NpyType stored = detail::npy_type(header.descr);
   if (stored.type != element_type<T>)
     throw FileError(source.name(), "has elements of another type",
-                    text("its elements are ", quoted(header.descr), " in NumPy's notation, wanted ", dtype_name<T>,
-                         " ('", detail::npy_code(element_type<T>), "')"),
+                    concat("its elements are ", quoted(header.descr), " in NumPy's notation, wanted ", dtype_name<T>,
+                           " ('", detail::npy_code(element_type<T>), "')"),
                     "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
   return detail::read_npy_elements<T, T>(source, header, stored.order);
 }
@@ -277,7 +277,7 @@ template <class T, ByteSource Source>
   const detail::NpyType stored = detail::npy_type(header.descr);
   if (!stored.type)
     throw FileError(source.name(), "has elements that are no numbers of a known type",
-                    text("its elements are ", quoted(header.descr), " in NumPy's notation"),
+                    concat("its elements are ", quoted(header.descr), " in NumPy's notation"),
                     "Save it as another type with numpy's astype");
   return with_element_type(
       *stored.type, [&]<class Stored>() { return detail::read_npy_elements<T, Stored>(source, header, stored.order); });

@@ -12,8 +12,8 @@
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/byte_source.hpp>
+#include <dist/io/file.hpp>
 #include <dist/io/gzip.hpp>
-#include <dist/io/listed_names.hpp>
 #include <dist/io/npy.hpp>
 #include <dist/io/random_access.hpp>
 #include <dist/io/zip.hpp>
@@ -34,10 +34,10 @@ class CheckedSource {
     checksum_ = crc32_of(buffer.first(count), checksum_);
     const bool ended = count == 0 && !buffer.empty();
     if (size_ > entry_->size || (ended && size_ != entry_->size))
-      corrupt(text("it has ", size_ > entry_->size ? "more than " : "", size_ > entry_->size ? entry_->size : size_,
-                   " bytes, the archive says ", entry_->size));
+      corrupt(concat("it has ", size_ > entry_->size ? "more than " : "", size_ > entry_->size ? entry_->size : size_,
+                     " bytes, the archive says ", entry_->size));
     if (ended && checksum_ != entry_->crc32)
-      corrupt(text("its CRC-32 is ", checksum_, ", the archive says ", entry_->crc32));
+      corrupt(concat("its CRC-32 is ", checksum_, ", the archive says ", entry_->crc32));
     return count;
   }
   [[nodiscard]] const std::string& name() const noexcept { return source_->name(); }
@@ -103,15 +103,15 @@ class Npz {
   }
 
   [[nodiscard]] const ZipEntry& entry_of(std::string_view name) const {
-    const ZipEntry* entry = archive_.find(text(name, extension));
+    const ZipEntry* entry = archive_.find(concat(name, extension));
     if (entry == nullptr) entry = archive_.find(name);
     if (entry == nullptr) {
-      throw FileError(archive_.name(), text("has no array ", quoted(name)), listed_names(names()),
+      throw FileError(archive_.name(), concat("has no array ", quoted(name)), listed_names(names()),
                       "Use one of its names");
     }
     if (entry->encrypted || (entry->method != 0 && entry->method != deflated))
-      throw FileError(archive_.name(), text("holds ", quoted(name), " in a way that cannot be read"),
-                      entry->encrypted ? std::string("it is encrypted") : text("compression method ", entry->method),
+      throw FileError(archive_.name(), concat("holds ", quoted(name), " in a way that cannot be read"),
+                      entry->encrypted ? std::string("it is encrypted") : concat("compression method ", entry->method),
                       "Save it with numpy.savez or numpy.savez_compressed");
     return *entry;
   }

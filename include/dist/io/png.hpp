@@ -37,7 +37,7 @@ namespace detail {
     case 4:
       return PNG_FORMAT_RGBA;
     default:
-      throw InvalidArgument("PNG has no such images", text("of ", channels, " channels"),
+      throw InvalidArgument("PNG has no such images", concat("of ", channels, " channels"),
                             "Use 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA)");
   }
 }
@@ -172,7 +172,7 @@ struct Png {
   constexpr std::size_t most = std::size_t{1} << 30;  // so that sizes in bytes fit libpng's numbers
   if (shape.rank() != 3 || pixels.size() == 0 || pixels.size() > most)
     throw ShapeMismatch("These pixels are no image that PNG holds",
-                        text("their shape is ", to_string(shape), ", expected [height, width, channels]"),
+                        concat("their shape is ", to_string(shape), ", expected [height, width, channels]"),
                         "Give an array of rank 3 that has elements, and at most 2^30 of them");
   detail::PngImage writer;
   writer.image.format = detail::png_format(shape[2]);

@@ -15,14 +15,14 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/io/elements.hpp>
+#include <dist/io/file.hpp>
 #include <dist/io/json.hpp>
-#include <dist/io/listed_names.hpp>
 #include <dist/io/little_endian.hpp>
 #include <dist/io/random_access.hpp>
 
@@ -93,7 +93,7 @@ class SafetensorsHeaderReader {
  private:
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... why) const {
-    throw FileError(file_, "is no sound safetensors file", text(why...), "Download or copy the file again");
+    throw FileError(file_, "is no sound safetensors file", concat(why...), "Download or copy the file again");
   }
 
   void read_metadata(const json_t* json, std::map<std::string, std::string>& metadata) const {
@@ -135,8 +135,8 @@ class SafetensorsHeaderReader {
     const std::size_t rank = json_array_size(json);
     std::size_t extents[Shape::max_rank];
     if (rank > Shape::max_rank)
-      throw FileError(file_, text("has a tensor of a rank that cannot be read: ", quoted(name)),
-                      text(rank, " axes, at most ", Shape::max_rank), "Save it with fewer axes");
+      throw FileError(file_, concat("has a tensor of a rank that cannot be read: ", quoted(name)),
+                      concat(rank, " axes, at most ", Shape::max_rank), "Save it with fewer axes");
     for (std::size_t axis = 0; axis < rank; ++axis)
       extents[axis] = static_cast<std::size_t>(number(name, json_array_get(json, axis)));
     const std::span<const std::size_t> all{extents, rank};
@@ -156,8 +156,8 @@ class SafetensorsHeaderReader {
   void check_bytes(const SafetensorsEntry& entry) const {
     const std::optional<std::size_t> bits = safetensors_bits(entry.dtype, entry.type);
     if (!bits)
-      throw FileError(file_, text("has a tensor of an unknown type: ", quoted(entry.name)),
-                      text("its dtype is ", quoted(entry.dtype)), "Save it as another type, such as F32");
+      throw FileError(file_, concat("has a tensor of an unknown type: ", quoted(entry.name)),
+                      concat("its dtype is ", quoted(entry.dtype)), "Save it as another type, such as F32");
     const std::uint64_t needed = *bits * entry.shape.elements();
     if (needed % 8 != 0 || needed / 8 != entry.bytes)
       refuse(quoted(entry.name), " has ", entry.bytes, " bytes, but ", needed / 8, needed % 8 != 0 ? " and a part" : "",
@@ -206,12 +206,12 @@ class Safetensors {
   explicit Safetensors(R file, std::size_t max_header_bytes = safetensors_max_header_bytes) : file_(std::move(file)) {
     std::byte length_bytes[detail::safetensors_length_bytes];
     if (file_.read_at(0, length_bytes) < sizeof length_bytes)
-      refuse(text("it has ", file_.size(), " bytes, the length of its header alone has ", sizeof length_bytes));
+      refuse(concat("it has ", file_.size(), " bytes, the length of its header alone has ", sizeof length_bytes));
     const auto length = load_little_endian<std::uint64_t>(length_bytes);
     const std::uint64_t rest = file_.size() - sizeof length_bytes;
     if (length > rest || length > max_header_bytes)
-      refuse(length > rest ? text("it announces a header of ", length, " bytes, but ", rest, " follow")
-                           : text("its header has ", length, " bytes, at most ", max_header_bytes, " are read"));
+      refuse(length > rest ? concat("it announces a header of ", length, " bytes, but ", rest, " follow")
+                           : concat("its header has ", length, " bytes, at most ", max_header_bytes, " are read"));
     std::string header(static_cast<std::size_t>(length), '\0');
     if (file_.read_at(sizeof length_bytes, std::as_writable_bytes(std::span<char>{header.data(), header.size()})) <
         length)
@@ -240,12 +240,12 @@ class Safetensors {
     if (const SafetensorsEntry* const found = find(name)) return *found;
     std::vector<std::string> names;
     for (const SafetensorsEntry& each : entries_) names.push_back(each.name);
-    throw FileError(this->name(), text("has no tensor ", quoted(name)), listed_names(names), "Use one of its names");
+    throw FileError(this->name(), concat("has no tensor ", quoted(name)), listed_names(names), "Use one of its names");
   }
 
   /// The bytes of a tensor, little-endian, in the order of the file. The file must outlive the source, and stay where it is.
   [[nodiscard]] RangeSource<R> open(const SafetensorsEntry& entry) const {
-    return {file_, entry.offset, entry.bytes, text(name(), ":", entry.name)};
+    return {file_, entry.offset, entry.bytes, concat(name(), ":", entry.name)};
   }
 
   /// Reads the tensor of that name. Throws FileError as `entry` does, and when it is of another type.
@@ -260,8 +260,8 @@ class Safetensors {
   void read(std::string_view name, std::span<T> to) const {
     const SafetensorsEntry& found = entry(name);
     if (found.type != element_type<T>)
-      throw FileError(this->name(), text("has a tensor of another type: ", quoted(name)),
-                      text("its elements are ", found.dtype, ", wanted ", detail::safetensors_dtype(element_type<T>)),
+      throw FileError(this->name(), concat("has a tensor of another type: ", quoted(name)),
+                      concat("its elements are ", found.dtype, ", wanted ", detail::safetensors_dtype(element_type<T>)),
                       "Read it as the type that it holds, or converted");
     fill<T>(found, to);
   }
@@ -279,8 +279,8 @@ class Safetensors {
   void read_converted(std::string_view name, std::span<T> to) const {
     const SafetensorsEntry& found = entry(name);
     if (!found.type)
-      throw FileError(this->name(), text("has a tensor of a type that cannot be converted: ", quoted(name)),
-                      text("its elements are ", found.dtype), "Save it as another type, such as F32");
+      throw FileError(this->name(), concat("has a tensor of a type that cannot be converted: ", quoted(name)),
+                      concat("its elements are ", found.dtype), "Save it as another type, such as F32");
     with_element_type(*found.type, [&]<class Stored>() { fill<Stored>(found, to); });
   }
 
@@ -293,8 +293,8 @@ class Safetensors {
   template <class Stored, class T>
   void fill(const SafetensorsEntry& found, std::span<T> to) const {
     if (to.size() != found.shape.elements())
-      throw FileError(name(), text("has a tensor of another shape: ", quoted(found.name)),
-                      text("its shape is ", to_string(found.shape), ", wanted ", to.size(), " elements"),
+      throw FileError(name(), concat("has a tensor of another shape: ", quoted(found.name)),
+                      concat("its shape is ", to_string(found.shape), ", wanted ", to.size(), " elements"),
                       "Load it into what has that shape");
     RangeSource<R> source = open(found);
     if (detail::fill_elements<Stored>(source, std::endian::little, to, 0) < found.bytes)

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/io/atomic_file.hpp>
 #include <dist/io/element_type.hpp>
@@ -54,7 +54,7 @@ class SafetensorsWriter {
     header.append((alignment - unpadded % alignment) % alignment, ' ');
     if (header.size() > safetensors_max_header_bytes)
       refuse("has too many tensors",
-             text("their header has ", header.size(), " bytes, at most ", safetensors_max_header_bytes, " are read"),
+             concat("their header has ", header.size(), " bytes, at most ", safetensors_max_header_bytes, " are read"),
              "Divide them among several files");
     std::byte length[detail::safetensors_length_bytes];
     store_little_endian(std::uint64_t{header.size()}, length);
@@ -70,17 +70,17 @@ class SafetensorsWriter {
     using Element = std::remove_const_t<T>;
     if (elements.empty()) return;
     if (current_ == tensors_.size())
-      refuse("has no room for more elements", text("its ", tensors_.size(), " tensors are complete"),
+      refuse("has no room for more elements", concat("its ", tensors_.size(), " tensors are complete"),
              "Name each tensor when the writer is made");
     const SafetensorsTensor& tensor = tensors_[current_];
     if constexpr (!std::is_same_v<Element, std::byte>)
       if (tensor.type != element_type<Element>)
-        refuse(text("was given elements of another type for ", quoted(tensor.name)),
-               text("they are ", dtype_name<Element>, ", the tensor was announced as ", to_string(tensor.type)),
+        refuse(concat("was given elements of another type for ", quoted(tensor.name)),
+               concat("they are ", dtype_name<Element>, ", the tensor was announced as ", to_string(tensor.type)),
                "Append what was announced, in that order");
     if (elements.size_bytes() > missing_)
-      refuse(text("was given too many elements for ", quoted(tensor.name)),
-             text(elements.size_bytes(), " bytes, of which it lacks ", missing_), "Append each tensor by itself");
+      refuse(concat("was given too many elements for ", quoted(tensor.name)),
+             concat(elements.size_bytes(), " bytes, of which it lacks ", missing_), "Append each tensor by itself");
     file_.append(detail::written_bytes(std::span<const Element>{elements}));
     missing_ -= elements.size_bytes();
     if (missing_ == 0) {
@@ -91,15 +91,15 @@ class SafetensorsWriter {
   /// Makes it the content of the file. Throws InvalidArgument when elements are missing; FileError as AtomicFile does.
   void commit() {
     if (current_ < tensors_.size())
-      refuse(text("lacks elements of ", quoted(tensors_[current_].name)),
-             text(missing_, " bytes of it, and ", tensors_.size() - current_ - 1, " more tensors"),
+      refuse(concat("lacks elements of ", quoted(tensors_[current_].name)),
+             concat(missing_, " bytes of it, and ", tensors_.size() - current_ - 1, " more tensors"),
              "Append the elements of every tensor before commit");
     file_.commit();
   }
 
  private:
   [[noreturn]] void refuse(std::string_view problem, std::string_view why, std::string_view suggestion) const {
-    throw InvalidArgument(text("The safetensors file '", file_.path(), "' ", problem), why, suggestion);
+    throw InvalidArgument(concat("The safetensors file '", file_.path(), "' ", problem), why, suggestion);
   }
 
   [[nodiscard]] static std::uint64_t bytes_in(const SafetensorsTensor& tensor) {
@@ -117,8 +117,8 @@ class SafetensorsWriter {
     for (const SafetensorsTensor& tensor : tensors_) {
       if (tensor.name == detail::safetensors_metadata_key ||
           json_object_get(header.get(), tensor.name.c_str()) != nullptr)
-        refuse(text("cannot have a tensor of the name ", quoted(tensor.name)), "another has it, or the format keeps it",
-               "Give each tensor a name of its own");
+        refuse(concat("cannot have a tensor of the name ", quoted(tensor.name)),
+               "another has it, or the format keeps it", "Give each tensor a name of its own");
       json_t* const entry = json_object();
       add(header.get(), tensor.name, entry);
       json_object_set_new(entry, "dtype", json_string(detail::safetensors_dtype(tensor.type).c_str()));
@@ -140,8 +140,8 @@ class SafetensorsWriter {
     const bool has_null = key.find('\0') != std::string::npos;
     if (has_null) json_decref(value);
     if (has_null || json_object_set_new(object, key.c_str(), value) != 0)
-      refuse(text("cannot hold ", quoted(key)), "the name, or the text under it, is no UTF-8 or has the character NUL",
-             "Use names and texts in UTF-8");
+      refuse(concat("cannot hold ", quoted(key)),
+             "the name, or the text under it, is no UTF-8 or has the character NUL", "Use names and texts in UTF-8");
   }
 
   /// Skips tensors without elements.

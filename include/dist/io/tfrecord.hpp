@@ -50,8 +50,8 @@ class TfRecordReader {
     if (masked({header, length_size}) != load_little_endian<std::uint32_t>(header + length_size)) refuse_length(header);
     const auto length = load_little_endian<std::uint64_t>(header);
     if (length > max_bytes_)
-      throw FileError(name(), text("has a record that is too long: ", place()),
-                      text(length, " bytes, at most ", max_bytes_, " are read"),
+      throw FileError(name(), concat("has a record that is too long: ", place()),
+                      concat(length, " bytes, at most ", max_bytes_, " are read"),
                       "Raise max_bytes if the file is sound");
 
     take_bytes(record, static_cast<std::size_t>(length));
@@ -73,13 +73,13 @@ class TfRecordReader {
 
   static std::uint32_t masked(std::span<const std::byte> bytes) { return detail::masked_crc(crc32c(bytes)); }
 
-  [[nodiscard]] std::string place() const { return text("record ", records_, ", at byte ", offset_); }
+  [[nodiscard]] std::string place() const { return concat("record ", records_, ", at byte ", offset_); }
   [[noreturn]] void corrupt(std::string_view why) const {
-    throw FileError(name(), text("is corrupt in ", place()), why, "Download or copy the file again");
+    throw FileError(name(), concat("is corrupt in ", place()), why, "Download or copy the file again");
   }
   [[noreturn]] void truncated(std::string_view part, std::size_t found, std::size_t wanted) const {
-    throw FileError(name(), text("is truncated in ", place()), text(part, " has ", found, " bytes, expected ", wanted),
-                    "Download or copy the file again");
+    throw FileError(name(), concat("is truncated in ", place()),
+                    concat(part, " has ", found, " bytes, expected ", wanted), "Download or copy the file again");
   }
   [[noreturn]] void refuse_length(const std::byte* header) const {
     const bool gzip = header[0] == std::byte{0x1F} && header[1] == std::byte{0x8B};

@@ -48,11 +48,11 @@ class ZipArchive {
   [[nodiscard]] RangeSource<R> open(const ZipEntry& entry) const {
     std::byte header[30];
     if (file_.read_at(entry.header_offset, header) < sizeof header || u32(header) != 0x04034B50)
-      corrupt(text(quoted(entry.name), " is not where the directory says"));
+      corrupt(concat(quoted(entry.name), " is not where the directory says"));
     const std::uint64_t start = entry.header_offset + sizeof header + u16(header + 26) + u16(header + 28);
     if (start > file_.size() || entry.compressed_size > file_.size() - start)
-      corrupt(text(quoted(entry.name), " reaches beyond its end"));
-    return {file_, start, entry.compressed_size, text(name(), ":", entry.name)};
+      corrupt(concat(quoted(entry.name), " reaches beyond its end"));
+    return {file_, start, entry.compressed_size, concat(name(), ":", entry.name)};
   }
 
   [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
@@ -87,7 +87,8 @@ class ZipArchive {
       const Directory directory{u32(record + 16), u32(record + 12), u16(record + 10)};
       return find_large_directory(tail_offset + place).value_or(directory);
     }
-    throw FileError(name(), "is not a ZIP archive", text("its ", file_.size(), " bytes have no directory at their end"),
+    throw FileError(name(), "is not a ZIP archive",
+                    concat("its ", file_.size(), " bytes have no directory at their end"),
                     "Give an archive that is complete");
   }
 
@@ -108,13 +109,13 @@ class ZipArchive {
       corrupt("its directory reaches beyond its end");
     if (directory.size > largest)
       throw FileError(name(), "has a directory that is too large",
-                      text(directory.size, " bytes, at most ", largest, " are read"), "Divide the archive");
+                      concat(directory.size, " bytes, at most ", largest, " are read"), "Divide the archive");
     std::vector<std::byte> bytes(static_cast<std::size_t>(directory.size));
     if (file_.read_at(directory.offset, bytes) < bytes.size()) corrupt("it became shorter while it was read");
     std::span<const std::byte> rest{bytes};
     while (!rest.empty()) entries_.push_back(take_entry(rest));
     if (entries_.size() != directory.entries)
-      corrupt(text("its directory has ", entries_.size(), " entries, but ", directory.entries, " are announced"));
+      corrupt(concat("its directory has ", entries_.size(), " entries, but ", directory.entries, " are announced"));
   }
 
   [[nodiscard]] ZipEntry take_entry(std::span<const std::byte>& rest) const {

@@ -30,7 +30,7 @@ class ZipWriter {
   /// is empty, comes twice, or is too long; FileError as AtomicFile does.
   void add(std::string_view name, std::initializer_list<std::span<const std::byte>> parts) {
     if (name.empty() || name.size() >= max16 || !names_.insert(std::string(name)).second)
-      throw InvalidArgument(text("The archive '", file_.path(), "' cannot hold a file of the name ", quoted(name)),
+      throw InvalidArgument(concat("The archive '", file_.path(), "' cannot hold a file of the name ", quoted(name)),
                             name.empty()           ? "it is empty"
                             : name.size() >= max16 ? "it has more than 65534 bytes"
                                                    : "another file has it",

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
@@ -122,9 +122,9 @@ inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPoi
   const X509* const refused = X509_STORE_CTX_get_current_cert(check.get());
   const X509& blamed = refused == nullptr ? static_cast<const X509&>(*chain.front()) : *refused;
   throw FileError(files.certificate, "holds a certificate that no task of the job believes",
-                  text(X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), ": ", describe(blamed)),
-                  text("Give one that an authority in ", files.authorities,
-                       " has signed, for servers and clients, whose days are not over by this machine's clock"));
+                  concat(X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), ": ", describe(blamed)),
+                  concat("Give one that an authority in ", files.authorities,
+                         " has signed, for servers and clients, whose days are not over by this machine's clock"));
 }
 
 }  // namespace detail
@@ -145,7 +145,7 @@ inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPoi
   ERR_clear_error();
   if (!fits)
     throw FileError(files.key, "holds the key of another certificate",
-                    text("that in ", files.certificate, " is of ", detail::describe(*chain.front())),
+                    concat("that in ", files.certificate, " is of ", detail::describe(*chain.front())),
                     "Give the certificate that was made for this key, the task's own first in its file");
   detail::require_believed(files, authorities, chain, role);
   return identity;

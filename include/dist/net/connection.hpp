@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/error.hpp>
 #include <dist/net/frame.hpp>
 

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/connection.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/hello.hpp>
+#include <dist/net/handshake.hpp>
 #include <dist/net/socket_address.hpp>
 
 namespace dist::net {
@@ -39,7 +39,7 @@ class Dialer {
     Milliseconds welcome{30'000};
   };
 
-  Dialer(Endpoint peer, Hello hello, Options options)
+  Dialer(Endpoint peer, Handshake hello, Options options)
       : peer_(std::move(peer)),
         hello_(std::move(hello)),
         options_(std::move(options)),
@@ -72,7 +72,7 @@ class Dialer {
       try {
         greeting();
       } catch (const FrameError& error) {
-        again(text("what answers there is no process of this job: ", error.what()));
+        again(concat("what answers there is no process of this job: ", error.what()));
       }
     }
     if (state_ != State::waiting && state_ != State::welcomed && next_.passed())
@@ -134,19 +134,19 @@ class Dialer {
     const bool alive = connection_.receive();
     connection_.flush();
     while (std::optional<Frame> frame = connection_.next()) {
-      switch (static_cast<Handshake>(frame->type)) {
-        case Handshake::challenge:
+      switch (static_cast<HandshakeStep>(frame->type)) {
+        case HandshakeStep::challenge:
           answer(*frame);
           break;
-        case Handshake::welcome:
+        case HandshakeStep::welcome:
           return welcome(*frame);
-        case Handshake::refused: {
+        case HandshakeStep::refused: {
           Refusal refusal = refusal_from(frame->payload);
-          if (refusal.passes && !refusals_.passed()) return again(text(refusal.problem, ": ", refusal.why));
+          if (refusal.passes && !refusals_.passed()) return again(concat(refusal.problem, ": ", refusal.why));
           refuse(std::move(refusal));
         }
         default:
-          throw FrameError("A peer sends what is no handshake", text("frame ", frame->type), "");
+          throw FrameError("A peer sends what is no handshake", concat("frame ", frame->type), "");
       }
     }
     if (!alive || connection_.failed()) again("the peer closed the connection before it welcomed us");
@@ -158,7 +158,7 @@ class Dialer {
     of_acceptor_ = nonce_from(reader.bytes());
     reader.expect_end();
     if (!wanted && !options_.secret.empty())
-      refuse({text("The task at ", to_string(peer_), " was started without the secret of the job"),
+      refuse({concat("The task at ", to_string(peer_), " was started without the secret of the job"),
               "this one has a secret and would not believe it",
               "Give the same DIST_JOB_SECRET to all tasks, or to none"});
     of_us_ = random_nonce();
@@ -169,7 +169,7 @@ class Dialer {
       writer.bytes({});
     else
       writer.bytes(proof_of(options_.secret, "connector", of_acceptor_, of_us_, said));
-    connection_.send(static_cast<std::uint16_t>(Handshake::hello), writer.content());
+    connection_.send(static_cast<std::uint16_t>(HandshakeStep::hello), writer.content());
     answered_ = true;
     next_ = Deadline::in(options_.welcome);
   }
@@ -180,7 +180,7 @@ class Dialer {
     const std::span<const std::byte> proof = reader.bytes();
     if (!options_.secret.empty() &&
         !equal_proofs(proof_of(options_.secret, "acceptor", of_acceptor_, of_us_, hello_.record()), proof))
-      refuse({text("The task at ", to_string(peer_), " does not know the secret of the job"), "its proof is wrong",
+      refuse({concat("The task at ", to_string(peer_), " does not know the secret of the job"), "its proof is wrong",
               "Give the same DIST_JOB_SECRET to all tasks"});
     connection_.allow(options_.longest);
     state_ = State::welcomed;
@@ -202,7 +202,7 @@ class Dialer {
   }
 
   Endpoint peer_;
-  Hello hello_;
+  Handshake hello_;
   Options options_;
   Deadline refusals_;
   State state_ = State::waiting;
@@ -228,14 +228,14 @@ class Dialer {
   for (;;) {
     dialer.advance();
     if (dialer.welcomed()) return dialer.take();
-    slow.note([&] { return text("for ", whom, " (", dialer.last_problem(), ")"); });
+    slow.note([&] { return concat("for ", whom, " (", dialer.last_problem(), ")"); });
     if (deadline.passed())
-      throw DeadlineExceeded(text(whom, " has not come within ", within), dialer.last_problem(),
+      throw DeadlineExceeded(concat(whom, " has not come within ", within), dialer.last_problem(),
                              "Start it, check its address, and that no firewall blocks its port; a longer wait is an "
                              "option");
     if (!said && said_at.passed()) {
       said = true;
-      say(text(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", within));
+      log_line(concat(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", within));
     }
     pollfd entry = dialer.poll_entry();
     poll(&entry, 1, deadline.sooner(dialer.next()).poll_timeout(said ? Milliseconds{1000} : said_at.left()));

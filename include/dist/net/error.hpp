@@ -5,7 +5,6 @@
 #include <string>
 
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
 
 namespace dist {
 

@@ -52,11 +52,11 @@ inline void append_frame(std::vector<std::byte>& out, std::uint16_t type, std::s
   const auto version = io::load_little_endian<std::uint16_t>(bytes.data() + 4);
   if (version != frame_version)
     throw FrameError("A peer has another version of this library",
-                     text("its protocol is number ", version, ", ours ", frame_version),
+                     concat("its protocol is number ", version, ", ours ", frame_version),
                      "Build all processes of the job from one version");
   const auto length = io::load_little_endian<std::uint32_t>(bytes.data() + 8);
   if (length > longest)
-    throw FrameError("A peer announces too much", text(length, " bytes, allowed are ", longest),
+    throw FrameError("A peer announces too much", concat(length, " bytes, allowed are ", longest),
                      "Check that no other program uses the ports of the job");
   if (bytes.size() < frame_header_size + length) return std::nullopt;
   const std::span<const std::byte> payload = bytes.subspan(frame_header_size, length);

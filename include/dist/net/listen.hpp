@@ -8,9 +8,8 @@
 #include <cstdint>
 #include <utility>
 
-#include <dist/core/say.hpp>
-#include <dist/core/warning.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/core/log.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/socket_address.hpp>
@@ -87,25 +86,26 @@ template <class Open>
     int problem = 0;
     for (const SocketAddress& address : resolved.addresses) {
       if (address.is_any())
-        throw RendezvousError(text("This task's address ", to_string(own), " stands for all interfaces"),
+        throw RendezvousError(concat("This task's address ", to_string(own), " stands for all interfaces"),
                               "it would be open to every network of this machine",
                               "List the address by which the other tasks reach this one");
       const bool unreachable = options.peers_elsewhere && address.is_loopback();
       if (unreachable && !options.widen_loopback)
         throw RendezvousError(
-            text("This task's address ", to_string(own), " is one that only this machine reaches"),
-            text(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
+            concat("This task's address ", to_string(own), " is one that only this machine reaches"),
+            concat(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
             names_loopback(own.host) ? "List an address of its network"
                                      : "Give the name its network address in /etc/hosts, or list that address");
       auto opened = open(unreachable ? address.on_all_interfaces() : address);
       if (opened && !options.authenticated && (unreachable || !address.is_loopback()))
-        detail::open_to_all.give(text("this task listens at ", unreachable ? "all network interfaces" : to_string(own),
-                                      " without a secret or TLS: anybody who reaches it can join the job. Set "
-                                      "DIST_JOB_SECRET for all tasks. DIST_WARNINGS=0 silences this."));
+        detail::open_to_all.emit(concat("this task listens at ",
+                                        unreachable ? "all network interfaces" : to_string(own),
+                                        " without a secret or TLS: anybody who reaches it can join the job. Set "
+                                        "DIST_JOB_SECRET for all tasks. DIST_WARNINGS=0 silences this."));
       if (opened) return opened;
       if (problem == EADDRINUSE) continue;
       problem = errno;
-      why = text(to_string(address), ": ", system_text(problem));
+      why = concat(to_string(address), ": ", system_text(problem));
     }
     const bool may_come = problem == 0 || problem == EADDRNOTAVAIL;
     const bool wait = may_come ? !name_deadline.passed() : problem == EADDRINUSE && !port_deadline.passed();
@@ -119,12 +119,12 @@ template <class Open>
             "stands for an address of a local interface (ip address)";
       else if (problem != 0)
         suggestion = "List a port above 1023 that this user may open";
-      throw RendezvousError(text("This task cannot listen at its own address ", to_string(own)), why, suggestion);
+      throw RendezvousError(concat("This task cannot listen at its own address ", to_string(own)), why, suggestion);
     }
     if (!said && said_at.passed()) {
       said = true;
-      say(text("this task cannot listen at its own address ", to_string(own), " yet (", why, "); trying up to ",
-               may_come ? options.name_unknown : options.port_in_use));
+      log_line(concat("this task cannot listen at its own address ", to_string(own), " yet (", why, "); trying up to ",
+                      may_come ? options.name_unknown : options.port_in_use));
     }
     poll(nullptr, 0, 50);
   }

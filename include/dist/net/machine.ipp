@@ -9,7 +9,7 @@
 #include <string>
 
 #include <dist/core/text.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/machine.hpp>
 #include <dist/net/socket_address.hpp>
 
@@ -28,7 +28,7 @@ DIST_INLINE std::string machine_id() {
   while (!id.empty() && id.back() == '\n') id.pop_back();
   for (const char* const shared : {"/proc/self/ns/pid", "/proc/self/ns/net", "/dev/shm"}) {
     struct stat identity {};
-    if (!id.empty() && stat(shared, &identity) == 0) id += text('/', identity.st_dev, '.', identity.st_ino);
+    if (!id.empty() && stat(shared, &identity) == 0) id += concat('/', identity.st_dev, '.', identity.st_ino);
   }
   return id;
 }

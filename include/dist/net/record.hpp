@@ -51,7 +51,7 @@ class RecordReader {
   [[nodiscard]] std::string string(std::size_t longest = 4096) {
     const std::span<const std::byte> content = bytes();
     if (content.size() > longest)
-      throw FrameError("A record has a text that is too long", dist::text(content.size(), " bytes, not ", longest),
+      throw FrameError("A record has a text that is too long", dist::concat(content.size(), " bytes, not ", longest),
                        "Something else than a process of this job wrote it");
     std::string result(content.size(), '\0');
     if (!content.empty()) std::memcpy(result.data(), content.data(), content.size());
@@ -61,14 +61,14 @@ class RecordReader {
   /// Throws FrameError unless everything has been read.
   void expect_end() const {
     if (!empty())
-      throw FrameError("A record is longer than its content", dist::text(rest_.size(), " bytes are left"),
+      throw FrameError("A record is longer than its content", dist::concat(rest_.size(), " bytes are left"),
                        "Let all processes of the job run the same version");
   }
 
  private:
   std::span<const std::byte> take(std::size_t size) {
     if (size > rest_.size())
-      throw FrameError("A record ends early", dist::text(size, " bytes wanted, ", rest_.size(), " left"),
+      throw FrameError("A record ends early", dist::concat(size, " bytes wanted, ", rest_.size(), " left"),
                        "Let all processes of the job run the same version");
     return std::exchange(rest_, rest_.subspan(size)).first(size);
   }

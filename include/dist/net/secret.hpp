@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ void warn_if_others_may_read(const std::string& path, std::string_view what);
 
 /// A secret for a job that has none: 32 random bytes in hexadecimal digits. Throws RendezvousError.
 [[nodiscard]] std::string random_secret();
+
+/// A number that is not 0 and that nobody else draws, of the system's random bytes. Throws RendezvousError.
+[[nodiscard]] std::uint64_t random_number();
 
 }  // namespace dist::net
 

@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
 #include <dist/core/error.hpp>
-#include <dist/core/say.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/core/log.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/error.hpp>
 #include <dist/net/secret.hpp>
 
@@ -18,7 +19,7 @@ namespace dist::net {
 DIST_INLINE void warn_if_others_may_read(const std::string& path, std::string_view what) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
-    say(text("other users may read ", what, " in ", path, "; take the permission from them: chmod 600"));
+    log_line(concat("other users may read ", what, " in ", path, "; take the permission from them: chmod 600"));
 }
 
 DIST_INLINE std::string job_secret() {
@@ -51,6 +52,14 @@ DIST_INLINE std::string random_secret() {
   std::string digits;
   for (const unsigned char byte : bytes) (digits += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
   return digits;
+}
+
+DIST_INLINE std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  while (number == 0)
+    if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number))
+      throw RendezvousError("The system gives no random bytes", system_text(), "Check getrandom(2)");
+  return number;
 }
 
 }  // namespace dist::net

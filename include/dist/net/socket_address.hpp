@@ -100,8 +100,8 @@ struct Resolved {
   const int status = getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &hints, &list);
   if (status != 0)
     return {{},
-            text("the name ", quoted(endpoint.host),
-                 " is not known: ", status == EAI_SYSTEM ? system_text() : gai_strerror(status))};
+            concat("the name ", quoted(endpoint.host),
+                   " is not known: ", status == EAI_SYSTEM ? system_text() : gai_strerror(status))};
   Resolved resolved;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;

@@ -78,13 +78,13 @@ struct Linear {
 struct Relu {
   template <class T>
   [[nodiscard]] DIST_HD static constexpr T apply(T x) {
-    using detail::chosen;
-    return chosen(x < T{0}, T{0}, x);
+    using detail::select;
+    return select(x < T{0}, T{0}, x);
   }
   template <class T>
   [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) {
-    using detail::chosen;
-    return chosen(y <= T{0}, T{0}, y_gradient);
+    using detail::select;
+    return select(y <= T{0}, T{0}, y_gradient);
   }
 };
 

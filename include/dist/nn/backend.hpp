@@ -114,7 +114,7 @@ concept Backend = detail::MakesState<B> && requires(typename B::State& state) {
 
 /// A view of elements where a back end's tensors lie.
 template <class B, class T>
-using ViewOn = TensorView<T, typename B::Device::Place>;
+using ViewOn = TensorView<T, typename B::Device::Space>;
 
 namespace detail {
 

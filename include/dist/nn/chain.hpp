@@ -8,11 +8,12 @@
 #include <utility>
 
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
+#include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_memory.hpp>
 #include <dist/nn/outputs.hpp>
@@ -21,11 +22,6 @@ namespace dist::nn {
 
 /// A pass through a network without layers that use the replica.
 struct NoReplica {};
-
-/// For a forward pass whose parameters are all there.
-struct IgnoreNeeded {
-  void operator()(IndexRange) const noexcept {}
-};
 
 namespace detail {
 
@@ -52,7 +48,7 @@ struct ActivationOf<Operation> {
 /// which keep that of their output until it is applied.
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Chain {
-  using Where = typename Backend::Device::Place;
+  using Where = typename Backend::Device::Space;
   using Queue = typename Backend::Device::Queue;
   using State = typename Backend::State;
   using Memory = LayerMemory<Backend, T>;
@@ -67,17 +63,17 @@ class Chain {
   (std::make_index_sequence<Net::layer_count>{});
 
   /// The output for `x`, a batch with rows of the input shape. `x` and `parameters`, those of all layers, must stay as they
-  /// are until `backward`. `pass` is a ForwardPass where a layer uses the replica. `when_needed(elements)` is called before
+  /// are until `backward`. `pass` is a ForwardPass where a layer uses the replica. `before_use(elements)` is called before
   /// the parameters of a layer are read, from the first layer to the last.
-  template <class Pass, class WhenNeeded = IgnoreNeeded>
+  template <class Pass, class BeforeUse = NoOp>
   [[nodiscard]] Outputs<T, Where> forward(const Queue& queue, State& state, const T* parameters, View<const T> x,
-                                          const Pass& pass, const WhenNeeded& when_needed = {}) {
+                                          const Pass& pass, const BeforeUse& before_use = {}) {
     x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
     reserve(queue, rows());
     if (rows() > 0) {
-      each_forward<false>(state, parameters, pass, when_needed, std::make_index_sequence<layers>{});
+      each_forward<false>(state, parameters, pass, before_use, std::make_index_sequence<layers>{});
     } else if constexpr (Net::uses_replica) {
-      each_forward<true>(state, parameters, pass, when_needed, std::make_index_sequence<layers>{});
+      each_forward<true>(state, parameters, pass, before_use, std::make_index_sequence<layers>{});
     }
     return {output<layers>(), output_gradient<layers>()};
   }
@@ -272,17 +268,17 @@ class Chain {
   static constexpr bool takes_part = !Net::template Layer<Index>::is_view &&
                                      (!WithoutRows || detail::uses_replica<typename Net::template Layer<Index>>);
 
-  template <bool WithoutRows, class Pass, class WhenNeeded, std::size_t... Index>
+  template <bool WithoutRows, class Pass, class BeforeUse, std::size_t... Index>
   void each_forward([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters,
-                    [[maybe_unused]] const Pass& pass, [[maybe_unused]] const WhenNeeded& when_needed,
+                    [[maybe_unused]] const Pass& pass, [[maybe_unused]] const BeforeUse& before_use,
                     std::index_sequence<Index...>) {
-    (forward_one<Index, WithoutRows>(state, parameters, pass, when_needed), ...);
+    (forward_one<Index, WithoutRows>(state, parameters, pass, before_use), ...);
   }
-  template <std::size_t Index, bool WithoutRows, class Pass, class WhenNeeded>
+  template <std::size_t Index, bool WithoutRows, class Pass, class BeforeUse>
   void forward_one([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters,
-                   [[maybe_unused]] const Pass& pass, [[maybe_unused]] const WhenNeeded& when_needed) {
+                   [[maybe_unused]] const Pass& pass, [[maybe_unused]] const BeforeUse& before_use) {
     if constexpr (takes_part<Index, WithoutRows>) {
-      if constexpr (elements_of<Index>.size() > 0) when_needed(elements_of<Index>);
+      if constexpr (elements_of<Index>.size() > 0) before_use(elements_of<Index>);
       const View<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
       auto& operation = std::get<Index>(operations_);
       const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);

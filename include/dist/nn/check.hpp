@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::nn::detail {
@@ -22,42 +22,42 @@ namespace dist::nn::detail {
 /// Throws InvalidArgument unless `value` >= 0; "optimizer.field" is named.
 inline void require_not_negative(std::string_view optimizer, std::string_view field, float value) {
   if (!(value >= 0))
-    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
+    throw InvalidArgument(concat(optimizer, ".", field, " is out of range"), concat("it is ", digits_of(value)),
                           "Give a number of 0 or more");
 }
 
 /// Throws InvalidArgument unless `value` is a finite number above 0.
 inline void require_positive(std::string_view optimizer, std::string_view field, float value) {
   if (!(value > 0) || !std::isfinite(value))
-    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
+    throw InvalidArgument(concat(optimizer, ".", field, " is out of range"), concat("it is ", digits_of(value)),
                           "Give a finite number above 0");
 }
 
 /// Throws InvalidArgument unless 0 <= `value` < 1.
 inline void require_decay(std::string_view optimizer, std::string_view field, float value) {
   if (!(value >= 0 && value < 1))
-    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
+    throw InvalidArgument(concat(optimizer, ".", field, " is out of range"), concat("it is ", digits_of(value)),
                           "Give a number from 0 to below 1");
 }
 
 /// Throws InvalidArgument unless 0 <= `value` <= 1.
 inline void require_part(std::string_view owner, std::string_view field, float value) {
   if (!(value >= 0 && value <= 1))
-    throw InvalidArgument(text(owner, ".", field, " is out of range"), text("it is ", digits_of(value)),
+    throw InvalidArgument(concat(owner, ".", field, " is out of range"), concat("it is ", digits_of(value)),
                           "Give a number from 0 to 1");
 }
 
 /// Throws InvalidArgument unless `value` is a number of steps, 1 or more.
 inline void require_positive_steps(std::string_view schedule, std::string_view field, std::int64_t value) {
   if (value < 1)
-    throw InvalidArgument(text(schedule, ".", field, " is out of range"), text("it is ", value),
+    throw InvalidArgument(concat(schedule, ".", field, " is out of range"), concat("it is ", value),
                           "Give a number of steps, 1 or more");
 }
 
 /// Throws InvalidArgument where the network to which an optimizer refers has ended.
 inline void require_network(std::string_view optimizer, const std::weak_ptr<const void>& lifetime) {
   if (lifetime.expired())
-    throw InvalidArgument(text("Optimizer ", optimizer, " was used after its network had ended"),
+    throw InvalidArgument(concat("Optimizer ", optimizer, " was used after its network had ended"),
                           "it refers to the network", "Keep the network as long as the optimizer");
 }
 
@@ -65,7 +65,7 @@ inline void require_network(std::string_view optimizer, const std::weak_ptr<cons
 template <class Variable>
 void require_trainable(const Variable& variable) {
   if (!variable.trainable())
-    throw InvalidArgument(text("An optimizer was given variable '", variable.name(), "', which is not trainable"),
+    throw InvalidArgument(concat("An optimizer was given variable '", variable.name(), "', which is not trainable"),
                           "it was made with Trainable::no, or OnRead", "Make it with Trainable::yes to train it");
 }
 

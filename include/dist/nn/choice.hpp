@@ -18,7 +18,7 @@ namespace detail {
 
 /// `yes` or `no`, by a function, because a type of numbers whose comparisons are known later has one of its own.
 template <std::floating_point T>
-[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr T chosen(bool condition, T yes, T no) {
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
 }
 

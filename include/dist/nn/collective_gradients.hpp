@@ -66,8 +66,8 @@ template <Floating T>
   const std::size_t total = std::accumulate(rows.begin(), rows.end(), std::size_t{0});
   if (rows.size() != replica.num_replicas_in_sync() || gradient.shape().rank() == 0 || gradient.rows() != total)
     throw ShapeMismatch("The gradient of an all-gather does not fit what was gathered",
-                        text("shape ", to_string(gradient.shape()), " for ", total, " rows of ", rows.size(),
-                             " replicas, and the strategy has ", replica.num_replicas_in_sync()),
+                        concat("shape ", to_string(gradient.shape()), " for ", total, " rows of ", rows.size(),
+                               " replicas, and the strategy has ", replica.num_replicas_in_sync()),
                         "Give the gradient with respect to the gathered tensor, and the rows that each replica gave");
   replica.all_reduce(sum, gradient.elements());
   return gradient.rows(std::accumulate(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0}),
@@ -90,7 +90,7 @@ template <Floating T>
   if (gradient.shape()[along] != total)
     throw ShapeMismatch(
         "The gradient of an all-gather does not fit what was gathered",
-        text("shape ", to_string(gradient.shape()), ", and the replicas gave ", total, " along axis ", along),
+        concat("shape ", to_string(gradient.shape()), ", and the replicas gave ", total, " along axis ", along),
         "Give the gradient with respect to the gathered tensor, and this replica's extent on the axis");
   replica.all_reduce(sum, gradient.elements());
   std::size_t extents_of_part[Shape::max_rank] = {};

@@ -4,13 +4,13 @@
 #include <memory>
 #include <utility>
 
-#include <dist/core/pointers.hpp>
-#include <dist/core/work.hpp>
+#include <dist/core/future.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::nn {
 
 /// What a batch adds to a metric, of numbers that a device computes. `tally()` is `of(work)`, and waits.
-template <Work W, class Of>
+template <Future W, class Of>
 struct DeferredTally {
   W work;
   Of of;
@@ -24,7 +24,7 @@ DeferredTally(W, Of) -> DeferredTally<W, Of>;
 namespace detail {
 
 /// Two works, which are done when both are.
-template <Work First, Work Second>
+template <Future First, Future Second>
 struct AllOf {
   First first;
   Second second;

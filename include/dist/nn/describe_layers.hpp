@@ -42,9 +42,9 @@ class LayerList {
   }
 
   /// Adds the layers of a network on the output of layer `input`. Returns the name of the last one.
-  template <class... Placed>
-  std::string add_all(std::type_identity<std::tuple<Placed...>>, std::string input) {
-    ((input = add<Placed>(std::move(input))), ...);
+  template <class... Bound>
+  std::string add_all(std::type_identity<std::tuple<Bound...>>, std::string input) {
+    ((input = add<Bound>(std::move(input))), ...);
     return input;
   }
   [[nodiscard]] std::vector<LayerDescription> take() { return std::move(layers_); }
@@ -54,7 +54,7 @@ class LayerList {
   std::string unique(std::string_view name) {
     const auto same = std::count(taken_.begin(), taken_.end(), name);
     taken_.emplace_back(name);
-    return same == 0 ? std::string{name} : text(name, "_", same);
+    return same == 0 ? std::string{name} : concat(name, "_", same);
   }
   template <class Specs>
   static std::size_t elements_of(const Specs& specs) {
@@ -67,7 +67,7 @@ class LayerList {
     LayerDescription layer;
     if constexpr (HasBranches<L>) {
       [&]<class... Net>(std::type_identity<std::tuple<Net...>>) {
-        (layer.inputs.push_back(add_all(std::type_identity<typename Net::Placed>{}, input)), ...);
+        (layer.inputs.push_back(add_all(std::type_identity<typename Net::Bound>{}, input)), ...);
       }(std::type_identity<typename L::Nets>{});
       layer.name = unique(L::name);
     } else {
@@ -96,15 +96,15 @@ class LayerList {
 /// The layers of a network, a Sequential with an Input, in the order in which they compute.
 template <class Net>
 [[nodiscard]] std::vector<LayerDescription> describe_layers() {
-  detail::LayerList list{std::type_identity<typename detail::AllLeaves<typename Net::Placed>::Type>{}};
-  static_cast<void>(list.add_all(std::type_identity<typename Net::Placed>{}, std::string{}));
+  detail::LayerList list{std::type_identity<typename detail::AllLeaves<typename Net::Bound>::Type>{}};
+  static_cast<void>(list.add_all(std::type_identity<typename Net::Bound>{}, std::string{}));
   return list.take();
 }
 
 /// A network whose layers are known, as those of nn::Network are: its Architecture is a Sequential.
 template <class Network>
 concept KnowsLayers = requires {
-  typename Network::Architecture::Placed;
+  typename Network::Architecture::Bound;
 };
 
 /// A table of layers: their names, the shapes of their outputs, of any number of rows, and how many parameters they have;
@@ -118,11 +118,11 @@ concept KnowsLayers = requires {
   std::size_t kept = 0;
   for (const LayerDescription& layer : layers) {
     std::string output = "(rows";
-    for (const std::size_t extent : layer.output) output += text(", ", extent);
+    for (const std::size_t extent : layer.output) output += concat(", ", extent);
     std::string name = layer.name;
     if (layer.inputs.size() > 1)
-      for (std::size_t i = 0; i < layer.inputs.size(); ++i) name += text(i == 0 ? " of " : ", ", layer.inputs[i]);
-    rows.push_back({std::move(name), output + ")", text(layer.parameters + layer.kept)});
+      for (std::size_t i = 0; i < layer.inputs.size(); ++i) name += concat(i == 0 ? " of " : ", ", layer.inputs[i]);
+    rows.push_back({std::move(name), output + ")", concat(layer.parameters + layer.kept)});
     learnt += layer.parameters;
     kept += layer.kept;
   }
@@ -137,11 +137,11 @@ concept KnowsLayers = requires {
   };
   std::string table;
   for (const Row& row : rows) {
-    table += text(left(row.name, widths[0]), "  ", left(row.output, widths[1]), "  ",
-                  std::string(widths[2] - row.parameters.size(), ' '), row.parameters, "\n");
+    table += concat(left(row.name, widths[0]), "  ", left(row.output, widths[1]), "  ",
+                    std::string(widths[2] - row.parameters.size(), ' '), row.parameters, "\n");
     if (&row == rows.data()) table += std::string(widths[0] + widths[1] + widths[2] + 4, '-') + "\n";
   }
-  table += text("Parameters: ", learnt + kept, ", of which are learnt: ", learnt, "\n");
+  table += concat("Parameters: ", learnt + kept, ", of which are learnt: ", learnt, "\n");
   return table;
 }
 

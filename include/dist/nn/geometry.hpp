@@ -45,7 +45,7 @@ struct DenseGeometry {
   static constexpr std::size_t inputs = Inputs;
   static constexpr std::size_t units = Units;
 
-  [[nodiscard]] static std::string describe() { return text(inputs, " inputs, ", units, " units"); }
+  [[nodiscard]] static std::string describe() { return concat(inputs, " inputs, ", units, " units"); }
 };
 
 /// The numbers of an image alone, the StaticShape [height, width, channels].
@@ -84,7 +84,7 @@ struct WindowGeometry {
                                               (output_width - 1) * stride < width + pad_left;
 
   [[nodiscard]] static std::string describe() {
-    return text("images ", height, " x ", width, " x ", channels, ", window ", window, ", stride ", stride);
+    return concat("images ", height, " x ", width, " x ", channels, ", window ", window, ", stride ", stride);
   }
 };
 
@@ -100,8 +100,9 @@ struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
   static constexpr std::size_t group_filters = Filters / Groups;
 
   [[nodiscard]] static std::string describe() {
-    const std::string all = text(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");
-    return groups == 1 ? all : text(all, " in ", groups, " groups");
+    const std::string all =
+        concat(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");
+    return groups == 1 ? all : concat(all, " in ", groups, " groups");
   }
 };
 

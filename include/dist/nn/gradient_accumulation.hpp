@@ -50,8 +50,8 @@ class GradientAccumulation {
   GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer,
                        std::span<const Parameter> layout = {})
       : layout_(layout),
-        total_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/accumulated"))),
-        calls_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/accumulated_calls"))) {}
+        total_(strategy.template buffer<T>(Shape{elements}, concat(optimizer, "/accumulated"))),
+        calls_(strategy.template host_buffer<std::int64_t>(Shape{1}, concat(optimizer, "/accumulated_calls"))) {}
 
   /// Takes this replica's gradient of one call. In the last of `steps` calls it returns the mean of their gradients,
   /// before that nothing.

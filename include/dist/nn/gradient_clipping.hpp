@@ -29,13 +29,13 @@ namespace detail {
 template <Real T>
 [[nodiscard]] DIST_HD T scale_of(const ClipNorm& clip, T norm) {
   const T limit = T(double{clip.norm});
-  return limit / chosen(norm <= limit, limit, norm);
+  return limit / select(norm <= limit, limit, norm);
 }
 /// By what all gradients, of that norm together, are multiplied: NaN unless all are finite.
 template <Real T>
 [[nodiscard]] DIST_HD T scale_of(const GlobalClipNorm& clip, T norm) {
   const T limit = T(double{clip.norm});
-  return chosen(norm <= limit, T{1}, limit / norm) + (norm - norm);
+  return select(norm <= limit, T{1}, limit / norm) + (norm - norm);
 }
 
 /// Squared norms become scales.
@@ -75,9 +75,9 @@ class GradientClipping {
 
   /// Of so many elements in so many segments, for an optimizer of that name. Throws OutOfMemory.
   GradientClipping(S& strategy, std::size_t elements, std::size_t segments, std::string_view optimizer)
-      : scales_(strategy.template buffer<double>(Shape{by_parameter ? segments : 1}, text(optimizer, "/scales"))) {
+      : scales_(strategy.template buffer<double>(Shape{by_parameter ? segments : 1}, concat(optimizer, "/scales"))) {
     if (strategy.num_replicas_in_sync() > 1)
-      sums_.emplace(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/sums")));
+      sums_.emplace(strategy.template buffer<T>(Shape{elements}, concat(optimizer, "/sums")));
   }
 
   using Clipped = ScaledGradients<S, T>;
@@ -115,7 +115,7 @@ class GradientClipping {
   }
 
  private:
-  static constexpr bool is_here = S::Device::Place::host_accessible;
+  static constexpr bool is_here = S::Device::Space::host_accessible;
 
   [[nodiscard]] Span<double> no_squares(const InReplica auto& replica) const {
     const Span<double> squares = scales_.component(replica);

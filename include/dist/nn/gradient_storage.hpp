@@ -11,15 +11,11 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/geometry.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist::nn {
-
-/// For a backward pass whose caller does not ask when parts of the gradients are final.
-struct IgnoreReady {
-  void operator()(IndexRange) const noexcept {}
-};
 
 /// What an optimizer trains: `parameters()` is one variable, `gradients()` a buffer or a variable of as many elements with
 /// each replica's gradients. nn::Network is one. A network may also have
@@ -120,8 +116,8 @@ void discard_gradients(Network& network, const Replica& replica) {
 [[noreturn]] inline void refuse_gradients(const InReplica auto& replica, bool has_computed, const char* advice) {
   throw InvalidArgument(
       "A network's gradients were to be applied, and there are none",
-      text("replica ", replica.replica_id().index(),
-           has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
+      concat("replica ", replica.replica_id().index(),
+             has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
       advice);
 }
 

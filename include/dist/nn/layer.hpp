@@ -50,11 +50,11 @@
 #include <string_view>
 #include <tuple>
 
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
-#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/outputs.hpp>
 
 namespace dist::nn {
 
@@ -73,20 +73,20 @@ struct StateSpec {
 };
 
 /// The parameters of one layer, their gradients or its state, as its Operation gets them.
-template <class T, std::size_t Count, dist::Place Where = HostMemory>
+template <class T, std::size_t Count, dist::MemorySpace Where = HostMemory>
 using ParameterViews = std::array<TensorView<T, Where>, Count>;
 /// The same where a back end's tensors lie.
 template <class Backend, class T, std::size_t Count>
-using ParameterViewsOn = ParameterViews<T, Count, typename Backend::Device::Place>;
+using ParameterViewsOn = ParameterViews<T, Count, typename Backend::Device::Space>;
 
 /// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
 /// this replica.
-template <class Replica, ForwardMode Mode, class S, dist::Place Where = HostMemory>
+template <class Replica, ForwardMode Mode, class S, dist::MemorySpace Where = HostMemory>
 struct ForwardPass;
 
 /// What `forward` of a layer with `uses_replica` gets besides its tensors: the mode, the replica for collectives, and
 /// the replica's copy of the layer's state. `S` is const in inference.
-template <class Replica, ForwardMode Mode, class S, std::size_t Count, dist::Place Where = HostMemory>
+template <class Replica, ForwardMode Mode, class S, std::size_t Count, dist::MemorySpace Where = HostMemory>
 struct LayerCall {
   static constexpr bool training = std::same_as<Mode, Training>;
   const Replica& replica;
@@ -100,7 +100,7 @@ struct LayerCall {
   }
 };
 
-template <class Replica, ForwardMode Mode, class S, dist::Place Where>
+template <class Replica, ForwardMode Mode, class S, dist::MemorySpace Where>
 struct ForwardPass {
   const Replica& replica;
   S* state;
@@ -128,7 +128,7 @@ struct BackwardPass {
 
 /// A layer in its place.
 template <class L>
-concept PlacedLayer = requires {
+concept BoundLayer = requires {
   typename L::Output;
   { L::name } -> std::convertible_to<std::string_view>;
   { L::parameters.size() } -> std::convertible_to<std::size_t>;

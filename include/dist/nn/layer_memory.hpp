@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 
 namespace dist::nn::detail {
 
@@ -12,7 +12,7 @@ struct LayerMemoryOf {
   using Type = typename Backend::template Memory<T>;
 };
 template <class Backend, class T>
-  requires(Backend::Device::Place::host_accessible)
+  requires(Backend::Device::Space::host_accessible)
 struct LayerMemoryOf<Backend, T> {
   using Type = AlignedBuffer<T>;
 };
@@ -24,7 +24,7 @@ using LayerMemory = typename LayerMemoryOf<Backend, T>::Type;
 /// The queue of a back end's state; on the host, any is as good.
 template <class Backend>
 [[nodiscard]] typename Backend::Device::Queue queue_of([[maybe_unused]] const typename Backend::State& state) {
-  if constexpr (Backend::Device::Place::host_accessible) {
+  if constexpr (Backend::Device::Space::host_accessible) {
     return {};
   } else {
     return state.queue();
@@ -35,7 +35,7 @@ template <class Backend>
 template <class Backend, class T>
 [[nodiscard]] LayerMemory<Backend, T> make_layer_memory([[maybe_unused]] const typename Backend::Device::Queue& queue,
                                                         std::size_t count) {
-  if constexpr (Backend::Device::Place::host_accessible) {
+  if constexpr (Backend::Device::Space::host_accessible) {
     return AlignedBuffer<T>(count);
   } else {
     return typename Backend::template Memory<T>{queue, count};

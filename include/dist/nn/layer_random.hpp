@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <dist/core/config.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>

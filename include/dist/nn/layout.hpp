@@ -108,7 +108,7 @@ struct Layout<Kind, std::tuple<Layers...>> {
   }();
 
   /// The tensors of one layer, in the array of all, which is in `Where`.
-  template <std::size_t Layer, dist::Place Where = HostMemory, class T>
+  template <std::size_t Layer, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto of_layer([[maybe_unused]] T* all) {
     return [&]<std::size_t... Which>(std::index_sequence<Which...>) {
       return ParameterViews<T, sizeof...(Which), Where>{

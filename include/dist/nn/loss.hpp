@@ -13,7 +13,7 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/losses/deferred_loss.hpp>
@@ -76,10 +76,10 @@ struct GivenWeight {
 };
 
 /// The weight of each row, as a function. Throws ShapeMismatch unless there is one number per row.
-template <class T, dist::Place Where, class Weights>
+template <class T, dist::MemorySpace Where, class Weights>
 [[nodiscard]] auto row_weights(std::string_view reader, const Weights& weights, TensorView<const T, Where> outputs) {
   if constexpr (!Values<Weights>) {
-    static_assert(dist::detail::holds<std::same_as<Weights, Unweighted>>,
+    static_assert(dist::detail::satisfied<std::same_as<Weights, Unweighted>>,
                   "sample weights are a tensor, or a view of one, with one number per example");
     return UnitWeight<T>{};
   } else {
@@ -87,8 +87,8 @@ template <class T, dist::Place Where, class Weights>
     static_assert(Where::host_accessible == decltype(given)::is_host_accessible,
                   "sample weights lie where the outputs do: copy them there");
     if (given.rows() != outputs.rows() || given.row_size() != 1)
-      throw ShapeMismatch(text(reader, " got sample weights that do not fit the outputs"),
-                          text("outputs ", to_string(outputs.shape()), ", weights ", to_string(given.shape())),
+      throw ShapeMismatch(concat(reader, " got sample weights that do not fit the outputs"),
+                          concat("outputs ", to_string(outputs.shape()), ", weights ", to_string(given.shape())),
                           "Give one weight per example, or none");
     return GivenWeight<T, std::remove_const_t<typename decltype(given)::Element>>{given.data()};
   }
@@ -97,8 +97,8 @@ template <class T, dist::Place Where, class Weights>
 /// Throws ShapeMismatch unless there is one place per row.
 inline void require_places(std::string_view reader, std::size_t places, std::size_t rows) {
   if (places != rows)
-    throw ShapeMismatch(text(reader, " got a place for losses that does not fit the outputs"),
-                        text(places, " places for ", rows, " rows"), "Give one place per example");
+    throw ShapeMismatch(concat(reader, " got a place for losses that does not fit the outputs"),
+                        concat(places, " places for ", rows, " rows"), "Give one place per example");
 }
 
 }  // namespace detail
@@ -121,7 +121,7 @@ void per_example_losses(const L& loss, const Outputs& outputs, const Targets& gi
 
 /// The same in memory of a device, whose queue computes. Waits for it, and throws InvalidArgument for targets that the loss
 /// does not take.
-template <class Q, class L, Values Outputs, Values Targets, class T, dist::Place Where>
+template <class Q, class L, Values Outputs, Values Targets, class T, dist::MemorySpace Where>
 void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, const Targets& given,
                         DeviceSpan<T, Where> losses) {
   const auto values = values_of(outputs);
@@ -214,7 +214,7 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
 
 /// The unscaled losses of all rows wherever the queue computes, each times its sample weight: a Loss, or a DeferredLoss, of a
 /// global batch of 1.
-template <class Q, class T, class Target, dist::Place Where, class L, class Weights = Unweighted>
+template <class Q, class T, class Target, dist::MemorySpace Where, class L, class Weights = Unweighted>
 [[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
                                     TensorView<const Target, Where> targets, const Weights& sample_weight = {}) {
   if constexpr (!detail::require_targets_of_loss<L, T, TensorView<const Target, Where>>()) {

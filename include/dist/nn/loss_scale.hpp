@@ -6,16 +6,16 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/values.hpp>
 #include <dist/variable/given_value.hpp>
@@ -71,7 +71,7 @@ class LossScale {
                                                                                              "loss_scale/good_steps")) {
     if (!(options.initial >= 1 && options.initial <= 1e30) || options.growth_steps < 1)
       throw InvalidArgument("A loss scale cannot begin so",
-                            text("initial ", options.initial, ", growth_steps ", options.growth_steps),
+                            concat("initial ", options.initial, ", growth_steps ", options.growth_steps),
                             "Give an initial scale from 1 to 1e30, and at least one growth step");
   }
 
@@ -128,7 +128,7 @@ class LossScale {
   template <class Trace>
   static void refuse() {
     static_assert(
-        dist::detail::never<Trace>,
+        dist::detail::always_false<Trace>,
         "an nn::LossScale decides on the host after each step, and a compiled step is done on devices as a whole: "
         "multiply numbers of dist::BFloat16, which need no scale, or call strategy.run");
   }
@@ -144,7 +144,7 @@ LossScale(S&, LossScaleOptions) -> LossScale<S>;
 /// What is not made on a strategy, for a sentence.
 template <dist::detail::NoStrategy S>
 class LossScale<S> {
-  static_assert(dist::detail::never<S>,
+  static_assert(dist::detail::always_false<S>,
                 "an nn::LossScale is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::LossScale scale{strategy}");
 

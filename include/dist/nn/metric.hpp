@@ -11,10 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
 #include <dist/core/config.hpp>
@@ -46,10 +45,10 @@ concept AddsTallies = requires {
   typename M::Tally;
 };
 /// What a metric measures: a copyable functor that looks at a batch and returns its Tally, or at a row of it
-/// (MeasuresRows), or one that counts into cells (CountsCells). `name` is how logs call it. `static constexpr bool
+/// (MeasuresRows), or one that counts into cells (CountingMetric). `name` is how logs call it. `static constexpr bool
 /// more_is_better` says to callbacks which values are better, and need not be there.
 template <class M>
-concept MetricFunction = std::copyable<M> &&(AddsTallies<M> || CountsCells<M>)&&requires(const M measure) {
+concept MetricFunction = std::copyable<M> &&(AddsTallies<M> || CountingMetric<M>)&&requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;
 };
 
@@ -212,7 +211,7 @@ class Metric {
     return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);
   }
 
-  static constexpr bool is_deferred = !S::Device::Place::host_accessible;
+  static constexpr bool is_deferred = !S::Device::Space::host_accessible;
   struct NothingDeferred {
     explicit NothingDeferred(S&) {}
   };
@@ -248,7 +247,7 @@ class Metric {
 /// A metric of counts, such as those of right and wrong answers of each kind, of which the result is a function. Each replica
 /// counts into copies of its own (OnRead, Sum), in the memory where it computes and by its queue; the result adds them up
 /// (spec P15). Where a strategy keeps one copy, counting is a collective call.
-template <Strategy S, CountsCells M>
+template <Strategy S, CountingMetric M>
 class Metric<S, M> {
  public:
   using Measure = M;
@@ -286,7 +285,7 @@ class Metric<S, M> {
   /// Outside replica functions every replica counts the same batch, in the host's memory (spec P16).
   void update(const InCrossReplica auto& context, const auto&... given) {
     static_assert(
-        S::Device::Place::host_accessible,
+        S::Device::Space::host_accessible,
         "this metric counts in memory of devices: update it in a replica function, with a batch that lies there");
     if constexpr (RemoteStore<typename S::Store>) {
       Tensor<double> batch{measure_.shape()};
@@ -359,10 +358,10 @@ Metric(S&, M) -> Metric<S, M>;
 template <class S, class M>
   requires(!Strategy<S> || !MetricFunction<M>)
 class Metric<S, M> {
-  static_assert(dist::detail::holds<Strategy<S>>,
+  static_assert(dist::detail::satisfied<Strategy<S>>,
                 "a metric is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}");
-  static_assert(dist::detail::holds<(!Strategy<S> || MetricFunction<M>)>,
+  static_assert(dist::detail::satisfied<(!Strategy<S> || MetricFunction<M>)>,
                 "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
                 "one such as nn::SparseCategoricalAccuracy{}");
 

@@ -10,17 +10,15 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/update_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
@@ -35,8 +33,8 @@ template <class Variable, class T>
 void require_value_of(const Variable& variable, TensorView<const T> value, float decay) {
   if (value.shape() != variable.shape())
     throw ShapeMismatch(
-        text("A moving average does not fit variable '", variable.name(), "'"),
-        text("the value has shape ", to_string(value.shape()), ", the variable ", to_string(variable.shape())),
+        concat("A moving average does not fit variable '", variable.name(), "'"),
+        concat("the value has shape ", to_string(value.shape()), ", the variable ", to_string(variable.shape())),
         "Give a value of the variable's shape");
   require_decay("assign_moving_average", "decay", decay);
 }
@@ -112,9 +110,9 @@ class ZeroDebiasedAverage {
   /// Throws InvalidArgument for a decay that is not in [0, 1), OutOfMemory.
   ZeroDebiasedAverage(S& strategy, Shape shape, float decay, const std::string& name = "average")
       : decay_(decay),
-        biased_(strategy.template variable<T, OnWrite, Mean>(shape, T{0}, text(name, "/biased"))),
+        biased_(strategy.template variable<T, OnWrite, Mean>(shape, T{0}, concat(name, "/biased"))),
         updates_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
-                                                                                          text(name, "/updates"))) {
+                                                                                          concat(name, "/updates"))) {
     detail::require_decay("ZeroDebiasedAverage", "decay", decay);
   }
 
@@ -154,7 +152,7 @@ class ZeroDebiasedAverage {
 template <dist::detail::NoStrategy S, class T>
 class ZeroDebiasedAverage<S, T> {
   static_assert(
-      dist::detail::never<S>,
+      dist::detail::always_false<S>,
       "an nn::ZeroDebiasedAverage is made on a strategy, which is its first argument, such as a dist::Default "
       "or a dist::Mirrored: nn::ZeroDebiasedAverage average{strategy, shape, decay}");
 

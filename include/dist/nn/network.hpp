@@ -15,21 +15,19 @@
 #include <dist/context/in_trace.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>  // and with it the communicators
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/streaming.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/backend.hpp>
-#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
+#include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/network_state.hpp>
 #include <dist/nn/outputs.hpp>
@@ -66,7 +64,7 @@ class Network {
   using Parameters = DistributedVariable<Element, OnWrite, None, typename Backend::Device>;
   using Gradients = ReplicaBuffer<Element, typename Backend::Device>;
   using State = NetworkState<Net, Element, typename Backend::Device>;
-  using Place = typename Backend::Device::Place;
+  using Space = typename Backend::Device::Space;
   using Span = typename Backend::Device::template Span<Element>;
 
   /// Whether the gradients of all parameters are stored.
@@ -76,7 +74,7 @@ class Network {
   (std::make_index_sequence<Net::layer_count>{});
   static_assert(stores_gradients || std::same_as<Element, float> || std::same_as<Element, double>,
                 "nn::OwnerComputedGradients computes with float and double: use one of them, or nn::StoredGradients");
-  static_assert(stores_gradients || Place::host_accessible,
+  static_assert(stores_gradients || Space::host_accessible,
                 "nn::OwnerComputedGradients computes on the host: use nn::StoredGradients with a back end on GPUs");
   static_assert(stores_gradients || !RoundsFactors<Backend>,
                 "nn::OwnerComputedGradients multiplies numbers as they are: use nn::StoredGradients with "
@@ -110,14 +108,14 @@ class Network {
     requires(!std::same_as<typename S::Device, typename Backend::Device>)
   explicit Network(S&, std::uint64_t = 0) : Network(Refused{}) {
     static_assert(
-        dist::detail::never<S>,
+        dist::detail::always_false<S>,
         "the back end of this network computes on another device than the strategy's replicas: give nn::Network a "
         "back end for that device, or use a strategy on the back end's device");
   }
   template <dist::detail::NoStrategy Other>
     requires(!std::same_as<std::remove_cvref_t<Other>, Network>)
   explicit Network(Other&&, std::uint64_t = 0) : Network(Refused{}) {
-    static_assert(dist::detail::never<Other>,
+    static_assert(dist::detail::always_false<Other>,
                   "a network is made on a strategy, which is its first argument, such as a dist::Default or a "
                   "dist::Mirrored: Net net{strategy}");
   }
@@ -179,7 +177,7 @@ class Network {
     if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
       throw ShapeMismatch(
           "A batch does not fit the network's input",
-          text("the batch has shape ", to_string(batch), ", the network takes rows of shape ", to_string(expected)),
+          concat("the batch has shape ", to_string(batch), ", the network takes rows of shape ", to_string(expected)),
           "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
   }
 
@@ -189,9 +187,9 @@ class Network {
   /// A replica's copy of parameter `Which` (0 the kernel or gamma, 1 the bias or beta) of layer `Layer`, counted
   /// without the Input.
   template <std::size_t Layer, std::size_t Which>
-  [[nodiscard]] TensorView<Element, Place> parameter(const InReplica auto& replica) const {
+  [[nodiscard]] TensorView<Element, Space> parameter(const InReplica auto& replica) const {
     require_parameter<Layer, Which>();
-    return Net::template layer_parameters<Layer, Place>(parameters_.component(replica).data())[Which];
+    return Net::template layer_parameters<Layer, Space>(parameters_.component(replica).data())[Which];
   }
   /// The same outside replica functions, as a tensor of its own; also by its name in `layout()`, such as
   /// "dense_1/kernel". Throws InvalidArgument for a name that no parameter has.
@@ -212,11 +210,11 @@ class Network {
   }
   /// The same of the gradients.
   template <std::size_t Layer, std::size_t Which>
-  [[nodiscard]] TensorView<Element, Place> gradient(const InReplica auto& replica) const {
+  [[nodiscard]] TensorView<Element, Space> gradient(const InReplica auto& replica) const {
     static_assert(Which > 0 || stores<Layer>,
                   "the kernel gradient of this layer is computed by its owners when it is applied: use "
                   "nn::StoredGradients to look at it");
-    return Net::template layer_parameters<Layer, Place>(gradients_.component(replica).data())[Which];
+    return Net::template layer_parameters<Layer, Space>(gradients_.component(replica).data())[Which];
   }
 
   /// What the layers keep but do not learn, such as the moving statistics of BatchNormalization: an OnRead variable
@@ -227,7 +225,7 @@ class Network {
   /// A replica's view of state `Which` of layer `Layer`.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] auto state(const InReplica auto& replica) const {
-    return Net::template layer_state<Layer, Place>(state_.read(replica).data())[Which];
+    return Net::template layer_state<Layer, Space>(state_.read(replica).data())[Which];
   }
 
   /// Its parameters and what its layers keep, by their names in the layouts. See Trackable.
@@ -245,14 +243,14 @@ class Network {
   /// collective call in training if a layer is synchronised, drops elements (Dropout), or keeps state where the replicas
   /// share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
-  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode = {}) {
+  [[nodiscard]] Outputs<Element, Space> forward(const Replica& replica, TensorView<const Element, Space> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
     const auto parameters = parameters_.copy(replica);  // first: it refuses a replica of another strategy
-    const auto when_needed = [&] {
+    const auto before_use = [&] {
       if constexpr (RemoteStore<StoreOf<Replica>>)  // layer by layer: those behind may still be on their way
         return [&](IndexRange elements) { StoreOf<Replica>::await(replica, parameters_, elements); };
       else
-        return IgnoreNeeded{};
+        return NoOp{};
     }();
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr) workspace = std::make_unique<Workspace>(replica.queue());
@@ -260,11 +258,11 @@ class Network {
     if constexpr (Net::uses_global_rows && std::same_as<Mode, Training>) first_row = rows_before(replica, x.rows());
     const auto compute = [&](const auto state) {
       using S = std::remove_pointer_t<decltype(state.data())>;
-      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Place>{replica, state.data(), first_row},
-                                when_needed);
+      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Space>{replica, state.data(), first_row},
+                                before_use);
     };
     if constexpr (!Net::uses_replica) {
-      return workspace->forward(parameters, x, NoReplica{}, when_needed);
+      return workspace->forward(parameters, x, NoReplica{}, before_use);
     } else if constexpr (std::same_as<Mode, Training>) {
       return state_.update(replica, compute);
     } else {
@@ -284,23 +282,23 @@ class Network {
 
   /// What it does not take, for sentences.
   template <InCrossReplica Scope, class Input, class... Mode>
-  [[nodiscard]] Outputs<Element, Place> forward(const Scope&, const Input&, Mode...) {
-    static_assert(dist::detail::never<Input>,
+  [[nodiscard]] Outputs<Element, Space> forward(const Scope&, const Input&, Mode...) {
+    static_assert(dist::detail::always_false<Input>,
                   "forward is called in a replica function: use strategy.run to enter one, or a function that a "
                   "ClusterCoordinator schedules");
-    return dist::detail::refused<Outputs<Element, Place>>();
+    return dist::detail::refused<Outputs<Element, Space>>();
   }
   template <InReplica Replica, class Input, ForwardMode Mode = Training>
-    requires(!std::convertible_to<const Input&, TensorView<const Element, Place>>)
-  [[nodiscard]] Outputs<Element, Place> forward(const Replica&, const Input&, Mode = {}) {
+    requires(!std::convertible_to<const Input&, TensorView<const Element, Space>>)
+  [[nodiscard]] Outputs<Element, Space> forward(const Replica&, const Input&, Mode = {}) {
     static_assert(
-        dist::detail::never<Input> || Place::host_accessible,
+        dist::detail::always_false<Input> || Space::host_accessible,
         "this network computes in memory of a device, and takes a dist::TensorView of its element type there: "
         "copy the batch into a strategy.buffer with replica.queue().copy");
-    static_assert(dist::detail::never<Input> || !Place::host_accessible,
+    static_assert(dist::detail::always_false<Input> || !Space::host_accessible,
                   "forward takes a dist::Tensor or dist::TensorView of the network's element type, float unless it is "
                   "named: over other memory make dist::TensorView<const float>{data, shape}");
-    return dist::detail::refused<Outputs<Element, Place>>();
+    return dist::detail::refused<Outputs<Element, Space>>();
   }
 
   /// The gradients of all parameters for the batch of the last `forward`, in the mode of that, from what `loss` wrote
@@ -308,7 +306,7 @@ class Network {
   /// that it comes before. A collective call if a layer is synchronised.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
-    compute_gradients(replica, IgnoreReady{});
+    compute_gradients(replica, NoOp{});
   }
   /// The same in a step that is compiled, of a traced `loss` that was computed from the last `forward` in this step.
   template <class Loss>
@@ -322,7 +320,7 @@ class Network {
   /// what is applied.
   template <class Loss, std::invocable<IndexRange> WhenReady>
   void backward(const InReplica auto& replica, const Loss&, WhenReady&& when_ready) {
-    static_assert(stores_gradients || std::same_as<std::remove_cvref_t<WhenReady>, IgnoreReady>,
+    static_assert(stores_gradients || std::same_as<std::remove_cvref_t<WhenReady>, NoOp>,
                   "a network with nn::OwnerComputedGradients has no gradients in memory that could be ready: use "
                   "nn::StoredGradients");
     compute_gradients(replica, when_ready);
@@ -395,7 +393,7 @@ class Network {
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
-                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            concat("replica ", replica.replica_id().index(), " has computed no batch yet"),
                             "Call forward and a loss first, in the same replica");
     if constexpr (Net::uses_replica) {
       workspace->backward(parameters, gradients_.component(replica), replica, when_ready);
@@ -409,7 +407,7 @@ class Network {
   /// The rows of the global batch before this replica's. A collective call.
   [[nodiscard]] static std::size_t rows_before(const InReplica auto& replica, std::size_t rows) {
     PerReplica<std::size_t> all(replica.num_replicas_in_sync());
-    replica.collectives().exchange("rows of a batch", rows, std::span<std::size_t>{all.begin(), all.size()});
+    replica.collectives().all_gather_values("rows of a batch", rows, std::span<std::size_t>{all.begin(), all.size()});
     std::size_t before = 0;
     for (std::size_t rank = 0; rank < replica.replica_id().index(); ++rank) before += all.begin()[rank];
     return before;
@@ -425,9 +423,9 @@ class Network {
     const auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace != nullptr && workspace->has_batches()) return;
     throw InvalidArgument("A network's gradients were to be applied, but what they are computed from is not there",
-                          text("replica ", replica.replica_id().index(),
-                               " has called no backward since its last forward, and the network has "
-                               "nn::OwnerComputedGradients"),
+                          concat("replica ", replica.replica_id().index(),
+                                 " has called no backward since its last forward, and the network has "
+                                 "nn::OwnerComputedGradients"),
                           "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
   }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -46,8 +45,8 @@ class NetworkState {
   /// replicas share a copy, that becomes the mean of theirs: a collective call then.
   template <InReplica Replica, class Change>
   auto update(const Replica& replica, Change&& change) {
-    return StoreOf<Replica>::own_then_mean(replica, variable_.component(replica), own_.component(replica),
-                                           std::forward<Change>(change));
+    return StoreOf<Replica>::update_local_then_average(replica, variable_.component(replica), own_.component(replica),
+                                                       std::forward<Change>(change));
   }
 
  private:

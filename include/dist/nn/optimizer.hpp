@@ -11,21 +11,20 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizer_slots.hpp>
@@ -35,12 +34,25 @@
 #include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_parts.hpp>
-#include <dist/nn/weight_average.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist::nn {
+
+/// Replaces the weights of all copies by the average that slot `average` keeps (nn::AverageWeights): a whole one on each
+/// replica, or a share of one.
+template <class Weights, class Slot>
+void take_average(const InCrossReplica auto& context, Weights& weights, const Slot& average, bool each_has_all) {
+  using T = typename Weights::Element;
+  if (each_has_all) {
+    for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
+      weights.queue(context, local).copy(average.component(context, local), weights.component(context, local));
+  } else {
+    const auto whole = average.read(context);
+    weights.assign(context, TensorView<const T>{whole});
+  }
+}
 
 /// The option of `apply_gradients` that applies the gradients as they are (spec P08).
 struct SkipAggregation {};
@@ -95,7 +107,7 @@ class Optimizer {
         function_(checked(std::move(function))),
         network_(&network),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
-            Shape{}, 0, text(O::name, "/iterations"))),
+            Shape{}, 0, concat(O::name, "/iterations"))),
         rate_(strategy, function_.learning_rate),
         slots_(strategy, O::name, detail::slot_names<Element>(function_), network.parameters(),
                detail::layout_of(network)),
@@ -110,7 +122,7 @@ class Optimizer {
     requires(!std::same_as<Other, Network>)
   Optimizer(S& strategy, Other&, O function)
       : Optimizer(strategy, dist::detail::refused<Network&>(), std::move(function)) {
-    static_assert(dist::detail::never<Other>,
+    static_assert(dist::detail::always_false<Other>,
                   "this optimizer is for another network than the one given: its type names the network, so let the "
                   "compiler deduce it, as in nn::Optimizer{strategy, net, nn::SGD{}}");
   }
@@ -143,7 +155,7 @@ class Optimizer {
         S::Store::send(replica);
       };
     else
-      return IgnoreReady{};
+      return NoOp{};
   }
 
   /// Updates this replica's own copy with its own gradients, without communication. What concerns the other
@@ -177,7 +189,7 @@ class Optimizer {
 
   template <InCrossReplica Context>
   void apply_gradients(const Context&, auto&&...) {
-    static_assert(dist::detail::never<Context>,
+    static_assert(dist::detail::always_false<Context>,
                   "apply_gradients is called in a replica function, where gradients are computed (spec P07): use "
                   "strategy.run to enter one");
   }
@@ -355,7 +367,7 @@ class Optimizer {
   struct RateOnServers {
     RateOnServers(S& strategy, float rate)
         : variable(strategy.template host_variable<float, OnWrite, OnlyFirstReplica>(
-              Shape{}, rate, text(O::name, "/learning_rate"))) {}
+              Shape{}, rate, concat(O::name, "/learning_rate"))) {}
     auto& leaf(float&) { return variable; }
     DistributedVariable<float, OnWrite, OnlyFirstReplica, typename S::HostDevice> variable;
   };
@@ -390,13 +402,13 @@ Optimizer(S&, Network&, O) -> Optimizer<S, Network, O>;
 template <class S, class Network, class O>
   requires(!Strategy<S> || !TrainableNetwork<Network> || !OptimizerFunction<O>)
 class Optimizer<S, Network, O> {
-  static_assert(dist::detail::holds<Strategy<S>>,
+  static_assert(dist::detail::satisfied<Strategy<S>>,
                 "an optimizer is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
-  static_assert(dist::detail::holds<(!Strategy<S> || TrainableNetwork<Network>)>,
+  static_assert(dist::detail::satisfied<(!Strategy<S> || TrainableNetwork<Network>)>,
                 "an optimizer trains a network, which is its second argument and has parameters() and gradients(), as "
                 "nn::TrainableNetwork says: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
-  static_assert(dist::detail::holds<(!Strategy<S> || !TrainableNetwork<Network> || OptimizerFunction<O>)>,
+  static_assert(dist::detail::satisfied<(!Strategy<S> || !TrainableNetwork<Network> || OptimizerFunction<O>)>,
                 "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
                 "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
 

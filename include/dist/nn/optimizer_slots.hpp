@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
@@ -46,16 +46,16 @@ class OptimizerSlots {
                  const Parameters& parameters, std::span<const Parameter> layout = {})
       : optimizer_(optimizer),
         layout_(layout),
-        kind_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
+        kind_(strategy.template host_buffer<std::int64_t>(Shape{1}, concat(optimizer, "/kind"))) {
     slots_.reserve(names.size());
     if constexpr (RemoteStore<typename S::Store>) {
       std::uint32_t next = S::Store::on_servers(parameters)->take_slots(names.size());
       for (const std::string_view name : names)
-        slots_.push_back(strategy.template slot<Owners>(parameters, next++, text(optimizer, "/", name)));
+        slots_.push_back(strategy.template slot<Owners>(parameters, next++, concat(optimizer, "/", name)));
     } else {
       for (const std::string_view name : names)
         slots_.push_back(
-            strategy.template variable<T, Owners, None>(Shape{parameters.size()}, 0, text(optimizer, "/", name)));
+            strategy.template variable<T, Owners, None>(Shape{parameters.size()}, 0, concat(optimizer, "/", name)));
     }
   }
 
@@ -64,11 +64,11 @@ class OptimizerSlots {
   [[nodiscard]] const Slot& named(std::string_view name) const {
     std::string names;
     for (const Slot& slot : slots_) {
-      if (slot.name() == text(optimizer_, "/", name)) return slot;
-      names += text(names.empty() ? "" : ", ", slot.name());
+      if (slot.name() == concat(optimizer_, "/", name)) return slot;
+      names += concat(names.empty() ? "" : ", ", slot.name());
     }
-    throw InvalidArgument(text("Optimizer ", optimizer_, " has no slot '", name, "'"), text("it has ", names),
-                          text("Use what follows ", optimizer_, "/ in one of these names"));
+    throw InvalidArgument(concat("Optimizer ", optimizer_, " has no slot '", name, "'"), concat("it has ", names),
+                          concat("Use what follows ", optimizer_, "/ in one of these names"));
   }
 
   /// Whether each replica has whole slots, its own or all the same.
@@ -154,7 +154,7 @@ class OptimizerSlots {
 
   void require_same_kind(std::int64_t before, bool aggregates) const {
     if (before != 0 && (before != whole_on_all) != aggregates)
-      throw InvalidArgument(text("Optimizer ", optimizer_, " was used with and without nn::skip_aggregation"),
+      throw InvalidArgument(concat("Optimizer ", optimizer_, " was used with and without nn::skip_aggregation"),
                             "with aggregation its slots are shared out among the replicas, without it each has its own",
                             "Use one kind of apply_gradients, or two optimizers");
   }

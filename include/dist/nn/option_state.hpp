@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,24 +10,47 @@
 #include <vector>
 
 #include <dist/context/in_trace.hpp>
-#include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
+#include <dist/context/replica_context.hpp>  // and with it the parts of an update
+#include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_accumulation.hpp>
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
-#include <dist/nn/optimizers/present_update.hpp>
 #include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/segments.hpp>
 #include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/trust_ratios.hpp>
-#include <dist/variable/directed_update.hpp>
 #include <dist/variable/queue_of.hpp>
+#include <dist/variable/slot_update.hpp>
 
 namespace dist::nn {
+
+/// An update that leaves the parameters that have no gradient, and their slots, as they are.
+template <class Update>
+struct PresentUpdate {
+  Update update;
+  const detail::Segment* segments;
+  std::size_t segment_count;
+  const std::uint8_t* has_gradient;  ///< of each segment
+
+  template <class T>
+  DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
+    return has_gradient[detail::segment_at(segments, segment_count, i)] ? update(i, weight, gradient) : weight;
+  }
+  /// Calls `visit(update, range)` for each parameter that has a gradient and elements in `range`.
+  template <class Visit>
+  DIST_ALWAYS_INLINE void for_each_part(IndexRange range, Visit&& visit) const {
+    detail::for_each_segment(std::span{segments, segment_count}, range.begin, range.size(),
+                             [&](std::size_t which, IndexRange part) DIST_INLINE_LAMBDA {
+                               if (has_gradient[which]) dist::detail::for_each_part(update, part, visit);
+                             });
+  }
+};
 
 /// What an optimizer keeps for the options of its function `O` besides slots, for parameters of elements T, and what they
 /// make of the gradients of a call and of the step's update (spec P10, P11).
@@ -36,7 +60,7 @@ class OptionState {
   using Clip = std::conditional_t<has_option<O, ClipNorm>, ClipNorm, GlobalClipNorm>;
   using Clipping = GradientClipping<S, T, Clip>;
   static constexpr bool has_segments = has_option<O, Clip> || has_option<O, WeightDecay> || ScalesByNorms<O>;
-  static constexpr bool is_here = S::Device::Place::host_accessible;
+  static constexpr bool is_here = S::Device::Space::host_accessible;
 
  public:
   static constexpr bool clips_norm = has_option<O, Clip>;
@@ -142,7 +166,7 @@ class OptionState {
 
   /// Copies the segments to where updates look them up.
   void lay_out(S& strategy) {
-    table_.emplace(strategy.template buffer<detail::Segment>(Shape{segments_.size()}, text(O::name, "/segments")));
+    table_.emplace(strategy.template buffer<detail::Segment>(Shape{segments_.size()}, concat(O::name, "/segments")));
     const auto scope = strategy.scope();
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
       dist::detail::copy_and_wait(table_->queue(scope, local), std::span<const detail::Segment>{segments_},

@@ -18,11 +18,11 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
-#include <dist/core/work.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/parameter.hpp>
 
@@ -31,10 +31,10 @@ namespace dist::nn {
 /// A strategy that reduces copies of its replicas while they compute: `background()` starts it, on all processes,
 /// outside replica functions.
 template <class S>
-concept ReducesInBackground = requires(S& strategy, float* const* copies, TraceLabel label) {
-  { strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label) } -> Work;
+concept ReducesInBackground = requires(S& strategy, float* const* copies, ProfilerLabel label) {
+  { strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label) } -> Future;
   strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label).wait(true);
-  strategy.background()->settle();
+  strategy.background()->cancel();
   strategy.background()->require_whole();
   { strategy.background()->failures() } -> std::convertible_to<std::size_t>;
 };
@@ -117,8 +117,8 @@ class OverlappedAllReduce {
       copies_.push_back(std::as_const(network).gradients().component(strategy.scope(), replica).data());
     if (trace_ != nullptr)
       for (const Parameter& parameter : layout)
-        labels_.push_back(parameter.ordinal == 0 ? text("backward of ", parameter.layer)
-                                                 : text("backward of ", parameter.layer, "_", parameter.ordinal));
+        labels_.push_back(parameter.ordinal == 0 ? concat("backward of ", parameter.layer)
+                                                 : concat("backward of ", parameter.layer, "_", parameter.ordinal));
     if constexpr (reduces) {
       if (strategy.num_replicas_in_sync() == 1) return;
       background_ = strategy.background();
@@ -133,7 +133,7 @@ class OverlappedAllReduce {
   OverlappedAllReduce& operator=(const OverlappedAllReduce&) = delete;
   ~OverlappedAllReduce() {
     if constexpr (reduces)
-      if (background_ != nullptr) background_->settle();
+      if (background_ != nullptr) background_->cancel();
   }
 
   /// What is reduced together, as ranges of the elements of `network.gradients()`, in the order in which it is started.
@@ -166,7 +166,7 @@ class OverlappedAllReduce {
       if (!mine.is_open || mine.ready % buckets_.size() != 0 || mine.ready == mine.begun)
         throw InvalidArgument(
             "An OverlappedAllReduce was waited for without a backward pass",
-            text("replica ", replica.replica_id().index(), " has no gradients under way"),
+            concat("replica ", replica.replica_id().index(), " has no gradients under way"),
             "Call net.backward(replica, loss, overlap.on_ready(replica)) before overlap.wait(replica)");
       detail::meet_here(replica);  // afterwards all replicas have all their gradients, and so all buckets are started
       mine.is_open = false;
@@ -205,7 +205,7 @@ class OverlappedAllReduce {
       }
       if (mine.is_open)
         throw InvalidArgument("An OverlappedAllReduce was used again before it was waited for",
-                              text("the gradients of local replica ", local, " are still under way"),
+                              concat("the gradients of local replica ", local, " are still under way"),
                               "Call overlap.wait(replica) after each backward");
       mine.is_open = true;
       mine.begun = mine.ready;
@@ -237,7 +237,7 @@ class OverlappedAllReduce {
         const std::size_t bucket = started_ % buckets_.size();
         last_ = background_->start_all_reduce(
             sum, std::span<Element* const>{copies_}, buckets_[bucket],
-            TraceLabel{trace_, "all_reduce of bucket", static_cast<std::int64_t>(bucket)});
+            ProfilerLabel{trace_, "all_reduce of bucket", static_cast<std::int64_t>(bucket)});
       }
     }
   }
@@ -271,11 +271,11 @@ OverlappedAllReduce(S&, Network&, const CommunicationOptions&, Trace*) -> Overla
 template <class S, class Network>
   requires(!KeepsVariablesOnHost<S>)
 class OverlappedAllReduce<S, Network> {
-  static_assert(dist::detail::holds<Strategy<S>>,
+  static_assert(dist::detail::satisfied<Strategy<S>>,
                 "an nn::OverlappedAllReduce is made on a strategy, which is its first argument, such as a "
                 "dist::Mirrored: nn::OverlappedAllReduce overlap{strategy, net}");
   static_assert(
-      dist::detail::holds<(!Strategy<S>)>,
+      dist::detail::satisfied<(!Strategy<S>)>,
       "nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that "
       "of another device: leave it out, and let optimizer.apply_gradients(replica) sum them there");
 

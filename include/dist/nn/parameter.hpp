@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/shape.hpp>
@@ -39,9 +39,9 @@ namespace detail {
   std::string names;
   for (const Parameter& parameter : layout) {
     if (parameter.name() == name) return parameter;
-    names += text(names.empty() ? "" : ", ", parameter.name());
+    names += concat(names.empty() ? "" : ", ", parameter.name());
   }
-  throw InvalidArgument(text("The network has no parameter '", name, "'"), text("it has ", names),
+  throw InvalidArgument(concat("The network has no parameter '", name, "'"), concat("it has ", names),
                         "Use one of these names");
 }
 

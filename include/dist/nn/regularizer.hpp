@@ -11,9 +11,9 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/work.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
@@ -32,9 +32,9 @@ struct L1 {
   }
   template <class T>
   [[nodiscard]] DIST_HD T slope(T weight) const {
-    using detail::chosen;
+    using detail::select;
     // Last 0, or NaN.
-    return static_cast<T>(factor) * chosen(weight > T{0}, T{1}, chosen(weight < T{0}, T{-1}, weight));
+    return static_cast<T>(factor) * select(weight > T{0}, T{1}, select(weight < T{0}, T{-1}, weight));
   }
 };
 
@@ -106,8 +106,8 @@ struct KernelsOnly {
 };
 
 namespace detail {
-/// The sum of numbers that a queue computes: a Work.
-template <Work Part>
+/// The sum of numbers that a queue computes: a Future.
+template <Future Part>
 struct SumOfParts {
   std::vector<Part> parts;
 
@@ -125,7 +125,7 @@ struct SumOfParts {
 };
 }  // namespace detail
 
-/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06). A Work with a `value()`, which
+/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06). A Future with a `value()`, which
 /// waits for the replica's queue.
 template <Regularizer R, class Network, class Which = KernelsOnly>
 [[nodiscard]] auto start_total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,

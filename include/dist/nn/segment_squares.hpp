@@ -8,7 +8,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/nn/segments.hpp>
-#include <dist/variable/directed_update.hpp>
+#include <dist/variable/slot_update.hpp>
 
 namespace dist::nn::detail {
 

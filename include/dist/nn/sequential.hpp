@@ -10,7 +10,7 @@
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_random.hpp>
-#include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/layout.hpp>
 
 namespace dist::nn {
@@ -71,31 +71,31 @@ struct Prepend {
 /// The layers in their places, each on the output of the one before, as a std::tuple. Those of a Sequential stand in its
 /// place.
 template <class In, class... Layers>
-struct Place {
+struct BindLayers {
   using Type = std::tuple<>;
 };
 template <class In, class First, class... Rest>
-struct Place<In, First, Rest...> {
-  using Placed = typename First::template On<In>;
-  using Type = typename Prepend<Placed, typename Place<typename Placed::Output, Rest...>::Type>::Type;
+struct BindLayers<In, First, Rest...> {
+  using Bound = typename First::template On<In>;
+  using Type = typename Prepend<Bound, typename BindLayers<typename Bound::Output, Rest...>::Type>::Type;
 };
 template <class In, class Parts, class... Rest>
-struct PlaceParts;
+struct BindParts;
 template <class In, class... Part, class... Rest>
-struct PlaceParts<In, std::tuple<Part...>, Rest...> : Place<In, Part..., Rest...> {};
+struct BindParts<In, std::tuple<Part...>, Rest...> : BindLayers<In, Part..., Rest...> {};
 template <class In, HasParts First, class... Rest>
-struct Place<In, First, Rest...> : PlaceParts<In, typename PartsOf<First>::Type, Rest...> {};
+struct BindLayers<In, First, Rest...> : BindParts<In, typename PartsOf<First>::Type, Rest...> {};
 
 template <class... Layers>
-struct PlaceAll {
+struct BindAll {
   using Input = StaticShape<1>;
   using Type = std::tuple<>;
   static constexpr bool is_network = false;
 };
 template <std::size_t... Extents, class... Layers>
-struct PlaceAll<Input<Extents...>, Layers...> {
+struct BindAll<Input<Extents...>, Layers...> {
   using Input = StaticShape<Extents...>;
-  using Type = typename Place<Input, Layers...>::Type;
+  using Type = typename BindLayers<Input, Layers...>::Type;
   static constexpr bool is_network = true;
 };
 
@@ -110,25 +110,26 @@ struct PlaceAll<Input<Extents...>, Layers...> {
 template <class... Layers>
 struct Sequential {
  private:
-  using Places = detail::PlaceAll<Layers...>;
+  using Binding = detail::BindAll<Layers...>;
 
   static constexpr std::size_t of_network(std::size_t number) {
     static_assert(
-        Places::is_network,
+        Binding::is_network,
         "nn::Sequential must start with nn::Input<...>: the shape of one row of its input, without the batch");
     return number;
   }
 
  public:
   /// The layers in their places, as a std::tuple.
-  using Placed = typename Places::Type;
-  static constexpr std::size_t layer_count = of_network(detail::Layout<detail::Learned, typename Places::Type>::layers);
+  using Bound = typename Binding::Type;
+  static constexpr std::size_t layer_count =
+      of_network(detail::Layout<detail::Learned, typename Binding::Type>::layers);
 
   template <std::size_t Index>
-  using Layer = std::tuple_element_t<Index, typename Places::Type>;
+  using Layer = std::tuple_element_t<Index, typename Binding::Type>;
 
   /// The StaticShape of one row of the input, and of the output of layer `Index`.
-  using InputShape = typename Places::Input;
+  using InputShape = typename Binding::Input;
   template <std::size_t Index>
   using Output = typename Layer<Index>::Output;
 
@@ -146,33 +147,33 @@ struct Sequential {
     static constexpr bool use_replica = false;
     static constexpr bool use_global_rows = false;
   };
-  template <class... Placed>
-    requires(sizeof...(Placed) > 0)
-  struct OfLayers<std::tuple<Placed...>> {
-    using Output = typename std::tuple_element_t<sizeof...(Placed) - 1, std::tuple<Placed...>>::Output;
-    static constexpr bool use_replica = (detail::uses_replica<Placed> || ...);
-    static constexpr bool use_global_rows = (detail::uses_global_rows<Placed> || ...);
+  template <class... Bound>
+    requires(sizeof...(Bound) > 0)
+  struct OfLayers<std::tuple<Bound...>> {
+    using Output = typename std::tuple_element_t<sizeof...(Bound) - 1, std::tuple<Bound...>>::Output;
+    static constexpr bool use_replica = (detail::uses_replica<Bound> || ...);
+    static constexpr bool use_global_rows = (detail::uses_global_rows<Bound> || ...);
     static_assert(
-        detail::Layout<detail::Learned, std::tuple<Placed...>>::names_differ,
+        detail::Layout<detail::Learned, std::tuple<Bound...>>::names_differ,
         "two layers of this network have one name: give each nn::Named a name of its own, which is no name of "
         "another layer");
-    static_assert(((detail::uses_replica<Placed> || detail::state_of<Placed>().size() == 0) && ...),
+    static_assert(((detail::uses_replica<Bound> || detail::state_of<Bound>().size() == 0) && ...),
                   "a layer with state needs uses_replica = true: its Operation gets the state with the LayerCall");
-    static_assert(((detail::uses_replica<Placed> || !detail::uses_global_rows<Placed>)&&...),
+    static_assert(((detail::uses_replica<Bound> || !detail::uses_global_rows<Bound>)&&...),
                   "a layer with uses_global_rows needs uses_replica = true: its Operation gets first_row with the "
                   "LayerCall");
   };
-  using Learned = detail::Layout<detail::Learned, typename Places::Type>;
-  using Kept = detail::Layout<detail::Kept, typename Places::Type>;
+  using Learned = detail::Layout<detail::Learned, typename Binding::Type>;
+  using Kept = detail::Layout<detail::Kept, typename Binding::Type>;
 
  public:
-  using OutputShape = typename OfLayers<typename Places::Type>::Output;
+  using OutputShape = typename OfLayers<typename Binding::Type>::Output;
 
   /// Whether a layer communicates, or computes something else in training than in inference.
-  static constexpr bool uses_replica = OfLayers<typename Places::Type>::use_replica;
+  static constexpr bool uses_replica = OfLayers<typename Binding::Type>::use_replica;
 
   /// Whether a layer asks for the rows before a replica's in the global batch.
-  static constexpr bool uses_global_rows = OfLayers<typename Places::Type>::use_global_rows;
+  static constexpr bool uses_global_rows = OfLayers<typename Binding::Type>::use_global_rows;
 
   /// Where the parameters of a layer start in `parameters`; for `layer_count`, how many there are.
   static constexpr auto& first_parameter = Learned::first;
@@ -210,16 +211,16 @@ struct Sequential {
     };
     [&]<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
       (initialize_leaf(detail::state_of<Leaves>()), ...);
-    }(std::type_identity<typename detail::AllLeaves<Placed>::Type>{});
+    }(std::type_identity<typename detail::AllLeaves<Bound>::Type>{});
   }
 
   /// The parameters of one layer, among `all` parameters of a network, which are in `Where`.
-  template <std::size_t Index, dist::Place Where = HostMemory, class T>
+  template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto layer_parameters(T* all) {
     return Learned::template of_layer<Index, Where>(all);
   }
   /// The state of one layer, among `all` state of a network, which is in `Where`.
-  template <std::size_t Index, dist::Place Where = HostMemory, class T>
+  template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto layer_state(T* all) {
     return Kept::template of_layer<Index, Where>(all);
   }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -77,18 +76,18 @@ class SlicesOptimizer {
       : function_(std::move(function)),
         variable_(&variable),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
-            Shape{}, std::int64_t{0}, text(O::name, "/iterations"))) {
+            Shape{}, std::int64_t{0}, concat(O::name, "/iterations"))) {
     function_.check();
     detail::require_trainable(variable);
     if (variable.shape().rank() == 0)
-      throw ShapeMismatch(text("Variable '", variable.name(), "' has no rows"), "it is a scalar",
+      throw ShapeMismatch(concat("Variable '", variable.name(), "' has no rows"), "it is a scalar",
                           "Give a SlicesOptimizer a variable of rank 1 or more");
     scratch_.assign(strategy.num_local_replicas(), Scratch{TensorView<Element>{nullptr, variable.shape()}.row_size()});
     function_.template with_update<Element>(1, [&](const auto update) {
       slots_.reserve(update.slots.size());
       for (const std::string_view slot : update.slots)
         slots_.push_back(strategy.template variable<Element, OnWrite, None>(
-            variable.shape(), Element{0}, text(variable.name(), "/", O::name, "/", slot)));
+            variable.shape(), Element{0}, concat(variable.name(), "/", O::name, "/", slot)));
     });
   }
 
@@ -99,9 +98,9 @@ class SlicesOptimizer {
   template <InReplica Replica>
   void apply_slices(const Replica& replica, const IndexedSlicesView<Element>& gradient) {
     if (gradient.dense_shape() != variable_->shape())
-      throw ShapeMismatch(text("Indexed slices do not fit variable '", variable_->name(), "'"),
-                          text("they are of an array of shape ", to_string(gradient.dense_shape()),
-                               ", the variable is ", to_string(variable_->shape())),
+      throw ShapeMismatch(concat("Indexed slices do not fit variable '", variable_->name(), "'"),
+                          concat("they are of an array of shape ", to_string(gradient.dense_shape()),
+                                 ", the variable is ", to_string(variable_->shape())),
                           "Give slices of an array of the variable's shape");
     // The others read the slices while copies change: those that show a copy are copied first.
     if (dist::detail::lie_in_a_copy(gradient.values().elements(), *variable_, replica) ||
@@ -235,7 +234,7 @@ class SlicesOptimizer<S, Variable, O> {
         function_(std::move(function)),
         table_(&table),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
-            Shape{}, std::int64_t{0}, text(table.name(), "/", O::name, "/iterations"))),
+            Shape{}, std::int64_t{0}, concat(table.name(), "/", O::name, "/iterations"))),
         first_slot_(first_slot) {
     function_.check();
   }
@@ -298,14 +297,14 @@ class SlicesOptimizer<S, Variable, O> {
 template <class S, class Variable, class O>
   requires(!KeepsVariablesOnHost<S> || !OptimizerFunction<O>)
 class SlicesOptimizer<S, Variable, O> {
-  static_assert(dist::detail::holds<Strategy<S>>,
+  static_assert(dist::detail::satisfied<Strategy<S>>,
                 "an nn::SlicesOptimizer is made on a strategy, which is its first argument, such as a dist::Default or "
                 "a dist::Mirrored: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
   static_assert(
-      dist::detail::holds<(!Strategy<S> || KeepsVariablesOnHost<S>)>,
+      dist::detail::satisfied<(!Strategy<S> || KeepsVariablesOnHost<S>)>,
       "nn::SlicesOptimizer updates rows in the host's memory, and this strategy's variables lie in that of "
       "another device: add the rows up to a dense gradient and use nn::Optimizer, or a strategy on dist::Cpu");
-  static_assert(dist::detail::holds<(!KeepsVariablesOnHost<S> || OptimizerFunction<O>)>,
+  static_assert(dist::detail::satisfied<(!KeepsVariablesOnHost<S> || OptimizerFunction<O>)>,
                 "an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument, such as "
                 "nn::SGD{} or nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include <dist/context/cross_replica_context.hpp>
-#include <dist/context/together.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/policies.hpp>
@@ -32,7 +32,8 @@ class TrackedBuffer {
       dist::detail::copy_and_wait(buffer_->queue(scope, local), buffer_->component(scope, local), mine.elements());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = local == 0 ? mine[i] : sum(all[i], mine[i]);
     }
-    if constexpr (sums) dist::detail::together(strategy, [&] { strategy.workers().all_reduce(sum, all.elements()); });
+    if constexpr (sums)
+      dist::detail::run_collectively(strategy, [&] { strategy.workers().all_reduce(sum, all.elements()); });
     return all;
   }
   void restore(const InCrossReplica auto& scope, TensorView<const Element> values) const {

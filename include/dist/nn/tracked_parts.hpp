@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
-#include <dist/core/kept_function.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/gradient_storage.hpp>
@@ -28,10 +28,10 @@ class TrackedParts {
   using T = typename std::remove_cvref_t<Leaf>::Element;
 
   /// What one walk through the parts has asked for and is to give back.
-  struct Walked {
+  struct TrackedTensors {
     Leaf& leaf;
     std::optional<Tensor<T>> all;
-    dist::detail::KeptFunction<void> give_back;
+    dist::detail::UniqueFunction<void> give_back;
 
     Tensor<T>& elements(const InCrossReplica auto& scope) {
       if (!all) all = leaf.whole(scope);
@@ -43,7 +43,7 @@ class TrackedParts {
    public:
     using Element = T;
 
-    Part(Walked& walked, const Parameter& parameter) : walked_(&walked), parameter_(&parameter) {}
+    Part(TrackedTensors& walked, const Parameter& parameter) : walked_(&walked), parameter_(&parameter) {}
 
     [[nodiscard]] const Shape& shape() const noexcept { return parameter_->shape; }
 
@@ -62,7 +62,7 @@ class TrackedParts {
     }
 
    private:
-    Walked* walked_;
+    TrackedTensors* walked_;
     const Parameter* parameter_;
   };
 
@@ -71,7 +71,7 @@ class TrackedParts {
 
   /// Every tensor of the layout. See Trackable.
   void track(auto& visit) {
-    Walked walked{leaf_, std::nullopt, {}};
+    TrackedTensors walked{leaf_, std::nullopt, {}};
     for (const Parameter& parameter : layout_) visit(parameter.name(), Part{walked, parameter});
     if (walked.give_back) walked.give_back();
   }

@@ -14,7 +14,7 @@
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/segment_squares.hpp>
 #include <dist/nn/segments.hpp>
-#include <dist/variable/directed_update.hpp>
+#include <dist/variable/slot_update.hpp>
 
 namespace dist::nn {
 
@@ -52,8 +52,8 @@ class TrustRatios {
 
   /// Of so many elements in so many segments, for an optimizer of that name. Throws OutOfMemory.
   TrustRatios(S& strategy, std::size_t elements, std::size_t segments, std::string_view optimizer)
-      : squares_(strategy.template buffer<double>(Shape{2 * segments}, text(optimizer, "/ratios"))),
-        directions_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/directions"))) {}
+      : squares_(strategy.template buffer<double>(Shape{2 * segments}, concat(optimizer, "/ratios"))),
+        directions_(strategy.template buffer<T>(Shape{elements}, concat(optimizer, "/directions"))) {}
 
   /// What the first pass makes of the gradients' sums, which `reduce` reduces before, or of a share of elements as it is.
   /// `update` is that pass as an ElementUpdate, `decay` the part of themselves that weights lose in the second. A collective
@@ -93,7 +93,7 @@ class TrustRatios {
   }
 
  private:
-  static constexpr bool is_here = S::Device::Place::host_accessible;
+  static constexpr bool is_here = S::Device::Space::host_accessible;
 
   /// Those of the weights, and then those of the directions.
   [[nodiscard]] Span<double> no_squares(const InReplica auto& replica) const {

@@ -30,7 +30,7 @@ concept Values = DifferentiableOutputs<V> || requires(const V& values) {
 };
 
 namespace detail {
-template <class T, dist::Place Where>
+template <class T, dist::MemorySpace Where>
 [[nodiscard]] TensorView<const std::remove_const_t<T>, Where> constant_view(TensorView<T, Where> view) {
   return view;
 }
@@ -96,16 +96,16 @@ template <std::integral Label>
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
 /// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any
 /// example to tell the extents.
-template <class T, class Target, dist::Place Where, dist::Place TargetsWhere>
+template <class T, class Target, dist::MemorySpace Where, dist::MemorySpace TargetsWhere>
 void require_targets(std::string_view reader, TensorView<const T, Where> outputs,
                      TensorView<const Target, TargetsWhere> targets, std::size_t expected,
                      std::string_view otherwise = {}) {
   if (outputs.rows() == 0 && targets.rows() == 0) return;  // a replica without rows leaves the error to the others
   if (outputs.rows() != targets.rows() || targets.row_size() != expected)
     throw ShapeMismatch(
-        text(reader, " got targets that do not fit the outputs"),
-        text("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
-        text("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example", otherwise));
+        concat(reader, " got targets that do not fit the outputs"),
+        concat("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
+        concat("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example", otherwise));
 }
 
 }  // namespace dist::nn

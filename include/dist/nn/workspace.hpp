@@ -3,11 +3,11 @@
 #include <concepts>
 #include <cstddef>
 
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/chain.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
+#include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/outputs.hpp>
 
 namespace dist::nn {
@@ -16,7 +16,7 @@ namespace dist::nn {
 /// state. See Chain.
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Workspace {
-  using Where = typename Backend::Device::Place;
+  using Where = typename Backend::Device::Space;
   using Queue = typename Backend::Device::Queue;
 
  public:
@@ -27,19 +27,19 @@ class Workspace {
 
   /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters` must stay
   /// as they are until `backward`, and x until gradients are applied where they are not stored. `pass` is a ForwardPass
-  /// where a layer uses the replica. `when_needed(elements)` is called before the parameters of a layer are read.
-  template <class Pass = NoReplica, class WhenNeeded = IgnoreNeeded>
+  /// where a layer uses the replica. `before_use(elements)` is called before the parameters of a layer are read.
+  template <class Pass = NoReplica, class BeforeUse = NoOp>
   [[nodiscard]] Outputs<T, Where> forward(SpanIn<const T, Where> parameters, TensorView<const T, Where> x,
-                                          const Pass& pass = {}, const WhenNeeded& when_needed = {}) {
+                                          const Pass& pass = {}, const BeforeUse& before_use = {}) {
     has_batches_ = false;
     [[maybe_unused]] const auto entered = state_.enter();
-    return chain_.forward(queue_, state_, parameters.data(), x, pass, when_needed);
+    return chain_.forward(queue_, state_, parameters.data(), x, pass, before_use);
   }
 
   /// Computes, from the gradient in the place that `forward` returned, the gradients of all parameters, which are
   /// overwritten. `replica` is the replica's context where a layer uses it. `when_ready(elements)` is called when a
   /// part of the gradients is final: of one layer or of several, from the last to the first.
-  template <class Replica = NoReplica, class WhenReady = IgnoreReady>
+  template <class Replica = NoReplica, class WhenReady = NoOp>
   void backward(SpanIn<const T, Where> parameters, SpanIn<T, Where> gradients, const Replica& replica = {},
                 WhenReady&& when_ready = {}) {
     has_batches_ = false;

@@ -3,7 +3,6 @@
 /// <dist/nn/hlo/> what its network has.
 #pragma once
 
-#include <dist/nn/hlo/activate.hpp>
 #include <dist/nn/hlo/backend.hpp>
 #include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/hlo/branches.hpp>
@@ -12,7 +11,6 @@
 #include <dist/nn/hlo/group_normalization.hpp>
 #include <dist/nn/hlo/image_layers.hpp>
 #include <dist/nn/hlo/sequence_layers.hpp>
-#include <dist/nn/hlo/softmax.hpp>
 #include <dist/nn/hlo/traced_fit.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/hlo/traced_metric.hpp>

@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/io/atomic_file.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/onnx/graph.hpp>
@@ -48,7 +48,7 @@ namespace dist::nn {
 /// (dist::onnx::Operator says how to give it one), and for a model of 2 GiB or more; FileError when the system refuses.
 template <Strategy S, class Net, Backend BackendType, class T, GradientStorage Storage>
 void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, const std::string& path) {
-  dist::detail::together(strategy, [&] {
+  dist::detail::run_collectively(strategy, [&] {
     auto scope = strategy.scope();
     using Kept = typename Network<Net, BackendType, T, Storage>::State::Element;
     Tensor<Kept> state;
@@ -59,7 +59,7 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
     if (model.size() > onnx::detail::max_model_bytes)
       throw InvalidArgument(
           "The network is too large for an ONNX file",
-          text("the model has ", model.size(), " bytes, at most ", onnx::detail::max_model_bytes, " are read"),
+          concat("the model has ", model.size(), " bytes, at most ", onnx::detail::max_model_bytes, " are read"),
           "Export a network of a smaller type, such as Float16");
     if (strategy.is_chief()) {
       io::AtomicFile file{path};
@@ -72,7 +72,8 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
 /// What it does not take, for a sentence.
 template <class S, class Other>
 void export_onnx(S&, Other&, const std::string&) {
-  static_assert(dist::detail::never<Other>, "nn::export_onnx takes a strategy and an nn::Network that lives on it");
+  static_assert(dist::detail::always_false<Other>,
+                "nn::export_onnx takes a strategy and an nn::Network that lives on it");
 }
 
 }  // namespace dist::nn

@@ -87,7 +87,7 @@ class Graph {
   /// Names from here on begin with `name`, until `leave`.
   void enter(std::string_view name) {
     lengths_.push_back(scope_.size());
-    scope_ = text(unique(text(scope_, name)), "/");
+    scope_ = concat(unique(concat(scope_, name)), "/");
   }
   void leave() {
     scope_.resize(lengths_.back());
@@ -97,7 +97,7 @@ class Graph {
   /// Adds an operator, and returns the name of its output.
   std::string node(std::string_view op, const std::vector<std::string>& inputs,
                    const std::vector<Attribute>& attributes = {}) {
-    std::string output = unique(text(scope_, op));
+    std::string output = unique(concat(scope_, op));
     add_node(op, inputs, attributes, output);
     return output;
   }
@@ -105,7 +105,7 @@ class Graph {
   /// Adds a tensor that the model holds, under a name of the scope, and returns that; `parameter` is one under its own name.
   template <class T>
   std::string constant(std::string_view name, TensorView<const T> values) {
-    return add_tensor(unique(text(scope_, name)), values);
+    return add_tensor(unique(concat(scope_, name)), values);
   }
   template <class T>
   std::string parameter(const std::string& name, TensorView<const T> values) {
@@ -154,7 +154,7 @@ class Graph {
   /// The name, or the name and a number where it was given before.
   [[nodiscard]] std::string unique(const std::string& name) {
     const std::size_t before = names_[name]++;
-    return before == 0 ? name : unique(text(name, "_", before));
+    return before == 0 ? name : unique(concat(name, "_", before));
   }
 
   void add_node(std::string_view op, const std::vector<std::string>& inputs, const std::vector<Attribute>& attributes,

@@ -17,15 +17,11 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/transpose.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/activation.hpp>
-#include <dist/nn/activations/gelu.hpp>
-#include <dist/nn/activations/sigmoid.hpp>
-#include <dist/nn/activations/silu.hpp>
-#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
@@ -33,15 +29,11 @@
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/onnx/graph.hpp>
 #include <dist/onnx/weights.hpp>
 
@@ -53,7 +45,7 @@ template <class Function>
 struct ActivationOperator;
 
 /// A layer in operators. A program that has one of its own specialises this for what its placed layer calls `Layer`, as is
-/// done here for nn::Dense, with `add<Placed>(graph, x, weights)`: it adds nodes that compute what the layer does in
+/// done here for nn::Dense, with `add<Bound>(graph, x, weights)`: it adds nodes that compute what the layer does in
 /// inference, takes all tensors of the layer from `weights`, and returns the output.
 template <class Layer>
 struct Operator;
@@ -64,9 +56,9 @@ template <class Function, class T>
 concept HasActivationOperator = requires(Graph& graph, const std::string& x) {
   ActivationOperator<Function>::template add<T>(graph, x);
 };
-template <class Placed, class Weights>
+template <class Bound, class Weights>
 concept HasOperator = requires(Graph& graph, const Value& x, Weights& weights) {
-  Operator<typename Placed::Layer>::template add<Placed>(graph, x, weights);
+  Operator<typename Bound::Layer>::template add<Bound>(graph, x, weights);
 };
 
 /// Adds the activation of a layer.
@@ -76,24 +68,24 @@ template <class Function, class T>
     x.name = ActivationOperator<Function>::template add<T>(graph, x.name);
     return x;
   } else {
-    throw InvalidArgument(text("The activation ", dist::detail::type_name<Function>(), " cannot be exported to ONNX"),
+    throw InvalidArgument(concat("The activation ", dist::detail::type_name<Function>(), " cannot be exported to ONNX"),
                           "nothing says of which operators it consists",
                           "Specialise dist::onnx::ActivationOperator for it");
   }
 }
 
-template <class Placed, class Weights>
+template <class Bound, class Weights>
 [[nodiscard]] Value add_layer(Graph& graph, const Value& x, Weights& weights) {
-  if constexpr (HasOperator<Placed, Weights>) {
-    graph.enter(Placed::name);
-    Value y = Operator<typename Placed::Layer>::template add<Placed>(graph, x, weights);
-    y.row = Placed::Output::shape();
+  if constexpr (HasOperator<Bound, Weights>) {
+    graph.enter(Bound::name);
+    Value y = Operator<typename Bound::Layer>::template add<Bound>(graph, x, weights);
+    y.row = Bound::Output::shape();
     graph.leave();
     return y;
   } else {
     throw InvalidArgument(
-        text("The layer '", Placed::name, "' cannot be exported to ONNX"),
-        text("nothing says of which operators it consists; its type is ", dist::detail::type_name<Placed>()),
+        concat("The layer '", Bound::name, "' cannot be exported to ONNX"),
+        concat("nothing says of which operators it consists; its type is ", dist::detail::type_name<Bound>()),
         "Specialise dist::onnx::Operator for it, or export a network without it");
   }
 }
@@ -109,13 +101,13 @@ template <class Net, class Weights>
 }
 
 /// Adds the branches of a layer of layers, and returns their outputs, with channels in the same place.
-template <class Placed, class Weights>
+template <class Bound, class Weights>
 [[nodiscard]] std::vector<Value> add_branches(Graph& graph, const Value& x, Weights& weights) {
   std::vector<Value> outputs;
   [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-    (outputs.push_back(add_layers<typename Placed::template Net<Index>>(graph, x, weights)), ...);
+    (outputs.push_back(add_layers<typename Bound::template Net<Index>>(graph, x, weights)), ...);
   }
-  (std::make_index_sequence<Placed::count>{});
+  (std::make_index_sequence<Bound::count>{});
   for (Value& output : outputs) output = graph.with_channels_as(outputs.front(), output);
   return outputs;
 }
@@ -162,9 +154,9 @@ template <class Geometry>
 }
 
 /// A convolution, with the kernel [window, window, channels of a group, filters].
-template <class Placed, class Function, class Weights>
+template <class Bound, class Function, class Weights>
 [[nodiscard]] Value add_convolution(Graph& graph, const Value& x, Weights& weights) {
-  using Geometry = typename Placed::Geometry;
+  using Geometry = typename Bound::Geometry;
   using T = typename Weights::Element;
   constexpr std::array<std::size_t, 4> filters_first{3, 2, 0, 1};
   const auto kernel = weights.parameters.next();
@@ -241,12 +233,12 @@ struct ActivationOperator<nn::Gelu> {
 
 template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
 struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
     const auto kernel = weights.parameters.next();
     const auto bias = weights.parameters.next();
-    const Value y{detail::add_product(graph, x.name, kernel, bias, Placed::Geometry::inputs, Units), Shape{Units}};
+    const Value y{detail::add_product(graph, x.name, kernel, bias, Bound::Geometry::inputs, Units), Shape{Units}};
     return detail::activated<Function, T>(graph, y);
   }
 };
@@ -254,9 +246,9 @@ struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> 
 template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
 struct Operator<nn::Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
-    return detail::add_convolution<Placed, Function>(graph, x, weights);
+    return detail::add_convolution<Bound, Function>(graph, x, weights);
   }
 };
 /// Its kernel [window, window, channels, multiplier] has the elements of one [window, window, 1, filters].
@@ -264,36 +256,36 @@ template <std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer>
 struct Operator<
     nn::DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
-    return detail::add_convolution<Placed, Function>(graph, x, weights);
+    return detail::add_convolution<Bound, Function>(graph, x, weights);
   }
 };
 
 template <std::size_t Window, std::size_t Stride, class Padding>
 struct Operator<nn::MaxPool2D<Window, Stride, Padding>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
-    return detail::add_on_images(graph, x, "MaxPool", detail::attributes_of_windows<typename Placed::Geometry>());
+    return detail::add_on_images(graph, x, "MaxPool", detail::attributes_of_windows<typename Bound::Geometry>());
   }
 };
 template <std::size_t Window, std::size_t Stride, class Padding>
 struct Operator<nn::AveragePool2D<Window, Stride, Padding>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
-    return detail::add_on_images(graph, x, "AveragePool", detail::attributes_of_windows<typename Placed::Geometry>());
+    return detail::add_on_images(graph, x, "AveragePool", detail::attributes_of_windows<typename Bound::Geometry>());
   }
 };
 template <>
 struct Operator<nn::GlobalAveragePool2D> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
     return detail::add_global_pool(graph, x, "GlobalAveragePool");
   }
 };
 template <>
 struct Operator<nn::GlobalMaxPool2D> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
     return detail::add_global_pool(graph, x, "GlobalMaxPool");
   }
@@ -301,14 +293,14 @@ struct Operator<nn::GlobalMaxPool2D> {
 
 template <class Function>
 struct Operator<nn::Activate<Function>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights&) {
     return detail::activated<Function, typename Weights::Element>(graph, x);
   }
 };
 template <>
 struct Operator<nn::Softmax> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
     return {graph.node("Softmax", {x.name}, {{"axis", std::int64_t{x.channels_first ? 1 : -1}}}), x.row,
             x.channels_first};
@@ -317,7 +309,7 @@ struct Operator<nn::Softmax> {
 /// In inference nothing is dropped.
 template <std::size_t Numerator, std::size_t Denominator>
 struct Operator<nn::Dropout<Numerator, Denominator>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph&, const Value& x, auto& weights) {
     weights.state.next();
     return x;
@@ -326,9 +318,9 @@ struct Operator<nn::Dropout<Numerator, Denominator>> {
 
 template <>
 struct Operator<nn::Flatten> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
-    const Shape row = Placed::Output::shape();
+    const Shape row = Bound::Output::shape();
     return {graph.reshape(graph.channels_last(x).name, row), row};
   }
 };
@@ -337,7 +329,7 @@ struct Operator<nn::Reshape<Extents...>> : Operator<nn::Flatten> {};
 
 template <class Statistics, class Options>
 struct Operator<nn::BatchNormalization<Statistics, Options>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto& weights) {
     const std::string gamma = detail::add_parameter(graph, weights.parameters.next());
     const std::string beta = detail::add_parameter(graph, weights.parameters.next());
@@ -350,7 +342,7 @@ struct Operator<nn::BatchNormalization<Statistics, Options>> {
 };
 template <class Options>
 struct Operator<nn::LayerNormalization<Options>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto& weights) {
     const std::string gamma = detail::add_parameter(graph, weights.parameters.next());
     const std::string beta = detail::add_parameter(graph, weights.parameters.next());
@@ -364,10 +356,10 @@ struct Operator<nn::LayerNormalization<Options>> {
 /// elements. ONNX' own GroupNormalization came later, and changed once.
 template <std::size_t Groups, class Options>
 struct Operator<nn::GroupNormalization<Groups, Options>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
-    constexpr std::size_t channels = Placed::Geometry::channels;
+    constexpr std::size_t channels = Bound::Geometry::channels;
     Value y = graph.channels_first(x);
     std::vector<std::size_t> extents{channels};
     for (std::size_t axis = 0; axis + 1 < x.row.rank(); ++axis) extents.push_back(x.row[axis]);
@@ -392,27 +384,27 @@ struct Operator<nn::GroupNormalization<Groups, Options>> {
 /// Ids are cut off to integers, as in the layer.
 template <std::size_t Words, std::size_t Width, class Initializer>
 struct Operator<nn::Embedding<Words, Width, Initializer>> {
-  template <class Placed>
+  template <class Bound>
   static Value add(Graph& graph, const Value& x, auto& weights) {
     const std::string table = detail::add_parameter(graph, weights.parameters.next());
     const std::int64_t integers = data_type(io::ElementType::i64);
     const std::string ids = graph.node("Cast", {graph.channels_last(x).name}, {{"to", integers}});
-    return {graph.node("Gather", {table, ids}), Placed::Output::shape()};
+    return {graph.node("Gather", {table, ids}), Bound::Output::shape()};
   }
 };
 
 /// Heads are an axis of their own between the batch and the sequence, over which products are taken.
 template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
 struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
     const Value in = graph.channels_last(x);
     const auto heads = [&](const std::vector<std::int64_t>& order) {
       const auto kernel = weights.parameters.next();
       const auto bias = weights.parameters.next();
-      const std::string product = detail::add_product(graph, in.name, kernel, bias, Placed::channels, Placed::columns);
-      return graph.node("Transpose", {graph.reshape(product, Shape{Placed::length, Heads, Width})}, {{"perm", order}});
+      const std::string product = detail::add_product(graph, in.name, kernel, bias, Bound::channels, Bound::columns);
+      return graph.node("Transpose", {graph.reshape(product, Shape{Bound::length, Heads, Width})}, {{"perm", order}});
     };
     const std::string query = heads({0, 2, 1, 3});
     const std::string key = heads({0, 2, 3, 1});
@@ -420,28 +412,27 @@ struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> 
     const std::string scale = graph.number("scale", T{1} / static_cast<T>(std::sqrt(static_cast<double>(Width))));
     std::string scores = graph.node("Mul", {graph.node("MatMul", {query, key}), scale});
     if constexpr (Reach::is_causal) {
-      Tensor<T> mask{Shape{Placed::length, Placed::length}};
-      for (std::size_t of = 0; of < Placed::length; ++of)
-        for (std::size_t to = 0; to < Placed::length; ++to)
-          mask[of * Placed::length + to] = to > of ? static_cast<T>(-std::numeric_limits<float>::infinity()) : T{0};
+      Tensor<T> mask{Shape{Bound::length, Bound::length}};
+      for (std::size_t of = 0; of < Bound::length; ++of)
+        for (std::size_t to = 0; to < Bound::length; ++to)
+          mask[of * Bound::length + to] = to > of ? static_cast<T>(-std::numeric_limits<float>::infinity()) : T{0};
       scores = graph.node("Add", {scores, graph.constant("mask", TensorView<const T>{mask})});
     }
     const std::string attention = graph.node("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
     const std::string attended = graph.node("Transpose", {graph.node("MatMul", {attention, value})},
                                             {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
-    const std::string joined = graph.reshape(attended, Shape{Placed::length, Placed::columns});
+    const std::string joined = graph.reshape(attended, Shape{Bound::length, Bound::columns});
     const auto kernel = weights.parameters.next();
     const auto bias = weights.parameters.next();
-    return {detail::add_product(graph, joined, kernel, bias, Placed::columns, Placed::channels),
-            Placed::Output::shape()};
+    return {detail::add_product(graph, joined, kernel, bias, Bound::columns, Bound::channels), Bound::Output::shape()};
   }
 };
 
 template <class... Branch>
 struct Operator<nn::Add<Branch...>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
-    const std::vector<Value> outputs = detail::add_branches<Placed>(graph, x, weights);
+    const std::vector<Value> outputs = detail::add_branches<Bound>(graph, x, weights);
     Value y = outputs.front();
     y.name = graph.node("Sum", detail::names_of(outputs));
     return y;
@@ -449,12 +440,12 @@ struct Operator<nn::Add<Branch...>> {
 };
 template <class... Branch>
 struct Operator<nn::Concatenate<Branch...>> {
-  template <class Placed, class Weights>
+  template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
-    const std::vector<Value> outputs = detail::add_branches<Placed>(graph, x, weights);
+    const std::vector<Value> outputs = detail::add_branches<Bound>(graph, x, weights);
     const bool first = outputs.front().channels_first;
     return {graph.node("Concat", detail::names_of(outputs), {{"axis", std::int64_t{first ? 1 : -1}}}),
-            Placed::Output::shape(), first};
+            Bound::Output::shape(), first};
   }
 };
 

@@ -101,7 +101,7 @@ class KeyValueKeeper {
     const std::vector<std::byte> asked = rpc::joined(exchange.pieces());
     net::RecordReader reader{asked};
     const ValueRequest request = ValueRequest::from(reader);
-    const rpc::Piece bytes = reader.bytes();
+    const rpc::Chunk bytes = reader.bytes();
     reader.expect_end();
     Value given{request.process, {bytes.begin(), bytes.end()}};
     const std::lock_guard lock{mutex_};
@@ -131,8 +131,8 @@ class KeyValueKeeper {
   void note(const ValueRequest& request) {
     if (request.processes != has_come_.size() || request.process >= has_come_.size())
       throw InvalidArgument("Processes do not agree on how many there are",
-                            text("process 0 shares its values with ", has_come_.size(), ", and process ",
-                                 request.process, " is one of ", request.processes),
+                            concat("process 0 shares its values with ", has_come_.size(), ", and process ",
+                                   request.process, " is one of ", request.processes),
                             "Give all processes the same list of hosts");
     has_come_[request.process] = true;
   }
@@ -184,16 +184,16 @@ class KeyValueStore {
     net::RecordReader reader{reply};
     const std::size_t from = reader.number<std::uint64_t>();
     if (reader.number<std::uint8_t>() == 0)
-      throw InvalidArgument(text("The key ", quoted(key), " is put twice, with different values"),
-                            text(name(from), " was first"), "Give each process keys of its own");
+      throw InvalidArgument(concat("The key ", quoted(key), " is put twice, with different values"),
+                            concat(name(from), " was first"), "Give each process keys of its own");
   }
 
  private:
   [[nodiscard]] static KeyValueOptions validated(KeyValueOptions options) {
     if (options.process >= options.hosts.size())
       throw InvalidArgument("A process cannot share values with others",
-                            text("it is process ", options.process, ", and the list has ", options.hosts.size(),
-                                 options.hosts.size() == 1 ? " host" : " hosts"),
+                            concat("it is process ", options.process, ", and the list has ", options.hosts.size(),
+                                   options.hosts.size() == 1 ? " host" : " hosts"),
                             "Name the host of every process, and number the processes from 0");
     return options;
   }
@@ -207,19 +207,19 @@ class KeyValueStore {
     const std::vector<std::byte> reply = call(detail::get_value_method, request, key, timeout);
     net::RecordReader reader{reply};
     if (reader.number<std::uint8_t>() == 0) return std::nullopt;
-    const rpc::Piece value = reader.bytes();
+    const rpc::Chunk value = reader.bytes();
     return std::string{reinterpret_cast<const char*>(value.data()), value.size()};
   }
   std::vector<std::byte> call(std::string_view method, const net::RecordWriter& request, std::string_view key,
                               net::Milliseconds timeout) {
-    const rpc::Piece pieces[] = {request.content()};
+    const rpc::Chunk pieces[] = {request.content()};
     timeout = std::max(timeout, net::Milliseconds{1});  // 0 means for ever to a call
     try {
       return rpc::joined(channel_.call(method, pieces, {timeout, true}).pieces());
     } catch (const RpcError& error) {
       if (error.failure() == rpc::Failure::deadline) fail_late(key, timeout);
       if (error.failure() == rpc::Failure::lost)
-        throw Unavailable(0, options_.hosts[0], text(error.why(), ", while the key ", quoted(key), " is asked for"),
+        throw Unavailable(0, options_.hosts[0], concat(error.why(), ", while the key ", quoted(key), " is asked for"),
                           "See why it ended, and start all processes again");
       throw;
     }
@@ -231,23 +231,24 @@ class KeyValueStore {
       const std::vector<std::byte> reply = rpc::joined(channel_.call(detail::absent_method, {}, {longest}).pieces());
       for (net::RecordReader reader{reply}; !reader.empty();) absent.push_back(reader.number<std::uint64_t>());
     } catch (const RpcError&) {
-      throw DeadlineExceeded(text(name(0), ", which keeps the values of all, has not come to ",
-                                  to_string(options_.keeper), " within ", waited),
-                             text("the key ", quoted(key), " is asked for"),
+      throw DeadlineExceeded(concat(name(0), ", which keeps the values of all, has not come to ",
+                                    to_string(options_.keeper), " within ", waited),
+                             concat("the key ", quoted(key), " is asked for"),
                              "Start it with the same address, and check that no firewall blocks the port");
     }
     constexpr std::size_t most = 8;
     std::string names;
-    for (std::size_t i = 0; i < std::min(absent.size(), most); ++i) names += text(i == 0 ? "" : ", ", name(absent[i]));
-    if (absent.size() > most) names += text(" and ", absent.size() - most, " more");
+    for (std::size_t i = 0; i < std::min(absent.size(), most); ++i)
+      names += concat(i == 0 ? "" : ", ", name(absent[i]));
+    if (absent.size() > most) names += concat(" and ", absent.size() - most, " more");
     throw DeadlineExceeded(
-        text("Nobody has put the key ", quoted(key), " within ", waited),
-        absent.empty() ? text("all ", processes(), " processes have come")
-                       : text(names, absent.size() == 1 ? " has" : " have", " not come"),
+        concat("Nobody has put the key ", quoted(key), " within ", waited),
+        absent.empty() ? concat("all ", processes(), " processes have come")
+                       : concat(names, absent.size() == 1 ? " has" : " have", " not come"),
         absent.empty() ? "See what keeps them from putting it" : "Start all processes, with the same list of hosts");
   }
   [[nodiscard]] std::string name(std::size_t process) const {
-    return text("process ", process, " on host ", quoted(options_.hosts[process]));
+    return concat("process ", process, " on host ", quoted(options_.hosts[process]));
   }
 
   const KeyValueOptions options_;

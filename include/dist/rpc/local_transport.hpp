@@ -10,8 +10,8 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/error.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -46,7 +46,7 @@ struct Local {
 /// What came back. See rpc::Reply.
 class Local::Reply {
  public:
-  [[nodiscard]] rpc::GatherList pieces() const;
+  [[nodiscard]] rpc::ChunkSpan pieces() const;
   [[nodiscard]] std::uint64_t incarnation() const;
 
  private:
@@ -66,12 +66,12 @@ class Local::Exchange {
   ~Exchange();
 
   [[nodiscard]] std::string_view method() const { return method_; }
-  [[nodiscard]] rpc::GatherList pieces() const { return pieces_; }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return pieces_; }
   [[nodiscard]] bool cancelled() const;
   /// Copies the request, which lies in the caller's memory.
   [[nodiscard]] Exchange keep();
   void reply(std::vector<std::byte> bytes);
-  void reply(rpc::GatherList pieces, detail::KeptFunction<void> release);
+  void reply(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release);
   void fail(std::string_view text);
 
  private:
@@ -79,14 +79,14 @@ class Local::Exchange {
   struct Request;
 
   /// The pieces are the caller's.
-  Exchange(std::shared_ptr<Pending> pending, rpc::GatherList pieces, std::uint64_t incarnation);
+  Exchange(std::shared_ptr<Pending> pending, rpc::ChunkSpan pieces, std::uint64_t incarnation);
 
   void finish(Answer&& answer);
   void finish(rpc::Outcome outcome);
 
   std::uint64_t incarnation_;
   std::string_view method_;
-  rpc::GatherList pieces_;
+  rpc::ChunkSpan pieces_;
   std::shared_ptr<const Request> kept_;  ///< which the two above refer to then
   std::shared_ptr<Pending> pending_;
 };
@@ -135,8 +135,8 @@ class Local::Channel {
   ~Channel();
 
   [[nodiscard]] rpc::State state() const;
-  [[nodiscard]] Call start(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options);
-  Reply call(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
+  [[nodiscard]] Call start(std::string_view method, rpc::ChunkSpan pieces, const rpc::CallOptions& options);
+  Reply call(std::string_view method, rpc::ChunkSpan pieces, const rpc::CallOptions& options) {
     return start(method, pieces, options).reply();
   }
 
@@ -150,7 +150,7 @@ class Local::Channel {
   std::vector<std::weak_ptr<Pending>> open_;
 };
 
-static_assert(detail::holds<rpc::Transport<Local>> && detail::holds<rpc::WithinProcess<Local>>);
+static_assert(detail::satisfied<rpc::Transport<Local>> && detail::satisfied<rpc::WithinProcess<Local>>);
 
 }  // namespace dist
 

@@ -37,7 +37,7 @@ class Local::Answer {
   Answer() = default;
   Answer(std::vector<std::byte> bytes, std::uint64_t incarnation)
       : bytes_(std::move(bytes)), all_(bytes_), incarnation_(incarnation) {}
-  Answer(rpc::GatherList lent, detail::KeptFunction<void> release, std::uint64_t incarnation)
+  Answer(rpc::ChunkSpan lent, detail::UniqueFunction<void> release, std::uint64_t incarnation)
       : lent_(lent.begin(), lent.end()), release_(std::move(release)), incarnation_(incarnation) {}
   Answer(const Answer&) = delete;
   Answer& operator=(const Answer&) = delete;
@@ -52,14 +52,14 @@ class Local::Answer {
     std::swap(incarnation_, other.incarnation_);
   }
 
-  [[nodiscard]] rpc::GatherList pieces() const { return lent_.empty() ? rpc::GatherList{&all_, 1} : lent_; }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return lent_.empty() ? rpc::ChunkSpan{&all_, 1} : lent_; }
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
 
  private:
   std::vector<std::byte> bytes_;
-  rpc::Piece all_;  ///< of `bytes_`
-  std::vector<rpc::Piece> lent_;
-  detail::KeptFunction<void> release_;
+  rpc::Chunk all_;  ///< of `bytes_`
+  std::vector<rpc::Chunk> lent_;
+  detail::UniqueFunction<void> release_;
   std::uint64_t incarnation_ = 0;
 };
 
@@ -118,7 +118,7 @@ class Local::Pending {
 
   // A call that waits for its server is sent by the thread that sees the server first. Until then it has its own list of pieces.
 
-  void keep(rpc::GatherList pieces) {
+  void keep(rpc::ChunkSpan pieces) {
     pieces_.assign(pieces.begin(), pieces.end());
     waits_ = true;
   }
@@ -134,7 +134,7 @@ class Local::Pending {
     waits_ = false;
     return lent_ = true;
   }
-  [[nodiscard]] rpc::GatherList pieces() const { return pieces_; }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return pieces_; }
   void was_handled() {
     const std::lock_guard lock{mutex_};
     lent_ = false;
@@ -164,7 +164,7 @@ class Local::Pending {
   detail::ConditionVariable changed_;
   Answer answer_;
   std::optional<rpc::Outcome> failure_;
-  std::vector<rpc::Piece> pieces_;
+  std::vector<rpc::Chunk> pieces_;
   bool answered_ = false;
   bool waits_ = false;  ///< for its server
   bool lent_ = false;   ///< a handler in another thread than the one that started the call reads the pieces
@@ -180,7 +180,7 @@ class Local::Host {
   [[nodiscard]] bool stopped() const { return (running_.load(std::memory_order_acquire) & stopping) != 0; }
 
   /// Runs the handler for a call. Whatever happens, the call ends or its exchange was kept.
-  void serve(const std::shared_ptr<Pending>& call, rpc::GatherList pieces) {
+  void serve(const std::shared_ptr<Pending>& call, rpc::ChunkSpan pieces) {
     if ((running_.fetch_add(1, std::memory_order_acq_rel) & stopping) == 0)
       handle(call, pieces);
     else
@@ -204,7 +204,7 @@ class Local::Host {
 
   [[nodiscard]] static rpc::Outcome ended() { return {rpc::Failure::lost, "the server has stopped", ""}; }
 
-  void handle(const std::shared_ptr<Pending>& call, rpc::GatherList pieces) {
+  void handle(const std::shared_ptr<Pending>& call, rpc::ChunkSpan pieces) {
     const std::uint64_t size = rpc::size_of(pieces);
     if (call->caller->options.secret != options_.secret)
       return call->finish({rpc::Failure::refused, "another secret", ""});
@@ -247,7 +247,7 @@ DIST_INLINE std::shared_ptr<Local::Host> Local::find(const std::string& address)
 
 // ---- Reply ----
 
-DIST_INLINE rpc::GatherList Local::Reply::pieces() const { return answer_->pieces(); }
+DIST_INLINE rpc::ChunkSpan Local::Reply::pieces() const { return answer_->pieces(); }
 DIST_INLINE std::uint64_t Local::Reply::incarnation() const { return answer_->incarnation(); }
 
 // ---- Exchange ----
@@ -256,10 +256,10 @@ DIST_INLINE std::uint64_t Local::Reply::incarnation() const { return answer_->in
 struct Local::Exchange::Request {
   std::string method;
   std::vector<std::byte> bytes;
-  rpc::Piece all = bytes;
+  rpc::Chunk all = bytes;
 };
 
-DIST_INLINE Local::Exchange::Exchange(std::shared_ptr<Pending> pending, rpc::GatherList pieces,
+DIST_INLINE Local::Exchange::Exchange(std::shared_ptr<Pending> pending, rpc::ChunkSpan pieces,
                                       std::uint64_t incarnation)
     : incarnation_(incarnation), method_(pending->method), pieces_(pieces), pending_(std::move(pending)) {}
 DIST_INLINE Local::Exchange::~Exchange() {
@@ -277,7 +277,7 @@ DIST_INLINE Local::Exchange Local::Exchange::keep() {
 DIST_INLINE void Local::Exchange::reply(std::vector<std::byte> bytes) {
   finish(Answer{std::move(bytes), incarnation_});
 }
-DIST_INLINE void Local::Exchange::reply(rpc::GatherList pieces, detail::KeptFunction<void> release) {
+DIST_INLINE void Local::Exchange::reply(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release) {
   finish(Answer{pieces, std::move(release), incarnation_});
 }
 DIST_INLINE void Local::Exchange::fail(std::string_view text) {
@@ -300,7 +300,7 @@ DIST_INLINE Local::Server::Server(const net::Endpoint& own, const rpc::ServerOpt
   std::unique_lock lock{all.mutex};
   const bool free = all.changed.wait_for(lock, options.port_in_use, [&] { return all.hosts[address_].expired(); });
   if (!free)
-    throw RendezvousError(text("This task cannot listen at its own address ", address_),
+    throw RendezvousError(concat("This task cannot listen at its own address ", address_),
                           "another server of this process does", "Stop that one, or list another port");
   host_ = std::make_shared<Host>(std::move(methods), options, ++all.servers);
   all.hosts[address_] = host_;
@@ -357,7 +357,7 @@ DIST_INLINE rpc::State Local::Channel::state() const {
   if (!host_) return rpc::State::idle;
   return host_->stopped() && !find(caller_->server) ? rpc::State::lost : rpc::State::ready;
 }
-DIST_INLINE Local::Call Local::Channel::start(std::string_view method, rpc::GatherList pieces,
+DIST_INLINE Local::Call Local::Channel::start(std::string_view method, rpc::ChunkSpan pieces,
                                               const rpc::CallOptions& options) {
   auto pending = std::make_shared<Pending>(method, caller_, options);
   if (const std::shared_ptr<Host> host = this->host())

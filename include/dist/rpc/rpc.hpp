@@ -12,10 +12,10 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/future.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/short_list.hpp>
-#include <dist/core/work.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/tls_files.hpp>
@@ -24,21 +24,21 @@
 /// `dist::Local` and `dist::Grpc`.
 namespace dist::rpc {
 
-using Piece = std::span<const std::byte>;
+using Chunk = std::span<const std::byte>;
 /// The bytes of a request or a reply, one piece of memory after another.
-using GatherList = std::span<const Piece>;
+using ChunkSpan = std::span<const Chunk>;
 /// A list of pieces that is made step by step.
-using PieceList = detail::ShortList<Piece, 4>;
+using ChunkList = detail::ShortList<Chunk, 4>;
 
-[[nodiscard]] inline std::uint64_t size_of(GatherList pieces) {
+[[nodiscard]] inline std::uint64_t size_of(ChunkSpan pieces) {
   std::uint64_t size = 0;
-  for (const Piece piece : pieces) size += piece.size();
+  for (const Chunk piece : pieces) size += piece.size();
   return size;
 }
 
 /// Copies the pieces one after another to `to`, which is as long as all of them.
-void copy(GatherList pieces, std::span<std::byte> to);
-[[nodiscard]] std::vector<std::byte> joined(GatherList pieces);
+void copy(ChunkSpan pieces, std::span<std::byte> to);
+[[nodiscard]] std::vector<std::byte> joined(ChunkSpan pieces);
 
 /// Why a call has no reply. Transports decide this by what happened, never by a text that a peer sent.
 enum class Failure : std::uint8_t {
@@ -136,7 +136,7 @@ struct ChannelOptions {
 /// Takes the bytes of a reply in their order, in any thread.
 class ReplySink {
  public:
-  virtual void take(Piece bytes) noexcept = 0;
+  virtual void take(Chunk bytes) noexcept = 0;
 
  protected:
   ~ReplySink() = default;
@@ -154,7 +154,7 @@ struct CallOptions {
 template <class Exchange>
 struct Method {
   std::string name;
-  detail::KeptFunction<void, Exchange&> handler;
+  detail::UniqueFunction<void, Exchange&> handler;
 };
 
 /// The method of that name, or nullptr.
@@ -169,7 +169,7 @@ template <class Exchange>
 [[nodiscard]] std::string known_methods(const std::vector<Method<Exchange>>& methods) {
   std::string known = "it knows";
   for (const Method<Exchange>& method : methods)
-    known += text(&method == methods.data() ? " " : ", ", quoted(method.name));
+    known += concat(&method == methods.data() ? " " : ", ", quoted(method.name));
   return methods.empty() ? "it knows none" : known;
 }
 [[nodiscard]] std::string too_long(std::uint64_t size, std::uint64_t longest);
@@ -185,9 +185,9 @@ template <class Exchange>
 /// A call is answered once. What a handler throws is the answer, too, and so is that it returned without one.
 template <class E>
 concept Exchange = std::move_constructible<E> && requires(E& exchange, const E& seen, std::vector<std::byte> bytes,
-                                                          GatherList pieces, detail::KeptFunction<void> release) {
+                                                          ChunkSpan pieces, detail::UniqueFunction<void> release) {
   { seen.method() } -> std::convertible_to<std::string_view>;
-  { seen.pieces() } -> std::same_as<GatherList>;
+  { seen.pieces() } -> std::same_as<ChunkSpan>;
   { seen.cancelled() } -> std::same_as<bool>;
   { exchange.keep() } -> std::same_as<E>;
   exchange.reply(std::move(bytes));
@@ -199,13 +199,13 @@ concept Exchange = std::move_constructible<E> && requires(E& exchange, const E& 
 /// that answered: another one at the same address, such as one that was started again, has another number.
 template <class R>
 concept Reply = std::copyable<R> && requires(const R& reply) {
-  { reply.pieces() } -> std::same_as<GatherList>;
+  { reply.pieces() } -> std::same_as<ChunkSpan>;
   { reply.incarnation() } -> std::same_as<std::uint64_t>;
 };
 
 /// A call that goes on: `wait` throws RpcError where there is no reply.
 template <class C, class R>
-concept Call = Work<C> && requires(C& call) {
+concept Call = Future<C> && requires(C& call) {
   call.cancel();
   { call.reply() } -> std::same_as<R>;
 };
@@ -243,7 +243,7 @@ concept Transport = requires {
                                    std::vector<Method<typename T::Exchange>>>;
   requires std::constructible_from<typename T::Channel, net::Endpoint, ChannelOptions>;
 }
-&&requires(typename T::Server& server, typename T::Channel& channel, std::string_view method, GatherList pieces,
+&&requires(typename T::Server& server, typename T::Channel& channel, std::string_view method, ChunkSpan pieces,
            const CallOptions& options) {
   server.stop();
   { channel.state() } -> std::same_as<State>;

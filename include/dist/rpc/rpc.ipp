@@ -11,16 +11,16 @@
 
 namespace dist::rpc {
 
-DIST_INLINE void copy(GatherList pieces, std::span<std::byte> to) {
+DIST_INLINE void copy(ChunkSpan pieces, std::span<std::byte> to) {
   if (size_of(pieces) != to.size())
-    throw ShapeMismatch(text("A message of ", size_of(pieces), " bytes does not fit"),
-                        text("the memory for it has ", to.size()), "Give memory of exactly the message's size");
-  for (const Piece piece : pieces) {
+    throw ShapeMismatch(concat("A message of ", size_of(pieces), " bytes does not fit"),
+                        concat("the memory for it has ", to.size()), "Give memory of exactly the message's size");
+  for (const Chunk piece : pieces) {
     if (!piece.empty()) std::memcpy(to.data(), piece.data(), piece.size());
     to = to.subspan(piece.size());
   }
 }
-DIST_INLINE std::vector<std::byte> joined(GatherList pieces) {
+DIST_INLINE std::vector<std::byte> joined(ChunkSpan pieces) {
   std::vector<std::byte> bytes(size_of(pieces));
   copy(pieces, bytes);
   return bytes;
@@ -49,7 +49,7 @@ DIST_INLINE Outcome outcome_of_exception() {
 }
 
 DIST_INLINE std::string too_long(std::uint64_t size, std::uint64_t longest) {
-  return text("a message of ", size, " bytes, where ", longest, " are allowed");
+  return concat("a message of ", size, " bytes, where ", longest, " are allowed");
 }
 
 }  // namespace dist::rpc
@@ -73,20 +73,20 @@ DIST_INLINE int RpcError::exit_code() const noexcept {
 }
 DIST_INLINE std::string RpcError::problem_of(std::string_view method, std::string_view peer,
                                              const rpc::Outcome& outcome) {
-  const std::string call = text("Call ", quoted(method), " to ", peer);
+  const std::string call = concat("Call ", quoted(method), " to ", peer);
   switch (outcome.failure) {
     case rpc::Failure::deadline:
-      return text(call, " has no reply in time");
+      return concat(call, " has no reply in time");
     case rpc::Failure::cancelled:
-      return text(call, " was cancelled");
+      return concat(call, " was cancelled");
     case rpc::Failure::lost:
-      return text(call, " did not reach the server, or lost it");
+      return concat(call, " did not reach the server, or lost it");
     case rpc::Failure::refused:
-      return text(call, " was refused");
+      return concat(call, " was refused");
     case rpc::Failure::unknown_method:
-      return text(call, " asks for what the server does not do");
+      return concat(call, " asks for what the server does not do");
     default:
-      return text(call, " failed there with ", outcome.thrown.empty() ? "an error" : outcome.thrown);
+      return concat(call, " failed there with ", outcome.thrown.empty() ? "an error" : outcome.thrown);
   }
 }
 

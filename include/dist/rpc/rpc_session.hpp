@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/net/frame.hpp>
-#include <dist/net/hello.hpp>
+#include <dist/net/handshake.hpp>
 #include <dist/rpc/nonce_filter.hpp>
 #include <dist/rpc/rpc.hpp>
 
@@ -50,14 +50,14 @@ struct RequestHead {
   /// Throws FrameError.
   [[nodiscard]] static RequestHead from(const net::Frame& frame) {
     if (frame.type != request_frame)
-      throw net::FrameError("A caller sends what is no request", text("frame ", frame.type), "");
+      throw net::FrameError("A caller sends what is no request", concat("frame ", frame.type), "");
     net::RecordReader reader{frame.payload};
     RequestHead head;
     head.size = reader.number<std::uint64_t>();
     head.of_server = net::nonce_from(reader.bytes());
     head.of_client = net::nonce_from(reader.bytes());
     head.number = reader.number<std::uint64_t>();
-    const Piece proof = reader.bytes();
+    const Chunk proof = reader.bytes();
     head.proof.assign(proof.begin(), proof.end());
     reader.expect_end();
     return head;
@@ -92,7 +92,7 @@ struct ReplyHead {
   /// Throws FrameError.
   [[nodiscard]] static ReplyHead from(const net::Frame& frame) {
     if (frame.type != reply_frame)
-      throw net::FrameError("A server sends what is no reply", text("frame ", frame.type), "");
+      throw net::FrameError("A server sends what is no reply", concat("frame ", frame.type), "");
     net::RecordReader reader{frame.payload};
     ReplyHead head;
     head.size = reader.number<std::uint64_t>();
@@ -100,7 +100,7 @@ struct ReplyHead {
     head.greet_again = reader.number<std::uint8_t>() != 0;
     const auto failure = reader.number<std::uint8_t>();
     if (failure > static_cast<std::uint8_t>(Failure::handler))
-      throw net::FrameError("A server's failure is of no known kind", text("number ", failure), "");
+      throw net::FrameError("A server's failure is of no known kind", concat("number ", failure), "");
     if (failure != 0) {
       head.failure = Outcome{static_cast<Failure>(failure), reader.string(), ""};
       head.failure->thrown = reader.string();
@@ -125,11 +125,11 @@ class ClientSession {
   /// The head of the greeting, of which the request has no bytes.
   [[nodiscard]] RequestHead greeting() const { return {0, {}, of_client_, 0, {}}; }
   /// Takes the server's answer to the greeting. What keeps the server from being believed, or nothing.
-  [[nodiscard]] std::optional<Outcome> greeted(Piece answer) {
+  [[nodiscard]] std::optional<Outcome> greeted(Chunk answer) {
     if (answer.empty()) return Outcome{Failure::refused, "the server was started without the secret of the job", ""};
     net::RecordReader reader{answer};
     const net::Nonce nonce = net::nonce_from(reader.bytes());
-    const Piece proof = reader.bytes();
+    const Chunk proof = reader.bytes();
     reader.expect_end();
     if (!net::equal_proofs(net::proof_of(secret_, "server", nonce, of_client_, {}), proof))
       return Outcome{Failure::refused, "the server does not know the secret of the job", ""};

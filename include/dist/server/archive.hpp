@@ -22,13 +22,12 @@
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/short_list.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/rpc/rpc.hpp>
 
 namespace dist {
@@ -321,10 +320,10 @@ class ArchiveWriter {
 class ArchiveReader {
  public:
   /// `what` the bytes are, for messages, as in "The arguments of a function"; it must outlive the reader.
-  explicit ArchiveReader(rpc::GatherList pieces, std::string_view what = "A message")
+  explicit ArchiveReader(rpc::ChunkSpan pieces, std::string_view what = "A message")
       : pieces_(pieces), left_(rpc::size_of(pieces)), what_(what) {}
   /// Of bytes in one piece.
-  explicit ArchiveReader(rpc::Piece piece, std::string_view what = "A message")
+  explicit ArchiveReader(rpc::Chunk piece, std::string_view what = "A message")
       : piece_(piece), left_(piece.size()), what_(what) {}
 
   /// Throws ArchiveError.
@@ -351,13 +350,13 @@ class ArchiveReader {
     if (to.size() > left_) detail::refuse_short_archive(what_, type, to.size(), left_);
     left_ -= to.size();
     while (!to.empty()) {
-      const rpc::Piece part = next(to.size());
+      const rpc::Chunk part = next(to.size());
       std::memcpy(to.data(), part.data(), part.size());
       to = to.subspan(part.size());
     }
   }
   /// The next bytes where they lie. Throws ArchiveError where there are not so many.
-  [[nodiscard]] rpc::PieceList get_pieces(std::uint64_t size);
+  [[nodiscard]] rpc::ChunkList get_pieces(std::uint64_t size);
 
   /// How many bytes were not taken yet.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
@@ -378,7 +377,7 @@ class ArchiveReader {
       return value;
     } else if constexpr (std::same_as<T, bool>) {
       const auto byte = read<std::uint8_t>();
-      if (byte > 1) detail::refuse_value(what_, "bool", text("the byte ", byte));
+      if (byte > 1) detail::refuse_value(what_, "bool", concat("the byte ", byte));
       return byte == 1;
     } else if constexpr (std::is_enum_v<T>) {
       return static_cast<T>(read<std::underlying_type_t<T>>());
@@ -482,18 +481,18 @@ class ArchiveReader {
   }
 
   /// The next bytes that lie in one piece, at most `most` and at least one.
-  [[nodiscard]] rpc::Piece next(std::uint64_t most) {
+  [[nodiscard]] rpc::Chunk next(std::uint64_t most) {
     while (piece_.empty()) {
       piece_ = pieces_.front();
       pieces_ = pieces_.subspan(1);
     }
-    const rpc::Piece part = piece_.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, piece_.size())));
+    const rpc::Chunk part = piece_.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, piece_.size())));
     piece_ = piece_.subspan(part.size());
     return part;
   }
 
-  rpc::GatherList pieces_;  ///< behind `piece_`
-  rpc::Piece piece_;
+  rpc::ChunkSpan pieces_;  ///< behind `piece_`
+  rpc::Chunk piece_;
   std::uint64_t left_;
   std::string_view what_;
   ArchivedTexts* texts_ = nullptr;

@@ -7,37 +7,37 @@ namespace dist::detail {
 inline constexpr std::string_view one_program = "Start all processes of the job from one build of the program";
 
 DIST_INLINE void refuse_deep_lists() {
-  throw InvalidArgument("A value cannot be sent", text("it has more than ", deepest_list, " lists in each other"),
+  throw InvalidArgument("A value cannot be sent", concat("it has more than ", deepest_list, " lists in each other"),
                         "Send its parts in one list, with numbers instead of lists in lists");
 }
 DIST_INLINE void refuse_short_archive(std::string_view what, std::string_view type, std::uint64_t wanted,
                                       std::uint64_t left) {
-  throw ArchiveError(text(what, " ends early"), text(wanted, " bytes of ", type, " were expected, ", left, " are left"),
-                     one_program);
+  throw ArchiveError(concat(what, " ends early"),
+                     concat(wanted, " bytes of ", type, " were expected, ", left, " are left"), one_program);
 }
 DIST_INLINE void refuse_long_list(std::string_view what, std::string_view type, std::uint64_t elements,
                                   std::uint64_t left) {
-  throw ArchiveError(text(what, " announces too much"),
-                     text("a ", type, " of ", elements, " elements, for which ", left, " bytes are too few"),
+  throw ArchiveError(concat(what, " announces too much"),
+                     concat("a ", type, " of ", elements, " elements, for which ", left, " bytes are too few"),
                      one_program);
 }
 DIST_INLINE void refuse_long_archive(std::string_view what, std::uint64_t left) {
-  throw ArchiveError(text(what, " is longer than its values"), text(left, " bytes are left"), one_program);
+  throw ArchiveError(concat(what, " is longer than its values"), concat(left, " bytes are left"), one_program);
 }
 DIST_INLINE void refuse_value(std::string_view what, std::string_view type, std::string_view why) {
-  throw ArchiveError(text(what, " has what is no ", type), why, one_program);
+  throw ArchiveError(concat(what, " has what is no ", type), why, one_program);
 }
 
 }  // namespace dist::detail
 
 namespace dist {
 
-DIST_INLINE rpc::PieceList ArchiveReader::get_pieces(std::uint64_t size) {
+DIST_INLINE rpc::ChunkList ArchiveReader::get_pieces(std::uint64_t size) {
   if (size > left_) detail::refuse_short_archive(what_, "bytes", size, left_);
   left_ -= size;
-  rpc::PieceList parts;
+  rpc::ChunkList parts;
   while (size > 0) {
-    const rpc::Piece part = next(size);
+    const rpc::Chunk part = next(size);
     parts.push_back(part);
     size -= part.size();
   }
@@ -49,7 +49,7 @@ DIST_INLINE std::string_view ArchiveReader::keep_text(std::string text) {
 }
 DIST_INLINE Shape ArchiveReader::read_shape() {
   const std::size_t rank = list_length<std::size_t>("dist::Shape");
-  if (rank > Shape::max_rank) detail::refuse_value(what_, "dist::Shape", text(rank, " axes"));
+  if (rank > Shape::max_rank) detail::refuse_value(what_, "dist::Shape", concat(rank, " axes"));
   std::array<std::size_t, Shape::max_rank> extents{};
   read_elements(extents.data(), rank);
   try {

@@ -10,7 +10,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
@@ -88,7 +88,7 @@ class Batch {
   using Shared = detail::SharedCall<T, Request>;
 
  public:
-  /// What is pulled of a shard, or pushed to it: a Work. Its errors are those of Client::Call, and InvalidArgument where its
+  /// What is pulled of a shard, or pushed to it: a Future. Its errors are those of Client::Call, and InvalidArgument where its
   /// batch was not sent.
   template <class Request>
   class Part {
@@ -116,35 +116,35 @@ class Batch {
 
   /// The elements of a shard, or of one of its slots.
   template <class E, std::size_t extent>
-  Pull pull(const ShardPlace& shard, std::span<E, extent> to, const PullOptions& options = {}) const {
+  Pull pull(const ShardAddress& shard, std::span<E, extent> to, const PullOptions& options = {}) const {
     return add(state_->pulls, shard, [&](PullRequest& request) { request.dense(shard.id, to, options); });
   }
   /// The same of elements of a type that only the program's run knows.
-  Pull pull(const ShardPlace& shard, io::ElementType type, std::span<std::byte> to,
+  Pull pull(const ShardAddress& shard, io::ElementType type, std::span<std::byte> to,
             const PullOptions& options = {}) const {
     return add(state_->pulls, shard, [&](PullRequest& request) { request.dense(shard.id, type, to, options); });
   }
   /// See PullRequest::rows.
   template <class E, std::size_t extent>
-  Pull pull_rows(const ShardPlace& shard, std::span<const std::int64_t> rows, std::span<E, extent> to,
+  Pull pull_rows(const ShardAddress& shard, std::span<const std::int64_t> rows, std::span<E, extent> to,
                  const PullOptions& options = {}) const {
     return add(state_->pulls, shard, [&](PullRequest& request) { request.rows(shard.id, rows, to, options); });
   }
   /// See PushRequest::dense.
   template <class E, std::size_t extent, class F>
-  Push push(const ShardPlace& shard, const F& update, std::span<E, extent> values,
+  Push push(const ShardAddress& shard, const F& update, std::span<E, extent> values,
             const PushOptions& options = {}) const {
     return add(state_->pushes, shard, [&](PushRequest& request) { request.dense(shard.id, update, values, options); });
   }
   /// See PushRequest::uniform.
   template <class E, class F>
-  Push push_uniform(const ShardPlace& shard, const F& update, E value, const PushOptions& options = {}) const {
+  Push push_uniform(const ShardAddress& shard, const F& update, E value, const PushOptions& options = {}) const {
     return add(state_->pushes, shard, [&](PushRequest& request) { request.uniform(shard.id, update, value, options); });
   }
   /// See PushRequest::rows.
   template <class E, std::size_t extent, class F>
-  Push push_rows(const ShardPlace& shard, const F& update, std::span<const std::int64_t> rows,
-                 std::span<E, extent> values, Repeats repeats, const PushOptions& options = {}) const {
+  Push push_rows(const ShardAddress& shard, const F& update, std::span<const std::int64_t> rows,
+                 std::span<E, extent> values, DuplicateRows repeats, const PushOptions& options = {}) const {
     return add(state_->pushes, shard,
                [&](PushRequest& request) { request.rows(shard.id, update, rows, values, repeats, options); });
   }
@@ -170,7 +170,7 @@ class Batch {
 
   /// Throws InvalidArgument where there is no such server.
   template <class Request, class Fill>
-  [[nodiscard]] Part<Request> add(std::vector<std::shared_ptr<Shared<Request>>>& calls, const ShardPlace& shard,
+  [[nodiscard]] Part<Request> add(std::vector<std::shared_ptr<Shared<Request>>>& calls, const ShardAddress& shard,
                                   const Fill& fill) const {
     auto client = state_->clients->of(static_cast<std::size_t>(shard.server), shard.incarnation);
     auto found = std::find_if(calls.begin(), calls.end(), [&](const auto& call) { return call->client() == &*client; });

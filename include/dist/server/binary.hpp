@@ -15,19 +15,19 @@ namespace dist {
 [[nodiscard]] const std::string& binary_identity();
 
 /// A place in a program or a shared library that is the same in every process that loads it, wherever that is.
-struct CodePlace {
+struct FunctionId {
   std::uint64_t module = 0;  ///< a checksum of the identity of the program or library
   std::uint64_t offset = 0;  ///< from where it was loaded
 
-  friend constexpr auto operator<=>(const CodePlace&, const CodePlace&) = default;
-  friend constexpr bool operator==(const CodePlace&, const CodePlace&) = default;  // see Task
+  friend constexpr auto operator<=>(const FunctionId&, const FunctionId&) = default;
+  friend constexpr bool operator==(const FunctionId&, const FunctionId&) = default;  // see Task
 };
 
 namespace detail {
 
 /// The place of an address in one of the modules of this process. Throws InvalidArgument for one that is in none, as of
 /// code that was made at run time, and what binary_identity throws.
-[[nodiscard]] CodePlace code_place_of(std::uintptr_t address);
+[[nodiscard]] FunctionId code_place_of(std::uintptr_t address);
 
 }  // namespace detail
 

@@ -14,7 +14,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/hash.hpp>
 #include <dist/io/crc32c.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/error.hpp>
 #include <dist/server/binary.hpp>
 
@@ -97,14 +97,14 @@ DIST_INLINE std::string checksum_of_file(const std::string& path) {
                       "Link the program with a build id (-Wl,--build-id)");
     checksum = io::crc32c(std::span{buffer}.first(static_cast<std::size_t>(got)), checksum);
   }
-  return text("crc32c ", hexadecimal_of(std::as_bytes(std::span{&checksum, 1})), " of ", size, " bytes");
+  return concat("crc32c ", hexadecimal_of(std::as_bytes(std::span{&checksum, 1})), " of ", size, " bytes");
 }
 
 DIST_INLINE std::string identity_of(const LoadedModule& module) {
   return module.build_id.empty() ? checksum_of_file(module.path) : module.build_id;
 }
 
-DIST_INLINE CodePlace code_place_of(std::uintptr_t address) {
+DIST_INLINE FunctionId code_place_of(std::uintptr_t address) {
   const LoadedModule module = module_at(address);
   if (address == 0 || module.path.empty())
     throw InvalidArgument("A function has no number that other processes know",

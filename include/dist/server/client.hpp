@@ -15,20 +15,20 @@
 #include <vector>
 
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/random_number.hpp>
+#include <dist/net/secret.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/near_store.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/shard_spec.hpp>
+#include <dist/server/shared_memory_client.hpp>
 #include <dist/server/update.hpp>
 #include <dist/server/wire.hpp>
 
@@ -59,13 +59,13 @@ inline constexpr SharedMemoryAccess default_shared_memory =
 /// that `start` returns is done then. The first pushes and pulls look for that memory; until it is found, they travel as messages.
 template <class T>
 class Client {
-  static_assert(dist::detail::holds<rpc::Transport<T>>,
+  static_assert(dist::detail::satisfied<rpc::Transport<T>>,
                 "a client of a parameter server names what its calls travel by, such as dist::Local or dist::Grpc");
 
  public:
   using Transport = T;
 
-  /// A call that goes on: dist::Work. `result` waits. What was lent to it stays until it is done; one that goes before is
+  /// A call that goes on: dist::Future. `result` waits. What was lent to it stays until it is done; one that goes before is
   /// cancelled.
   template <class Result>
   class Call;
@@ -104,12 +104,12 @@ class Client {
   /// Creates a shard in which every element has that value. Throws StoreError where the server has one of this number.
   template <class Element>
   void create(const ShardSpec& spec, Element value) {
-    create<Element>(spec, detail::Initial::value, std::as_bytes(std::span{&value, 1}));
+    create<Element>(spec, detail::InitialValue::value, std::as_bytes(std::span{&value, 1}));
   }
   /// Creates a shard with these elements.
   template <class Element, std::size_t extent>
   void create(const ShardSpec& spec, std::span<Element, extent> elements) {
-    create<std::remove_const_t<Element>>(spec, detail::Initial::elements, std::as_bytes(elements));
+    create<std::remove_const_t<Element>>(spec, detail::InitialValue::elements, std::as_bytes(elements));
   }
   /// Creates a shard whose elements the server makes itself, by `fill(first, elements)` with the number of the first in the
   /// variable and a std::span, or by `fill(i)` for each (spec J07). `fill` is Schedulable.
@@ -118,7 +118,7 @@ class Client {
     if constexpr (detail::require_fill<Fill, Element>()) {
       detail::Message message = changing();
       message.archive()
-          .put(detail::CreateHead{spec, io::element_type<Element>, detail::Initial::function, 0})
+          .put(detail::CreateHead{spec, io::element_type<Element>, detail::InitialValue::function, 0})
           .put(FunctionTable<FillShard>::number<&detail::fill_shard<Fill, Element>>())
           .put(fill);
       call("store.create", std::move(message), nothing).wait();
@@ -150,7 +150,7 @@ class Client {
 
   /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
   [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
-    if (const NearStore* const store = near_to_write())
+    if (const SharedMemoryClient* const store = near_to_write())
       return Call<std::vector<Pushed>>{[&] { return store->push(request.parts()); }};
     return send(request.parts());
   }
@@ -159,7 +159,7 @@ class Client {
   /// Pulls from several shards in one message, each as a whole, and says which version each had. The request and what it names
   /// are lent.
   [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
-    if (const NearStore* const store = near()) {
+    if (const SharedMemoryClient* const store = near()) {
       bool pulled = true;
       Call<std::vector<std::uint64_t>> call{[&] {
         auto versions = store->pull(request.parts());
@@ -187,17 +187,17 @@ class Client {
     using Value = std::remove_const_t<Element>;
     if constexpr (detail::require_server_update<F, Value>()) {
       detail::require_version_of_bound(shard, options);
-      const detail::UpdateOf<F, Value> typed{update};
+      const detail::TypedUpdate<F, Value> typed{update};
       const detail::PushPart part{
-          shard, detail::Form::dense, options, &typed, {}, detail::ValueBytes{std::as_bytes(values)}};
-      if (const NearStore* const store = near_to_write()) return store->push(part);
+          shard, detail::PushEncoding::dense, options, &typed, {}, detail::ValueBytes{std::as_bytes(values)}};
+      if (const SharedMemoryClient* const store = near_to_write()) return store->push(part);
       return send(std::span{&part, 1}).result().front();
     }
     return {};
   }
   template <class Element, std::size_t extent, class F>
   Pushed push_rows(ShardId shard, const F& update, std::span<const std::int64_t> rows,
-                   std::span<Element, extent> values, Repeats repeats, const PushOptions& options = {}) {
+                   std::span<Element, extent> values, DuplicateRows repeats, const PushOptions& options = {}) {
     return push(PushRequest{}.rows(shard, update, rows, values, repeats, options)).front();
   }
 
@@ -217,7 +217,7 @@ class Client {
   }
 
   template <class Element>
-  void create(const ShardSpec& spec, detail::Initial initial, rpc::Piece bytes) {
+  void create(const ShardSpec& spec, detail::InitialValue initial, rpc::Chunk bytes) {
     detail::Message message = changing();
     message.archive().put(detail::CreateHead{spec, io::element_type<Element>, initial, bytes.size()});
     message.lend(bytes);
@@ -228,7 +228,7 @@ class Client {
   [[nodiscard]] detail::Message changing() { return of_ordinal(ordinal_.fetch_add(1, std::memory_order_relaxed) + 1); }
   [[nodiscard]] detail::Message of_ordinal(std::uint64_t ordinal) {
     detail::Message message;
-    message.archive().put(detail::Envelope{incarnation(), client_, ordinal});
+    message.archive().put(detail::RequestHeader{incarnation(), client_, ordinal});
     return message;
   }
 
@@ -236,7 +236,7 @@ class Client {
   [[nodiscard]] Call<Result> call(std::string_view method, detail::Message&& message, Take<Result>& take,
                                   std::span<const detail::PullPart> pull = {}) {
     return Call<Result>{
-        std::make_unique<typename Call<Result>::Started>(*this, method, std::move(message), take, pull)};
+        std::make_unique<typename Call<Result>::PendingMessage>(*this, method, std::move(message), take, pull)};
   }
   [[nodiscard]] Call<std::vector<Pushed>> send(std::span<const detail::PushPart> parts) {
     detail::Message message = changing();
@@ -249,20 +249,20 @@ class Client {
     return call("store.pull", std::move(message), pulled, parts);
   }
   [[nodiscard]] std::uint64_t pull(const detail::PullPart& part) {
-    if (const NearStore* const store = near())
+    if (const SharedMemoryClient* const store = near())
       if (const std::optional<std::uint64_t> version = store->pull(part)) return *version;
     return send(std::span{&part, 1}).result().front();
   }
 
   /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
   /// asked where its memory is until it has answered.
-  [[nodiscard]] const NearStore* near() {
+  [[nodiscard]] const SharedMemoryClient* near() {
     if (shared_memory_ == SharedMemoryAccess::none || channel_.state() != rpc::State::ready) return nullptr;
     if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
     return near_ && near_->is_open() ? &*near_ : nullptr;
   }
   /// The same for pushes.
-  [[nodiscard]] const NearStore* near_to_write() {
+  [[nodiscard]] const SharedMemoryClient* near_to_write() {
     return shared_memory_ == SharedMemoryAccess::write ? near() : nullptr;
   }
   /// Whether the server has answered. A thread that finds another one asking does not wait for it.
@@ -271,11 +271,11 @@ class Client {
     if (!lock.owns_lock()) return false;
     if (has_looked_for_near_.load(std::memory_order_relaxed)) return true;
     try {
-      const auto place = call("store.place", asking(), value<StorePlace>).result();
-      near_ = NearStore::reach(place, incarnation(), shared_memory_, [this](ShardId id) {
+      const auto place = call("store.place", asking(), value<StoreMemoryHandle>).result();
+      near_ = SharedMemoryClient::reach(place, incarnation(), shared_memory_, [this](ShardId id) {
         detail::Message message = asking();
         message.archive().put(id);
-        return call("store.find", std::move(message), value<FoundShard>).result();
+        return call("store.find", std::move(message), value<SharedShard>).result();
       });
     } catch (const Error&) {  // the message that travels instead says what is wrong
       return false;
@@ -290,7 +290,7 @@ class Client {
             "Create the variables again and restore the last checkpoint"};
   }
   [[nodiscard]] ServerUnavailable unavailable(const RpcError& error) const {
-    return {index_, address_, "is unavailable", text(error.why(), ", ", options_.attempts, " times"),
+    return {index_, address_, "is unavailable", concat(error.why(), ", ", options_.attempts, " times"),
             "Restart the job from its last checkpoint"};
   }
 
@@ -304,7 +304,7 @@ class Client {
   typename Transport::Channel channel_;
   std::mutex looking_for_near_;
   std::atomic<bool> has_looked_for_near_{false};
-  std::optional<NearStore> near_;  // does not change any more once has_looked_for_near_
+  std::optional<SharedMemoryClient> near_;  // does not change any more once has_looked_for_near_
 };
 
 template <class T>
@@ -326,9 +326,9 @@ class Client<T>::Call {
  private:
   friend class Client;
   /// It stays where it is, because the transport reads it.
-  class Started;
+  class PendingMessage;
 
-  explicit Call(std::unique_ptr<Started> started) : started_(std::move(started)) {}
+  explicit Call(std::unique_ptr<PendingMessage> started) : started_(std::move(started)) {}
   /// A call that is done at once, with the result `answer()` or what that throws.
   template <std::invocable Answer>
   explicit Call(const Answer& answer) {
@@ -339,7 +339,7 @@ class Client<T>::Call {
     }
   }
 
-  std::unique_ptr<Started> started_;
+  std::unique_ptr<PendingMessage> started_;
   // Of a call that was done at once:
   std::optional<Result> result_;
   std::exception_ptr failure_;
@@ -347,11 +347,11 @@ class Client<T>::Call {
 
 template <class T>
 template <class Result>
-class Client<T>::Call<Result>::Started {
+class Client<T>::Call<Result>::PendingMessage {
  public:
   /// A reply to a pull puts the elements where the parts say, which are lent; other replies have none.
-  Started(Client& client, std::string_view method, detail::Message&& message, Take<Result>& take,
-          std::span<const detail::PullPart> pull)
+  PendingMessage(Client& client, std::string_view method, detail::Message&& message, Take<Result>& take,
+                 std::span<const detail::PullPart> pull)
       : client_(client),
         method_(method),
         message_(std::move(message)),
@@ -361,10 +361,10 @@ class Client<T>::Call<Result>::Started {
         is_pull_(method == "store.pull") {
     begin();
   }
-  Started(const Started&) = delete;
-  Started& operator=(const Started&) = delete;
+  PendingMessage(const PendingMessage&) = delete;
+  PendingMessage& operator=(const PendingMessage&) = delete;
   /// Nothing reads what was lent any more.
-  ~Started() {
+  ~PendingMessage() {
     if (!call_) return;
     call_->cancel();
     try {
@@ -399,9 +399,9 @@ class Client<T>::Call<Result>::Started {
   }
   [[nodiscard]] Result read(const typename T::Reply& reply) {
     if (pulled_)
-      for (const rpc::Piece piece : reply.pieces()) pulled_->take(piece);
-    const rpc::Piece head = pulled_ ? pulled_->head() : rpc::Piece{};
-    ArchiveReader reader{pulled_ ? rpc::GatherList{&head, 1} : reply.pieces(), "A reply"};
+      for (const rpc::Chunk piece : reply.pieces()) pulled_->take(piece);
+    const rpc::Chunk head = pulled_ ? pulled_->head() : rpc::Chunk{};
+    ArchiveReader reader{pulled_ ? rpc::ChunkSpan{&head, 1} : reply.pieces(), "A reply"};
     const auto problem = reader.get<Problem>();
     if (problem != Problem{}) {
       const auto said = reader.get<std::string>();
@@ -419,7 +419,7 @@ class Client<T>::Call<Result>::Started {
   Client& client_;
   const std::string_view method_;  ///< a literal
   const detail::Message message_;
-  rpc::PieceList pieces_;
+  rpc::ChunkList pieces_;
   Take<Result>& take_;
   const std::span<const detail::PullPart> pull_;
   const bool is_pull_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/server/client.hpp>
 
@@ -30,9 +30,9 @@ class Clients {
   [[nodiscard]] std::shared_ptr<Client<T>> of(std::size_t index, std::uint64_t incarnation) {
     const std::lock_guard lock{mutex_};
     if (index >= clients_.size())
-      throw InvalidArgument(text("There is no parameter server ", index), text("the job has ", clients_.size()),
+      throw InvalidArgument(concat("There is no parameter server ", index), concat("the job has ", clients_.size()),
                             "Use variables with the servers that they were made on");
-    Kept& kept = clients_[index];
+    Cached& kept = clients_[index];
     if (!kept.client || kept.incarnation != incarnation) {
       ClientOptions options = options_;
       options.incarnation = incarnation;
@@ -42,7 +42,7 @@ class Clients {
   }
 
  private:
-  struct Kept {
+  struct Cached {
     std::shared_ptr<Client<T>> client;
     std::uint64_t incarnation = 0;
   };
@@ -50,7 +50,7 @@ class Clients {
   const std::vector<net::Endpoint> endpoints_;
   const ClientOptions options_;
   std::mutex mutex_;
-  std::vector<Kept> clients_;
+  std::vector<Cached> clients_;
 };
 
 }  // namespace dist::server

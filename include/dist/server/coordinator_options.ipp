@@ -8,8 +8,8 @@ namespace dist::detail {
 DIST_INLINE void validate(const CoordinatorOptions& options) {
   const auto refuse_negative = [](const char* name, CoordinatorOptions::Duration value) {
     if (value.count() < 0)
-      throw InvalidArgument(text("The option ", name, " of a coordinator is negative"),
-                            text(value.count(), " nanoseconds"), "Give 0 or a positive duration");
+      throw InvalidArgument(concat("The option ", name, " of a coordinator is negative"),
+                            concat(value.count(), " nanoseconds"), "Give 0 or a positive duration");
   };
   refuse_negative("schedule_timeout", options.schedule_timeout);
   refuse_negative("function_timeout", options.function_timeout);

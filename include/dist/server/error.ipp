@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dist/core/exit_code.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/server/error.hpp>
 
@@ -23,15 +23,16 @@ DIST_INLINE int StoreError::exit_code() const noexcept {
 
 DIST_INLINE ServerUnavailable::ServerUnavailable(std::size_t index, std::string_view address, std::string_view happened,
                                                  std::string_view why, std::string_view suggestion)
-    : Unavailable(text("Parameter server ", index, " at ", address, " ", happened), index, address, why, suggestion) {}
+    : Unavailable(concat("Parameter server ", index, " at ", address, " ", happened), index, address, why, suggestion) {
+}
 
 DIST_INLINE CoordinatorUnavailable::CoordinatorUnavailable(std::string_view self, std::string_view coordinator,
                                                            std::string_view happened)
-    : Unavailable(text(self, " has lost its coordinator"), 0, coordinator, text(coordinator, " ", happened),
+    : Unavailable(concat(self, " has lost its coordinator"), 0, coordinator, concat(coordinator, " ", happened),
                   "Start the job again from its last checkpoint") {}
 
 DIST_INLINE Preempted::Preempted(std::string_view self, std::string_view why, int exit_code)
-    : Error(text(self, " ends because the job was told to end"), why, "Start the job again: it goes on"),
+    : Error(concat(self, " ends because the job was told to end"), why, "Start the job again: it goes on"),
       exit_code_(exit_code) {}
 
 }  // namespace dist

@@ -23,20 +23,20 @@ namespace dist::server {
 namespace detail {
 
 /// A coordinator says who it is and whom it takes the process for. The request is the identity of its program and, for a
-/// process of the same program only, a Greeting; the reply is a Welcome.
+/// process of the same program only, a HandshakeRequest; the reply is a HandshakeReply.
 inline constexpr std::string_view greet_method = "lifeline.greet";
 /// The number of a coordinator that was welcome. It is answered when the process serves it no longer.
 inline constexpr std::string_view attend_method = "lifeline.attend";
-/// A Farewell.
+/// A Leave.
 inline constexpr std::string_view leave_method = "lifeline.leave";
 
-struct Greeting {
+struct HandshakeRequest {
   std::uint64_t coordinator = 0;  ///< a random number
   std::string task;               ///< which the process is in the coordinator's list: "ps 0"
   bool takes_over = false;        ///< it wants what the process holds for a coordinator that was lost
 };
 
-enum class Verdict : std::uint8_t {
+enum class HandshakeStatus : std::uint8_t {
   welcome = 0,
   busy = 1,           ///< it serves another coordinator
   other_program = 2,  ///< it runs another build of the program
@@ -45,15 +45,15 @@ enum class Verdict : std::uint8_t {
   ended = 5,          ///< its coordinator has left, and it ends
 };
 
-struct Welcome {
-  Verdict verdict = Verdict::welcome;
+struct HandshakeReply {
+  HandshakeStatus verdict = HandshakeStatus::welcome;
   std::string program;
   std::string task;               ///< which the process is
   std::uint64_t incarnation = 0;  ///< another number after it was started again
 };
 
 /// A coordinator ends.
-struct Farewell {
+struct Leave {
   std::uint64_t coordinator = 0;
   std::int32_t status = 0;  ///< with which all end; 0: the work is done
 };
@@ -73,7 +73,7 @@ class Lifeline {
     lost,      ///< it has gone without a word
     left,      ///< it has announced its end, so other peers are refused
   };
-  struct Standing {
+  struct ClientState {
     State state = State::waiting;
     Clock::time_point since = Clock::now();
     int status = 0;  ///< with which the coordinator has left
@@ -91,12 +91,12 @@ class Lifeline {
             {std::string{detail::leave_method}, [this](Exchange& exchange) { leave(exchange); }}};
   }
 
-  [[nodiscard]] Standing standing() {
+  [[nodiscard]] ClientState standing() {
     const std::lock_guard lock{mutex_};
     return looked();
   }
   /// Waits until the coordinator leaves, but not longer.
-  Standing wait_for(std::chrono::milliseconds longest) {
+  ClientState wait_for(std::chrono::milliseconds longest) {
     std::unique_lock lock{mutex_};
     changed_.wait_for(lock, longest, [&] { return standing_.state == State::left; });
     return looked();
@@ -109,27 +109,27 @@ class Lifeline {
   void greet(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The greeting of a coordinator"};
     const bool same = request.get<std::string>() == binary_identity();
-    detail::Welcome answer{detail::Verdict::other_program, binary_identity(), own_, incarnation_};
+    detail::HandshakeReply answer{detail::HandshakeStatus::other_program, binary_identity(), own_, incarnation_};
     if (same) {
-      const auto greeting = request.get<detail::Greeting>();
+      const auto greeting = request.get<detail::HandshakeRequest>();
       request.expect_end();
-      answer.verdict = greeting.task != own_ ? detail::Verdict::other_task : take(greeting);
+      answer.verdict = greeting.task != own_ ? detail::HandshakeStatus::other_task : take(greeting);
     }
     exchange.reply(to_bytes(answer));
   }
   /// Whether the coordinator is that of this process from now on. One that has lost the connection comes again.
-  [[nodiscard]] detail::Verdict take(const detail::Greeting& greeting) {
+  [[nodiscard]] detail::HandshakeStatus take(const detail::HandshakeRequest& greeting) {
     const std::lock_guard lock{mutex_};
     const State state = looked().state;
-    if (state == State::left) return detail::Verdict::ended;
+    if (state == State::left) return detail::HandshakeStatus::ended;
     if (state != State::waiting && greeting.coordinator != coordinator_) {
-      if (state == State::attended) return detail::Verdict::busy;
-      if (!greeting.takes_over) return detail::Verdict::held;
+      if (state == State::attended) return detail::HandshakeStatus::busy;
+      if (!greeting.takes_over) return detail::HandshakeStatus::held;
     }
     let_go();
     coordinator_ = greeting.coordinator;
     standing_ = {State::attended, Clock::now()};
-    return detail::Verdict::welcome;
+    return detail::HandshakeStatus::welcome;
   }
   void attend(Exchange& exchange) {
     const auto coordinator = from_bytes<std::uint64_t>(exchange.pieces(), "The lifeline of a coordinator");
@@ -139,7 +139,7 @@ class Lifeline {
     attending_.emplace(exchange.keep());
   }
   void leave(Exchange& exchange) {
-    const auto farewell = from_bytes<detail::Farewell>(exchange.pieces(), "The farewell of a coordinator");
+    const auto farewell = from_bytes<detail::Leave>(exchange.pieces(), "The farewell of a coordinator");
     {
       const std::lock_guard lock{mutex_};
       const bool has_one = standing_.state == State::attended || standing_.state == State::lost;
@@ -153,7 +153,7 @@ class Lifeline {
   }
 
   /// `mutex_` is held.
-  Standing looked() {
+  ClientState looked() {
     if (standing_.state == State::attended &&
         (attending_ ? attending_->cancelled() : Clock::now() - standing_.since > before_attending)) {
       attending_.reset();
@@ -171,7 +171,7 @@ class Lifeline {
   const std::uint64_t incarnation_;
   std::mutex mutex_;
   dist::detail::ConditionVariable changed_;
-  Standing standing_;
+  ClientState standing_;
   std::uint64_t coordinator_ = 0;
   std::optional<Exchange> attending_;
 };

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/shard_memory.hpp>
+#include <dist/server/shard.hpp>
 #include <dist/server/shard_spec.hpp>
 
 namespace dist {
@@ -63,7 +63,7 @@ struct Pushed {
 };
 
 /// What becomes of several rows of values for the same row of a shard.
-enum class Repeats : std::uint8_t {
+enum class DuplicateRows : std::uint8_t {
   in_order,  ///< each is applied after the one before, as scatter operations do (spec G26)
   summed,    ///< their sum in this order is applied once, as optimizers do (spec H10, P14)
 };
@@ -73,12 +73,12 @@ using Bytes = std::span<const std::byte>;
 using BytesList = std::span<const Bytes>;
 
 /// An update of elements that are all of one type, whatever that is.
-class AnyUpdate {
+class ElementUpdateBase {
  public:
-  AnyUpdate() = default;
-  AnyUpdate(const AnyUpdate&) = delete;
-  AnyUpdate& operator=(const AnyUpdate&) = delete;
-  virtual ~AnyUpdate() = default;
+  ElementUpdateBase() = default;
+  ElementUpdateBase(const ElementUpdateBase&) = delete;
+  ElementUpdateBase& operator=(const ElementUpdateBase&) = delete;
+  virtual ~ElementUpdateBase() = default;
 
   [[nodiscard]] virtual io::ElementType type() const noexcept = 0;
   [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
@@ -92,7 +92,7 @@ class AnyUpdate {
   virtual void apply_uniform(const ShardMemory& shard, BytesList value) const = 0;
   /// Updates rows with those of the values. There are such rows.
   virtual void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, BytesList values,
-                          Repeats repeats) const = 0;
+                          DuplicateRows repeats) const = 0;
   /// Writes what another process needs to make it (detail::get_update).
   virtual void write(ArchiveWriter& archive) const = 0;
 };
@@ -100,7 +100,7 @@ class AnyUpdate {
 namespace detail {
 
 /// One value for each element, one for all of them, or a row of values for each index.
-enum class Form : std::uint8_t { dense, uniform, rows_in_order, rows_summed };
+enum class PushEncoding : std::uint8_t { dense, uniform, rows_in_order, rows_summed };
 
 /// Values, in memory of others or as the copy of one.
 class ValueBytes {
@@ -139,9 +139,9 @@ class ValueBytes {
 /// What is pushed to a shard. The update, rows and values are borrowed.
 struct PushPart {
   ShardId shard = 0;
-  Form form = Form::dense;
+  PushEncoding form = PushEncoding::dense;
   PushOptions options = {};
-  const AnyUpdate* update = nullptr;
+  const ElementUpdateBase* update = nullptr;
   std::span<const std::int64_t> rows = {};
   ValueBytes values = {};
 };

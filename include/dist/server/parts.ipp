@@ -21,61 +21,61 @@ namespace dist::server::detail {
 DIST_INLINE void require_values(const Shard& shard, Bytes bytes) {
   if (shard.type() == io::ElementType::boolean &&
       std::any_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte > std::byte{1}; }))
-    throw StoreError(Problem::wrong_value, text(to_string(shard.spec()), " holds bools"),
+    throw StoreError(Problem::wrong_value, concat(to_string(shard.spec()), " holds bools"),
                      "a value given is neither 0 nor 1", "Give bools");
 }
 DIST_INLINE void require_whole_rows(ShardId shard, std::size_t rows, std::size_t values) {
   if (rows == 0 ? values != 0 : values % rows != 0)
-    throw ShapeMismatch(text("Rows for shard ", shard, " do not fit together"),
-                        text(rows, " indices and ", values, " values"), "Give one row of values for each index");
+    throw ShapeMismatch(concat("Rows for shard ", shard, " do not fit together"),
+                        concat(rows, " indices and ", values, " values"), "Give one row of values for each index");
 }
 DIST_INLINE void require_room(const PullPart& part, std::uint64_t bytes) {
   if (bytes != part.to.size())
-    throw StoreError(Problem::wrong_size, text("A pull of shard ", part.shard, " has no room for its elements"),
-                     text("they are ", bytes, " bytes, there is room for ", part.to.size()),
+    throw StoreError(Problem::wrong_size, concat("A pull of shard ", part.shard, " has no room for its elements"),
+                     concat("they are ", bytes, " bytes, there is room for ", part.to.size()),
                      "Give memory of the size of the shard");
 }
 
 inline void require_type(const Shard& shard, io::ElementType given) {
   if (shard.type() != given)
-    throw StoreError(Problem::wrong_type, text(to_string(shard.spec()), " has elements of another type"),
-                     text("they are ", io::to_string(shard.type()), ", those given are ", io::to_string(given)),
+    throw StoreError(Problem::wrong_type, concat(to_string(shard.spec()), " has elements of another type"),
+                     concat("they are ", io::to_string(shard.type()), ", those given are ", io::to_string(given)),
                      "Use the variable's element type");
 }
 inline void require_rows(const Shard& shard, std::span<const std::int64_t> rows) {
   for (const std::int64_t row : rows)
     if (row < 0 || static_cast<std::uint64_t>(row) >= shard.spec().rows)
-      throw StoreError(Problem::wrong_row, text(to_string(shard.spec()), " has no row ", row),
-                       text("it has ", shard.spec().rows), "Give indices from 0 to the number of rows - 1");
+      throw StoreError(Problem::wrong_row, concat(to_string(shard.spec()), " has no row ", row),
+                       concat("it has ", shard.spec().rows), "Give indices from 0 to the number of rows - 1");
 }
 /// `what` names a version of the shard, as in "A push comes from".
 inline void require_version(const Shard& shard, std::uint64_t version, std::string_view what) {
   if (version != unknown_version && version > shard.version())
-    throw StoreError(Problem::malformed, text(what, " a version that there was not"),
-                     text("number ", version, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
+    throw StoreError(Problem::malformed, concat(what, " a version that there was not"),
+                     concat("number ", version, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
                      "Give the version that a pull or a push of this shard returned");
 }
 
 inline void check(const PushPart& part, const Shard& shard) {
-  const bool dense = part.form == Form::dense;
-  const bool uniform = part.form == Form::uniform;
+  const bool dense = part.form == PushEncoding::dense;
+  const bool uniform = part.form == PushEncoding::uniform;
   require_type(shard, part.update->type());
   if (!dense && part.update->needs_all())
-    throw StoreError(Problem::wrong_size, text(to_string(shard.spec()), " is updated by norms of all that is pushed"),
+    throw StoreError(Problem::wrong_size, concat(to_string(shard.spec()), " is updated by norms of all that is pushed"),
                      uniform ? "one value for all elements was given" : "values of some rows were given",
                      "Give one value for each element");
   const std::uint64_t unit = dense ? shard.bytes() : uniform ? io::bytes_of(shard.type()) : shard.row_bytes();
   const std::uint64_t units = dense || uniform ? 1 : part.rows.size();
   const std::uint64_t bytes = part.values.size();
   if (unit == 0 ? bytes != 0 : bytes % unit != 0 || bytes / unit != units)
-    throw StoreError(Problem::wrong_size, text(to_string(shard.spec()), " does not fit the values of a push"),
-                     text("it takes ", units, " times ", unit, " bytes, and ", bytes, " were given"),
+    throw StoreError(Problem::wrong_size, concat(to_string(shard.spec()), " does not fit the values of a push"),
+                     concat("it takes ", units, " times ", unit, " bytes, and ", bytes, " were given"),
                      "Give one value for each element, one for all, or one row for each index");
   require_rows(shard, part.rows);
   if (part.options.first_slot + part.update->slots() > shard.slots())
-    throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " lacks slots for an update"),
-                     text("it has ", shard.slots(), ", and the update uses ", part.update->slots(), " from number ",
-                          part.options.first_slot, " on"),
+    throw StoreError(Problem::wrong_slot, concat(to_string(shard.spec()), " lacks slots for an update"),
+                     concat("it has ", shard.slots(), ", and the update uses ", part.update->slots(), " from number ",
+                            part.options.first_slot, " on"),
                      "Create the optimizer's slots before it is applied");
   require_version(shard, part.options.version, "A push comes from");
   part.values.use([&](BytesList values) {
@@ -94,13 +94,14 @@ inline void check(const PushPart& part, const Shard& shard) {
   const ShardMemory memory = locked.memory(part.options.first_slot, part.update->slots());
   locked.change([&] {
     part.values.use([&](BytesList values) {
-      if (part.form == Form::dense)
+      if (part.form == PushEncoding::dense)
         part.update->apply(memory, values);
-      else if (part.form == Form::uniform)
+      else if (part.form == PushEncoding::uniform)
         part.update->apply_uniform(memory, values);
       else
-        part.update->apply_rows(memory, part.rows, values,
-                                part.form == Form::rows_summed ? Repeats::summed : Repeats::in_order);
+        part.update->apply_rows(
+            memory, part.rows, values,
+            part.form == PushEncoding::rows_summed ? DuplicateRows::summed : DuplicateRows::in_order);
     });
     locked.count_push(behind, known);
   });
@@ -127,8 +128,8 @@ DIST_INLINE FoundPull find(const PullPart& part, ShardTable& shards) {
   require_type(shard, part.type);
   require_rows(shard, part.rows);
   if (part.options.array > shard.slots())
-    throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " has no slot ", part.options.array - 1),
-                     text("it has ", shard.slots()), "Create the optimizer's slots before they are read");
+    throw StoreError(Problem::wrong_slot, concat(to_string(shard.spec()), " has no slot ", part.options.array - 1),
+                     concat("it has ", shard.slots()), "Create the optimizer's slots before they are read");
   require_version(shard, part.options.known, "A pull knows");
   found.is_known = part.options.known == shard.version();
   if (!found.is_known) found.bytes = part.all ? shard.bytes() : part.rows.size() * shard.row_bytes();

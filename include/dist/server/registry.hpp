@@ -1,6 +1,6 @@
 /// Functions by number: a process asks another one of the same program for a function whose type both know.
 ///
-///   const CodePlace number = FunctionTable<Signature>::number<&function>();  // in the process that asks
+///   const FunctionId number = FunctionTable<Signature>::number<&function>();  // in the process that asks
 ///   FunctionTable<Signature>::find(number)(arguments...);                    // in the one that does it
 ///
 /// To name a function in this way anywhere in the program registers it in all processes of the program, before main.
@@ -18,7 +18,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 
@@ -32,14 +32,14 @@ class FunctionTable {
  public:
   /// The number of a function, which the mention here registers.
   template <Signature* function>
-  [[nodiscard]] static CodePlace number() {
-    static const CodePlace place =
+  [[nodiscard]] static FunctionId number() {
+    static const FunctionId place =
         (static_cast<void>(&registered<function>), detail::code_place_of(reinterpret_cast<std::uintptr_t>(function)));
     return place;
   }
 
   /// The function of that number. Throws ArchiveError where none is registered under it.
-  [[nodiscard]] static Signature* find(const CodePlace& number) {
+  [[nodiscard]] static Signature* find(const FunctionId& number) {
     Entries& entries = all();
     const std::lock_guard lock{entries.mutex};
     for (; entries.placed < entries.functions.size(); ++entries.placed) {
@@ -49,8 +49,8 @@ class FunctionTable {
     const auto found = entries.by_place.find(number);
     if (found == entries.by_place.end())
       throw ArchiveError("A message asks for a function that this program does not have",
-                         text("no function of type ", detail::type_name<Signature>(), " is registered at ",
-                              number.offset, " of module ", number.module),
+                         concat("no function of type ", detail::type_name<Signature>(), " is registered at ",
+                                number.offset, " of module ", number.module),
                          "Start all processes of the job from one build of the program");
     return found->second;
   }
@@ -60,7 +60,7 @@ class FunctionTable {
     std::mutex mutex;
     std::vector<Signature*> functions;
     std::size_t placed = 0;  ///< of `functions`, that are in `by_place`
-    std::map<CodePlace, Signature*> by_place;
+    std::map<FunctionId, Signature*> by_place;
   };
   [[nodiscard]] static Entries& all() {
     static Entries entries;

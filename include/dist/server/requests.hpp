@@ -9,7 +9,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/shard_spec.hpp>
@@ -26,8 +26,8 @@ void require_version_of_bound(ShardId shard, const PushOptions& options);
 class UpdateArena {
  public:
   template <class T, class F>
-  [[nodiscard]] const UpdateOf<F, T>* make(const F& function) {
-    using Update = UpdateOf<F, T>;
+  [[nodiscard]] const TypedUpdate<F, T>* make(const F& function) {
+    using Update = TypedUpdate<F, T>;
     constexpr std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
     static_assert(alignof(Update) <= alignment);
     constexpr std::size_t size = (sizeof(Update) + alignment - 1) / alignment * alignment;
@@ -57,13 +57,13 @@ class PushRequest {
   template <class E, std::size_t extent, class F>
   PushRequest& dense(ShardId shard, const F& update, std::span<E, extent> values, const PushOptions& options = {}) {
     return put<std::remove_const_t<E>>(
-        {shard, detail::Form::dense, options, nullptr, {}, detail::ValueBytes{std::as_bytes(values)}}, update);
+        {shard, detail::PushEncoding::dense, options, nullptr, {}, detail::ValueBytes{std::as_bytes(values)}}, update);
   }
   /// The same with one value for all elements, which is all that is sent, and is copied.
   template <class T, class F>
   PushRequest& uniform(ShardId shard, const F& update, T value, const PushOptions& options = {}) {
     return put<T>({shard,
-                   detail::Form::uniform,
+                   detail::PushEncoding::uniform,
                    options,
                    nullptr,
                    {},
@@ -74,11 +74,12 @@ class PushRequest {
   /// all do, InvalidArgument for a bound on the staleness without a version.
   template <class E, std::size_t extent, class F>
   PushRequest& rows(ShardId shard, const F& update, std::span<const std::int64_t> indices, std::span<E, extent> values,
-                    Repeats repeats, const PushOptions& options = {}) {
+                    DuplicateRows repeats, const PushOptions& options = {}) {
     detail::require_whole_rows(shard, indices.size(), values.size());
     return put<std::remove_const_t<E>>(
-        {shard, repeats == Repeats::summed ? detail::Form::rows_summed : detail::Form::rows_in_order, options, nullptr,
-         indices, detail::ValueBytes{std::as_bytes(values)}},
+        {shard,
+         repeats == DuplicateRows::summed ? detail::PushEncoding::rows_summed : detail::PushEncoding::rows_in_order,
+         options, nullptr, indices, detail::ValueBytes{std::as_bytes(values)}},
         update);
   }
   /// For how many shards it is.

@@ -19,7 +19,7 @@ DIST_INLINE std::byte* UpdateArena::take(std::size_t size) {
 
 DIST_INLINE void require_version_of_bound(ShardId shard, const PushOptions& options) {
   if (options.version == unknown_version && options.max_staleness != any_staleness)
-    throw InvalidArgument(text("A push to shard ", shard, " cannot be refused for its staleness"),
+    throw InvalidArgument(concat("A push to shard ", shard, " cannot be refused for its staleness"),
                           "it does not say from which version it comes",
                           "Give the version that was pulled, or no bound");
 }

@@ -17,32 +17,41 @@
 #include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/core/condition_variable.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/core/warning.hpp>
 #include <dist/device/signal_flag.hpp>  // SIGTERM, too
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
-#include <dist/server/served.hpp>
-#include <dist/server/store.hpp>
+#include <dist/server/shard_server.hpp>
 
 namespace dist::server {
+
+/// A process that serves a coordinator, and where it listens.
+struct Served {
+  Task task;
+  net::Endpoint endpoint;
+
+  bool operator==(const Served&) const = default;
+};
+
+/// The workers and the parameter servers of a cluster that validate_parameter_servers takes. `source` says where the cluster
+/// comes from: "TF_CONFIG".
+[[nodiscard]] std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source);
 
 struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
   /// For how long a process that has lost its coordinator waits for it to come back, or for one that takes over
   /// (SessionOptions::takes_over); 0: it ends at once.
-  net::Milliseconds linger{5'000};
+  net::Milliseconds keep_alive{5'000};
   /// The signal that asks the process to end the job, unless the program handles or ignores it itself; 0: no signal.
   /// The process serves on until its coordinator has ended the job.
   int end_signal = SIGTERM;
@@ -78,12 +87,12 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
   bool said_waiting = false;
   std::optional<typename Clock::time_point> said_lost, told;
   for (;;) {
-    const typename Lifeline::Standing now = lifeline.wait_for(net::Milliseconds{50});
+    const typename Lifeline::ClientState now = lifeline.wait_for(net::Milliseconds{50});
     if (!told && heeds_signal && dist::detail::SignalFlag::came()) {
       told = Clock::now();
       if (speaks && now.state == State::attended)
-        say(text(self, " was told to end, and serves until ", coordinator, " has ended the job, for ",
-                 options.leave_timeout, " at most"));
+        log_line(concat(self, " was told to end, and serves until ", coordinator, " has ended the job, for ",
+                        options.leave_timeout, " at most"));
     }
     if (now.state == State::attended && !told)
       wait.reset();
@@ -92,37 +101,37 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
     switch (now.state) {
       case State::left:
         if (now.status == 0) return;
-        throw Preempted(self, text(coordinator, " has ended it with status ", now.status), now.status);
+        throw Preempted(self, concat(coordinator, " has ended it with status ", now.status), now.status);
       case State::attended:
         if (told && Clock::now() - *told >= options.leave_timeout)
-          throw DeadlineExceeded(text(self, " was told to end, and the job has not ended"),
-                                 text(coordinator, " has not ended it within ", options.leave_timeout),
+          throw DeadlineExceeded(concat(self, " was told to end, and the job has not ended"),
+                                 concat(coordinator, " has not ended it within ", options.leave_timeout),
                                  "Tell the coordinator to end, too, and let it save within that time (leave_timeout)");
         break;
       case State::waiting: {
         if (told) throw Preempted(self, "no coordinator has come yet", ExitCode::preempted);
         const auto waited = Clock::now() - begin;
         if (waited >= options.wait_for_coordinator)
-          throw DeadlineExceeded(text(self, " has no coordinator"),
-                                 text(coordinator, " has not come within ", options.wait_for_coordinator),
+          throw DeadlineExceeded(concat(self, " has no coordinator"),
+                                 concat(coordinator, " has not come within ", options.wait_for_coordinator),
                                  "Start the coordinator with the same list of tasks, or wait for it for longer "
                                  "(wait_for_coordinator)");
         if (!said_waiting && speaks && waited >= options.patience) {
           said_waiting = true;
-          say(text(self, " waits for ", coordinator, " since ", options.patience));
+          log_line(concat(self, " waits for ", coordinator, " since ", options.patience));
         }
         break;
       }
       case State::lost: {
-        if (told || Clock::now() - now.since >= options.linger)
+        if (told || Clock::now() - now.since >= options.keep_alive)
           throw CoordinatorUnavailable(
               self, coordinator,
-              told || options.linger.count() == 0
+              told || options.keep_alive.count() == 0
                   ? std::string{"has gone without a word"}
-                  : text("has gone without a word, and has not come back within ", options.linger));
+                  : concat("has gone without a word, and has not come back within ", options.keep_alive));
         if (said_lost != now.since && speaks) {
           said_lost = now.since;
-          say(text(self, " has lost its coordinator, and waits for it for ", options.linger));
+          log_line(concat(self, " has lost its coordinator, and waits for it for ", options.keep_alive));
         }
         break;
       }
@@ -133,9 +142,9 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
 /// Refuses, in a sentence, what a process cannot serve by, and says whether it can.
 template <class T, class Resolver>
 [[nodiscard]] constexpr bool require_served() {
-  constexpr bool travels = dist::detail::holds<rpc::Transport<T>>;
+  constexpr bool travels = dist::detail::satisfied<rpc::Transport<T>>;
   static_assert(travels, "serve names what calls travel by, such as dist::Local or dist::Grpc");
-  constexpr bool resolves = dist::detail::holds<ClusterResolver<Resolver>>;
+  constexpr bool resolves = dist::detail::satisfied<ClusterResolver<Resolver>>;
   static_assert(resolves,
                 "serve is given a resolver, such as dist::TfConfigResolver, which knows the tasks of the job");
   return travels && resolves;
@@ -164,11 +173,11 @@ class EndWatch {
 ///
 ///   if (dist::server::serve<dist::Grpc>(dist::TfConfigResolver{})) return 0;
 ///
-/// It listens at the address that the resolver lists for it. A parameter server has a Store; a worker has the methods
+/// It listens at the address that the resolver lists for it. A parameter server has a ShardServer; a worker has the methods
 /// `of_workers`, which outlive the call.
 ///
 /// Every other end of the job is an error: CoordinatorUnavailable where the coordinator is lost and has not come back within
-/// `linger`; Preempted where the job was told to end and the coordinator has saved it (PreemptionHandler); DeadlineExceeded
+/// `keep_alive`; Preempted where the job was told to end and the coordinator has saved it (PreemptionHandler); DeadlineExceeded
 /// where no coordinator comes, and where this process was told to end and the coordinator has not ended the job within
 /// `leave_timeout`. dist::exit_code says the status that each of them means. Throws InvalidArgument for a cluster that cannot
 /// work, and RendezvousError where the process cannot listen.
@@ -183,7 +192,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
   if constexpr (rpc::PreparesToServe<T>) T::prepare_to_serve();
 
   const bool holds_variables = task->type == TaskType::parameter_server;
-  std::optional<Store> store;
+  std::optional<ShardServer> store;
   if (holds_variables) store.emplace(rpc::WithinProcess<T> ? Reach::process : Reach::machine);
   Lifeline<typename T::Exchange> lifeline{*task, store ? store->incarnation() : net::random_number()};
   std::vector<rpc::Method<typename T::Exchange>> methods =
@@ -194,7 +203,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
   rpc::ServerOptions its = options.server;
   its.secret = job_secret(std::move(its.secret), resolver);
   its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
-  const std::string self = text(to_string(*task), " at ", to_string(own));
+  const std::string self = concat(to_string(*task), " at ", to_string(own));
   if constexpr (!rpc::WithinProcess<T>) {
     ReportSignal::name_process(self);
     ReportSignal::answer_to_the_end();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <dist/cluster/task_endpoint.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
 #include <dist/server/serve.hpp>
 
@@ -22,20 +22,20 @@ DIST_INLINE std::string coordinator_of(const ClusterSpec& cluster) {
   constexpr Task chief{TaskType::chief, 0};
   if (!cluster.has(chief)) return "a coordinator";
   const std::string& address = cluster.task_address(chief);
-  return address.empty() ? to_string(chief) : text(to_string(chief), " at ", address);
+  return address.empty() ? to_string(chief) : concat(to_string(chief), " at ", address);
 }
 
 DIST_INLINE void note(std::optional<SlowWait>& wait, const std::string& coordinator) {
   if (!wait) wait.emplace(/*quiet=*/0);
-  wait->note([&] { return text("for ", coordinator); });
+  wait->note([&] { return concat("for ", coordinator); });
 }
 
 DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout, int status)
     : thread_([this, self = std::move(self), timeout, status] {
         std::unique_lock lock{mutex_};
         if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
-        say(text(self, " ends without what it still runs, which has not ended within ", timeout,
-                 ": a function that runs for long should ask whether it is to stop"));
+        log_line(concat(self, " ends without what it still runs, which has not ended within ", timeout,
+                        ": a function that runs for long should ask whether it is to stop"));
         std::_Exit(status);
       }) {}
 DIST_INLINE EndWatch::~EndWatch() {
@@ -48,3 +48,14 @@ DIST_INLINE EndWatch::~EndWatch() {
 }
 
 }  // namespace dist::server::detail
+
+namespace dist::server {
+
+DIST_INLINE std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source) {
+  std::vector<Served> all;
+  for (const Task task : cluster.tasks())
+    if (task.type != TaskType::chief) all.push_back({task, task_endpoint(cluster, task, source)});
+  return all;
+}
+
+}  // namespace dist::server

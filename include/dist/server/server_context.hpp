@@ -2,9 +2,9 @@
 
 #include <concepts>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/server/clients.hpp>
 
 namespace dist {

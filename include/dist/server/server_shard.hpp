@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -26,7 +26,7 @@ namespace dist {
 
 namespace server {
 
-/// Elements on their way from a server: a Work. `values()` are there when it is done, and `version()` says which values of
+/// Elements on their way from a server: a Future. `values()` are there when it is done, and `version()` says which values of
 /// the shard they are, for a push that comes from them.
 template <class Element, class T>
 class ServerRead {
@@ -52,7 +52,7 @@ class ServerRead {
   std::optional<typename Batch<T>::Pull> part_;
 };
 
-/// Values on their way to a server: a Work. `pushed()` says what became of them when it is done.
+/// Values on their way to a server: a Future. `pushed()` says what became of them when it is done.
 template <class T>
 class ServerWrite {
  public:
@@ -83,11 +83,11 @@ class ServerShard {
   using Transport = T;
 
   /// Where it is: an archive has this, and the shape.
-  using Place = server::ShardPlace;
+  using Address = server::ShardAddress;
 
-  ServerShard(Place place, Shape shape) : place_(std::move(place)), shape_(std::move(shape)) {}
+  ServerShard(Address place, Shape shape) : place_(std::move(place)), shape_(std::move(shape)) {}
 
-  [[nodiscard]] const Place& place() const noexcept { return place_; }
+  [[nodiscard]] const Address& place() const noexcept { return place_; }
   [[nodiscard]] const std::string& name() const noexcept { return place_.name; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
 
@@ -132,7 +132,7 @@ class ServerShard {
   template <ServerContext<T> Context, class Update>
   [[nodiscard]] server::ServerWrite<T> start_scatter(const Context& context, IndexedSlicesView<Element> slices,
                                                      Update update) {
-    return start_push_rows(context, update, slices, server::Repeats::in_order, {});
+    return start_push_rows(context, update, slices, server::DuplicateRows::in_order, {});
   }
 
   /// Applies an optimizer's functor, or another update, to all elements with what `values` has for each.
@@ -147,7 +147,7 @@ class ServerShard {
   /// The same to the rows that `slices` names.
   template <ServerContext<T> Context, class Update>
   [[nodiscard]] server::ServerWrite<T> start_push_rows(const Context& context, const Update& update,
-                                                       IndexedSlicesView<Element> slices, server::Repeats repeats,
+                                                       IndexedSlicesView<Element> slices, server::DuplicateRows repeats,
                                                        const server::PushOptions& options) {
     return write_unless(slices.rows() == 0, context, [&](const server::Batch<T>& batch) {
       return batch.push_rows(place_, update, slices.indices(), slices.values().elements(), repeats, options);
@@ -162,7 +162,7 @@ class ServerShard {
 
   void write_to(ArchiveWriter& archive) const { archive.put(place_).put(shape_); }
   [[nodiscard]] static ServerShard read_from(ArchiveReader& archive) {
-    auto place = archive.get<Place>();
+    auto place = archive.get<Address>();
     return ServerShard{std::move(place), archive.get<Shape>()};
   }
 
@@ -185,7 +185,7 @@ class ServerShard {
     return begin(context, [&](const server::Batch<T>& batch) { return server::ServerWrite<T>{push(batch)}; });
   }
 
-  Place place_;
+  Address place_;
   Shape shape_;
 };
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/shard_spec.hpp>
@@ -120,10 +120,10 @@ struct ServerStore : MirroredStore {
     for (const IndexRange shards : cached.tensors())
       if (shards.size() > 1) {
         const std::string& first = cached.spec().shards[shards.begin].place.name;
-        throw InvalidArgument(text(optimizer, " cannot train a parameter that is divided among parameter servers"),
-                              text("it scales each step by norms of a whole parameter, and ",
-                                   std::string_view{first}.substr(0, first.rfind("/part_")), " has ", shards.size(),
-                                   " shards, each with a norm of its own"),
+        throw InvalidArgument(concat(optimizer, " cannot train a parameter that is divided among parameter servers"),
+                              concat("it scales each step by norms of a whole parameter, and ",
+                                     std::string_view{first}.substr(0, first.rfind("/part_")), " has ", shards.size(),
+                                     " shards, each with a norm of its own"),
                               "Give the ParameterServer a partitioner that leaves the parameter whole, or none, or use "
                               "nn::Adam or nn::AdamW");
       }

@@ -9,7 +9,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
@@ -89,7 +89,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
                         pulled.values.elements().subspan(rows.begin * width, rows.size() * width),
                         {.known = pulled.versions[shard]});
     };
-    detail::StartedOnShards pulls{this->shards().size(), pull, [&] { batch.send(); }};
+    detail::PendingOnShards pulls{this->shards().size(), pull, [&] { batch.send(); }};
     std::size_t changed = 0;
     pulls.wait([&](std::size_t shard, const auto& its) {
       if (its.result() != std::exchange(pulled.versions[shard], its.result())) ++changed;
@@ -139,7 +139,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     for (std::size_t shard = 0; shard < this->shards().size(); ++shard)
       parts.push_back(split.slices(shard, slices.values(), this->shards()[shard].shape()));
     return pushed(context, options, [&](const auto& in, std::size_t shard, const server::PushOptions& of_shard) {
-      return this->shards()[shard].start_push_rows(in, update, parts[shard].view(), server::Repeats::summed, of_shard);
+      return this->shards()[shard].start_push_rows(in, update, parts[shard].view(), server::DuplicateRows::summed,
+                                                   of_shard);
     });
   }
 
@@ -157,7 +158,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
           std::make_shared<IndexedSlices<T>>(split.slices(shard, slices.values(), this->shards()[shard].shape()));
       if (part->rows() == 0) continue;
       pushes.push_back(batch.push_rows(this->shards()[shard].place(), update, std::as_const(*part).indices(),
-                                       std::as_const(*part).values().elements(), server::Repeats::summed, options));
+                                       std::as_const(*part).values().elements(), server::DuplicateRows::summed,
+                                       options));
       pushes.back().keep(part);
     }
     return pushes;
@@ -196,8 +198,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
  private:
   void require_versions(const std::vector<std::uint64_t>& versions) const {
     if (versions.size() != this->shards().size())
-      throw InvalidArgument(text("Versions do not fit variable ", quoted(this->name())),
-                            text(versions.size(), " were given, it has ", this->shards().size(), " shards"),
+      throw InvalidArgument(concat("Versions do not fit variable ", quoted(this->name())),
+                            concat(versions.size(), " were given, it has ", this->shards().size(), " shards"),
                             "Give those that pull has returned");
   }
   /// What became of the pushes of all shards, which `start(context, shard, options)` begins.

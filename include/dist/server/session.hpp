@@ -16,17 +16,15 @@
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/core/warning.hpp>
 #include <dist/device/signal_flag.hpp>
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -34,7 +32,7 @@
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
-#include <dist/server/served.hpp>
+#include <dist/server/serve.hpp>
 
 namespace dist::server {
 
@@ -44,11 +42,11 @@ struct SessionOptions {
   net::Milliseconds patience = net::default_patience;  ///< before stderr says who is missing
   /// How often a parameter server that was lost is dialled before it counts as gone (spec L15).
   std::size_t attempts = 3;
-  /// True: this coordinator takes over processes that wait for the return of a lost coordinator (ServeOptions::linger), with the
+  /// True: this coordinator takes over processes that wait for the return of a lost coordinator (ServeOptions::keep_alive), with the
   /// variables that they hold for it. Else a parameter server that holds some is an error.
   bool takes_over = false;
   /// Called once, in a thread of the session, when a parameter server is gone.
-  dist::detail::KeptFunction<void, const ServerUnavailable&> on_loss = {};
+  dist::detail::UniqueFunction<void, const ServerUnavailable&> on_loss = {};
 };
 
 /// What a coordinator has as long as it works: the processes that serve it see when it ends, and it sees when a parameter
@@ -59,7 +57,7 @@ struct SessionOptions {
 /// nobody where an exception destroys the session, because another coordinator may take over what the parameter servers hold.
 template <class T>
 class Session {
-  static_assert(dist::detail::holds<rpc::Transport<T>>,
+  static_assert(dist::detail::satisfied<rpc::Transport<T>>,
                 "a session names what calls travel by, such as dist::Local or dist::Grpc");
 
  public:
@@ -115,7 +113,7 @@ class Session {
           channel(process.endpoint, channel_options) {}
 
     [[nodiscard]] bool is_server() const { return task.type == TaskType::parameter_server; }
-    [[nodiscard]] std::string name() const { return text(to_string(task), " at ", address); }
+    [[nodiscard]] std::string name() const { return concat(to_string(task), " at ", address); }
 
     const Task task;
     const std::string address;
@@ -143,7 +141,7 @@ class Session {
   [[nodiscard]] std::vector<std::byte> dial_message(Task task) const {
     return ArchiveWriter{}
         .put(binary_identity())
-        .put(detail::Greeting{coordinator_, to_string(task), options_.takes_over})
+        .put(detail::HandshakeRequest{coordinator_, to_string(task), options_.takes_over})
         .take();
   }
 
@@ -181,7 +179,7 @@ class Session {
         ++link.failures;
         link.not_before = Clock::now() + options_.channel.reconnect;
         if (link.is_server() && link.incarnation != 0 && link.failures >= options_.attempts)
-          lost = lose(link, "is unavailable", text(link.why, ", ", link.failures, " times"),
+          lost = lose(link, "is unavailable", concat(link.why, ", ", link.failures, " times"),
                       "Restart the job from its last checkpoint");
       }
     }
@@ -197,7 +195,7 @@ class Session {
   }
   void start(Link& link, std::string_view method, const std::vector<std::byte>& bytes,
              const rpc::CallOptions& options) {
-    const rpc::Piece piece = bytes;
+    const rpc::Chunk piece = bytes;
     link.call.emplace(link.channel.start(method, {&piece, 1}, options));
   }
   /// Nothing where there is none: then the link knows why.
@@ -214,15 +212,15 @@ class Session {
   }
   /// Takes the answer to a greeting.
   [[nodiscard]] std::optional<ServerUnavailable> take(Link& link, const typename T::Reply& reply) {
-    detail::Welcome welcome;
+    detail::HandshakeReply welcome;
     try {
-      welcome = from_bytes<detail::Welcome>(reply.pieces(), "The answer to a coordinator");
+      welcome = from_bytes<detail::HandshakeReply>(reply.pieces(), "The answer to a coordinator");
     } catch (const ArchiveError&) {
       refuse(link, std::current_exception());
       return std::nullopt;
     }
     switch (welcome.verdict) {
-      case detail::Verdict::welcome:
+      case detail::HandshakeStatus::welcome:
         link.failures = 0;
         link.silent = false;
         if (link.is_server() && link.incarnation != 0 && link.incarnation != welcome.incarnation)
@@ -232,10 +230,10 @@ class Session {
         link.attending = true;
         start(link, detail::attend_method, number_, {});
         break;
-      case detail::Verdict::busy:
+      case detail::HandshakeStatus::busy:
         wait(link, "it serves another coordinator");
         break;
-      case detail::Verdict::held:
+      case detail::HandshakeStatus::held:
         if (!link.is_server())
           wait(link, "it waits for a coordinator that it has lost");
         else
@@ -244,27 +242,26 @@ class Session {
                            "it has lost that one, and waits for it to come back",
                            "Start the whole job again, or take the variables over (SessionOptions::takes_over)")));
         break;
-      case detail::Verdict::ended:
+      case detail::HandshakeStatus::ended:
         if constexpr (rpc::WithinProcess<T>)
           refuse(link, std::make_exception_ptr(InvalidArgument(
-                           text(link.name(), " has ended"), "the coordinator that it served has done its work",
+                           concat(link.name(), " has ended"), "the coordinator that it served has done its work",
                            "Make another job for another coordinator, such as a dist::LocalJob")));
         else
           wait(link, "its coordinator has done its work, and it ends");
         break;
-      case detail::Verdict::other_program:
-        refuse(
-            link,
-            std::make_exception_ptr(InvalidArgument(
-                text(link.name(), " runs another program than its coordinator"),
-                text("its build is ", quoted(welcome.program), ", that of the coordinator ", quoted(binary_identity())),
-                "Start all processes of the job from one build of the program")));
+      case detail::HandshakeStatus::other_program:
+        refuse(link, std::make_exception_ptr(
+                         InvalidArgument(concat(link.name(), " runs another program than its coordinator"),
+                                         concat("its build is ", quoted(welcome.program), ", that of the coordinator ",
+                                                quoted(binary_identity())),
+                                         "Start all processes of the job from one build of the program")));
         break;
       default:
         refuse(link,
                std::make_exception_ptr(InvalidArgument(
-                   text("The process at ", link.address, " is not ", to_string(link.task)),
-                   text("it is ", quoted(welcome.task)), "Give all processes of the job the same list of tasks")));
+                   concat("The process at ", link.address, " is not ", to_string(link.task)),
+                   concat("it is ", quoted(welcome.task)), "Give all processes of the job the same list of tasks")));
     }
     return std::nullopt;
   }
@@ -276,7 +273,7 @@ class Session {
                                        std::string_view suggestion) {
     ServerUnavailable error{link.task.index, link.address, happened, why, suggestion};
     refuse(link, std::make_exception_ptr(error));
-    if (dist::detail::warnings_are_wanted()) say(error.what());
+    if (dist::detail::warnings_are_wanted()) log_line(error.what());
     return error;
   }
   void refuse(Link& link, std::exception_ptr error) {
@@ -297,18 +294,18 @@ class Session {
       for (const auto& link : links_) {
         if (!link->is_server() || link->incarnation != 0) continue;
         if (first == nullptr) first = &*link;
-        missing += text(missing.empty() ? "" : ", ", link->name(), ": ", link->why);
+        missing += concat(missing.empty() ? "" : ", ", link->name(), ": ", link->why);
       }
       if (first == nullptr) return;
       if (deadline.passed())
         throw ServerUnavailable(first->task.index, first->address,
-                                text("has not come within ", options_.wait_for_servers), missing,
+                                concat("has not come within ", options_.wait_for_servers), missing,
                                 "Start it, or wait for it for longer (wait_for_servers)");
       if (!said && patience.passed()) {
         said = true;
-        say(text("the coordinator waits since ", options_.patience, " for ", missing));
+        log_line(concat("the coordinator waits since ", options_.patience, " for ", missing));
       }
-      wait.note([&] { return text("for ", missing); });
+      wait.note([&] { return concat("for ", missing); });
       changed_.wait_for(lock, std::min(deadline.left(), between_looks));
     }
   }
@@ -330,9 +327,8 @@ class Session {
     changed_.notify_all();
     thread_.join();
     std::vector<Call> farewells;
-    const std::vector<std::byte> farewell =
-        to_bytes(detail::Farewell{coordinator_, dist::detail::SignalFlag::obeyed()});
-    const rpc::Piece piece = farewell;
+    const std::vector<std::byte> farewell = to_bytes(detail::Leave{coordinator_, dist::detail::SignalFlag::obeyed()});
+    const rpc::Chunk piece = farewell;
     for (const auto& link : links_) {
       if (!link->call) continue;
       // A greeting that nobody has waited for may have come to a process, which would wait for this coordinator then.

@@ -8,14 +8,33 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/short_list.hpp>
+#include <dist/core/text.hpp>
 #include <dist/io/element_type.hpp>
-#include <dist/server/shard_memory.hpp>
+#include <dist/server/error.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/store_memory.hpp>
-#include <dist/server/store_place.hpp>
 
 namespace dist::server {
+
+/// Where the elements of a shard lie, and those of its slots, while it is locked.
+struct ShardMemory {
+  io::ElementType type = io::ElementType::f32;
+  std::size_t elements = 0;
+  std::size_t row_size = 1;
+  std::byte* weights = nullptr;
+  dist::detail::ShortList<std::byte*, 4> slots = {};
+
+  /// Throws StoreError unless the elements are of type `T`.
+  template <class T>
+  [[nodiscard]] std::span<T> weights_as() const {
+    if (type != io::element_type<T>)
+      throw StoreError(Problem::wrong_type, concat("An update for ", dtype_name<T>, " does not fit a shard"),
+                       concat("its elements are ", io::to_string(type)), "Give values of the variable's element type");
+    return {reinterpret_cast<T*>(weights), elements};
+  }
+};
 
 /// The elements of a shard, and the slots that optimizers keep beside them: arrays of as many elements of the same type.
 /// One mutex guards all of this, so that each request sees and changes a shard as a whole.
@@ -32,7 +51,7 @@ class Shard {
   /// A new shard of zeros. Throws StoreError if the system does not give the memory.
   Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io::ElementType type);
   /// A shard of another process.
-  Shard(std::shared_ptr<StoreMemory> memory, FoundShard found);
+  Shard(std::shared_ptr<StoreMemory> memory, SharedShard found);
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
   ~Shard();
@@ -54,7 +73,7 @@ class Shard {
     return state().serial.load(std::memory_order_acquire) != found_.serial;
   }
   /// What other processes need to refer to it.
-  [[nodiscard]] const FoundShard& found() const noexcept { return found_; }
+  [[nodiscard]] const SharedShard& found() const noexcept { return found_; }
 
   /// What is done under the lock. Throws StoreError if the shard is gone, if a process has ended while it changed the elements,
   /// or if somebody else uses the shard for longer than `longest`.
@@ -161,7 +180,7 @@ class Shard {
   void release(std::span<const std::uint64_t> arrays) const noexcept;
 
   const std::shared_ptr<StoreMemory> memory_;
-  FoundShard found_;
+  SharedShard found_;
   const bool is_own_;
   const std::size_t elements_;
 };

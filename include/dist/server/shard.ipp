@@ -29,7 +29,7 @@ DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io
   state().serial.store(found_.serial, std::memory_order_release);
   end_change(state());
 }
-DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, FoundShard found)
+DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, SharedShard found)
     : memory_(std::move(memory)), found_(std::move(found)), is_own_(false), elements_(elements_of(found_.spec)) {}
 DIST_INLINE Shard::~Shard() {
   if (!is_own_) return;
@@ -45,8 +45,8 @@ DIST_INLINE Shard::~Shard() {
 DIST_INLINE std::size_t Shard::elements_of(const ShardSpec& spec) {
   std::size_t elements = 0;
   if (__builtin_mul_overflow(spec.rows, spec.row_size, &elements))
-    throw StoreError(Problem::no_memory, text(to_string(spec), " is too large"),
-                     text(spec.rows, " rows of ", spec.row_size, " elements"), "Give the shape of an array");
+    throw StoreError(Problem::no_memory, concat(to_string(spec), " is too large"),
+                     concat(spec.rows, " rows of ", spec.row_size, " elements"), "Give the shape of an array");
   return elements;
 }
 
@@ -56,9 +56,10 @@ DIST_INLINE std::uint64_t Shard::zeros() const {
     if (!__builtin_mul_overflow(elements_, io::bytes_of(type()), &wanted)) return memory_->allocate(wanted);
   } catch (const OutOfMemory&) {
   }
-  throw StoreError(Problem::no_memory, text(to_string(spec()), " has no memory"),
-                   text(elements_, " elements of ", io::to_string(type()), " are more than the server's system gives"),
-                   "Divide the variable among more parameter servers");
+  throw StoreError(
+      Problem::no_memory, concat(to_string(spec()), " has no memory"),
+      concat(elements_, " elements of ", io::to_string(type()), " are more than the server's system gives"),
+      "Divide the variable among more parameter servers");
 }
 DIST_INLINE void Shard::release(std::span<const std::uint64_t> arrays) const noexcept {
   for (const std::uint64_t array : arrays) memory_->release(array, bytes());
@@ -74,15 +75,15 @@ DIST_INLINE bool Shard::lock_mutex(std::chrono::nanoseconds longest) const noexc
 
 DIST_INLINE Shard::Locked::Locked(Shard& shard, std::chrono::nanoseconds longest) : shard_(shard) {
   const auto refuse = [&](Problem problem, std::string_view what, std::string_view why, std::string_view suggestion) {
-    throw StoreError(problem, text(to_string(shard.spec()), what), why, suggestion);
+    throw StoreError(problem, concat(to_string(shard.spec()), what), why, suggestion);
   };
   if (!shard.lock_mutex(longest)) {
     const std::int32_t holder = state().holder;
     const bool is_stopped = dist::detail::process_state(holder) == 'T';
     refuse(Problem::in_use, " is in use",
-           text("process ", holder,
-                is_stopped ? ", which a signal has stopped, has locked it"
-                           : text(" has locked it for ", longest / std::chrono::milliseconds{1}, " ms")),
+           concat("process ", holder,
+                  is_stopped ? ", which a signal has stopped, has locked it"
+                             : concat(" has locked it for ", longest / std::chrono::milliseconds{1}, " ms")),
            is_stopped ? "Let that process go on, or restart the job from its last checkpoint"
                       : "See what that process does: a debugger may have stopped it");
   }
@@ -91,13 +92,13 @@ DIST_INLINE Shard::Locked::Locked(Shard& shard, std::chrono::nanoseconds longest
   if (is_gone || changer != 0) {
     state().mutex.unlock();
     if (is_gone) shard.refuse_gone();
-    refuse(Problem::half_changed, " is half changed", text("process ", changer, " ended while it changed it"),
+    refuse(Problem::half_changed, " is half changed", concat("process ", changer, " ended while it changed it"),
            "Restart the job from its last checkpoint");
   }
   state().holder = shard.memory_->process();
 }
 DIST_INLINE void Shard::refuse_gone() const {
-  throw StoreError(Problem::unknown_shard, text(to_string(spec()), " no longer exists"), "it was dropped",
+  throw StoreError(Problem::unknown_shard, concat(to_string(spec()), " no longer exists"), "it was dropped",
                    "Do not use a variable after its end");
 }
 DIST_INLINE ShardMemory Shard::Locked::memory(std::size_t first, std::size_t count) const {
@@ -115,12 +116,12 @@ DIST_INLINE void Shard::Locked::count_push(std::uint64_t behind, bool known) noe
 }
 DIST_INLINE void Shard::Locked::require_slots(std::size_t first, std::size_t count) const {
   if (first > shard_.slots())
-    throw StoreError(Problem::wrong_slot, text(to_string(shard_.spec()), " cannot get slot ", first),
-                     text("it has ", shard_.slots()), "Number slots from 0, without gaps");
+    throw StoreError(Problem::wrong_slot, concat(to_string(shard_.spec()), " cannot get slot ", first),
+                     concat("it has ", shard_.slots()), "Number slots from 0, without gaps");
   if (count > ShardState::most_slots - std::min(first, ShardState::most_slots))
     throw StoreError(
-        Problem::wrong_slot, text(to_string(shard_.spec()), " cannot get ", count, " slots from number ", first),
-        text("a shard has at most ", ShardState::most_slots), "Keep what the optimizer needs in fewer slots");
+        Problem::wrong_slot, concat(to_string(shard_.spec()), " cannot get ", count, " slots from number ", first),
+        concat("a shard has at most ", ShardState::most_slots), "Keep what the optimizer needs in fewer slots");
 }
 DIST_INLINE void Shard::Locked::add_slots(const std::vector<std::uint64_t>& made) const noexcept {
   std::size_t next = 1 + shard_.slots();

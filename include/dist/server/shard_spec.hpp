@@ -32,7 +32,7 @@ struct ShardInfo {
 };
 
 /// Where a shard is.
-struct ShardPlace {
+struct ShardAddress {
   std::uint64_t server = 0;       ///< its number among the parameter servers
   std::uint64_t incarnation = 0;  ///< of that server, see Client
   ShardId id = 0;

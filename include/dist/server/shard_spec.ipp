@@ -6,7 +6,7 @@
 namespace dist::server {
 
 DIST_INLINE std::string to_string(const ShardSpec& spec) {
-  return text("Shard ", quoted(spec.name), " (number ", spec.id, ")");
+  return concat("Shard ", quoted(spec.name), " (number ", spec.id, ")");
 }
 
 }  // namespace dist::server

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/shard.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/store_memory.hpp>
-#include <dist/server/store_place.hpp>
 
 namespace dist::server {
 
@@ -22,7 +21,7 @@ namespace dist::server {
 class ShardTable {
  public:
   /// Asks the store for a shard. Throws StoreError if it has none of that number.
-  using Find = dist::detail::KeptFunction<FoundShard, ShardId>;
+  using Find = dist::detail::UniqueFunction<SharedShard, ShardId>;
 
   /// The table of the store itself.
   explicit ShardTable(std::shared_ptr<StoreMemory> memory) : memory_(std::move(memory)) {}

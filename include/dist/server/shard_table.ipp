@@ -15,7 +15,7 @@ DIST_INLINE std::shared_ptr<Shard> ShardTable::require(ShardId id) {
   std::shared_ptr<Shard> shard = find(id);
   if (shard) return shard;
   if (!find_)
-    throw StoreError(Problem::unknown_shard, text("This server has no shard ", id),
+    throw StoreError(Problem::unknown_shard, concat("This server has no shard ", id),
                      "none was created, or it was dropped",
                      "Create the variable before it is used, and use it no longer than it exists");
   shard = std::make_shared<Shard>(memory_, find_(id));
@@ -57,7 +57,7 @@ DIST_INLINE std::shared_ptr<ShardTable> ShardTable::of_store(std::uint64_t store
   return found == published().tables.end() ? nullptr : found->second.lock();
 }
 DIST_INLINE void ShardTable::refuse_second(const ShardSpec& spec) {
-  throw StoreError(Problem::shard_exists, text(to_string(spec), " cannot be created"),
+  throw StoreError(Problem::shard_exists, concat(to_string(spec), " cannot be created"),
                    "the server has a shard of this number", "Drop that one first, or take it over");
 }
 

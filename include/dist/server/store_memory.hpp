@@ -1,7 +1,11 @@
+/// Where a store and its shards lie, for clients that may reach them without messages.
 #pragma once
+
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -9,15 +13,103 @@
 #include <span>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/arena.hpp>
-#include <dist/device/robust_mutex.hpp>
 #include <dist/device/shared_memory.hpp>
+#include <dist/device/wait.hpp>
+#include <dist/io/element_type.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/store_place.hpp>
+
+namespace dist {
+
+/// A mutex for the threads of all processes that map its memory, at whatever address. It has no destructor, because other
+/// processes may still use it.
+///
+/// If a process ends while it holds the mutex, the next one gets it. What the mutex guards may then be half changed, so
+/// whoever changes that leaves a note there first.
+class RobustMutex {
+ public:
+  RobustMutex() noexcept {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+  }
+  RobustMutex(const RobustMutex&) = delete;
+  RobustMutex& operator=(const RobustMutex&) = delete;
+
+  [[nodiscard]] bool try_lock() noexcept {
+    int code = pthread_mutex_trylock(&mutex_);
+    if (code == EOWNERDEAD) code = pthread_mutex_consistent(&mutex_);
+    return code == 0;
+  }
+  /// Returns false if the mutex was not free within `longest`.
+  [[nodiscard]] bool lock_for(std::chrono::nanoseconds longest) noexcept {
+    if (try_lock()) return true;
+    // POSIX waits for a mutex by a clock that may be set back.
+    const std::int64_t end = detail::monotonic_nanoseconds() + longest.count();
+    bool locked = false;
+    for (std::int64_t left = longest.count(); !locked && left > 0; left = end - detail::monotonic_nanoseconds())
+      unlocked_.wait([&] { return locked = try_lock(); }, std::min(left, between_looks));
+    return locked || try_lock();
+  }
+  void unlock() noexcept {
+    pthread_mutex_unlock(&mutex_);
+    unlocked_.notify();
+  }
+
+ private:
+  /// A process that ends with the mutex notifies nobody.
+  static constexpr std::int64_t between_looks = 10'000'000;
+
+  pthread_mutex_t mutex_;
+  detail::SharedEventCount unlocked_;
+};
+
+}  // namespace dist
 
 namespace dist::server {
+
+/// Which processes reach the memory of a store.
+enum class Reach : std::uint8_t {
+  process,  ///< only its own
+  machine,  ///< all processes of this machine and user
+};
+
+/// What clients do with the memory of a server on their machine.
+enum class SharedMemoryAccess : std::uint8_t {
+  none,  ///< nothing: all pushes and pulls are messages
+  read,  ///< they pull, without locks, so that a client that ends or stops in the middle keeps nobody waiting
+  write,  ///< they also push, under locks. A client that ends in the middle makes a shard unusable: for jobs that end as a whole
+};
+
+/// What a coordinator tells its workers of how they are to use the parameter servers.
+struct WorkerOptions {
+  SharedMemoryAccess shared_memory = SharedMemoryAccess::read;
+  std::uint64_t bucket_bytes = 0;                   ///< see ParameterServerOptions
+  std::uint64_t max_staleness = ~std::uint64_t{0};  ///< see ParameterServerOptions
+};
+
+/// Where the memory of a store lies.
+struct StoreMemoryHandle {
+  std::uint64_t process_space = 0;  ///< of the store's process (dist::process_space)
+  std::int32_t process = 0;         ///< the number of that process
+  std::int32_t descriptor = -1;     ///< of memory that other processes can map; -1: there is none
+  std::uint64_t bytes = 0;          ///< the size of that memory
+};
+
+/// A shard as other processes find it in the memory of its store.
+struct SharedShard {
+  ShardSpec spec;
+  io::ElementType type = io::ElementType::f32;
+  std::uint64_t state = 0;   ///< the offset of its ShardState
+  std::uint64_t serial = 0;  ///< which that ShardState has as long as the shard exists
+};
 
 /// What all processes that map the memory of a store know about a shard, besides its elements. Its place is used for other
 /// ShardStates only, so a process that remembers a dropped shard still finds a mutex there, and sees by the serial number
@@ -52,10 +144,10 @@ class StoreMemory {
 
   /// The memory of the store of that incarnation in another process, where nothing can be allocated; or nullptr if the system
   /// does not let this process map it, or another store is there.
-  [[nodiscard]] static std::shared_ptr<StoreMemory> attach(const StorePlace& place, std::uint64_t incarnation,
+  [[nodiscard]] static std::shared_ptr<StoreMemory> attach(const StoreMemoryHandle& place, std::uint64_t incarnation,
                                                            bool only_to_read = false);
 
-  [[nodiscard]] StorePlace place() const;
+  [[nodiscard]] StoreMemoryHandle place() const;
   /// Whether its store exists, as far as that says when it ends.
   [[nodiscard]] bool is_open() const noexcept { return header().store.load(std::memory_order_acquire) != 0; }
   /// The store ends: what others change from here on is lost.

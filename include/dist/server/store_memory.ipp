@@ -27,7 +27,7 @@ DIST_INLINE StoreMemory::StoreMemory(Reach reach, std::uint64_t incarnation) : p
 DIST_INLINE StoreMemory::StoreMemory(SharedMemory attached) noexcept
     : process_(getpid()), shared_(std::move(attached)), base_(shared_->data()) {}
 
-DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StorePlace& place, std::uint64_t incarnation,
+DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StoreMemoryHandle& place, std::uint64_t incarnation,
                                                              bool only_to_read) {
   const std::uint64_t own_space = process_space();
   if (own_space == 0 || place.process_space != own_space || place.descriptor < 0 || place.bytes < sizeof(Header))
@@ -39,8 +39,8 @@ DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StorePlace& p
   return attached->header().store.load(std::memory_order_acquire) == incarnation ? attached : nullptr;
 }
 
-DIST_INLINE StorePlace StoreMemory::place() const {
-  StorePlace place{process_space(), process_};
+DIST_INLINE StoreMemoryHandle StoreMemory::place() const {
+  StoreMemoryHandle place{process_space(), process_};
   if (shared_) {
     place.descriptor = shared_->name().descriptor;
     place.bytes = shared_->size();

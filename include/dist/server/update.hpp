@@ -17,7 +17,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -25,8 +25,7 @@
 #include <dist/server/error.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/shard_memory.hpp>
-#include <dist/variable/directed_update.hpp>
+#include <dist/server/shard.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/slot_update.hpp>
 
@@ -71,7 +70,7 @@ struct AssignSlot {
 
 /// The update of this type whose members are in the archive. The functions for every type of update and element that the
 /// program has are in a FunctionTable.
-using ReadUpdate = std::unique_ptr<AnyUpdate>(ArchiveReader&);
+using ReadUpdate = std::unique_ptr<ElementUpdateBase>(ArchiveReader&);
 /// Writes initial values of elements `first`, `first + 1` and so on of a variable to a new shard: a function of this type
 /// in a FunctionTable reads a functor from the archive and calls it.
 using FillShard = void(ArchiveReader&, std::uint64_t first, const ShardMemory&);
@@ -119,9 +118,9 @@ void for_each_block(BytesList pieces, Use&& use) {
 }
 
 template <class F, class T>
-class UpdateOf final : public AnyUpdate {
+class TypedUpdate final : public ElementUpdateBase {
  public:
-  explicit UpdateOf(F function) : function_(std::move(function)) {}
+  explicit TypedUpdate(F function) : function_(std::move(function)) {}
 
   [[nodiscard]] io::ElementType type() const noexcept override { return io::element_type<T>; }
   [[nodiscard]] std::size_t slots() const noexcept override { return slot_count; }
@@ -166,9 +165,9 @@ class UpdateOf final : public AnyUpdate {
   }
 
   void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, BytesList values,
-                  [[maybe_unused]] Repeats repeats) const override {
+                  [[maybe_unused]] DuplicateRows repeats) const override {
     if constexpr (!std::same_as<T, bool>) {  // of bools, which are assigned, the last one counts
-      if (repeats == Repeats::summed) {
+      if (repeats == DuplicateRows::summed) {
         std::vector<std::size_t> order(rows.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
@@ -247,11 +246,11 @@ class UpdateOf final : public AnyUpdate {
 };
 
 template <class F, class T>
-std::unique_ptr<AnyUpdate> read_update(ArchiveReader& archive) {
-  return std::make_unique<UpdateOf<F, T>>(archive.get<F>());
+std::unique_ptr<ElementUpdateBase> read_update(ArchiveReader& archive) {
+  return std::make_unique<TypedUpdate<F, T>>(archive.get<F>());
 }
 template <class F, class T>
-void UpdateOf<F, T>::write(ArchiveWriter& archive) const {
+void TypedUpdate<F, T>::write(ArchiveWriter& archive) const {
   archive.put(FunctionTable<ReadUpdate>::number<&read_update<F, T>>()).put(function_);
 }
 
@@ -276,8 +275,8 @@ template <class F, class T>
   }
 }
 
-/// Makes what `AnyUpdate::write` has written.
-[[nodiscard]] std::unique_ptr<AnyUpdate> get_update(ArchiveReader& archive);
+/// Makes what `ElementUpdateBase::write` has written.
+[[nodiscard]] std::unique_ptr<ElementUpdateBase> get_update(ArchiveReader& archive);
 
 template <class F, class T>
 concept FillsRange = requires(F& fill, std::uint64_t first, std::span<T> elements) {

@@ -4,8 +4,8 @@
 
 namespace dist::server::detail {
 
-DIST_INLINE std::unique_ptr<AnyUpdate> get_update(ArchiveReader& archive) {
-  return FunctionTable<ReadUpdate>::find(archive.get<CodePlace>())(archive);
+DIST_INLINE std::unique_ptr<ElementUpdateBase> get_update(ArchiveReader& archive) {
+  return FunctionTable<ReadUpdate>::find(archive.get<FunctionId>())(archive);
 }
 
 }  // namespace dist::server::detail

@@ -16,7 +16,7 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/batch.hpp>
@@ -31,7 +31,7 @@ namespace dist::server {
 
 /// A shard of a variable that has a copy in this process.
 struct CachedShard {
-  ShardPlace place;
+  ShardAddress place;
   std::uint64_t tensor = 0;  ///< its number in the layout of the variable
   std::uint64_t begin = 0;   ///< its elements in the copy
   std::uint64_t end = 0;
@@ -385,7 +385,7 @@ class VariableCache {
     }
     /// Throws what server::Client::Call does, once no message is on its way.
     void wait() {
-      dist::detail::StartedOnShards works(parts.size(), [&](std::size_t part) { return parts[part]; });
+      dist::detail::PendingOnShards works(parts.size(), [&](std::size_t part) { return parts[part]; });
       works.wait([&](std::size_t part, const auto& pulled) {
         wanted[part].variable->versions_[wanted[part].shard] = pulled.result();
       });
@@ -442,7 +442,7 @@ class VariableCache {
     wait_for_pushes();
   }
   static void wait_for(const Pushes& pushed) {
-    dist::detail::StartedOnShards works(pushed.size(), [&](std::size_t part) { return pushed[part]; });
+    dist::detail::PendingOnShards works(pushed.size(), [&](std::size_t part) { return pushed[part]; });
     works.wait();
   }
   /// What was changed here is not what the servers have; what is on its way comes again.
@@ -469,7 +469,7 @@ class VariableCache {
   }
   void require_step(std::string_view what) const {
     if (phase_ != Phase::step)
-      throw InvalidArgument(text("On a ParameterServer ", what, " outside a step"),
+      throw InvalidArgument(concat("On a ParameterServer ", what, " outside a step"),
                             phase_ == Phase::local ? "an evaluation or a prediction goes on" : "no function runs",
                             "Call it in a function that a ClusterCoordinator schedules, or in strategy.run");
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/short_list.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -21,7 +21,7 @@
 namespace dist::server::detail {
 
 /// Before every request but the greeting.
-struct Envelope {
+struct RequestHeader {
   std::uint64_t store = 0;    ///< the incarnation of the server's variables
   std::uint64_t client = 0;   ///< of who sends it, a random number
   std::uint64_t ordinal = 0;  ///< of what it changes, from 1; 0 where it changes nothing
@@ -30,7 +30,7 @@ struct Envelope {
 /// Before what is pushed to one shard: then the update, the indices of the rows and the values.
 struct PushHead {
   ShardId shard = 0;
-  Form form = Form::dense;
+  PushEncoding form = PushEncoding::dense;
   std::uint64_t rows = 0;   ///< 0 in dense and uniform form
   std::uint64_t bytes = 0;  ///< of the values
   PushOptions options;
@@ -46,18 +46,18 @@ struct PullHead {
 };
 
 /// What is said before the elements of a pull, of each shard.
-struct PullSeen {
+struct PulledShardHeader {
   std::uint64_t version = 0;  ///< of the shard when it was copied
   std::uint64_t bytes = 0;    ///< of its elements; none where the version is the one that was known
 };
 
-enum class Initial : std::uint8_t { value, elements, function };
+enum class InitialValue : std::uint8_t { value, elements, function };
 
 /// Before the initial values of a shard: an element, all elements, or the number of a function and its functor.
 struct CreateHead {
   ShardSpec spec;
   io::ElementType type = io::ElementType::f32;
-  Initial initial = Initial::value;
+  InitialValue initial = InitialValue::value;
   std::uint64_t bytes = 0;  ///< of the values
 };
 
@@ -65,18 +65,18 @@ struct CreateHead {
 class Message {
  public:
   [[nodiscard]] ArchiveWriter& archive() { return archive_; }
-  void lend(rpc::Piece piece);
+  void lend(rpc::Chunk piece);
   /// Pieces that are valid as long as this stays where it is and nothing else is put.
-  [[nodiscard]] rpc::PieceList pieces() const;
+  [[nodiscard]] rpc::ChunkList pieces() const;
 
  private:
-  struct Lent {
+  struct Borrowed {
     std::size_t at = 0;  ///< behind so many bytes of the archive
-    rpc::Piece piece;
+    rpc::Chunk piece;
   };
 
   ArchiveWriter archive_;
-  dist::detail::ShortList<Lent, 2> lent_;
+  dist::detail::ShortList<Borrowed, 2> lent_;
 };
 
 /// Puts how many parts there are, and the parts. Rows, and values that are no copies, are lent.
@@ -92,9 +92,9 @@ class DecodedPushes {
   [[nodiscard]] std::span<const PushPart> parts() const noexcept { return parts_; }
 
  private:
-  std::vector<std::unique_ptr<AnyUpdate>> updates_;
+  std::vector<std::unique_ptr<ElementUpdateBase>> updates_;
   std::vector<std::int64_t> rows_;  ///< of all parts
-  std::vector<rpc::Piece> values_;  ///< of all parts
+  std::vector<rpc::Chunk> values_;  ///< of all parts
   std::vector<PushPart> parts_;
 };
 /// The same of a pull, whose parts have no place to go to.
@@ -119,10 +119,10 @@ class PullReply final : public rpc::ReplySink {
  public:
   /// The parts are lent.
   explicit PullReply(std::span<const PullPart> parts);
-  void take(rpc::Piece bytes) noexcept override;
+  void take(rpc::Chunk bytes) noexcept override;
 
   /// What stands before the elements, or why there are none.
-  [[nodiscard]] rpc::Piece head() const noexcept { return head_; }
+  [[nodiscard]] rpc::Chunk head() const noexcept { return head_; }
   /// When the reply is whole, behind what all replies begin with: the version of each shard. Throws StoreError where its elements
   /// had no room, and ArchiveError for the reply to another request.
   [[nodiscard]] std::vector<std::uint64_t> versions(ArchiveReader& head) const;

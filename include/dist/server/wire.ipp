@@ -15,13 +15,13 @@
 
 namespace dist::server::detail {
 
-DIST_INLINE void Message::lend(rpc::Piece piece) {
+DIST_INLINE void Message::lend(rpc::Chunk piece) {
   if (!piece.empty()) lent_.push_back({archive_.content().size(), piece});
 }
-DIST_INLINE rpc::PieceList Message::pieces() const {
-  rpc::PieceList all;
+DIST_INLINE rpc::ChunkList Message::pieces() const {
+  rpc::ChunkList all;
   std::size_t begin = 0;
-  const rpc::Piece own = archive_.content();
+  const rpc::Chunk own = archive_.content();
   for (const auto& [at, piece] : lent_) {
     if (at > begin) all.push_back(own.subspan(begin, at - begin));
     all.push_back(piece);
@@ -60,7 +60,7 @@ DIST_INLINE StoreError malformed(const ArchiveError& error) {
 }
 DIST_INLINE void require_known(io::ElementType type) {
   if (type > io::ElementType::f64)
-    throw ArchiveError("A request names no type of elements", text("number ", static_cast<unsigned>(type)),
+    throw ArchiveError("A request names no type of elements", concat("number ", static_cast<unsigned>(type)),
                        "Start all processes of the job from one build of the program");
 }
 
@@ -95,9 +95,10 @@ DIST_INLINE DecodedPushes::DecodedPushes(ArchiveReader& request) {
     const auto head = request.get<PushHead>();
     updates_.push_back(get_update(request));
     get_indices(request, head.rows, rows_);
-    for (const rpc::Piece piece : request.get_pieces(head.bytes)) values_.push_back(piece);
-    if (head.form > Form::rows_summed || ((head.form == Form::dense || head.form == Form::uniform) && head.rows != 0))
-      throw ArchiveError("A push is in no known form", text("number ", static_cast<unsigned>(head.form)),
+    for (const rpc::Chunk piece : request.get_pieces(head.bytes)) values_.push_back(piece);
+    if (head.form > PushEncoding::rows_summed ||
+        ((head.form == PushEncoding::dense || head.form == PushEncoding::uniform) && head.rows != 0))
+      throw ArchiveError("A push is in no known form", concat("number ", static_cast<unsigned>(head.form)),
                          "Start all processes of the job from one build of the program");
     ends.push_back({rows_.size(), values_.size()});
     parts_.push_back({head.shard, head.form, head.options, &*updates_.back()});
@@ -132,23 +133,23 @@ DIST_INLINE DecodedPulls::DecodedPulls(ArchiveReader& request) {
 DIST_INLINE PullReply::PullReply(std::span<const PullPart> parts)
     : parts_(parts), head_size_([&] {
         ArchiveWriter head;
-        head.put(Problem{}).put(std::uint64_t{0}).put(std::vector<PullSeen>(parts.size()));
+        head.put(Problem{}).put(std::uint64_t{0}).put(std::vector<PulledShardHeader>(parts.size()));
         return head.content().size();
       }()) {}
 
-DIST_INLINE void PullReply::take(rpc::Piece bytes) noexcept {
+DIST_INLINE void PullReply::take(rpc::Chunk bytes) noexcept {
   if (bytes.empty()) return;
   constexpr std::size_t longest_refusal = std::size_t{1} << 16;
-  const bool refused = (head_.empty() ? bytes : rpc::Piece{head_}).front() != std::byte{};
+  const bool refused = (head_.empty() ? bytes : rpc::Chunk{head_}).front() != std::byte{};
   if (const std::size_t more = (refused ? longest_refusal : head_size_) - head_.size(); more != 0) {
-    const rpc::Piece part = bytes.first(std::min(bytes.size(), more));
+    const rpc::Chunk part = bytes.first(std::min(bytes.size(), more));
     head_.insert(head_.end(), part.begin(), part.end());
     bytes = bytes.subspan(part.size());
     if (!refused && part.size() == more) find_rooms();
   }
   while (!bytes.empty() && at_ != rooms_.size()) {
     std::span<std::byte>& room = rooms_[at_];
-    const rpc::Piece part = bytes.first(std::min(bytes.size(), room.size()));
+    const rpc::Chunk part = bytes.first(std::min(bytes.size(), room.size()));
     std::copy(part.begin(), part.end(), room.begin());
     room = room.subspan(part.size());
     bytes = bytes.subspan(part.size());
@@ -158,10 +159,10 @@ DIST_INLINE void PullReply::take(rpc::Piece bytes) noexcept {
 }
 DIST_INLINE void PullReply::find_rooms() {
   try {
-    ArchiveReader reader{rpc::Piece{head_}, "A reply"};
+    ArchiveReader reader{rpc::Chunk{head_}, "A reply"};
     static_cast<void>(reader.get<Problem>());
     static_cast<void>(reader.get<std::uint64_t>());
-    const auto seen = reader.get<std::vector<PullSeen>>();
+    const auto seen = reader.get<std::vector<PulledShardHeader>>();
     if (seen.size() != parts_.size()) return;  // as `versions` says
     for (std::size_t i = 0; i < seen.size(); ++i) {
       if (seen[i].version == parts_[i].options.known && seen[i].bytes == 0) continue;
@@ -173,15 +174,15 @@ DIST_INLINE void PullReply::find_rooms() {
   }
 }
 DIST_INLINE std::vector<std::uint64_t> PullReply::versions(ArchiveReader& head) const {
-  const auto seen = head.get<std::vector<PullSeen>>();
+  const auto seen = head.get<std::vector<PulledShardHeader>>();
   if (seen.size() != parts_.size())
-    throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", parts_.size()),
+    throw ArchiveError("A reply is for another request", concat(seen.size(), " shards, not ", parts_.size()),
                        "Start all tasks of the job from one build");
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   if (at_ != rooms_.size()) dist::detail::refuse_short_archive("A reply", "elements", rooms_[at_].size(), 0);
   if (surplus_ != 0) dist::detail::refuse_long_archive("A reply", surplus_);
   std::vector<std::uint64_t> versions;
-  for (const PullSeen& of_shard : seen) versions.push_back(of_shard.version);
+  for (const PulledShardHeader& of_shard : seen) versions.push_back(of_shard.version);
   return versions;
 }
 

@@ -7,18 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/device/device.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/strategy/thread_replicas.hpp>
-#include <dist/variable/store/central.hpp>
+#include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
-using CentralStorageOptions = ThreadedOptions;
+using CentralStorageOptions = MirroredOptions;
 
 namespace detail {
 
@@ -29,7 +29,7 @@ struct DirectOps;
 /// Refuses, in a sentence, devices that have no memory in common: `Replicas` are then on others that have.
 template <class Parameters, class Replicas>
 struct CentralDevices {
-  static constexpr bool is_of_host = Parameters::Place::host_accessible;
+  static constexpr bool is_of_host = Parameters::Space::host_accessible;
   static_assert(is_of_host,
                 "CentralStorage keeps one copy in the host's memory: name the host's devices first, as in "
                 "CentralStorage<Cpu, Cuda>, or use Mirrored");
@@ -39,7 +39,7 @@ struct CentralDevices {
                 "CentralStorage keeps one copy in the host's memory, which these devices do not reach: use Mirrored");
 
   using Checked = std::conditional_t<is_of_host && is_reached, Replicas, Cpu>;
-  using Ops = std::conditional_t<Checked::Place::host_accessible, SharedMemoryAllReduce, DirectOps<Checked>>;
+  using Ops = std::conditional_t<Checked::Space::host_accessible, ThreadAllReduce, DirectOps<Checked>>;
   using Part = ThreadReplicas<Ops, Checked>;
 };
 
@@ -50,14 +50,14 @@ struct CentralDevices {
 ///
 /// `CentralStorage<Cpu, Cuda>` has its replicas on GPUs, whose kernels read and write the one copy in place: it lies in
 /// pinned memory that is mapped for all of them. Gradients and activations lie in the GPUs' own memory. Up to 8 replicas.
-/// Needs <dist/comm/cuda/direct_all_reduce.cuh>.
+/// Needs <dist/comm/cuda/policies.cuh>.
 ///
 /// A write in a replica function is aggregated and applied once, so a variable that is written there needs an
 /// aggregation (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
 template <class ParameterDevice, class ReplicaDevice = ParameterDevice>
-class CentralStorage : public StrategyOf<CentralStorage<ParameterDevice, ReplicaDevice>,
-                                         typename detail::CentralDevices<ParameterDevice, ReplicaDevice>::Part,
-                                         OneProcess, CentralStore> {
+class CentralStorage : public BasicStrategy<CentralStorage<ParameterDevice, ReplicaDevice>,
+                                            typename detail::CentralDevices<ParameterDevice, ReplicaDevice>::Part,
+                                            OneProcess, CentralStore> {
  public:
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
   /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
@@ -66,13 +66,13 @@ class CentralStorage : public StrategyOf<CentralStorage<ParameterDevice, Replica
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit CentralStorage(std::vector<std::string> devices)
       : CentralStorage(CentralStorage::Replicas::on_devices(std::move(devices))) {}
-  explicit CentralStorage(const CentralStorageOptions& options) : CentralStorage::StrategyOf(options) {}
+  explicit CentralStorage(const CentralStorageOptions& options) : CentralStorage::BasicStrategy(options) {}
 
   /// "CentralStorage<Cpu>: 2 replicas on /cpu:0 /cpu:1, one copy of every variable"
   [[nodiscard]] std::string describe() const {
     std::string devices{ParameterDevice::name};
-    if constexpr (!std::same_as<ParameterDevice, ReplicaDevice>) devices += text(", ", ReplicaDevice::name);
-    return text("CentralStorage<", devices, ">: ", this->replicas_part().describe(), ", one copy of every variable");
+    if constexpr (!std::same_as<ParameterDevice, ReplicaDevice>) devices += concat(", ", ReplicaDevice::name);
+    return concat("CentralStorage<", devices, ">: ", this->replicas_part().describe(), ", one copy of every variable");
   }
 };
 

@@ -29,8 +29,8 @@
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_axes.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist::detail {
 
@@ -146,7 +146,7 @@ template <class Workers>
     PerReplica<Shape> all(here.size() * workers.communicator().size());
     PerReplica<Shape> of_each(workers.communicator().size());
     for (std::size_t local = 0; local < here.size(); ++local) {
-      workers.exchange(what, here[local], std::span<Shape>{of_each.begin(), of_each.size()});
+      workers.all_gather_values(what, here[local], std::span<Shape>{of_each.begin(), of_each.size()});
       for (std::size_t worker = 0; worker < of_each.size(); ++worker)
         all[worker * here.size() + local] = of_each[worker];
     }
@@ -183,8 +183,8 @@ template <class Op, class V, class Workers>
   for (std::size_t replica = 1; replica < shapes.size(); ++replica)
     if (shapes[replica] != shape)
       throw ShapeMismatch(
-          text("Replica ", replica, "'s value cannot be reduced with replica 0's"),
-          text("shapes ", to_string(shapes[replica]), " and ", to_string(shape)),
+          concat("Replica ", replica, "'s value cannot be reduced with replica 0's"),
+          concat("shapes ", to_string(shapes[replica]), " and ", to_string(shape)),
           "Return values of one shape from every replica, or reduce along the axis in which they differ");
   Tensor<Accumulator<T>> combined{shape};
   for (std::size_t i = 0; i < combined.size(); ++i) {
@@ -217,9 +217,10 @@ void require_reducible_as_is(std::size_t replicas, const Value& value) {
     if constexpr (std::equality_comparable_with<Value, int> && std::same_as<Op, Sum>)
       if (value == 0) return;
     if (replicas > 1)
-      throw InvalidArgument(text("reduce(", Op::name, ") was given a value that is not per-replica"),
-                            text("with ", replicas, " replicas it could mean the value, or that many times the value"),
-                            "Give it what run or values_from_function returned, or use broadcast_to first");
+      throw InvalidArgument(
+          concat("reduce(", Op::name, ") was given a value that is not per-replica"),
+          concat("with ", replicas, " replicas it could mean the value, or that many times the value"),
+          "Give it what run or values_from_function returned, or use broadcast_to first");
   }
 }
 
@@ -246,7 +247,7 @@ template <class Op, class Value, class Workers>
       return reduce_slices(op, value, workers);
     } else {
       constexpr bool has_parts = Aggregate<Each>;
-      require_host_access<PlaceOf<Each>>();
+      require_host_access<MemorySpaceOf<Each>>();
       static_assert(
           has_parts || is_on_device<Each>,
           "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and plain "
@@ -268,7 +269,7 @@ template <class Op, class Value, class Workers>
       if constexpr (Reducible<Value>) return require_reduce_op<Op, Value>();
       return true;
     }();
-    require_host_access<PlaceOf<Value>>();
+    require_host_access<MemorySpaceOf<Value>>();
     if constexpr (may_combine) require_reducible_as_is<Op>(replicas, value);
     return Value(value);
   }
@@ -291,7 +292,7 @@ template <class T, class Op, class Parts, class Workers>
     try {
       const Axes::Chosen mine = axes.of(parts(0).shape());
       for (std::size_t axis = 0; axis < Shape::max_rank; ++axis)
-        if (mine[axis]) what += text(" ", axis);
+        if (mine[axis]) what += concat(" ", axis);
     } catch (const InvalidArgument&) {  // all workers refuse these axes below, by the shape of replica 0
     }
   }
@@ -302,8 +303,8 @@ template <class T, class Op, class Parts, class Workers>
   std::size_t elements = 0;
   for (std::size_t replica = 0; replica < shapes.size(); ++replica) {
     if (shapes[replica].rank() != shapes[0].rank() || without_axes(shapes[replica], chosen) != reduced_shape)
-      throw ShapeMismatch(text("Replica ", replica, "'s value cannot be reduced with replica 0's along these axes"),
-                          text("shapes ", to_string(shapes[replica]), " and ", to_string(shapes[0])),
+      throw ShapeMismatch(concat("Replica ", replica, "'s value cannot be reduced with replica 0's along these axes"),
+                          concat("shapes ", to_string(shapes[replica]), " and ", to_string(shapes[0])),
                           "Return values that differ in extent along the reduced axes only");
     elements += count_along(shapes[replica], chosen);
   }
@@ -323,7 +324,7 @@ template <class T, class Op, class Parts, class Workers>
 /// `has_axes`: whether the value to reduce along axes is a tensor or consists of some.
 template <bool has_axes, class Value>
 [[nodiscard]] constexpr bool require_axes() {
-  require_host_access<PlaceOf<Value>>();
+  require_host_access<MemorySpaceOf<Value>>();
   static_assert(
       has_axes || is_on_device<Value>,
       "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
@@ -363,7 +364,7 @@ template <class Op, class Value, class Workers>
 /// `has_axes`: whether the value to gather is a tensor or consists of some.
 template <bool has_axes, class Value>
 [[nodiscard]] constexpr bool require_gatherable() {
-  require_host_access<PlaceOf<Value>>();
+  require_host_access<MemorySpaceOf<Value>>();
   static_assert(has_axes || is_on_device<Value>,
                 "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
   return has_axes;

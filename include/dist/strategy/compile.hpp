@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include <dist/core/never.hpp>
-#include <dist/core/source_line.hpp>
+#include <dist/core/trace.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -56,7 +56,8 @@ template <CompilesSteps Device>
 struct StepOn<Device> {
   template <class S, class Step>
   [[nodiscard]] static RunStep<S, Step> make(S& strategy, Step step, const CompileOptions&, SourceLine) {
-    static_assert(never<S>, "steps are compiled for these devices by <dist/strategy/compiled_step.hpp>: include it");
+    static_assert(always_false<S>,
+                  "steps are compiled for these devices by <dist/strategy/compiled_step.hpp>: include it");
     return {strategy, std::move(step)};
   }
 };

@@ -20,13 +20,13 @@
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/source_line.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/device/pjrt/xla.hpp>
 #include <dist/hlo/compile_cache.hpp>
 #include <dist/strategy/compile.hpp>
@@ -47,8 +47,8 @@ void require_first_devices(const S& strategy) {
   for (std::size_t replica = 0; replica < devices.size(); ++replica)
     if (devices[replica] != Xla::device_name(replica))
       throw InvalidArgument("A step cannot be compiled for these devices",
-                            text("replica ", replica, " of ", strategy.describe(), " is on ", devices[replica],
-                                 ", and a program has its replicas on the first devices, each on one"),
+                            concat("replica ", replica, " of ", strategy.describe(), " is on ", devices[replica],
+                                   ", and a program has its replicas on the first devices, each on one"),
                             "Say how many replicas there are, not more than devices, and do not name these");
 }
 
@@ -75,7 +75,7 @@ class CompiledStep {
       !S::Store::shared,
       "a compiled step needs a copy of every variable on each device, and this strategy keeps one for all: use "
       "dist::Tpu<> or Mirrored<XlaAllReduce>");
-  static_assert(CollectivesOfOne<typename S::Workers::Between>,
+  static_assert(CollectivesOfOne<typename S::Workers::WorkerCollectives>,
                 "a compiled step is for the replicas of one process: use dist::Tpu<> or Mirrored<XlaAllReduce>");
 
  public:
@@ -125,7 +125,7 @@ class CompiledStep {
     pjrt::Executable executable;
     std::vector<std::vector<std::shared_ptr<Resident>>> variables;  // of each replica
     std::vector<Written> written;                                   // whose new elements are the first results
-    std::vector<detail::HostNumbers> numbers;
+    std::vector<detail::HostValues> numbers;
     std::vector<detail::HostChoice> choices;
     std::vector<std::function<void()>> beforehand;
     std::vector<std::function<void()>> afterwards;
@@ -183,14 +183,14 @@ class CompiledStep {
                             "Call the step with a batch that has rows first");
     if (forms_ == most_forms_)
       throw InvalidArgument(
-          text("A compiled step was called with more than ", most_forms_, " forms of arguments"),
-          text("the last one had ", programs_.back().form.description(), ", and this call has ", form.description()),
+          concat("A compiled step was called with more than ", most_forms_, " forms of arguments"),
+          concat("the last one had ", programs_.back().form.description(), ", and this call has ", form.description()),
           "Give batches of one shape, the largest first, or more CompileOptions::most_forms");
     if (!programs_.empty() && !detail::compiled_again.was_given())
-      detail::compiled_again.give(text("A step is compiled once more, for ", form.description(), " instead of ",
-                                       programs_.front().form.description(),
-                                       ". Batches of one shape, the largest first, need one program. "
-                                       "DIST_WARNINGS=0 silences this."));
+      detail::compiled_again.emit(concat("A step is compiled once more, for ", form.description(), " instead of ",
+                                         programs_.front().form.description(),
+                                         ". Batches of one shape, the largest first, need one program. "
+                                         "DIST_WARNINGS=0 silences this."));
     programs_.push_back(compiled(form, form.most_rows(), args...));
     ++forms_;
     return programs_.back();
@@ -227,7 +227,7 @@ class CompiledStep {
     }
     arguments.insert(arguments.end(), leaves.begin(), leaves.end());
     if (step.row_numbers) arguments.push_back(*step.row_numbers);
-    for (const detail::HostNumbers& numbers : step.numbers) arguments.push_back(numbers.argument);
+    for (const detail::HostValues& numbers : step.numbers) arguments.push_back(numbers.argument);
     results.insert(results.end(), returned.begin(), returned.end());
 
     const std::string module = trace.module(arguments, results, donations);
@@ -285,7 +285,7 @@ class CompiledStep {
       if (program_.asks_rows && program_.rows_told != rows_) tell_rows(client);
       std::vector<std::vector<const pjrt::Buffer*>> lists(rows_.size());
       std::vector<Tensor<float>> numbers;
-      for (const detail::HostNumbers& of_host : program_.numbers) numbers.push_back(of_host.make());
+      for (const detail::HostValues& of_host : program_.numbers) numbers.push_back(of_host.make());
       for (std::size_t replica = 0; replica < rows_.size(); ++replica) {
         auto& list = lists[replica];
         for (const auto& variable : program_.variables[replica]) variable->on_device(list);

@@ -5,18 +5,18 @@
 
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/one_replica.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
 /// The strategy of a program that is not distributed (spec A21): one replica, datasets pass unchanged. Code written
 /// once against a strategy runs under it as if it had been written without one.
-class Default : public StrategyOf<Default, OneReplica<Cpu>, OneProcess, MirroredStore> {
+class Default : public BasicStrategy<Default, OneReplica<Cpu>, OneProcess, MirroredStore> {
  public:
-  Default() : StrategyOf(ReplicaOptions{}) {}
+  Default() : BasicStrategy(ReplicaOptions{}) {}
 
   [[nodiscard]] static std::string describe() { return "Default: 1 replica in the calling thread"; }
 

@@ -10,18 +10,18 @@
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/run_here.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/callable.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -43,14 +43,14 @@ void require_same_on_all_workers(const Workers& workers, const Variable& made) {
     Identity mine{made.shape(), made.name().size(), {}};
     made.name().copy(mine.name, sizeof(mine.name) - 1);
     PerReplica<Identity> all(workers.communicator().size());
-    workers.exchange("variable", mine, std::span<Identity>{all.begin(), all.size()});
+    workers.all_gather_values("variable", mine, std::span<Identity>{all.begin(), all.size()});
     for (std::size_t worker = 1; worker < all.size(); ++worker)
       if (all[worker].shape != all[0].shape || all[worker].length != all[0].length ||
           std::string_view{all[worker].name} != all[0].name)
         throw CollectiveMismatch(
             "The workers did not make the same variable",
-            text("worker 0 made '", all[0].name, "' of shape ", to_string(all[0].shape), ", worker ", worker, " '",
-                 all[worker].name, "' of shape ", to_string(all[worker].shape)),
+            concat("worker 0 made '", all[0].name, "' of shape ", to_string(all[0].shape), ", worker ", worker, " '",
+                   all[worker].name, "' of shape ", to_string(all[worker].shape)),
             "Make the same variables in the same order on every worker");
   }
 }
@@ -62,8 +62,8 @@ void require_same_on_all_replicas([[maybe_unused]] const Shapes& shapes, [[maybe
     for (std::size_t replica = 1; replica < shapes.size(); ++replica)
       if (shapes[replica] != shapes[0] || names[replica] != names[0])
         throw CollectiveMismatch("The replicas did not make the same variable",
-                                 text("replica 0 made '", names[0], "' of shape ", to_string(shapes[0]), ", replica ",
-                                      replica, " '", names[replica], "' of shape ", to_string(shapes[replica])),
+                                 concat("replica 0 made '", names[0], "' of shape ", to_string(shapes[0]), ", replica ",
+                                        replica, " '", names[replica], "' of shape ", to_string(shapes[replica])),
                                  "Make the same variables in the same order on every replica");
   }
 }
@@ -76,7 +76,7 @@ void make_first(const Workers& workers, const Variable& made, std::span<T> eleme
     const auto values = given_to(made, initial);
     std::copy_n(values.data(), values.size(), elements.data());
   } else {
-    require_host_access<PlaceOf<Initial>>();
+    require_host_access<MemorySpaceOf<Initial>>();
     constexpr bool fills = is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
     static_assert(fills || is_on_device<std::remove_cvref_t<Initial>>,
                   "a variable's initial value must be a number, a TensorView of its element type, a contiguous range "
@@ -119,7 +119,7 @@ template <class Variable, class S, class Initial>
 template <class Variable, class S, class Memory, class Initial>
 [[nodiscard]] Variable make_variable(const CrossReplicaContext<S>& scope, const Memory& memory, const Shape& shape,
                                      Initial& initial, std::string name, Trainable trainable) {
-  return together(scope.strategy(), [&] {
+  return run_collectively(scope.strategy(), [&] {
     return initialised(scope, Variable{memory, shape, std::move(name), trainable}, initial);
   });
 }

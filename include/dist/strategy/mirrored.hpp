@@ -9,19 +9,19 @@
 
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/make_collectives.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
-using MirroredOptions = ThreadedOptions;
+using MirroredOptions = MirroredOptions;
 
 namespace detail {
 
@@ -30,12 +30,12 @@ template <class Ops, class Device>
 struct MirroredPolicy {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
-                "Mirrored names how its replicas reduce: dist::Mirrored<dist::SharedMemoryAllReduce>, or with "
+                "Mirrored names how its replicas reduce: dist::Mirrored<dist::ThreadAllReduce>, or with "
                 "RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or AutoAllReduce");
   static constexpr bool joins_threads = fits<Ops, ThreadCommunicator>;
   static_assert(joins_threads,
                 "this policy works between processes, and the replicas of Mirrored are threads: use "
-                "SharedMemoryAllReduce, RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or "
+                "ThreadAllReduce, RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or "
                 "AutoAllReduce, or MultiWorker with this policy");
 
   /// Where the policy is another one on these devices, that one.
@@ -46,7 +46,7 @@ struct MirroredPolicy {
     if constexpr (is_named && joins_threads && is_included) {
       constexpr bool is_policy = PolicyFor<OnThese, ThreadCommunicator>;
       static_assert(is_policy,
-                    "Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or "
+                    "Mirrored<Ops> needs cross-device ops that work between threads, such as ThreadAllReduce or "
                     "ReductionToOneDevice: an empty struct with a name and a nested template On<Communicator>");
       if constexpr (is_policy) {
         using Collectives = typename OnThese::template On<ThreadCommunicator>;
@@ -55,8 +55,8 @@ struct MirroredPolicy {
                                  OpsWithState<OnThese, Device>;
         static_assert(is_made,
                       "this policy works with queues of other devices than those that Mirrored<Ops, Device> names: "
-                      "leave the device out where the policy is for one type, or use Mirrored<SharedMemoryAllReduce>");
-        constexpr bool reaches = ReducesMemoryIn<Collectives, float, Sum, typename Device::Place>;
+                      "leave the device out where the policy is for one type, or use Mirrored<ThreadAllReduce>");
+        constexpr bool reaches = ReducesMemoryIn<Collectives, float, Sum, typename Device::Space>;
         static_assert(
             reaches,
             "this policy reduces memory of the host, which these devices do not share: use a policy for these "
@@ -67,7 +67,7 @@ struct MirroredPolicy {
     return false;
   }();
 
-  using Checked = std::conditional_t<is_complete, OnThese, SharedMemoryAllReduce>;
+  using Checked = std::conditional_t<is_complete, OnThese, ThreadAllReduce>;
 };
 
 }  // namespace detail
@@ -77,9 +77,9 @@ struct MirroredPolicy {
 /// otherwise processors, unless others are named.
 template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>>
 class Mirrored
-    : public StrategyOf<Mirrored<Ops, DeviceType>,
-                        ThreadReplicas<typename detail::MirroredPolicy<Ops, DeviceType>::Checked, DeviceType>,
-                        OneProcess, MirroredStore> {
+    : public BasicStrategy<Mirrored<Ops, DeviceType>,
+                           ThreadReplicas<typename detail::MirroredPolicy<Ops, DeviceType>::Checked, DeviceType>,
+                           OneProcess, MirroredStore> {
  public:
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
   /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
@@ -87,11 +87,11 @@ class Mirrored
   explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::Replicas::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::Replicas::on_devices(std::move(devices))) {}
-  explicit Mirrored(const MirroredOptions& options) : Mirrored::StrategyOf(options) {}
+  explicit Mirrored(const MirroredOptions& options) : Mirrored::BasicStrategy(options) {}
 
-  /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
+  /// "Mirrored<ThreadAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe() const {
-    return text("Mirrored<", Ops::name, ", ", DeviceType::name, ">: ", this->replicas_part().describe());
+    return concat("Mirrored<", Ops::name, ", ", DeviceType::name, ">: ", this->replicas_part().describe());
   }
 };
 

@@ -14,14 +14,14 @@
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/make_collectives.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/trace_file.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/strategy/strategy_of.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/strategy/workers.hpp>
 #include <dist/variable/store/mirrored.hpp>
@@ -40,7 +40,8 @@ struct NoResolver {
 };
 template <>
 struct WorldHost<NoResolver> {
-  static std::unique_ptr<Hosted> join(const ClusterSpec&, std::size_t, std::string_view, std::chrono::milliseconds) {
+  static std::unique_ptr<WorldHandle> join(const ClusterSpec&, std::size_t, std::string_view,
+                                           std::chrono::milliseconds) {
     return nullptr;
   }
 };
@@ -58,8 +59,8 @@ struct DefaultResolver {
   using Type = std::conditional_t<is_known, Resolver, NoResolver>;
 };
 
-[[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options) {
-  ThreadedOptions threaded;
+[[nodiscard]] inline MirroredOptions threaded_options(const MultiWorkerOptions& options) {
+  MirroredOptions threaded;
   threaded.devices = options.devices;
   threaded.replicas = replicas_of(options);
   threaded.pinned = options.pinned.value_or(true);
@@ -72,7 +73,7 @@ struct DefaultResolver {
 template <class Ops, class DeviceType>
 struct DevicesOfWorkers {
   using OfPolicy = DefaultDevice<Ops, Cpu>;
-  static constexpr bool are_reached = DeviceType::Place::host_accessible || OpsOfWorkers<Ops>;
+  static constexpr bool are_reached = DeviceType::Space::host_accessible || OpsOfWorkers<Ops>;
   static_assert(
       are_reached,
       "this policy does not join these devices of several processes: use MultiWorker<NcclAllReduce> for GPUs, "
@@ -104,10 +105,9 @@ struct DevicesOfWorkers {
 /// starts threads, because the start of MPI may fork.
 template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>, class Net = MpiNetwork>
 class MultiWorker
-    : public StrategyOf<
-          MultiWorker<Ops, DeviceType, Net>,
-          ThreadReplicas<SharedMemoryAllReduce, typename detail::DevicesOfWorkers<Ops, DeviceType>::Checked>,
-          Workers<Ops, Net>, MirroredStore> {
+    : public BasicStrategy<MultiWorker<Ops, DeviceType, Net>,
+                           ThreadReplicas<ThreadAllReduce, typename detail::DevicesOfWorkers<Ops, DeviceType>::Checked>,
+                           Workers<Ops, Net>, MirroredStore> {
   using World = typename Net::World;
 
  public:
@@ -150,7 +150,7 @@ class MultiWorker
     const auto& processes = this->workers_part();
     const typename World::Part part{processes.world(), processes.membership(), color, key};
     MultiWorkerOptions options = options_;
-    if constexpr (!DeviceType::Place::host_accessible) options.devices = this->worker_devices();
+    if constexpr (!DeviceType::Space::host_accessible) options.devices = this->worker_devices();
     return MultiWorker{part.world(), options};
   }
 
@@ -158,16 +158,16 @@ class MultiWorker
   [[nodiscard]] std::string describe() const {
     const std::size_t replicas = this->num_replicas_in_sync();
     const std::size_t nodes = this->workers_part().layout().groups();
-    return text("MultiWorker<", Ops::name, ", ", DeviceType::name, ">: ", replicas,
-                replicas == 1 ? " replica, " : " replicas, ", this->num_local_replicas(), " of them here, worker ",
-                this->worker_rank(), " of ", this->num_workers(), " on ", nodes, nodes == 1 ? " node (" : " nodes (",
-                this->workers_part().world().source(), ")");
+    return concat("MultiWorker<", Ops::name, ", ", DeviceType::name, ">: ", replicas,
+                  replicas == 1 ? " replica, " : " replicas, ", this->num_local_replicas(), " of them here, worker ",
+                  this->worker_rank(), " of ", this->num_workers(), " on ", nodes, nodes == 1 ? " node (" : " nodes (",
+                  this->workers_part().world().source(), ")");
   }
 
  private:
   MultiWorker(World world, const MultiWorkerOptions& options)
-      : MultiWorker::StrategyOf(detail::threaded_options(options), std::move(world), options), options_(options) {
-    detail::name_traced_process(this->worker_rank(), text("worker ", this->worker_rank()));
+      : MultiWorker::BasicStrategy(detail::threaded_options(options), std::move(world), options), options_(options) {
+    detail::name_traced_process(this->worker_rank(), concat("worker ", this->worker_rank()));
   }
 
   static MultiWorkerOptions with_replicas_here(std::size_t replicas) {

@@ -14,7 +14,7 @@
 #include <dist/comm/self_on_queue.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/copies_of_scope.hpp>
@@ -25,19 +25,19 @@ namespace dist {
 namespace detail {
 
 /// The place of a replica that is the caller: on the host, which has no other, or on a device.
-template <class Device, bool is_host = Device::Place::host_accessible>
-struct OnePlace {
+template <class Device, bool is_host = Device::Space::host_accessible>
+struct SingleDevice {
   struct Options {};
   static constexpr std::size_t devices[1] = {0};
-  explicit constexpr OnePlace(const Options&) noexcept {}
+  explicit constexpr SingleDevice(const Options&) noexcept {}
 };
 template <class Device>
-struct OnePlace<Device, false> {
+struct SingleDevice<Device, false> {
   struct Options {
     std::optional<std::string> device = {};  ///< "/gpu:1"; none for the first that the device's type places
   };
   std::vector<std::size_t> devices;
-  explicit OnePlace(const Options& options)
+  explicit SingleDevice(const Options& options)
       : devices(options.device ? devices_named({&*options.device, 1}, Device::type, Device::count(), &Device::refuse)
                                : Device::placement(1)) {}
 };
@@ -50,8 +50,8 @@ class OneReplica {
  public:
   using Device = DeviceType;
   using Queue = typename Device::Queue;
-  using Collectives = std::conditional_t<Device::Place::host_accessible, SelfCollectives, SelfOnQueue<Queue>>;
-  using Options = typename detail::OnePlace<Device>::Options;
+  using Collectives = std::conditional_t<Device::Space::host_accessible, SelfCollectives, SelfOnQueue<Queue>>;
+  using Options = typename detail::SingleDevice<Device>::Options;
   static constexpr bool are_threads = false;
 
   explicit OneReplica(const Options& options) : place_(options) { detail::warn_of_lone_process(); }
@@ -72,7 +72,7 @@ class OneReplica {
   DIST_ALWAYS_INLINE decltype(auto) run(const void*, Call&& call) const {
     const Queue queue = queues_[0];
     queue.enter();
-    if constexpr (Device::Place::host_accessible) {
+    if constexpr (Device::Space::host_accessible) {
       return call(std::size_t{0}, Collectives{}, queue);
     } else {
       const CopiesOfScope<Queue> copies{queue};
@@ -84,14 +84,14 @@ class OneReplica {
   template <class Make>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const InputContext& context,
                                                        const data::PipelinePerWorker&, data::NoAgreement) const {
-    if constexpr (Device::Place::host_accessible)
+    if constexpr (Device::Space::host_accessible)
       return make(context);
     else
       return data::uploaded<Device>(make(context), queues_, 1, 1);
   }
 
  private:
-  [[no_unique_address]] detail::OnePlace<Device> place_;
+  [[no_unique_address]] detail::SingleDevice<Device> place_;
   [[no_unique_address]] typename Device::Queues queues_{place_.devices};
 };
 

@@ -21,18 +21,17 @@
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/type_name.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -42,18 +41,18 @@
 #include <dist/server/coordinator_options.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/served.hpp>
+#include <dist/server/serve.hpp>
 #include <dist/server/server_shard.hpp>
 #include <dist/server/server_store.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/server/session.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/store_place.hpp>
+#include <dist/server/store_memory.hpp>
 #include <dist/server/variable_cache.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/make_variable.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/one_replica.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/layout.hpp>
 #include <dist/variable/make_sharded_variable.hpp>
@@ -108,13 +107,13 @@ inline constinit Warning ran_on_coordinator{};
 ///
 /// A worker has one, too, with which scheduled functions work (ClusterCoordinator); it makes no variables.
 template <rpc::Transport T>
-class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, OneProcess, ServerStore<T>> {
-  using Base = StrategyOf<ParameterServer<T>, OneReplica<Cpu>, OneProcess, ServerStore<T>>;
+class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>, OneProcess, ServerStore<T>> {
+  using Base = BasicStrategy<ParameterServer<T>, OneReplica<Cpu>, OneProcess, ServerStore<T>>;
   using Cached = server::CachedVariable<T>;
 
  public:
   using Transport = T;
-  using OnLoss = detail::KeptFunction<void, const ServerUnavailable&>;
+  using OnLoss = detail::UniqueFunction<void, const ServerUnavailable&>;
 
   /// Waits until all parameter servers listen. Throws InvalidArgument for a cluster without them, or without workers, and in a
   /// process that is not the coordinator (spec J01); and as server::Session does.
@@ -142,11 +141,12 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
 
   [[nodiscard]] std::string describe() const {
     const auto count = [](std::size_t number, std::string_view what) {
-      return text(number, " ", what, number == 1 ? "" : "s");
+      return concat(number, " ", what, number == 1 ? "" : "s");
     };
-    const std::string name = text("ParameterServer<", detail::type_name<T>(), ">: ");
+    const std::string name = concat("ParameterServer<", detail::type_name<T>(), ">: ");
     if (!coordinator_) return name + "a worker";
-    return text(name, count(clients_->size(), "parameter server"), ", ", count(coordinator_->workers.size(), "worker"));
+    return concat(name, count(clients_->size(), "parameter server"), ", ",
+                  count(coordinator_->workers.size(), "worker"));
   }
 
   /// A variable on the parameter servers. Shards go to them in turn, a variable that is not divided counting as one (spec J04);
@@ -161,7 +161,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   [[nodiscard]] ServerVariable<E, T> variable(Shape shape, Initial&& initial = E{}, std::string name = "Variable") {
     auto made = std::make_shared<Made>(clients_);
     std::vector<ServerShard<E, T>> shards;
-    const auto add = [&](typename ServerShard<E, T>::Place place, IndexRange rows) {
+    const auto add = [&](typename ServerShard<E, T>::Address place, IndexRange rows) {
       shards.emplace_back(std::move(place), shape.with_rows(rows.size()));
     };
     using Given = std::remove_cvref_t<Initial>;
@@ -189,7 +189,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   }
 
   /// The same with a copy in each process that works with it: a variable as other strategies make it. The tensors of `layout`, where
-  /// there are several, are placed and divided each by itself. `initial` is what StrategyOf::variable takes.
+  /// there are several, are placed and divided each by itself. `initial` is what BasicStrategy::variable takes.
   template <class E, Synchronization Sync, Aggregation Agg = None, class Initial = E>
   [[nodiscard]] DistributedVariable<E, Sync, Agg, Cpu> variable(Shape shape, Initial&& initial = E{},
                                                                 std::string name = "Variable",
@@ -211,7 +211,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
                             std::size_t offset) {
       create_shards<E>(
           *shards, of_tensor, of_name,
-          [&](server::ShardPlace place, IndexRange rows) {
+          [&](server::ShardAddress place, IndexRange rows) {
             const std::size_t row_size = of_tensor.rank() == 0 ? 1 : of_tensor.row().elements();
             spec.shards.push_back(
                 {std::move(place), tensor, offset + rows.begin * row_size, offset + rows.end * row_size});
@@ -255,7 +255,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   template <class Fn, class... Args>
   decltype(auto) run(Fn&& fn, Args&&... args) {
     if (coordinator_ && !cache_.is_in_step())
-      detail::ran_on_coordinator.give(
+      detail::ran_on_coordinator.emit(
           "strategy.run of a ParameterServer ran a function on the coordinator: schedule it with a ClusterCoordinator, "
           "which runs "
           "it on workers. DIST_WARNINGS=0 silences this.");
@@ -305,7 +305,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   /// Makes the variables that follow those of `specs`, in this order, on a worker.
   void attach(std::vector<server::CachedVariableSpec> specs) { attaching_ = std::move(specs); }
   /// Tells one more worker when the work is done, as it does with those of the cluster. Thread-safe.
-  void attend_worker(std::size_t worker, const net::Endpoint& endpoint) const {
+  void watch_worker(std::size_t worker, const net::Endpoint& endpoint) const {
     coordinator_->session.add({{TaskType::worker, worker}, endpoint});
   }
   /// Calls `on_loss` when a parameter server is gone, in a thread of this strategy, until it is given another one or an empty one.
@@ -375,8 +375,8 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
     const std::optional<Task> task = resolver.task();
     validate_parameter_servers(cluster, task, resolver.describe());
     if (task->type != TaskType::chief)
-      throw InvalidArgument(text("A ParameterServer was made in ", to_string(*task)),
-                            text(resolver.describe(), " says so, and the coordinator is the chief"),
+      throw InvalidArgument(concat("A ParameterServer was made in ", to_string(*task)),
+                            concat(resolver.describe(), " says so, and the coordinator is the chief"),
                             "Call dist::serve first, which returns true in parameter servers and workers at their end");
     return cluster;
   }
@@ -403,7 +403,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   template <class E, class Add, class Create>
   void create_shards(Made& made, const Shape& shape, const std::string& name, const Add& add, const Create& create) {
     if (!coordinator_)
-      throw InvalidArgument(text("Variable ", quoted(name), " was to be made on a worker"),
+      throw InvalidArgument(concat("Variable ", quoted(name), " was to be made on a worker"),
                             "the variables of a ParameterServer are made on the coordinator",
                             "Make it there, and give it, or the object that has it, to the scheduled function");
     const std::size_t count = number_of_shards(options_.partitioner, name, shape, sizeof(E));
@@ -412,8 +412,8 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
     for (std::size_t shard = 0; shard < count; ++shard) {
       const IndexRange rows = layout.rows_of(shard);
       const std::size_t server = coordinator_->next_server.fetch_add(1, std::memory_order_relaxed) % clients_->size();
-      server::ShardPlace place{server, coordinator_->session.incarnation({TaskType::parameter_server, server}),
-                               net::random_number(), count == 1 ? name : part_name(name, shard)};
+      server::ShardAddress place{server, coordinator_->session.incarnation({TaskType::parameter_server, server}),
+                                 net::random_number(), count == 1 ? name : part_name(name, shard)};
       const server::ShardSpec spec{place.id, place.name, rows.size(), row_size, rows.begin * row_size};
       create(*clients_->of(server, place.incarnation), spec, rows);
       made.shards.push_back({server, place.incarnation, place.id});
@@ -450,7 +450,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   template <class Variable>
   [[nodiscard]] Variable attached(Variable variable) {
     if (attaching_.empty())
-      throw InvalidArgument(text("Variable ", quoted(variable.name()), " was to be made on a worker"),
+      throw InvalidArgument(concat("Variable ", quoted(variable.name()), " was to be made on a worker"),
                             "the variables of a ParameterServer are made on the coordinator",
                             "Make it there, and give the object that has it to the scheduled function");
     server::CachedVariableSpec spec = std::move(attaching_.front());
@@ -458,8 +458,8 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
     if (spec.name != variable.name() || spec.shape != variable.shape() ||
         spec.type != io::element_type<typename Variable::Element>)
       throw ArchiveError("A worker's copy of an object has another variable than the coordinator's",
-                         text("here it is ", quoted(variable.name()), " of shape ", to_string(variable.shape()),
-                              ", there ", quoted(spec.name), " of shape ", to_string(spec.shape)),
+                         concat("here it is ", quoted(variable.name()), " of shape ", to_string(variable.shape()),
+                                ", there ", quoted(spec.name), " of shape ", to_string(spec.shape)),
                          "Let the constructor make the same variables in the same order in every process, and make the "
                          "objects of a ParameterServer in one thread");
     keep(variable, std::move(spec), nullptr);

@@ -8,10 +8,10 @@
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/context/agreed_structure.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/select_replica.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -28,7 +28,7 @@ namespace detail {
 template <class S, class Value, class Combine>
 auto combine_together(const S& strategy, [[maybe_unused]] std::string_view operation, const Value& value,
                       const CommunicationOptions& options, Combine&& combine) {
-  return together(strategy, options, [&](const auto& workers) {
+  return run_collectively(strategy, options, [&](const auto& workers) {
     require_value_per_replica(strategy.num_local_replicas(), value, operation);
     const AgreedStructure agreed{workers, "worker", value};
     return combine(workers);
@@ -68,7 +68,7 @@ template <class S, class Op, class T, class Sync, class Agg, class Device>
       "the value once for each copy");
   const detail::HostCopies copies{variable, scope};
   const std::size_t values = S::Store::shared ? 1 : variable.copies();  // shared copies have one value
-  return detail::together(scope.strategy(), [&] {
+  return detail::run_collectively(scope.strategy(), [&] {
     const auto view_of = [&](std::size_t copy) { return TensorView<const T>{copies[copy], variable.shape()}; };
     return detail::reduce_values(op, PerReplica<TensorView<const T>>(values, view_of), 1, scope.strategy().workers());
   });

@@ -16,9 +16,9 @@
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/example.hpp>
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/traced.hpp>
@@ -152,7 +152,7 @@ class StepForm {
     std::string shapes;
     for (const Leaf& leaf : leaves_)
       shapes +=
-          text(shapes.empty() ? "" : ", ", to_string(leaf.has_rows ? leaf.shape.stacked(most_rows()) : leaf.shape));
+          concat(shapes.empty() ? "" : ", ", to_string(leaf.has_rows ? leaf.shape.stacked(most_rows()) : leaf.shape));
     return shapes.empty() ? "no tensors" : shapes;
   }
 
@@ -170,7 +170,7 @@ class StepForm {
       if (!rows) rows = shape[0];
       if (shape[0] != *rows)
         throw ShapeMismatch("The tensors of a batch have different numbers of rows",
-                            text("on replica ", replica, " one has ", *rows, " and another one ", shape[0]),
+                            concat("on replica ", replica, " one has ", *rows, " and another one ", shape[0]),
                             "Give tensors with as many rows each, and what is no batch without a PerReplica");
       if (*rows == 0) return;
     }
@@ -178,10 +178,10 @@ class StepForm {
     const Shape own = has_rows ? shape.row() : shape;
     if (!leaf.is_known) leaf = {own, has_rows, true};
     if (leaf.has_rows != has_rows || leaf.shape != own)
-      throw ShapeMismatch(
-          "The replicas of a compiled step are given different shapes",
-          text(to_string(leaf.shape), " and, on replica ", replica, ", ", to_string(own), has_rows ? ", of a row" : ""),
-          "Give every replica the same shapes, but for the rows of its batch");
+      throw ShapeMismatch("The replicas of a compiled step are given different shapes",
+                          concat(to_string(leaf.shape), " and, on replica ", replica, ", ", to_string(own),
+                                 has_rows ? ", of a row" : ""),
+                          "Give every replica the same shapes, but for the rows of its batch");
   }
 
   const void* types_;

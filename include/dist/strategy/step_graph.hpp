@@ -11,7 +11,7 @@
 #include <dist/context/strategy.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/device/device.hpp>
-#include <dist/device/queue_span.hpp>
+#include <dist/device/profiler_range.hpp>
 #include <dist/strategy/shared_copy_order.hpp>
 
 namespace dist {
@@ -37,7 +37,7 @@ namespace dist {
 template <Strategy S>
 class StepGraph {
   using Device = typename S::Device;
-  static constexpr bool is_captured = !Device::Place::host_accessible;
+  static constexpr bool is_captured = !Device::Space::host_accessible;
   static_assert(!is_captured || CapturesWork<Device>, "these devices put no work into graphs: use strategy.run");
   static constexpr bool follows_events =
       !is_captured || CollectivesOfOne<typename S::Collectives> || OrdersQueues<typename S::Collectives>;
@@ -109,7 +109,7 @@ class StepGraph {
     capture.end();
     {
       const typename Device::Queue queue = strategy_->queues()[0];
-      const QueueSpan<typename Device::Queue> queued{detail::traced("graph"), queue};
+      const ProfilerRange<typename Device::Queue> queued{detail::traced("graph"), queue};
       captured_->graph.launch();
     }
     captured_->order.lead();  // what follows on any queue comes after the graph

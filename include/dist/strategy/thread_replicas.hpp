@@ -18,23 +18,23 @@
 #include <dist/context/run_here.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
-#include <dist/core/trace_file.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/copies_of_scope.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/device_name.hpp>
-#include <dist/device/queue_span.hpp>
+#include <dist/device/profiler_range.hpp>
 #include <dist/device/replica_threads.hpp>
 
 namespace dist {
 
 /// Where the replicas of a strategy run, and how long they wait for each other. Without devices and replicas: one
 /// replica on each device that this process may use.
-struct ThreadedOptions {
+struct MirroredOptions {
   /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}. None: `replicas` says how many.
   std::vector<std::string> devices = {};
   /// So many replicas, on the devices that their type places them on (Cpu::placement); more than there are share them.
@@ -50,24 +50,27 @@ struct ThreadedOptions {
   CommunicationOptions communication = {};
 };
 
+/// The name until 0.3.
+using ThreadedOptions = MirroredOptions;
+
 namespace detail {
 
 inline constinit Warning shared_devices{};
 
 /// The devices of the replicas, by number; fewer than replicas when these share them all.
-struct ReplicaPlaces {
+struct ReplicaPlacement {
   std::size_t replicas;
   std::vector<std::size_t> devices;
 };
 
 template <class Device>
-[[nodiscard]] ReplicaPlaces replica_places(const ThreadedOptions& options) {
+[[nodiscard]] ReplicaPlacement replica_placement(const MirroredOptions& options) {
   const std::size_t count = Device::count();
   if (!options.devices.empty()) {
     std::vector<std::size_t> devices = devices_named(options.devices, Device::type, count, &Device::refuse);
     if (options.replicas && *options.replicas != devices.size())
       throw InvalidArgument("A strategy was given devices and another number of replicas",
-                            text(devices.size(), " devices, ", *options.replicas, " replicas"),
+                            concat(devices.size(), " devices, ", *options.replicas, " replicas"),
                             "Give one of the two: each device takes one replica");
     return {devices.size(), std::move(devices)};
   }
@@ -81,10 +84,10 @@ template <class Device>
   if (devices.empty()) devices = Device::placement(wanted);
   const std::size_t replicas = options.replicas.value_or(devices.size());
   if (replicas > devices.size() && !shared_devices.was_given())
-    shared_devices.give(text(replicas, " replicas share ", devices.size(), devices.size() == 1 ? " device" : " devices",
-                             " (", Device::type,
-                             "), which makes each of them slower. Leave the number out for one replica on ",
-                             "each device. DIST_WARNINGS=0 silences this."));
+    shared_devices.emit(concat(replicas, " replicas share ", devices.size(),
+                               devices.size() == 1 ? " device" : " devices", " (", Device::type,
+                               "), which makes each of them slower. Leave the number out for one replica on ",
+                               "each device. DIST_WARNINGS=0 silences this."));
   return {replicas, std::move(devices)};
 }
 
@@ -98,13 +101,13 @@ class ThreadReplicas {
   using Device = DeviceType;
   using Queue = typename Device::Queue;
   using Collectives = typename Ops::template On<ThreadCommunicator>;
-  using Options = ThreadedOptions;
+  using Options = MirroredOptions;
   static constexpr bool are_threads = true;
 
   /// Throws InvalidArgument for devices or replicas that cannot be, OutOfMemory when the system gives no threads for
   /// them.
-  explicit ThreadReplicas(const ThreadedOptions& options)
-      : places_(detail::replica_places<Device>(options)),
+  explicit ThreadReplicas(const MirroredOptions& options)
+      : places_(detail::replica_placement<Device>(options)),
         communication_(checked(options.communication)),
         threads_(places_.replicas, processors(options.pinned), timeout()),
         group_(threads_.status(), threads_.spin_budget(), timeout()),
@@ -115,14 +118,14 @@ class ThreadReplicas {
   }
 
   /// The options for one replica on each of `devices`. Throws InvalidArgument when there is none.
-  [[nodiscard]] static ThreadedOptions on_devices(std::vector<std::string> devices) {
+  [[nodiscard]] static MirroredOptions on_devices(std::vector<std::string> devices) {
     static_cast<void>(devices_named(devices, Device::type, Device::count(), &Device::refuse));
-    ThreadedOptions options;
+    MirroredOptions options;
     options.devices = std::move(devices);
     return options;
   }
-  [[nodiscard]] static ThreadedOptions with_replicas(std::size_t replicas) {
-    ThreadedOptions options;
+  [[nodiscard]] static MirroredOptions with_replicas(std::size_t replicas) {
+    MirroredOptions options;
     options.replicas = replicas;
     return options;
   }
@@ -137,8 +140,8 @@ class ThreadReplicas {
   }
   /// "2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe() const {
-    std::string line = text(size(), size() == 1 ? " replica on" : " replicas on");
-    for (const std::size_t device : places_.devices) line += text(" ", Device::device_name(device));
+    std::string line = concat(size(), size() == 1 ? " replica on" : " replicas on");
+    for (const std::size_t device : places_.devices) line += concat(" ", Device::device_name(device));
     return line;
   }
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
@@ -164,13 +167,13 @@ class ThreadReplicas {
   void run(const void* strategy, Call&& call) {
     threads_.run(
         [&](std::size_t replica) {
-          const TraceLabel label = detail::traced("run", first_ + replica);
+          const ProfilerLabel label = detail::traced("run", first_ + replica);
           const TraceSpan span{label};
           const detail::RunGuard in_run{{.strategy = strategy}};
           const Queue queue = queues_[replica];
           queue.enter();
           [[maybe_unused]] const CopiesOfScope<Queue> copies{queue};
-          [[maybe_unused]] const QueueSpan<Queue> queued{label, queue};
+          [[maybe_unused]] const ProfilerRange<Queue> queued{label, queue};
           call(replica, detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_),
                queue);
         },
@@ -180,7 +183,7 @@ class ThreadReplicas {
   template <class Dataset, class Options, data::Agreement Agreement>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const InputContext& context, const Options& options,
                                         Agreement agreement) const {
-    if constexpr (Device::Place::host_accessible)
+    if constexpr (Device::Space::host_accessible)
       return data::distribute_dataset(std::move(dataset), size(), context, options, std::move(agreement));
     else
       return data::uploaded<Device>(
@@ -190,7 +193,7 @@ class ThreadReplicas {
   template <class Make, class Options, data::Agreement Agreement>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const InputContext& context, const Options& options,
                                                        Agreement agreement) const {
-    if constexpr (Device::Place::host_accessible) {
+    if constexpr (Device::Space::host_accessible) {
       return data::distribute_datasets_from_function(make, size(), context, options, std::move(agreement));
     } else {
       std::size_t ahead = 1;
@@ -220,7 +223,7 @@ class ThreadReplicas {
     return communication_.timeout.value_or(std::chrono::minutes{10});
   }
 
-  detail::ReplicaPlaces places_;
+  detail::ReplicaPlacement places_;
   CommunicationOptions communication_;
   ReplicaThreads threads_;
   ThreadGroup group_;

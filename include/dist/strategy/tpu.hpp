@@ -3,24 +3,39 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/communication_options.hpp>
-#include <dist/comm/xla_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
-#include <dist/device/pjrt/process_client.hpp>
+#include <dist/device/pjrt/client.hpp>
 #include <dist/device/pjrt/xla.hpp>
+#include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/compile.hpp>
 #include <dist/strategy/compiled_step.hpp>
 #include <dist/strategy/one_process.hpp>
-#include <dist/strategy/strategy_of.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
+
+/// The policy of strategies on Xla devices: in a compiled step XLA's own collectives reduce, on the devices. What replica
+/// functions that are run reduce lies in memory of the host, and is reduced there as by ThreadAllReduce.
+struct XlaAllReduce {
+  static constexpr std::string_view name = "XlaAllReduce";
+  using DefaultDevice = Xla;
+
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = ThreadAllReduce::fits<C>;
+
+  template <class C>
+  using On = ThreadAllReduce::On<C>;
+};
 
 /// Which devices the replicas of a Tpu are on. Without devices and replicas: one replica on each that the plugin has.
 struct TpuOptions {
@@ -44,7 +59,7 @@ struct TpuDevices {
   static constexpr bool compile_steps = CompilesSteps<Device>;
   static_assert(compile_steps,
                 "Tpu has its replicas on devices that steps are compiled for: use dist::Tpu<>, or "
-                "Mirrored<SharedMemoryAllReduce> with these devices");
+                "Mirrored<ThreadAllReduce> with these devices");
   using Checked = std::conditional_t<compile_steps, Device, Xla>;
 };
 
@@ -56,31 +71,33 @@ struct TpuDevices {
 ///
 /// All of it was tried with XLA's plugin for CPUs; a TPU may show what that does not.
 template <class DeviceType = Xla>
-class Tpu
-    : public StrategyOf<Tpu<DeviceType>, ThreadReplicas<XlaAllReduce, typename detail::TpuDevices<DeviceType>::Checked>,
-                        OneProcess, MirroredStore> {
+class Tpu : public BasicStrategy<Tpu<DeviceType>,
+                                 ThreadReplicas<XlaAllReduce, typename detail::TpuDevices<DeviceType>::Checked>,
+                                 OneProcess, MirroredStore> {
  public:
   /// One replica on each device of the plugin. For all of them: throws what pjrt::process_client throws, such as NoPlugin;
   /// InvalidArgument for more replicas than devices, and for other devices than the first ones; OutOfMemory when the system
   /// gives no threads or addresses for the replicas.
   Tpu() : Tpu(TpuOptions{}) {}
   explicit Tpu(std::size_t replicas) : Tpu(TpuOptions{.replicas = replicas}) {}
-  explicit Tpu(const TpuOptions& options) : Tpu::StrategyOf(threaded(options)) { detail::require_first_devices(*this); }
+  explicit Tpu(const TpuOptions& options) : Tpu::BasicStrategy(threaded(options)) {
+    detail::require_first_devices(*this);
+  }
 
   /// "Tpu<Xla>: 2 replicas on /xla:0 /xla:1, platform tpu"
   [[nodiscard]] std::string describe() const {
-    return text("Tpu<", DeviceType::name, ">: ", this->replicas_part().describe(), ", platform ",
-                this->template memory_on<DeviceType>()->client().platform());
+    return concat("Tpu<", DeviceType::name, ">: ", this->replicas_part().describe(), ", platform ",
+                  this->template memory_on<DeviceType>()->client().platform());
   }
 
  private:
-  [[nodiscard]] static ThreadedOptions threaded(const TpuOptions& options) {
+  [[nodiscard]] static MirroredOptions threaded(const TpuOptions& options) {
     const std::size_t devices = pjrt::process_client(options.plugin).devices().size();
     if (options.replicas.value_or(0) > devices)
       throw InvalidArgument(
           "A Tpu has one replica on each device, and there are fewer",
-          text(*options.replicas, " replicas were asked for, and the platform ",
-               quoted(pjrt::process_client().platform()), " has ", devices, devices == 1 ? " device" : " devices"),
+          concat(*options.replicas, " replicas were asked for, and the platform ",
+                 quoted(pjrt::process_client().platform()), " has ", devices, devices == 1 ? " device" : " devices"),
           "Ask for fewer replicas, or the plugin for more devices: its plugin for CPUs takes "
           "DIST_PJRT_VALUES=cpu_device_count=4");
     return {.devices = options.devices, .replicas = options.replicas, .communication = options.communication};

@@ -21,12 +21,11 @@
 #include <dist/context/structure.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/hlo/collectives.hpp>
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/trace.hpp>
@@ -43,7 +42,7 @@ namespace dist {
 namespace detail {
 
 /// Numbers that the host gives a program for each call.
-struct HostNumbers {
+struct HostValues {
   hlo::Value argument;
   std::function<Tensor<float>()> make;
 };
@@ -59,7 +58,7 @@ struct StepTrace {
   /// How many rows of a replica's batch count, and how many the replicas before it have; nothing where the step does not ask.
   std::optional<hlo::Value> row_numbers = std::nullopt;
   std::deque<TracedVariable> variables;
-  std::vector<HostNumbers> numbers;
+  std::vector<HostValues> numbers;
   std::vector<HostChoice> choices;
   /// What is done on the host before a call is made, and when it has been made.
   std::vector<std::function<void()>> beforehand;
@@ -145,7 +144,7 @@ class TraceContext {
                                                                              std::size_t root) const {
     if (root >= num_replicas_in_sync())
       throw InvalidArgument("There is no replica to broadcast from",
-                            text("root ", root, " of ", num_replicas_in_sync(), " replicas"),
+                            concat("root ", root, " of ", num_replicas_in_sync(), " replicas"),
                             "Give a root from 0 to num_replicas_in_sync() - 1");
     return hlo::Traced<T, Extents...>{of_replica<T>(root, x.value())};
   }
@@ -243,7 +242,7 @@ class TraceContext {
   /// What a compiled step cannot do, for sentences.
   template <class Fn, class... Args>
   auto merge_call(Fn&&, Args&&...) const {
-    static_assert(::dist::detail::never<Fn>,
+    static_assert(::dist::detail::always_false<Fn>,
                   "merge_call calls a function of the host for all replicas, which no program on devices can: use the "
                   "collectives of the replica, or call strategy.run");
   }
@@ -255,7 +254,7 @@ class TraceContext {
   }
   template <class Body>
   void for_each(auto&&, Body&&) const {
-    static_assert(::dist::detail::never<Body>,
+    static_assert(::dist::detail::always_false<Body>,
                   "a compiled step calls no function of the host for each index: compute with whole traced arrays");
   }
 
@@ -294,8 +293,8 @@ class TraceContext {
       for (detail::TracedVariable& known : step_->variables)
         if (known.is(variable)) return known;
       if (!strategy_->owns(variable))
-        throw WrongStrategy(text("Variable '", variable.name(), "' was used with a strategy that did not make it"),
-                            text("the step is compiled for ", strategy_->describe()),
+        throw WrongStrategy(concat("Variable '", variable.name(), "' was used with a strategy that did not make it"),
+                            concat("the step is compiled for ", strategy_->describe()),
                             "Make the variable with the strategy that compiles the step");
       return step_->variables.emplace_back(variable, parts);
     } else {
@@ -312,8 +311,8 @@ class TraceContext {
   template <class Variable>
   [[nodiscard]] hlo::Traced<typename Variable::Element> one_of(const Variable& variable, hlo::Value value) const {
     if (variable.size() != 1)
-      throw ShapeMismatch(text("Variable '", variable.name(), "' has no single value"),
-                          text("its shape is ", to_string(variable.shape())),
+      throw ShapeMismatch(concat("Variable '", variable.name(), "' has no single value"),
+                          concat("its shape is ", to_string(variable.shape())),
                           "Use read for variables with several elements");
     return hlo::Traced<typename Variable::Element>{hlo::untyped::reshape(value, Shape{})};
   }
@@ -383,8 +382,8 @@ class TraceContext {
     const Shape& shape = hlo::untyped::type_of(value).shape;
     if (shape == variable.shape()) return value;
     if (shape.rank() == 0) return hlo::untyped::broadcast(value, variable.shape(), {});
-    throw ShapeMismatch(text("A traced array does not fit variable '", variable.name(), "'"),
-                        text("its shape is ", to_string(shape), ", the variable's ", to_string(variable.shape())),
+    throw ShapeMismatch(concat("A traced array does not fit variable '", variable.name(), "'"),
+                        concat("its shape is ", to_string(shape), ", the variable's ", to_string(variable.shape())),
                         "Give an array of the variable's shape, or one number for all elements");
   }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/pjrt/managed_memory.hpp>
 #include <dist/hlo/trace.hpp>
@@ -76,9 +76,9 @@ class TracedVariable {
   [[nodiscard]] static hlo::Value part_of(hlo::Value whole, const VariablePart& place);
   [[nodiscard]] static hlo::Value flat(hlo::Value x);
   /// The variable with these elements in its parts, and `between(first, limit)` between them.
-  template <class Between>
+  template <class WorkerCollectives>
   [[nodiscard]] hlo::Value joined(std::span<const VariablePart> places, std::span<const hlo::Value> values,
-                                  const Between& between) const;
+                                  const WorkerCollectives& between) const;
   [[nodiscard]] std::vector<VariablePart> places() const;
   [[nodiscard]] std::vector<hlo::Value> after() const;
   [[nodiscard]] bool is_whole() const { return parts_.size() == 1 && parts_[0].place == VariablePart{0, type_.shape}; }

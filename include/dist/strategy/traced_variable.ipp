@@ -10,9 +10,9 @@
 
 namespace dist::detail {
 
-template <class Between>
+template <class WorkerCollectives>
 hlo::Value TracedVariable::joined(std::span<const VariablePart> places, std::span<const hlo::Value> values,
-                                  const Between& between) const {
+                                  const WorkerCollectives& between) const {
   std::vector<hlo::Value> pieces;
   std::size_t end = 0;
   const auto fill_to = [&](std::size_t limit) {

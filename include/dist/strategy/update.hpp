@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/select_replica.hpp>
-#include <dist/context/update_context.hpp>
 
 namespace dist {
 

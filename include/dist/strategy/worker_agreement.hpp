@@ -11,13 +11,13 @@ namespace dist {
 
 /// How the processes of a MultiWorker agree on the end of their data: through their network, or not at all where there is
 /// one process. A data::Agreement.
-template <data::Agreement Between>
+template <data::Agreement WorkerCollectives>
 class WorkerAgreement {
  public:
   class Pass {
    public:
     Pass() = default;
-    explicit Pass(typename Between::Pass between) : between_(std::move(between)) {}
+    explicit Pass(typename WorkerCollectives::Pass between) : between_(std::move(between)) {}
 
     void start(bool holds) {
       if (between_)
@@ -35,24 +35,24 @@ class WorkerAgreement {
     [[nodiscard]] bool any() { return between_ ? between_->any() : alone_.any(); }
 
    private:
-    std::optional<typename Between::Pass> between_;
+    std::optional<typename WorkerCollectives::Pass> between_;
     data::NoAgreement::Pass alone_;
   };
 
   /// For a single process.
   WorkerAgreement() = default;
-  explicit WorkerAgreement(Between between) : between_(std::move(between)) {}
+  explicit WorkerAgreement(WorkerCollectives between) : between_(std::move(between)) {}
 
   [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
   /// Tells the other processes that this one will not begin the next pass, and why.
-  void abandon(std::string_view why) const noexcept {
-    if (between_) between_->abandon(why);
+  void cancel(std::string_view why) const noexcept {
+    if (between_) between_->cancel(why);
   }
   /// What the data of this process threw, where that ended the last pass; else empty.
   [[nodiscard]] std::string thrown_by_data() const { return between_ ? between_->thrown_by_data() : std::string{}; }
 
  private:
-  std::optional<Between> between_;
+  std::optional<WorkerCollectives> between_;
 };
 
 }  // namespace dist

@@ -29,7 +29,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/device/arena.hpp>
@@ -85,7 +85,7 @@ namespace detail {
 
 /// What a strategy needs of the network that joins its processes. A network is an empty type that names:
 /// - `World`: the processes, however they were started. It says whether this one `is_alone()`, their `size()`, its
-///   `task()` and the `source()` of these; `connect(options)` gives a `Membership`; a `World::Work` lives as long as the
+///   `task()` and the `source()` of these; `connect(options)` gives a `Membership`; a `World::JobScope` lives as long as the
 ///   processes work together, `known_peers()` is what this process knows about the others, and `end_strategy(health,
 ///   timeout)` what it knew at last;
 /// - `Membership`, a Network;
@@ -94,7 +94,7 @@ namespace detail {
 template <class Net>
 concept WorkersNetwork = std::is_empty_v<Net> && Network<typename Net::Membership> &&
     data::Agreement<typename Net::Agreement> &&
-    requires(const typename Net::World world, typename Net::World::Work work, const NetworkOptions& options,
+    requires(const typename Net::World world, typename Net::World::JobScope work, const NetworkOptions& options,
              const std::shared_ptr<PeerHealth>& health, std::chrono::nanoseconds timeout) {
   { world.is_alone() } -> std::same_as<bool>;
   { world.size() } -> std::same_as<std::size_t>;
@@ -182,7 +182,7 @@ class WorkerProcesses {
 
  protected:
   /// Where the processes meet for collectives: once for each thread that calls them.
-  struct Place {
+  struct Endpoints {
     NodeGroup& window;
     std::optional<Membership> wire;  ///< between nodes, on those that talk there
   };
@@ -194,12 +194,12 @@ class WorkerProcesses {
   [[nodiscard]] bool is_here() const noexcept { return process_.is_here(); }
 
   /// That of the thread that made the strategy.
-  [[nodiscard]] Place first_place() const;
+  [[nodiscard]] Endpoints first_endpoints() const;
   /// The other processes of this node, found once more for one more place. A collective call.
   [[nodiscard]] std::vector<NodeGroup::Peer> find_peers_again();
   /// One more place, for another thread. `reached` says how many processes each one found on its node, with itself. A
   /// collective call.
-  [[nodiscard]] Place one_more_place(std::vector<NodeGroup::Peer> peers, std::span<const std::size_t> reached);
+  [[nodiscard]] Endpoints more_endpoints(std::vector<NodeGroup::Peer> peers, std::span<const std::size_t> reached);
 
   /// Whether several processes agree on the end of their data, and have not begun to.
   [[nodiscard]] bool has_to_agree() const noexcept { return all_ && !agreement_; }
@@ -213,12 +213,12 @@ class WorkerProcesses {
   void finish(bool broken);
 
  private:
-  struct Joined;
+  struct ReplicaCollectives;
   struct Settings;
 
   [[nodiscard]] static std::chrono::nanoseconds default_timeout();
   /// `peers` are the other processes of this node, `number` is that of the mailboxes there. A collective call.
-  void join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers, SpinBudget budget);
+  void join(ReplicaCollectives& joined, std::size_t number, std::vector<NodeGroup::Peer> peers, SpinBudget budget);
 
   [[nodiscard]] NetworkOptions options_of_network(Watchdog& watchdog);
 
@@ -229,7 +229,7 @@ class WorkerProcesses {
   [[nodiscard]] bool share_processors(const MultiWorkerOptions& options);
 
   OwnProcess process_;
-  typename World::Work work_;
+  typename World::JobScope work_;
   World world_;
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
@@ -239,9 +239,9 @@ class WorkerProcesses {
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
   bool owns_cores_ = true;
-  std::unique_ptr<ThreadBinding> binding_;       // of the thread that made the strategy
-  std::vector<std::unique_ptr<Joined>> joined_;  // first for the thread that made the strategy
-  std::optional<Membership> all_;                // uses the first one's watchdog
+  std::unique_ptr<ThreadBinding> binding_;                   // of the thread that made the strategy
+  std::vector<std::unique_ptr<ReplicaCollectives>> joined_;  // first for the thread that made the strategy
+  std::optional<Membership> all_;                            // uses the first one's watchdog
   mutable std::optional<Agreement> agreement_;
 };
 
@@ -263,41 +263,41 @@ class Workers : public detail::WorkerProcesses<Net> {
 
  public:
   /// The collectives between the processes.
-  using Between = Hierarchical<NodeOps, WireOps>;
+  using WorkerCollectives = Hierarchical<NodeOps, WireOps>;
   /// Those of all replicas of all processes: the replicas of a node are one group. Memory of devices is the policy's own.
   template <class OfProcess>
-  using Joined = typename detail::OfWorkers<Ops, OnHost>::Collectives;
+  using ReplicaCollectives = typename detail::OfWorkers<Ops, OnHost>::Collectives;
   /// What a strategy keeps for that, beside its replicas, of which it is made.
-  using Joint = typename detail::OfWorkers<Ops, OnHost>::State;
+  using CollectiveState = typename detail::OfWorkers<Ops, OnHost>::State;
 
   Workers(typename Net::World world, const MultiWorkerOptions& options)
       : Processes(std::move(world), options, policy()), thresholds_(options.thresholds) {
-    const typename Processes::Place place = this->first_place();
+    const typename Processes::Endpoints place = this->first_endpoints();
     if constexpr (has_thresholds)
       if (place.wire && !thresholds_ && options.measure_thresholds)
         thresholds_ = measured_thresholds(*place.wire, [] {
           return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
         });
-    between_.push_back(between_at(place));
+    between_.push_back(collectives_at(place));
   }
   ~Workers() {
     if (!this->is_here()) return;
     if (const std::string why = this->why_failing(); !why.empty()) {
       between().begin_attempt();
-      between().abandon(FailureNotice{why}.for_good());
+      between().cancel(FailureNotice{why}.for_good());
       this->abandon_agreement(why);
     }
     bool broken = false;
-    for (const std::unique_ptr<Between>& each : between_) broken = broken || each->is_broken();
+    for (const std::unique_ptr<WorkerCollectives>& each : between_) broken = broken || each->is_broken();
     this->finish(broken);
   }
 
-  [[nodiscard]] const Between& between() const noexcept { return *between_.front(); }
+  [[nodiscard]] const WorkerCollectives& between() const noexcept { return *between_.front(); }
   [[nodiscard]] std::size_t size() const noexcept { return this->layout().size(); }
   [[nodiscard]] std::size_t rank() const noexcept { return this->layout().rank(); }
 
   /// The options of the replicas, as these fit into the host that the processes share.
-  [[nodiscard]] ThreadedOptions adjusted(ThreadedOptions options) const {
+  [[nodiscard]] MirroredOptions adjusted(MirroredOptions options) const {
     options.pinned = options.pinned && this->owns_cores();
     options.on_host = this->on_host();
     options.communication.timeout = this->timeout();
@@ -311,8 +311,8 @@ class Workers : public detail::WorkerProcesses<Net> {
   }
   /// The collectives of all replicas for one that has these among those of its process.
   template <class OfProcess, class Queue>
-  [[nodiscard]] Joined<OfProcess> join(const OfProcess& of_process, [[maybe_unused]] const Queue& queue,
-                                       [[maybe_unused]] const Joint& joint) const {
+  [[nodiscard]] ReplicaCollectives<OfProcess> join(const OfProcess& of_process, [[maybe_unused]] const Queue& queue,
+                                                   [[maybe_unused]] const CollectiveState& joint) const {
     const ThreadCommunicator& here = of_process.communicator();
     const auto on_host = [&]() -> OnHost {
       return {layouts_[here.rank()], ReplicaOps{NodeReplicaCommunicator{*replicas_, here, this->timeout()}},
@@ -328,7 +328,7 @@ class Workers : public detail::WorkerProcesses<Net> {
   using Processes::memory;
   template <class Memory, class Devices, class Replicas>
   [[nodiscard]] std::shared_ptr<Memory> memory([[maybe_unused]] const Devices& devices, const Replicas&,
-                                               [[maybe_unused]] const Joint& joint) const {
+                                               [[maybe_unused]] const CollectiveState& joint) const {
     if constexpr (std::same_as<Memory, Arena>)
       return Processes::memory();
     else
@@ -344,12 +344,12 @@ class Workers : public detail::WorkerProcesses<Net> {
   }
   /// The same with mailboxes and messages of their own, which do not meet those of `between()`, so that another thread
   /// can use them at the same time: they stay as long as this object. A collective call.
-  [[nodiscard]] Between one_more_between() {
+  [[nodiscard]] WorkerCollectives one_more_between() {
     between().agree({.operation = "collectives in the background"});
     std::vector<NodeGroup::Peer> peers = this->find_peers_again();
     std::vector<std::size_t> reached(this->layout().size());
-    between().exchange("memory mapped again", peers.size() + 1, std::span{reached});
-    return *between_.emplace_back(between_at(this->one_more_place(std::move(peers), reached)));
+    between().all_gather_values("memory mapped again", peers.size() + 1, std::span{reached});
+    return *between_.emplace_back(collectives_at(this->more_endpoints(std::move(peers), reached)));
   }
   /// The communicator of all processes; made at the first call, which is a collective one.
   [[nodiscard]] typename Processes::Agreement agreement() const {
@@ -368,17 +368,17 @@ class Workers : public detail::WorkerProcesses<Net> {
       return {};
   }
 
-  [[nodiscard]] std::unique_ptr<Between> between_at(const typename Processes::Place& place) const {
+  [[nodiscard]] std::unique_ptr<WorkerCollectives> collectives_at(const typename Processes::Endpoints& place) const {
     std::optional<WireOps> wire;
     if (place.wire) wire.emplace(*place.wire);
     if constexpr (has_thresholds)
       if (wire && thresholds_) wire.emplace(*place.wire, *thresholds_);
-    return std::make_unique<Between>(this->layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire),
-                                     this->timeout());
+    return std::make_unique<WorkerCollectives>(this->layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire),
+                                               this->timeout());
   }
 
   std::optional<AlgorithmThresholds> thresholds_;
-  std::vector<std::unique_ptr<Between>> between_;  // first for the thread that made the strategy
+  std::vector<std::unique_ptr<WorkerCollectives>> between_;  // first for the thread that made the strategy
   std::unique_ptr<NodeReplicas> replicas_;
   std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
 };

@@ -13,8 +13,8 @@
 #include <dist/cluster/environment.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/failure_notice.hpp>
-#include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
@@ -26,10 +26,9 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/hash.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
-#include <dist/device/processor_quota.hpp>
 #include <dist/device/processor_share.hpp>
 #include <dist/device/shared_memory.hpp>
 #include <dist/device/topology.hpp>
@@ -61,12 +60,12 @@ struct NodeMemory {
 
 /// What the processes joined for the collectives of one thread.
 template <WorkersNetwork Net>
-struct WorkerProcesses<Net>::Joined {
+struct WorkerProcesses<Net>::ReplicaCollectives {
   std::optional<Watchdog> watchdog;
   std::optional<Membership> wire;
   std::unique_ptr<NodeGroup> window;
 
-  [[nodiscard]] Place place() const { return {*window, wire}; }
+  [[nodiscard]] Endpoints place() const { return {*window, wire}; }
 };
 
 template <WorkersNetwork Net>
@@ -79,9 +78,10 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
       arena_(memory_, &memory_->arena) {
   static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
   if (!policy.has_thresholds && (options.thresholds || options.measure_thresholds))
-    throw InvalidArgument(text(policy.name, " has one algorithm, and thresholds to choose by were given or asked for"),
-                          "MultiWorkerOptions::thresholds, measure_thresholds", "Use AutoAllReduce or leave them out");
-  Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
+    throw InvalidArgument(
+        concat(policy.name, " has one algorithm, and thresholds to choose by were given or asked for"),
+        "MultiWorkerOptions::thresholds, measure_thresholds", "Use AutoAllReduce or leave them out");
+  ReplicaCollectives& first = *joined_.emplace_back(std::make_unique<ReplicaCollectives>());
   FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
   if (!world_.is_alone()) {
     first.watchdog.emplace(*health_, timeout_);
@@ -97,8 +97,8 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
   }
   layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
   if (policy.one_node_only && layout_->groups() > 1)
-    throw InvalidArgument(text(policy.name, " was asked for workers on several nodes"),
-                          text(layout_->size(), " workers on ", layout_->groups(), " nodes"),
+    throw InvalidArgument(concat(policy.name, " was asked for workers on several nodes"),
+                          concat(layout_->size(), " workers on ", layout_->groups(), " nodes"),
                           "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
   const std::span<const std::size_t> here = layout_->members(layout_->group());
   member_ = static_cast<std::size_t>(std::find(here.begin(), here.end(), layout_->rank()) - here.begin());
@@ -110,13 +110,13 @@ template <WorkersNetwork Net>
 WorkerProcesses<Net>::~WorkerProcesses() {
   if (is_here()) return;
   static auto& kept_in_child = *new std::vector<std::shared_ptr<void>>;
-  for (std::unique_ptr<Joined>& each : joined_) kept_in_child.emplace_back(std::move(each));
+  for (std::unique_ptr<ReplicaCollectives>& each : joined_) kept_in_child.emplace_back(std::move(each));
   kept_in_child.push_back(std::make_shared<std::optional<Membership>>(std::move(all_)));
   kept_in_child.push_back(std::make_shared<std::optional<Agreement>>(std::move(agreement_)));
 }
 
 template <WorkersNetwork Net>
-typename WorkerProcesses<Net>::Place WorkerProcesses<Net>::first_place() const {
+typename WorkerProcesses<Net>::Endpoints WorkerProcesses<Net>::first_endpoints() const {
   return joined_.front()->place();
 }
 
@@ -125,23 +125,23 @@ std::vector<NodeGroup::Peer> WorkerProcesses<Net>::find_peers_again() {
   const std::size_t number = joined_.size();
   if (number == NodeGroup::most_groups)
     throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
-                          text(number - 1, " were made, one after each failure"), "Start all workers again");
+                          concat(number - 1, " were made, one after each failure"), "Start all workers again");
   if (!all_) return {};
   const bool separate = layout_->groups() == layout_->size();
   return find_nodes(*all_, memory_->shared, NodeGroup::mailboxes_at(number), separate).peers;
 }
 
 template <WorkersNetwork Net>
-typename WorkerProcesses<Net>::Place WorkerProcesses<Net>::one_more_place(std::vector<NodeGroup::Peer> peers,
-                                                                          std::span<const std::size_t> reached) {
+typename WorkerProcesses<Net>::Endpoints WorkerProcesses<Net>::more_endpoints(std::vector<NodeGroup::Peer> peers,
+                                                                              std::span<const std::size_t> reached) {
   // All see the same, so that all throw or none.
   for (std::size_t group = 0; group < layout_->groups(); ++group)
     for (const std::size_t rank : layout_->members(group))
       if (reached[rank] != layout_->members(group).size())
         throw OutOfMemory("The workers of a node could not map each other's memory a second time",
-                          text("worker ", rank, " reached ", reached[rank] - 1, " others"),
+                          concat("worker ", rank, " reached ", reached[rank] - 1, " others"),
                           "Raise the limits on virtual memory and open files (ulimit -v, -n)");
-  auto joined = std::make_unique<Joined>();
+  auto joined = std::make_unique<ReplicaCollectives>();
   if (all_) joined->watchdog.emplace(*health_, timeout_);
   // It waits where a replica computes, so it leaves the processor at once.
   join(*joined, joined_.size(), std::move(peers), SpinBudget::shared_core());
@@ -161,13 +161,13 @@ std::string WorkerProcesses<Net>::why_failing() const {
   // Nobody can read an exception that no handler has caught yet: std::current_exception() does not give it, and the
   // C++ ABI only counts those on their way. What the data threw was read where they threw it.
   const std::string thrown = agreement_ ? agreement_->thrown_by_data() : "";
-  return text("an exception that left the scope of its strategy; ",
-              thrown.empty() ? "see what that worker printed" : text("its data threw: ", thrown));
+  return concat("an exception that left the scope of its strategy; ",
+                thrown.empty() ? "see what that worker printed" : concat("its data threw: ", thrown));
 }
 
 template <WorkersNetwork Net>
 void WorkerProcesses<Net>::abandon_agreement(std::string_view why) const noexcept {
-  if (agreement_) agreement_->abandon(why);
+  if (agreement_) agreement_->cancel(why);
 }
 
 template <WorkersNetwork Net>
@@ -184,7 +184,7 @@ std::chrono::nanoseconds WorkerProcesses<Net>::default_timeout() {
 }
 
 template <WorkersNetwork Net>
-void WorkerProcesses<Net>::join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers,
+void WorkerProcesses<Net>::join(ReplicaCollectives& joined, std::size_t number, std::vector<NodeGroup::Peer> peers,
                                 SpinBudget budget) {
   if (layout_->groups() > 1 && layout_->groups() < layout_->size())
     joined.wire =
@@ -233,14 +233,16 @@ void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& opti
                  options.thresholds ? 2U : static_cast<std::uint64_t>(options.measure_thresholds)},
                 {}};
   std::copy_n(policy.data(), std::min(policy.size(), mine.policy.size() - 1), mine.policy.data());
-  std::vector<Settings> of_all(all_->size());
-  HalvingDoublingAllReduce::On<Membership>{*all_}.exchange("settings of the workers", mine, std::span{of_all});
+  std::vector<Settings> all_values(all_->size());
+  HalvingDoublingAllReduce::On<Membership>{*all_}.all_gather_values("settings of the workers", mine,
+                                                                    std::span{all_values});
   const auto compare = [&](std::string_view what, std::string_view fix, auto&& value_of) {
-    for (std::size_t worker = 1; worker < of_all.size(); ++worker)
-      if (value_of(of_all[worker]) != value_of(of_all[0]))
-        throw InvalidArgument(
-            text("The workers do not have the same ", what),
-            text("worker 0 has ", value_of(of_all[0]), ", worker ", worker, " has ", value_of(of_all[worker])), fix);
+    for (std::size_t worker = 1; worker < all_values.size(); ++worker)
+      if (value_of(all_values[worker]) != value_of(all_values[0]))
+        throw InvalidArgument(concat("The workers do not have the same ", what),
+                              concat("worker 0 has ", value_of(all_values[0]), ", worker ", worker, " has ",
+                                     value_of(all_values[worker])),
+                              fix);
   };
   compare("policy", "Give the MultiWorker of every worker the same one",
           [](const Settings& settings) { return std::string_view{settings.policy.data()}; });
@@ -261,7 +263,7 @@ void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& opti
           [](const Settings& settings) {
             constexpr std::string_view left_out[] = {"those of usual costs", "measured ones"};
             const auto& [tree, halving_doubling, found] = settings.thresholds;
-            return found == 2 ? text(tree, " and ", halving_doubling, " bytes") : std::string{left_out[found]};
+            return found == 2 ? concat(tree, " and ", halving_doubling, " bytes") : std::string{left_out[found]};
           });
 }
 
@@ -281,7 +283,7 @@ bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) {
   const Membership& all = *all_;
   const std::vector<std::size_t> mine = allowed_processors();
   std::vector<std::uint64_t> checksums(all.size());
-  HalvingDoublingAllReduce::On<Membership>{all}.exchange(
+  HalvingDoublingAllReduce::On<Membership>{all}.all_gather_values(
       "processors", hash_of_numbers(std::span<const std::size_t>{mine}), std::span{checksums});
   const LocalProcesses here = on_host();
   bool bound_by_launcher = false;

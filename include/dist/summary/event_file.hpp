@@ -12,7 +12,7 @@
 
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/log.hpp>
 #include <dist/io/tfrecord.hpp>
 #include <dist/io/writable_file.hpp>
 
@@ -43,7 +43,7 @@ class EventFile {
     try {
       close();
     } catch (const std::exception& error) {
-      dist::detail::Warning{}.give(text("events are lost: ", error.what()));
+      dist::detail::Warning{}.emit(concat("events are lost: ", error.what()));
     }
   }
   EventFile(const EventFile&) = delete;
@@ -108,8 +108,8 @@ class EventFile {
     io::make_folders(folder);
     std::string seconds = std::to_string(static_cast<std::int64_t>(wall_time));
     if (seconds.size() < 10) seconds.insert(0, 10 - seconds.size(), '0');
-    return text(folder, folder.ends_with('/') ? "" : "/", "events.out.tfevents.", seconds, ".",
-                static_cast<const char*>(host), ".", ::getpid(), ".", files++, ".v2");
+    return concat(folder, folder.ends_with('/') ? "" : "/", "events.out.tfevents.", seconds, ".",
+                  static_cast<const char*>(host), ".", ::getpid(), ".", files++, ".v2");
   }
 
   FlushPolicy policy_;

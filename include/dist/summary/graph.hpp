@@ -41,12 +41,12 @@ namespace detail {
   std::vector<std::string_view> names;
   for (const Node& node : nodes) {
     detail::require_text("the name of a node", node.name);
-    detail::require_text(text("an op of node ", quoted(node.name)), node.op);
+    detail::require_text(concat("an op of node ", quoted(node.name)), node.op);
     names.push_back(node.name);
   }
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    throw InvalidArgument(text("Two nodes of a graph are called ", quoted(*twice)),
+    throw InvalidArgument(concat("Two nodes of a graph are called ", quoted(*twice)),
                           "names are how inputs refer to nodes", "Give each node a name of its own");
   return protobuf([&](Protobuf& graph) {
     for (const Node& node : nodes)
@@ -56,8 +56,8 @@ namespace detail {
             message.add_string(2, node.op);
             for (const std::string& input : node.inputs) {
               if (!std::binary_search(names.begin(), names.end(), std::string_view{input}))
-                throw InvalidArgument(text("Node ", quoted(node.name), " of a graph has an unknown input"),
-                                      text("no node is called ", quoted(input)), "Name a node of the same graph");
+                throw InvalidArgument(concat("Node ", quoted(node.name), " of a graph has an unknown input"),
+                                      concat("no node is called ", quoted(input)), "Name a node of the same graph");
               message.add_string(3, input);
             }
             const auto add_attribute = [&](const std::string& key, const std::string& value) {
@@ -68,7 +68,7 @@ namespace detail {
             };
             if (!node.shape.empty()) add_attribute("_output_shapes", detail::shape_list(node.shape));
             for (const auto& attribute : node.attributes) {
-              detail::require_text(text("an attribute of node ", quoted(node.name)), attribute.first);
+              detail::require_text(concat("an attribute of node ", quoted(node.name)), attribute.first);
               add_attribute(attribute.first, protobuf([&](Protobuf& words) { words.add_bytes(2, attribute.second); }));
             }
           }));

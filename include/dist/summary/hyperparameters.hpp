@@ -48,7 +48,7 @@ struct Hyperparameter {
 };
 
 /// A hyperparameter that an experiment varies: among `choices`, or, where there are none, over the numbers of `interval`.
-struct Varied {
+struct HyperparameterRange {
   std::string name;
   std::vector<Setting> choices{};
   std::optional<std::pair<double, double>> interval{};  ///< least and greatest
@@ -118,16 +118,16 @@ namespace detail {
 /// What an experiment varies and measures, for `experiment_tag` at step 0, written once in the folder above the sessions'.
 /// Throws InvalidArgument for names that are empty or no text, and for a hyperparameter with choices of several types or
 /// with neither choices nor an interval.
-[[nodiscard]] inline Value experiment_value(std::span<const Varied> varied, std::span<const Metric> metrics,
-                                            double wall_time) {
+[[nodiscard]] inline Value experiment_value(std::span<const HyperparameterRange> varied,
+                                            std::span<const Metric> metrics, double wall_time) {
   using detail::Protobuf, detail::protobuf;
   return detail::hyperparameter_value(
       2, protobuf([&](Protobuf& experiment) {
         experiment.add_double(3, wall_time);
-        for (const Varied& each : varied) {
+        for (const HyperparameterRange& each : varied) {
           detail::require_text("a hyperparameter", each.name);
           if (each.choices.empty() && !each.interval)
-            throw InvalidArgument(text("Hyperparameter ", quoted(each.name), " varies over nothing"),
+            throw InvalidArgument(concat("Hyperparameter ", quoted(each.name), " varies over nothing"),
                                   "it has neither choices nor an interval", "Give it one of them");
           const std::int32_t type = each.choices.empty() ? 3 : detail::setting_type(each.choices.front());
           experiment.add_message(
@@ -146,8 +146,8 @@ namespace detail {
                       for (const Setting& choice : each.choices) {
                         if (detail::setting_type(choice) != type)
                           throw InvalidArgument(
-                              text("Hyperparameter ", quoted(each.name), " has choices of several types"),
-                              text(quoted(detail::setting_text(choice)), " is of another type than the first one"),
+                              concat("Hyperparameter ", quoted(each.name), " has choices of several types"),
+                              concat(quoted(detail::setting_text(choice)), " is of another type than the first one"),
                               "Use texts, numbers or truth values");
                         list.add_message(1, detail::setting_message(choice));
                       }
@@ -174,7 +174,8 @@ namespace detail {
   for (const Hyperparameter& each : hyperparameters) detail::require_text("a hyperparameter", each.name);
   if (group.empty()) {
     std::vector<std::string> settings;
-    for (const auto& [name, value] : hyperparameters) settings.push_back(text(name, "=", detail::setting_text(value)));
+    for (const auto& [name, value] : hyperparameters)
+      settings.push_back(concat(name, "=", detail::setting_text(value)));
     std::sort(settings.begin(), settings.end());
     group = joined(settings);
   }

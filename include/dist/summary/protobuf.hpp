@@ -26,11 +26,11 @@ using io::detail::protobuf;
 /// `what` is what errors call them.
 inline void require_text(std::string_view what, std::string_view words) {
   if (words.empty())
-    throw InvalidArgument(text("An event file got ", what, " that is empty"), "TensorBoard shows it under its name",
+    throw InvalidArgument(concat("An event file got ", what, " that is empty"), "TensorBoard shows it under its name",
                           "Give it a name");
   if (printable(words, 2 * words.size()) != words)
-    throw InvalidArgument(text("An event file got ", what, " that is no text"),
-                          text(quoted(words), " has control characters, or is no UTF-8"), "Use a name of letters");
+    throw InvalidArgument(concat("An event file got ", what, " that is no text"),
+                          concat(quoted(words), " has control characters, or is no UTF-8"), "Use a name of letters");
 }
 
 }  // namespace dist::summary::detail

@@ -22,22 +22,21 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/outputs.hpp>
 #include <dist/nn/parameter.hpp>
@@ -195,10 +194,10 @@ class TorchModule {
       const torch::Tensor* found = parameters.find(name);
       if (found == nullptr) found = buffers.find(name);
       if (found == nullptr || detail::TorchTensors::shape_of(*found) != place.shape)
-        throw InvalidArgument(text("A module has no '", name, "' of shape ", to_string(place.shape), " to assign"),
+        throw InvalidArgument(concat("A module has no '", name, "' of shape ", to_string(place.shape), " to assign"),
                               found == nullptr
                                   ? std::string{"it has no parameter or buffer of that name"}
-                                  : text("its shape is ", to_string(detail::TorchTensors::shape_of(*found))),
+                                  : concat("its shape is ", to_string(detail::TorchTensors::shape_of(*found))),
                               "Give assign a module that the function of torch_module has made");
       return *found;
     };
@@ -208,7 +207,7 @@ class TorchModule {
       scope.strategy().workers().broadcast(0, all.elements());
       variable.assign(scope, all);
     };
-    dist::detail::together(scope.strategy(), [&] {
+    dist::detail::run_collectively(scope.strategy(), [&] {
       take(parameters_, learned_);
       if (kept_) take(*kept_, kept_layout_);
       if (counted_) take(*counted_, counted_layout_);
@@ -235,8 +234,8 @@ class TorchModule {
       local.output = torch::Tensor{local.module->forward(torch_tensor(batch))}.contiguous();
       if (local.output.scalar_type() != torch::kFloat32 || local.output.dim() == 0)
         throw InvalidArgument("A module of libtorch made something that no loss of dist takes",
-                              text("elements of type ", c10::toString(local.output.scalar_type()), " in ",
-                                   local.output.dim(), " dimensions"),
+                              concat("elements of type ", c10::toString(local.output.scalar_type()), " in ",
+                                     local.output.dim(), " dimensions"),
                               "Let its forward return a tensor of floats with one row for each example");
       local.row = detail::TorchTensors::shape_of(local.output).row();
     }
@@ -375,7 +374,7 @@ class TorchModule {
   /// A module for each replica of this process.
   template <class S, class Make>
   [[nodiscard]] static std::vector<Local> made_by(const S& strategy, Make& make) {
-    return detail::together(strategy, [&] {
+    return detail::run_collectively(strategy, [&] {
       std::vector<Local> made;
       made.reserve(strategy.num_local_replicas());
       for (std::size_t replica = 0; replica < strategy.num_local_replicas(); ++replica) {
@@ -384,12 +383,12 @@ class TorchModule {
         if (parts.description != first.description) {
           const auto [of_first, of_this] = detail::first_difference(first.description, parts.description);
           throw InvalidArgument("The function that makes the modules of torch_module makes unlike ones",
-                                text("replica 0 has ", of_first, ", replica ", replica, " has ", of_this),
+                                concat("replica 0 has ", of_first, ", replica ", replica, " has ", of_this),
                                 "Let it make a new module of the same kind at each call");
         }
         if (replica > 0 && parts.learned.tensors()[0].is_same(first.learned.tensors()[0]))
           throw InvalidArgument("The function that makes the modules of torch_module makes one module only",
-                                text("what it gave replica ", replica, " is that of replica 0"),
+                                concat("what it gave replica ", replica, " is that of replica 0"),
                                 "Let it make a new module at each call, as in [] { return Net{}; }");
       }
       if constexpr (!CollectivesOfOne<decltype(strategy.workers())>)
@@ -401,8 +400,8 @@ class TorchModule {
   template <class Workers>
   static void require_same_in_all_processes(const Workers& workers, const std::string& description) {
     PerReplica<std::uint64_t> hashes(workers.communicator().size());
-    workers.exchange("module of libtorch", detail::hash_of(description),
-                     std::span<std::uint64_t>{hashes.begin(), hashes.size()});
+    workers.all_gather_values("module of libtorch", detail::hash_of(description),
+                              std::span<std::uint64_t>{hashes.begin(), hashes.size()});
     const auto other =
         std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) { return hash != hashes[0]; });
     if (other == hashes.end()) return;
@@ -417,7 +416,7 @@ class TorchModule {
     const auto worker = static_cast<std::size_t>(other - hashes.begin());
     const auto [of_first, of_other] = detail::first_difference(of_worker(0), of_worker(worker));
     throw CollectiveMismatch("The workers did not make the same module of libtorch",
-                             text("worker 0 has ", of_first, ", worker ", worker, " has ", of_other),
+                             concat("worker 0 has ", of_first, ", worker ", worker, " has ", of_other),
                              "Register the same children, parameters and buffers in the same order on every worker");
   }
 
@@ -467,7 +466,7 @@ class TorchModule {
     if (local.held == Held::sums)
       throw InvalidArgument(
           "A torch_module's backward was called before reduced gradients were applied",
-          text("replica ", replica.replica_id().index(), " would add its own gradients to sums over the replicas"),
+          concat("replica ", replica.replica_id().index(), " would add its own gradients to sums over the replicas"),
           "Call apply_gradients before the next backward, or net.zero_grad(replica) to discard them");
     const detail::FunctionRef<void(IndexRange)> ready{when_ready};
     const Pass pass{*this, local, ready};
@@ -475,7 +474,7 @@ class TorchModule {
       loss.backward();
     } else if (!local.output.defined()) {
       throw InvalidArgument("A torch_module's backward was called before its forward",
-                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            concat("replica ", replica.replica_id().index(), " has computed no batch yet"),
                             "Call forward and a loss first, in the same replica, or give backward a loss of libtorch");
     } else if (local.output.requires_grad()) {
       local.output.backward(local.output_gradient);
@@ -489,7 +488,7 @@ class TorchModule {
   void take(Local& local, std::size_t which, const torch::Tensor& gradient) {
     if (local.ready == nullptr) return;  // a backward of the program's own
     if (gradient.layout() != torch::kStrided)
-      throw InvalidArgument(text("The gradient of parameter '", learned_[which].name(), "' is sparse"),
+      throw InvalidArgument(concat("The gradient of parameter '", learned_[which].name(), "' is sparse"),
                             "the gradients of a torch_module lie in memory next to each other",
                             "Make the module with dense gradients, for an Embedding with sparse(false)");
     const torch::NoGradGuard guard;
@@ -533,7 +532,7 @@ class TorchModule {
       if (local.laid[i].tensor.unsafeGetTensorImpl()->data() != local.laid[i].memory &&
           local.laid[i].tensor.numel() > 0)
         throw InvalidArgument(
-            text("Tensor '", name_of(i), "' of a torch_module has left the strategy's memory"),
+            concat("Tensor '", name_of(i), "' of a torch_module has left the strategy's memory"),
             "torch::load into the module replaces the memory of its tensors, as do its to() and set_data",
             "Load into another module of the same kind and call net.assign(strategy.scope(), loaded), or let the "
             "function "
@@ -541,7 +540,8 @@ class TorchModule {
     for (std::size_t i = 0; i < local.parts.kept.size(); ++i)
       if (local.parts.kept.tensors()[i].requires_grad())
         throw InvalidArgument(
-            text("Parameter '", kept_layout_[i].name(), "' of a torch_module requires a gradient, and is not trained"),
+            concat("Parameter '", kept_layout_[i].name(),
+                   "' of a torch_module requires a gradient, and is not trained"),
             "it required none when the module was made",
             "Make the module with a parameter that requires a gradient, and freeze it by set_requires_grad(false) "
             "until "
@@ -568,23 +568,23 @@ class TorchModule {
 /// a module holder, such as torch::nn::Sequential, or a std::shared_ptr to a module.
 template <class S, class Make>
 [[nodiscard]] auto torch_module(S& strategy, Make&& make_module) {
-  static_assert(detail::holds<Strategy<S>>,
+  static_assert(detail::satisfied<Strategy<S>>,
                 "torch_module is called with a strategy, such as a dist::Mirrored, and a function that makes "
                 "a module: dist::torch_module(strategy, [] { return torch::nn::Linear{3, 2}; })");
-  static_assert(detail::holds<std::invocable<Make&>>,
+  static_assert(detail::satisfied<std::invocable<Make&>>,
                 "torch_module needs a function without arguments that makes a module of libtorch "
                 "for each replica, as in [] { return torch::nn::Linear{3, 2}; }");
   if constexpr (Strategy<S> && std::invocable<Make&>) {
     static_assert(std::same_as<typename S::Device, Cpu>,
                   "a torch_module computes on the CPU: use a strategy whose replicas are there, such as "
-                  "dist::Mirrored<dist::SharedMemoryAllReduce>");
+                  "dist::Mirrored<dist::ThreadAllReduce>");
     static_assert(!S::Store::shared,
                   "a torch_module needs a copy of what it has on every replica: use dist::Mirrored or "
                   "dist::MultiWorker instead of a strategy that keeps one copy of each variable, such as "
                   "CentralStorage");
     using Made = std::remove_cvref_t<std::invoke_result_t<Make&>>;
     static_assert(
-        detail::holds<detail::HoldsTorchModule<Made>>,
+        detail::satisfied<detail::HoldsTorchModule<Made>>,
         "the function that torch_module is given returns a module holder of libtorch or a std::shared_ptr to a "
         "module, not the module itself: return std::make_shared<Module>(…)");
     if constexpr (std::same_as<typename S::Device, Cpu> && !S::Store::shared && detail::HoldsTorchModule<Made>)

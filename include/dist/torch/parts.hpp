@@ -51,7 +51,7 @@ class TorchTensors {
   [[nodiscard]] std::string description(std::string_view kind) const {
     std::string lines;
     for (std::size_t i = 0; i < size(); ++i)
-      lines += text(kind, " '", names_[i], "' of shape ", to_string(shapes_[i]), '\n');
+      lines += concat(kind, " '", names_[i], "' of shape ", to_string(shapes_[i]), '\n');
     return lines;
   }
 
@@ -124,16 +124,16 @@ struct TorchParts {
     description =
         learned.description("parameter") + kept.description("constant or buffer") + counted.description("count");
     if (learned.size() == 0)
-      throw InvalidArgument(text("Module ", module.name(), " of libtorch has nothing to train"),
+      throw InvalidArgument(concat("Module ", module.name(), " of libtorch has nothing to train"),
                             "it has no parameter that requires a gradient", "Give torch_module one that has");
   }
 
  private:
   static void require_float_on_host(const std::string& name, const torch::Tensor& parameter) {
     if (parameter.scalar_type() == torch::kFloat32 && parameter.device().is_cpu()) return;
-    throw InvalidArgument(text("Parameter '", name, "' of a module of libtorch cannot lie in a strategy's memory"),
-                          text("it has elements of type ", c10::toString(parameter.scalar_type()), " on ",
-                               parameter.device().str(), ", and a torch_module has floats on the CPU"),
+    throw InvalidArgument(concat("Parameter '", name, "' of a module of libtorch cannot lie in a strategy's memory"),
+                          concat("it has elements of type ", c10::toString(parameter.scalar_type()), " on ",
+                                 parameter.device().str(), ", and a torch_module has floats on the CPU"),
                           "Leave the module's type and device as they are made, or call module->to(torch::kFloat32)");
   }
 };

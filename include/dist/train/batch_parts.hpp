@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <tuple>
 
-#include <dist/core/never.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist::nn::detail {
 
@@ -31,7 +31,7 @@ template <std::size_t needed, class Batch>
         "sample weights");
     return std::apply([](const auto&... part) { return std::tie(part...); }, batch);
   } else {
-    static_assert(needed == 1 || dist::detail::never<Batch>,
+    static_assert(needed == 1 || dist::detail::always_false<Batch>,
                   "a dataset that a model is fitted to has elements with features x and targets y: make them "
                   "dist::data::Example{x, y} or std::tuple{x, y}, with dist::data::map before dist::data::batch");
     return std::tie(batch);

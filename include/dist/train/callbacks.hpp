@@ -264,7 +264,7 @@ class Callbacks {
         for (const std::string_view other : names)
           if (other == name) ++before;
         names.push_back(name);
-        visit(before == 0 ? std::string(name) : text(name, "_", before),
+        visit(before == 0 ? std::string(name) : concat(name, "_", before),
               detail::TrackedCallback<Model, One>{model_, callback});
       }
     });

@@ -89,15 +89,16 @@ class ClassWeights {
       }
     }
     if (ones != 1 || others > 0)
-      throw InvalidArgument(text("fit was given class_weight, and row ", row, " of the targets is of no single class"),
-                            text("its ", classes, " numbers are not a 1 and zeros"),
-                            "Give each example the number of its class, a row with one 1, or a sample weight");
+      throw InvalidArgument(
+          concat("fit was given class_weight, and row ", row, " of the targets is of no single class"),
+          concat("its ", classes, " numbers are not a 1 and zeros"),
+          "Give each example the number of its class, a row with one 1, or a sample weight");
     return static_cast<std::int64_t>(column);
   }
   [[nodiscard]] float weight_of(std::int64_t label) const {
     if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, of_classes_.size()))
       throw InvalidArgument("fit met a label that class_weight has no weight for",
-                            text("label ", label, ", and ", of_classes_.size(), " weights"),
+                            concat("label ", label, ", and ", of_classes_.size(), " weights"),
                             "Give one weight for each class");
     return of_classes_[static_cast<std::size_t>(label)];
   }

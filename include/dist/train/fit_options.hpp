@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/train/callbacks.hpp>
@@ -66,13 +66,13 @@ class Validation {
 namespace detail {
 
 // Options under the names that other libraries have for them. They take any value, and do not compile then.
-#define DIST_OTHER_OPTION(Type, sentence)                  \
-  struct Type {                                            \
-    Type() = default;                                      \
-    template <class Given>                                 \
-    Type(const Given&) {                                   \
-      static_assert(dist::detail::never<Given>, sentence); \
-    }                                                      \
+#define DIST_OTHER_OPTION(Type, sentence)                         \
+  struct Type {                                                   \
+    Type() = default;                                             \
+    template <class Given>                                        \
+    Type(const Given&) {                                          \
+      static_assert(dist::detail::always_false<Given>, sentence); \
+    }                                                             \
   }
 DIST_OTHER_OPTION(EpochsInstead, "fit has no option epoch: it is FitOptions.epochs, or initial_epoch");
 DIST_OTHER_OPTION(ValidationInstead, "fit has no option validation_data: it is FitOptions.validation, a dataset");
@@ -146,7 +146,7 @@ namespace detail {
 /// Throws InvalidArgument for a number of 0 that must be 1 or more.
 void require_counts(const auto& options) {
   const auto require = [](bool holds, std::string_view name) {
-    if (!holds) throw InvalidArgument(text("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
+    if (!holds) throw InvalidArgument(concat("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
   };
   require(options.steps_per_epoch != std::size_t{0}, "steps_per_epoch");
   require(options.steps_per_execution > 0, "steps_per_execution");

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/core/never.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 struct LoadWeightsOptions;  // of dist/checkpoint/load_weights.hpp
@@ -14,7 +14,7 @@ namespace dist::nn::detail {
 /// The files of a model. What it does stands in model_files.hpp, as it needs packages; without it, a sentence.
 template <class Model>
 struct ModelFiles {
-  static_assert(dist::detail::never<Model>,
+  static_assert(dist::detail::always_false<Model>,
                 "save, load, save_weights and load_weights of a model are there where dist/train/model_files.hpp is "
                 "included: add #include <dist/train/model_files.hpp>");
   static void save(auto&&...) {}

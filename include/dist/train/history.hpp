@@ -43,9 +43,10 @@ class History {
     std::string known;
     for (const Series& each : series_) {
       if (each.name == name) return {each.values.data(), each.values.size()};
-      known += text(known.empty() ? "" : ", ", each.name);
+      known += concat(known.empty() ? "" : ", ", each.name);
     }
-    throw InvalidArgument(text("The history has no '", name, "'"), text("it has: ", known.empty() ? "nothing" : known),
+    throw InvalidArgument(concat("The history has no '", name, "'"),
+                          concat("it has: ", known.empty() ? "nothing" : known),
                           "Ask for one of those, or give the model such a metric");
   }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <dist/checkpoint/leaf.hpp>
-#include <dist/context/cross_replica_context.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>

@@ -32,7 +32,7 @@ class Logs {
   /// Throws InvalidArgument, with the names there are, when there is no such entry.
   [[nodiscard]] double operator[](std::string_view name) const {
     if (const double* const value = find(name)) return *value;
-    throw InvalidArgument(text("The logs have no '", name, "'"), text("they have: ", names()),
+    throw InvalidArgument(concat("The logs have no '", name, "'"), concat("they have: ", names()),
                           "Ask for one of those, or give the model such a metric");
   }
   /// The value of that name, until the next change; nullptr if there is none.
@@ -44,7 +44,7 @@ class Logs {
   /// "loss, accuracy", or "nothing".
   [[nodiscard]] std::string names() const {
     std::string names;
-    for (const Entry& entry : entries_) names += text(names.empty() ? "" : ", ", entry.name);
+    for (const Entry& entry : entries_) names += concat(names.empty() ? "" : ", ", entry.name);
     return names.empty() ? "nothing" : names;
   }
 

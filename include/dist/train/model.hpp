@@ -11,26 +11,23 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/any_process.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/select_replica.hpp>
-#include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
 #include <dist/context/worker_copies.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distributed_dataset.hpp>
-#include <dist/data/resumable.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/describe_layers.hpp>
@@ -434,13 +431,13 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
  private:
   template <class Dataset>
   static void refuse_callbacks() {
-    static_assert(dist::detail::never<Dataset>,
+    static_assert(dist::detail::always_false<Dataset>,
                   "what is given to fit and evaluate behind the options has a hook of nn::Callback with the arguments "
                   "listed at nn::hooks, such as on_epoch_end(const nn::Epoch&, nn::Logs&)");
   }
   static void refuse_options_of_arrays(bool given, std::string_view who) {
     if (given)
-      throw InvalidArgument(text(who, " was given options of arrays with a dataset"),
+      throw InvalidArgument(concat(who, " was given options of arrays with a dataset"),
                             "batch_size, shuffle and validation_split are for arrays",
                             "Batch and shuffle the dataset: dataset | dist::data::shuffle(rows, seed) | "
                             "dist::data::batch(global_batch)");
@@ -454,13 +451,13 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     if (!is_chief()) return;
     static constinit dist::detail::Warning data_ran_out;
     if (options.steps_per_epoch)
-      data_ran_out.give(text(
+      data_ran_out.emit(concat(
           "fit ran out of data after ", epochs_since(options.initial_epoch, epoch) * *options.steps_per_epoch + steps,
           " batches and stops: give a dataset of ", *options.steps_per_epoch * (options.epochs - options.initial_epoch),
           " batches (repeat), or fewer steps_per_epoch or epochs"));
     else
-      data_ran_out.give(text("fit stops, as the dataset has no batch in epoch ", epoch + 1,
-                             ": give a dataset that begins anew in each pass, or fewer epochs"));
+      data_ran_out.emit(concat("fit stops, as the dataset has no batch in epoch ", epoch + 1,
+                               ": give a dataset that begins anew in each pass, or fewer epochs"));
   }
 
   [[nodiscard]] bool is_alone() const { return strategy_.input_context().num_input_pipelines() == 1; }
@@ -555,7 +552,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   History fit_arrays(const Arrays& arrays, FitOptions options, Given&... callbacks) {
     const std::size_t rows = std::get<0>(arrays).rows();
     if (!(options.validation_split >= 0 && options.validation_split < 1))
-      throw InvalidArgument("FitOptions.validation_split is out of range", text("it is ", options.validation_split),
+      throw InvalidArgument("FitOptions.validation_split is out of range", concat("it is ", options.validation_split),
                             "Give a part of the examples, from 0 to below 1");
     const auto batches = data::batch(options.batch_size.value_or(default_batch_size));
     const auto trained = static_cast<std::size_t>(static_cast<double>(rows) * (1 - options.validation_split));
@@ -629,7 +626,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
       require_batches(step);
       return predictions.join(strategy_.workers());
     };
-    Tensor<T> all = dist::detail::together(strategy_, infer_all);
+    Tensor<T> all = dist::detail::run_collectively(strategy_, infer_all);
     watching.template call<hooks::on_predict_end>(step);
     return all;
   }
@@ -647,7 +644,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   template <class Arrays, class Step>
   Logs on_batch(std::string_view who, const Arrays& arrays, Step& step, auto& measures) {
     if (!is_alone())
-      throw WrongStrategy(text(who, " was called in one of several processes"), strategy_.describe(),
+      throw WrongStrategy(concat(who, " was called in one of several processes"), strategy_.describe(),
                           "Call fit or evaluate, which divide a dataset among the processes (spec Q15)");
     const std::size_t rows = std::get<0>(arrays).rows();
     auto distributed =
@@ -741,7 +738,7 @@ Model(S&, Network&, O, L, Ms...) -> Model<S, Network, O, L, Ms...>;
 /// What is not made on a strategy, for a sentence.
 template <dist::detail::NoStrategy S, class Network, class O, class L, class... Ms>
 class Model<S, Network, O, L, Ms...> {
-  static_assert(dist::detail::never<S>,
+  static_assert(dist::detail::always_false<S>,
                 "a model is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}}");
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/nn/loss.hpp>
@@ -54,7 +54,7 @@ struct MeasureOf<Weighted<M>> {
 };
 
 template <class M, class Queue, class... Given>
-concept TakesWeights = MeasuresRows<M> || CountsCells<M> || MeasuresByQueue<M, Queue, Given...> ||
+concept TakesWeights = MeasuresRows<M> || CountingMetric<M> || MeasuresByQueue<M, Queue, Given...> ||
     std::invocable<const M&, const Given&...>;
 
 /// A metric, and its name in the logs of a model.

@@ -14,18 +14,18 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/float16.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/track.hpp>
-#include <dist/core/work.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/deferred_tally.hpp>
-#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/nn/regularizer.hpp>
 #include <dist/strategy/compile.hpp>
 #include <dist/train/batch_parts.hpp>
@@ -59,7 +59,7 @@ class Measures {
     });
     each_metric([&](auto& metric) {
       if (!metric.is_weighted) return;
-      if (logs_.find(metric.name()) != nullptr) metric.rename(text("weighted_", metric.name()));
+      if (logs_.find(metric.name()) != nullptr) metric.rename(concat("weighted_", metric.name()));
       require_new_name(metric.name());
     });
   }
@@ -99,7 +99,7 @@ class Measures {
   /// Throws InvalidArgument where another one measures, whose callback makes the call.
   [[nodiscard]] Turn taken_by(std::string_view who) {
     if (is_taken_)
-      throw InvalidArgument(text(who, " was called in a callback of a fit or an evaluation of the same model"),
+      throw InvalidArgument(concat(who, " was called in a callback of a fit or an evaluation of the same model"),
                             "the metrics would count the examples of both",
                             "Call it afterwards. A callback of a fit may call evaluate and predict");
     return Turn{is_taken_};
@@ -136,7 +136,7 @@ class Measures {
     const std::size_t names = logs_.size();
     logs_.set(name, 0);
     if (logs_.size() == names)
-      throw InvalidArgument(text("Two metrics of a model are named '", name, "'"),
+      throw InvalidArgument(concat("Two metrics of a model are named '", name, "'"),
                             "the logs would have one value for both",
                             "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
   }
@@ -311,7 +311,7 @@ class ModelSteps {
 
   void backward(const InTrace auto& replica, const auto& loss) { network_.backward(replica, loss.learned(replica)); }
 
-  /// What a regulariser adds to the loss: a Work, or a number of the program.
+  /// What a regulariser adds to the loss: a Future, or a number of the program.
   auto start_penalty(const InReplica auto& replica) {
     if constexpr (FitLoss::is_regularized)
       return start_total_regularization(replica, network_, loss_function_.regularizer);
@@ -334,7 +334,7 @@ class ModelSteps {
     const auto tally = [=](double total, double added) {
       return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
     };
-    if constexpr (Work<std::remove_cvref_t<decltype(loss)>>)
+    if constexpr (Future<std::remove_cvref_t<decltype(loss)>>)
       measures.loss().add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
                                                    return tally(computed.first.total(), computed.second.value());
                                                  }});

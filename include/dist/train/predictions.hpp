@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -25,7 +25,7 @@ class Predictions {
   explicit Predictions(std::size_t replicas) : parts_(replicas) {}
 
   /// A replica's rows of this step, wherever they lie.
-  template <dist::Place Where>
+  template <dist::MemorySpace Where>
   void put(const auto& replica, TensorView<const T, Where> rows) {
     Part& part = parts_[replica.local_index()];
     part.rows = rows.rows();

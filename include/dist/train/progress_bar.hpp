@@ -22,7 +22,7 @@ enum class Verbosity { silent = 0, bar = 1, line_per_epoch = 2 };
 /// The verbosity that Keras calls 0, 1 or 2. Throws InvalidArgument for another number.
 [[nodiscard]] inline Verbosity verbosity(int verbose) {
   if (verbose < 0 || verbose > 2)
-    throw InvalidArgument("verbose is not a verbosity", text("it is ", verbose),
+    throw InvalidArgument("verbose is not a verbosity", concat("it is ", verbose),
                           "Use 0 for silence, 1 for a progress bar, 2 for one line per epoch");
   return static_cast<Verbosity>(verbose);
 }

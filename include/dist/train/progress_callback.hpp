@@ -19,7 +19,7 @@ class ProgressCallback {
   void on_epoch_begin(const Epoch& epoch) {
     begin(epoch.steps);
     if (verbosity_ != Verbosity::silent && epoch.epochs > 1)
-      console_.write(text("Epoch ", epoch.index + 1, "/", epoch.epochs, "\n"));
+      console_.write(concat("Epoch ", epoch.index + 1, "/", epoch.epochs, "\n"));
   }
   void on_train_batch_end(std::size_t step, CurrentLogs logs) { show(step, logs); }
   void on_epoch_end(const Epoch& epoch, const Logs& logs) { bar_->finish(*epoch.steps, logs); }

@@ -12,16 +12,16 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/checkpoint_reader.hpp>
 #include <dist/checkpoint/folder.hpp>
-#include <dist/context/any_process.hpp>
-#include <dist/context/together.hpp>
+#include <dist/context/run_collectively.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/wait.hpp>
-#include <dist/io/listed_names.hpp>
+#include <dist/io/file.hpp>
 #include <dist/train/fit_options.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>
@@ -69,7 +69,7 @@ struct EvaluatedParts {
 
 /// Whether a training to `epochs` epochs or more is marked as ended in `folder`. A collective call of the processes.
 [[nodiscard]] bool is_training_ended(const auto& strategy, const std::string& folder, std::uint64_t epochs) {
-  return dist::detail::of_first_process(strategy, [&] {
+  return dist::detail::broadcast_from_chief(strategy, [&] {
     const std::optional<std::uint64_t> ended = ended_training(folder);
     return ended && *ended >= epochs;
   });
@@ -117,7 +117,7 @@ class SidecarEvaluator {
   template <class Dataset, class... Given>
   std::optional<Logs> evaluate_new(const Dataset& dataset, const EvaluateOptions& evaluate, Given&&... callbacks) {
     const std::vector<dist::detail::FoundCheckpoint> found =
-        dist::detail::together(strategy(), [&] { return dist::detail::checkpoints_in(folder_); });
+        dist::detail::run_collectively(strategy(), [&] { return dist::detail::checkpoints_in(folder_); });
     auto reader = open_unseen(found);
     if (!reader) return std::nullopt;
     serial_ = reader->manifest().serial;
@@ -126,7 +126,7 @@ class SidecarEvaluator {
     for (const auto& each : found)
       if (each.serial <= serial_) seen_.push_back(each.id);
     restore(std::move(reader));
-    if (evaluate.verbose != 0 && model_.is_chief()) evaluate.console.write(text("Evaluating ", evaluated_, "\n"));
+    if (evaluate.verbose != 0 && model_.is_chief()) evaluate.console.write(concat("Evaluating ", evaluated_, "\n"));
     return model_.evaluate(dataset, evaluate, callbacks...);
   }
 
@@ -181,7 +181,7 @@ class SidecarEvaluator {
     std::vector<std::uint64_t> unreadable;
     is_one_unreadable_ = false;
     for (;;) {
-      const std::uint64_t id = dist::detail::of_first_process(strategy(), [&]() -> std::uint64_t {
+      const std::uint64_t id = dist::detail::broadcast_from_chief(strategy(), [&]() -> std::uint64_t {
         for (auto each = found.rbegin(); each != found.rend(); ++each)
           if (!has(seen_, each->id) && !has(unreadable, each->id)) return each->id;
         return 0;
@@ -198,7 +198,7 @@ class SidecarEvaluator {
           // The training removes old checkpoints, about which there is nothing to say.
           if (dist::detail::is_checkpoint(each.path) && !has(told_, id)) {
             told_.push_back(id);
-            say(text("checkpoint ", each.path, " is left out: ", error.what()));
+            log_line(concat("checkpoint ", each.path, " is left out: ", error.what()));
           }
         }
       }
@@ -229,22 +229,23 @@ class SidecarEvaluator {
   /// Waits until the next look. A wait begins where there is none.
   void wait(std::optional<Waiting>& waiting) const {
     const auto awaited = [&] {
-      return text("a checkpoint in ", quoted(folder_), evaluated_.empty() ? "" : text(" after ", quoted(evaluated_)));
+      return concat("a checkpoint in ", quoted(folder_),
+                    evaluated_.empty() ? "" : concat(" after ", quoted(evaluated_)));
     };
     const std::int64_t now = dist::detail::monotonic_nanoseconds();
     if (!waiting) waiting = {now, now};
     const std::int64_t waited = now - waiting->since;
-    const bool is_overdue = dist::detail::of_first_process(strategy(), [&] {
+    const bool is_overdue = dist::detail::broadcast_from_chief(strategy(), [&] {
       if (now - waiting->told >= options_.tell_after.count()) {
         waiting->told = now;
-        say(text("the evaluator has waited ", waited / 1'000'000'000, " s for ", awaited()));
+        log_line(concat("the evaluator has waited ", waited / 1'000'000'000, " s for ", awaited()));
       }
       return options_.timeout.count() > 0 && waited > options_.timeout.count();
     });
     if (is_overdue)
       throw DeadlineExceeded(
-          text("The evaluator waited too long for ", awaited()),
-          text("none came in ", options_.timeout, ", and the training is not marked as ended"),
+          concat("The evaluator waited too long for ", awaited()),
+          concat("none came in ", options_.timeout, ", and the training is not marked as ended"),
           "See whether the training runs and saves there, give SidecarEvaluatorOptions.timeout more time, or call "
           "dist::mark_training_ended when the training ends");
     std::this_thread::sleep_for(options_.poll);

@@ -87,16 +87,16 @@ TaskRole role_of(const ClusterResolver auto& resolver, const S& strategy, bool h
     const bool is_evaluator = of_strategy && of_strategy->type == TaskType::evaluator;
     if (is_evaluator == role.trains)
       throw WrongStrategy("The strategy is of another task than train_and_evaluate is to do",
-                          text("it is ", of_strategy ? to_string(*of_strategy) : "of no cluster", ", and ",
-                               resolver.describe(), " says ", task ? to_string(*task) : "nothing"),
+                          concat("it is ", of_strategy ? to_string(*of_strategy) : "of no cluster", ", and ",
+                                 resolver.describe(), " says ", task ? to_string(*task) : "nothing"),
                           "Give both the same resolver");
   }
   const std::size_t tasks = sync_tasks(cluster).size();
   const std::size_t processes = strategy.num_replicas_in_sync() / strategy.num_local_replicas();
   if (task && role.trains && tasks != processes)
     throw WrongStrategy(
-        text("Tasks that train together have a strategy of another number of processes: ", strategy.describe()),
-        text(tasks, tasks == 1 ? " task trains" : " tasks train", ", this one is ", to_string(*task)),
+        concat("Tasks that train together have a strategy of another number of processes: ", strategy.describe()),
+        concat(tasks, tasks == 1 ? " task trains" : " tasks train", ", this one is ", to_string(*task)),
         "Give chief and workers a MultiWorker");
   return role;
 }

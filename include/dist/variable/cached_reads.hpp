@@ -4,14 +4,13 @@
 #include <span>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/pointers.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/variable/given_value.hpp>
 
 namespace dist {
@@ -34,7 +33,7 @@ class CachedReads {
   explicit CachedReads(const C& context) : context_(context) {}
   CachedReads(const CachedReads& other) : context_(other.context_) {
     static_assert(
-        detail::never<C>,
+        detail::always_false<C>,
         "cached reads do not nest and are not copied: it would be unclear whose first value counts; read in the "
         "CachedReads that there are");
   }

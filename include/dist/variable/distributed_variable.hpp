@@ -7,15 +7,14 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
-#include <dist/context/update_context.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
@@ -100,7 +99,7 @@ class DistributedVariable {
   using Memory = typename Device::Memory;
   /// Elements of a copy, where the device has them.
   using Span = typename Device::template Span<T>;
-  using View = TensorView<const T, typename Device::Place>;
+  using View = TensorView<const T, typename Device::Space>;
 
   DistributedVariable(std::shared_ptr<Memory> memory, Shape shape, std::string name,
                       Trainable trainable = Trainable::by_synchronization)
@@ -120,7 +119,7 @@ class DistributedVariable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// What a copy is called where each needs a name: "name", "name/replica_1", … (spec G05).
   [[nodiscard]] std::string component_name(std::size_t local_replica) const {
-    return local_replica == 0 ? name_ : text(name_, "/replica_", local_replica);
+    return local_replica == 0 ? name_ : concat(name_, "/replica_", local_replica);
   }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
@@ -154,9 +153,9 @@ class DistributedVariable {
     require_same_strategy(context);
     const std::size_t replicas = context.strategy().num_local_replicas();
     if (local_replica >= replicas)
-      throw InvalidArgument(text("Variable '", name_, "' has no copy of replica ", local_replica),
-                            text(context.strategy().describe(), ", numbered from 0"),
-                            text("Name one of the first ", replicas));
+      throw InvalidArgument(concat("Variable '", name_, "' has no copy of replica ", local_replica),
+                            concat(context.strategy().describe(), ", numbered from 0"),
+                            concat("Name one of the first ", replicas));
     await(context);
     return changeable(context, slice_.on(StoreOf<decltype(context)>::copy_of(local_replica)));
   }
@@ -202,7 +201,7 @@ class DistributedVariable {
       Tensor<T> aggregated{shape_};
       detail::aggregate_copies(*this, context, aggregated.elements());
       return aggregated;
-    } else if constexpr (InCrossReplica<Context> && !Device::Place::host_accessible) {
+    } else if constexpr (InCrossReplica<Context> && !Device::Space::host_accessible) {
       Tensor<T> values{shape_};
       detail::copy_and_wait(queue(context, 0), near_copy(context), values.elements());
       return values;
@@ -379,12 +378,12 @@ class DistributedVariable {
   template <class Context>
   void require_same_strategy(const Context& context) const {
     if (context.strategy().template memory_on<Device>() != slice_.memory())
-      throw WrongStrategy(text("Variable '", name_, "' was used with a strategy that did not make it"),
-                          text("the context belongs to ", context.strategy().describe()),
+      throw WrongStrategy(concat("Variable '", name_, "' was used with a strategy that did not make it"),
+                          concat("the context belongs to ", context.strategy().describe()),
                           "Make the variable with the strategy that runs the replica function");
   }
 
-  Slice<T, Memory, typename Device::Place> slice_;
+  Slice<T, Memory, typename Device::Space> slice_;
   Shape shape_;
   std::string name_;
   bool trainable_;

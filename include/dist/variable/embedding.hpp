@@ -77,8 +77,8 @@ class IdLists {
     if (splits.empty() || splits.front() != 0 || splits.back() != ids.size() ||
         !std::is_sorted(splits.begin(), splits.end()))
       throw ShapeMismatch("Lists of ids do not fit together",
-                          text(ids.size(), " ids are split at ",
-                               to_string(TensorView<const std::size_t>{splits.data(), Shape{splits.size()}})),
+                          concat(ids.size(), " ids are split at ",
+                                 to_string(TensorView<const std::size_t>{splits.data(), Shape{splits.size()}})),
                           "Split them at ascending places, from 0 to the number of ids");
   }
 
@@ -189,12 +189,12 @@ struct LookedUpRows {
 /// The longest that embeddings may be. Throws InvalidArgument.
 [[nodiscard]] inline double require_max_norm(double max_norm) {
   if (!(max_norm > 0) || max_norm > std::numeric_limits<double>::max())
-    throw InvalidArgument(text("Embeddings cannot be scaled to a length of ", max_norm),
+    throw InvalidArgument(concat("Embeddings cannot be scaled to a length of ", max_norm),
                           "max_norm is a positive number", "Give a positive max_norm, or leave it out");
   return max_norm;
 }
 
-/// Rows of a table that are on their way, a Work.
+/// Rows of a table that are on their way, a Future.
 template <class Gathered, class T>
 class StartedRows {
  public:
@@ -222,7 +222,7 @@ template <class Context, class V>
   using T = typename V::Element;
   static_cast<void>(require_context_of<typename PartOf<V>::Type, Context>());
   if (table.shape().rank() == 0)
-    throw ShapeMismatch(text("Nothing can be looked up in variable ", quoted(table.name())), "it is a scalar",
+    throw ShapeMismatch(concat("Nothing can be looked up in variable ", quoted(table.name())), "it is a scalar",
                         "Give a variable that has rows");
   if (max_norm) max_norm = require_max_norm(*max_norm);
   UniqueIds unique{ids, !is_elsewhere<V, Context>};
@@ -240,7 +240,7 @@ template <class V>
       "embeddings are looked up in a variable that has rows: a DistributedVariable, a ShardedVariable, or another "
       "dist::Shard");
   if constexpr (is_table) {
-    static_assert(holds<Floating<typename V::Element>>,
+    static_assert(satisfied<Floating<typename V::Element>>,
                   "a table of embeddings has floating-point elements: rows of other tables are gathered");
     return Floating<typename V::Element>;
   } else {
@@ -253,16 +253,16 @@ template <class Wide, class Weights>
 [[nodiscard]] std::vector<Wide> weights_of(const IdLists& lists, const Weights& weights) {
   constexpr bool is_tensor = HasShape<Weights> && HasData<const Weights>;
   constexpr bool are_weights = is_tensor || NumberRange<Weights>;
-  require_host_access<PlaceOf<Weights>>();
+  require_host_access<MemorySpaceOf<Weights>>();
   static_assert(are_weights || is_on_device<Weights>,
                 "weights are a tensor or a contiguous range of floating-point numbers, one for each id");
   if constexpr (are_weights) {
-    static_assert(holds<Floating<ElementIn<const Weights>>>,
+    static_assert(satisfied<Floating<ElementIn<const Weights>>>,
                   "weights are a tensor or a contiguous range of floating-point numbers, one for each id");
     const std::span numbers{std::data(weights), std::size(weights)};
     if (numbers.size() != lists.ids().size())
       throw ShapeMismatch("Weights do not fit the ids",
-                          text(numbers.size(), " weights for ", lists.ids().size(), " ids"),
+                          concat(numbers.size(), " weights for ", lists.ids().size(), " ids"),
                           "Give one weight for each id, in the same order");
     std::vector<Wide> wide(numbers.size());
     for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<Wide>(numbers[i]);
@@ -328,7 +328,7 @@ class EmbeddingLookup {
     if (upstream.shape() != values_.shape())
       throw ShapeMismatch(
           "A gradient does not fit what was looked up",
-          text("it has shape ", to_string(upstream.shape()), ", the embeddings ", to_string(values_.shape())),
+          concat("it has shape ", to_string(upstream.shape()), ", the embeddings ", to_string(values_.shape())),
           "Give the gradient of values()");
     IndexedSlices<T> slices(rows_.ids.size(), rows_.dense_shape);
     std::copy_n(rows_.ids.data(), rows_.ids.size(), slices.indices().data());
@@ -378,7 +378,7 @@ struct OneForEachList {
 
 }  // namespace detail
 
-/// A lookup that goes on, a Work: the program does something else meanwhile.
+/// A lookup that goes on, a Future: the program does something else meanwhile.
 template <class Rows, class Combine>
 class StartedLookup {
  public:

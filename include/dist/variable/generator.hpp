@@ -10,18 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/context/together.hpp>
-#include <dist/context/value_context.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/ids.hpp>
-#include <dist/core/never.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist {
@@ -52,7 +51,7 @@ class Generator {
  public:
   /// Throws OutOfMemory.
   explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
-      : state_(strategy.template host_buffer<GeneratorState>(Shape{}, text(name, "/state"))) {
+      : state_(strategy.template host_buffer<GeneratorState>(Shape{}, concat(name, "/state"))) {
     const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id(); });
     std::size_t local = 0;
     for (const ReplicaId id : strategy.local_results(ids))
@@ -65,7 +64,7 @@ class Generator {
   void uniform(const Context& context, std::span<T> numbers, std::type_identity_t<T> low = 0,
                std::type_identity_t<T> high = 1) {
     if (!(low <= high))
-      throw InvalidArgument("Generator::uniform was given an empty range", text("from ", low, " to below ", high),
+      throw InvalidArgument("Generator::uniform was given an empty range", concat("from ", low, " to below ", high),
                             "Give a high that is not below low");
     fill(context, numbers, [=](const RandomStream& stream, std::uint64_t index) {
       const T number = low + (high - low) * stream.uniform<T>(index);
@@ -84,7 +83,7 @@ class Generator {
   void integers(const Context& context, std::span<T> numbers, std::type_identity_t<T> low,
                 std::type_identity_t<T> high) {
     if (low >= high)
-      throw InvalidArgument("Generator::integers was given an empty range", text("from ", +low, " to below ", +high),
+      throw InvalidArgument("Generator::integers was given an empty range", concat("from ", +low, " to below ", +high),
                             "Give a high that is above low");
     const std::uint64_t count = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
     fill(context, numbers, [=](const RandomStream& stream, std::uint64_t index) {
@@ -136,7 +135,7 @@ class Generator {
     Tensor<std::uint64_t> rows{{replicas + absent_.size(), words_of_state}};
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
       put(rows.view().row(strategy.first_local_replica() + local).elements(), state(context, local));
-    detail::together(strategy, [&] {
+    detail::run_collectively(strategy, [&] {
       strategy.workers().all_reduce(sum, std::span<std::uint64_t>{rows.data(), replicas * words_of_state});
     });
     for (std::size_t i = 0; i < absent_.size(); ++i) put(rows.view().row(replicas + i).elements(), absent_[i]);
@@ -145,8 +144,8 @@ class Generator {
   /// Throws ShapeMismatch for a shape that `restore` does not take.
   void require_restorable(const Shape& shape) const {
     if (shape.rank() != 2 || shape[0] == 0 || shape[1] != words_of_state)
-      throw ShapeMismatch(text("These are no states of generator '", state_.name(), "'"),
-                          text("their shape is ", to_string(shape)),
+      throw ShapeMismatch(concat("These are no states of generator '", state_.name(), "'"),
+                          concat("their shape is ", to_string(shape)),
                           "Give what whole returned, a row of 3 numbers for each replica");
   }
   /// Its inverse, under any number of replicas: those that the rows do not know begin streams of their own, with replica
@@ -225,7 +224,7 @@ Generator(S&, std::uint64_t, const std::string&) -> Generator<S>;
 /// What is not made on a strategy, for a sentence.
 template <detail::NoStrategy S>
 class Generator<S> {
-  static_assert(detail::never<S>,
+  static_assert(detail::always_false<S>,
                 "a Generator is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: dist::Generator random{strategy, seed}");
 

@@ -11,11 +11,11 @@
 #include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -33,8 +33,8 @@ template <class V>
   Shape given{numbers.size()};
   if constexpr (NumberRange<V>) given = shape_of_range(values);
   if (numbers.size() != shape.elements() || (given.rank() > 1 && given != shape))
-    throw ShapeMismatch(text("A value does not fit variable '", name, "'"),
-                        text("the value has shape ", to_string(given), ", the variable ", to_string(shape)),
+    throw ShapeMismatch(concat("A value does not fit variable '", name, "'"),
+                        concat("the value has shape ", to_string(given), ", the variable ", to_string(shape)),
                         "Give as many numbers as the variable has elements, or one number for all elements");
   return numbers;
 }
@@ -55,7 +55,7 @@ template <class V>
   if constexpr (Reducible<V>) {
     return Same<V>{value};
   } else if constexpr (detail::is_on_device<V>) {
-    detail::require_host_access<detail::PlaceOf<V>>();
+    detail::require_host_access<detail::MemorySpaceOf<V>>();
     return Same<V>{value};
   } else if constexpr (NumberRange<V> && !detail::HasShape<V>) {
     return Same<std::span<const detail::ElementIn<V>>>{detail::numbers_in(value)};
@@ -104,8 +104,8 @@ template <class T, Reducible V>
     if constexpr (std::is_signed_v<T> && !std::is_signed_v<V>) sign_is_lost = element < 0;
     if constexpr (std::is_signed_v<V> && !std::is_signed_v<T>) sign_is_lost = number < 0;
     if (static_cast<V>(element) != number || sign_is_lost)
-      throw InvalidArgument(text("Variable '", name, "' cannot hold the value given"),
-                            text(number, " is outside the range of ", dtype_name<T>),
+      throw InvalidArgument(concat("Variable '", name, "' cannot hold the value given"),
+                            concat(number, " is outside the range of ", dtype_name<T>),
                             "Give a value of the variable's range, or give the variable a wider type");
   }
   return element;
@@ -118,17 +118,18 @@ concept ViewFor = std::convertible_to<const V&, typename Variable::View>;
 template <class Variable>
 void require_shape(const Variable& variable, const Shape& given) {
   if (given != variable.shape())
-    throw ShapeMismatch(text("A value does not fit variable '", variable.name(), "'"),
-                        text("the value has shape ", to_string(given), ", the variable ", to_string(variable.shape())),
-                        "Give a value of the variable's shape, or one number for all elements");
+    throw ShapeMismatch(
+        concat("A value does not fit variable '", variable.name(), "'"),
+        concat("the value has shape ", to_string(given), ", the variable ", to_string(variable.shape())),
+        "Give a value of the variable's shape, or one number for all elements");
 }
 
 /// Throws ShapeMismatch for a variable with several elements, or none.
 template <class Variable>
 void require_one_element(const Variable& variable) {
   if (variable.size() != 1)
-    throw ShapeMismatch(text("Variable '", variable.name(), "' has no single value"),
-                        text("its shape is ", to_string(variable.shape())),
+    throw ShapeMismatch(concat("Variable '", variable.name(), "' has no single value"),
+                        concat("its shape is ", to_string(variable.shape())),
                         "Use read for variables with several elements");
 }
 
@@ -151,7 +152,7 @@ template <class Variable, class Value>
   } else if constexpr (NumbersFor<Value, T>) {
     return numbers_for(variable.name(), variable.shape(), value);
   } else {
-    require_host_access<PlaceOf<Value>>();
+    require_host_access<MemorySpaceOf<Value>>();
     static_assert(!is_per_replica<Value>,
                   "a variable is not written with a PerReplica: strategy.update hands each copy its own value, and run "
                   "hands each replica its own");

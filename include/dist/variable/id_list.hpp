@@ -35,8 +35,8 @@ class IdList {
  public:
   template <class Ids>
   explicit IdList(const Ids& ids) {
-    require_host_access<PlaceOf<Ids>>();
-    static_assert(holds < RowIds<Ids> || is_on_device < Ids >>,
+    require_host_access<MemorySpaceOf<Ids>>();
+    static_assert(satisfied < RowIds<Ids> || is_on_device < Ids >>,
                   "rows are named by whole numbers: a tensor of them, or a contiguous range, such as a std::vector");
     if constexpr (IdTensor<Ids>) {
       shape_ = ids.shape();

@@ -25,7 +25,7 @@ struct VariableTensor {
   [[nodiscard]] std::string name() const {
     const std::string_view between{&separator, 1};
     if (layer.empty()) return std::string{kind};
-    return ordinal == 0 ? text(layer, between, kind) : text(layer, "_", ordinal, between, kind);
+    return ordinal == 0 ? concat(layer, between, kind) : concat(layer, "_", ordinal, between, kind);
   }
 };
 

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include <dist/context/strategy.hpp>
-#include <dist/core/callable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/warning.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/partitioner.hpp>
 #include <dist/variable/policies.hpp>
@@ -49,10 +49,10 @@ inline constinit Warning large_whole_value{};
 inline void warn_of_whole_value(std::string_view name, const Shape& shape) {
   constexpr std::size_t large = 1'000'000'000;
   if (shape.elements() > large && !large_whole_value.was_given())
-    large_whole_value.give(
-        text("variable ", quoted(name), " of shape ", to_string(shape),
-             " is divided into shards, but its initial value is made whole first. A function that takes the "
-             "rows of a shard, too, `(TensorView<T> part, IndexRange rows)`, needs only their memory."));
+    large_whole_value.emit(
+        concat("variable ", quoted(name), " of shape ", to_string(shape),
+               " is divided into shards, but its initial value is made whole first. A function that takes the "
+               "rows of a shard, too, `(TensorView<T> part, IndexRange rows)`, needs only their memory."));
 }
 
 /// The initial values of the shards of a variable (spec J07): `rows` is given for each. They refer to `initial`, and to this.
@@ -69,7 +69,7 @@ class InitialOfShards {
     if constexpr (is_values) {
       values_ = given_to(VariableToMake<T>{name, shape}, initial);
     } else if constexpr (!is_number && !fills_rows()) {
-      require_host_access<PlaceOf<Initial>>();
+      require_host_access<MemorySpaceOf<Initial>>();
       constexpr bool fills = is_callable<Function, TensorView<T>>();
       static_assert(
           fills || is_on_device<std::remove_cvref_t<Initial>>,
@@ -128,7 +128,7 @@ template <class T, class Sync = OnWrite, class Agg = None, Strategy S, class P, 
                                     Trainable trainable = Trainable::by_synchronization) {
   using V = decltype(strategy.template variable<T, Sync, Agg>(shape, T{}, name, trainable));
   if (shape.rank() == 0)
-    throw ShapeMismatch(text("Variable ", quoted(name), " cannot be divided into shards"), "it is a scalar",
+    throw ShapeMismatch(concat("Variable ", quoted(name), " cannot be divided into shards"), "it is a scalar",
                         "Give it rows, or make it with strategy.variable");
   const std::size_t count = number_of_shards(partitioner, name, shape, sizeof(T));
   const ShardLayout layout = ShardLayout::div(shape[0], count);

@@ -9,7 +9,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/shape.hpp>
 
 namespace dist {
@@ -30,8 +30,8 @@ namespace detail {
 /// Throws InvalidArgument for an argument of a partitioner that is 0.
 constexpr void require_positive(std::string_view partitioner, std::string_view argument, std::size_t value) {
   if (value == 0)
-    throw InvalidArgument(text("Argument ", argument, " of ", partitioner, " is 0"), "it must be positive",
-                          text("Give ", argument, " a value of 1 or more"));
+    throw InvalidArgument(concat("Argument ", argument, " of ", partitioner, " is 0"), "it must be positive",
+                          concat("Give ", argument, " a value of 1 or more"));
 }
 
 }  // namespace detail
@@ -52,7 +52,7 @@ namespace detail {
 template <class P>
 [[nodiscard]] constexpr bool require_partitioner() {
   static_assert(
-      detail::holds<Partitioner<P>>,
+      detail::satisfied<Partitioner<P>>,
       "a partitioner takes a shape and the bytes of an element, and returns one whole number, that of the shards of "
       "the first axis: no list, because other axes are not divided");
   return Partitioner<P>;
@@ -79,7 +79,7 @@ class AnyPartitioner {
   }
 
  private:
-  detail::KeptFunction<std::int64_t, const Shape&, std::size_t> partition_;
+  detail::UniqueFunction<std::int64_t, const Shape&, std::size_t> partition_;
 };
 
 /// So many shards, or one for each row where there are fewer rows (spec K01).
@@ -136,8 +136,8 @@ template <class P>
     if (shape.rank() == 0 || shape[0] == 0) return 1;
     const auto shards = partitioner(shape, element_bytes);
     if (shards < 1)
-      throw InvalidArgument(text("A partitioner divides variable ", quoted(name), " into ", +shards, " shards"),
-                            text("the variable has shape ", to_string(shape)),
+      throw InvalidArgument(concat("A partitioner divides variable ", quoted(name), " into ", +shards, " shards"),
+                            concat("the variable has shape ", to_string(shape)),
                             "Return the number of shards, which is 1 or more");
     const auto wanted = static_cast<std::size_t>(shards);
     return wanted < shape[0] ? wanted : shape[0];

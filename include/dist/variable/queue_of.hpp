@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/device/copies_of_scope.hpp>
 
 namespace dist::detail {

@@ -7,10 +7,10 @@
 #include <type_traits>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
-#include <dist/context/together.hpp>
+#include <dist/context/run_collectively.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -56,13 +56,13 @@ void aggregate_copies(const Variable& variable, const Context& context, std::spa
     }
     if constexpr (!one_process) {
       const std::span<Wide> sums{is_large ? of_process.data() : combined, aggregated.size()};
-      together(context.strategy(), [&] { workers.all_reduce(Unfinished<Agg>{}, sums); });
+      run_collectively(context.strategy(), [&] { workers.all_reduce(Unfinished<Agg>{}, sums); });
       for (std::size_t i = 0; i < aggregated.size(); ++i)
         aggregated[i] = static_cast<T>(Agg::finish(sums[i], context.num_replicas_in_sync()));
     }
   } else {
     copy_and_wait(variable.queue(context, 0), variable.component(context, 0), aggregated);
-    together(context.strategy(), [&] { workers.broadcast(0, aggregated); });
+    run_collectively(context.strategy(), [&] { workers.broadcast(0, aggregated); });
   }
 }
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/variable/queue_of.hpp>
@@ -60,12 +60,12 @@ class ReplicaBuffer {
   template <class Context>
   void require_same_strategy(const Context& context) const {
     if (context.strategy().template replica_memory_on<Device>() != slice_.memory())
-      throw WrongStrategy(text("Buffer '", name_, "' was used with a strategy that did not make it"),
-                          text("the context belongs to ", context.strategy().describe()),
+      throw WrongStrategy(concat("Buffer '", name_, "' was used with a strategy that did not make it"),
+                          concat("the context belongs to ", context.strategy().describe()),
                           "Make the buffer with the strategy that runs the replica function");
   }
 
-  Slice<T, Memory, typename Device::Place> slice_;
+  Slice<T, Memory, typename Device::Space> slice_;
   Shape shape_;
   std::string name_;
 };

@@ -8,16 +8,15 @@
 #include <vector>
 
 #include <dist/comm/all_reduce_slices.hpp>
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
-#include <dist/context/update_context.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/specialization.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -46,14 +45,14 @@ template <class Update, class Variable, class T>
   static_assert(std::same_as<T, typename Variable::Element>,
                 "a scatter operation takes slices of the variable's own element type: convert the values first");
   if (slices.dense_shape() != variable.shape())
-    throw ShapeMismatch(
-        text("Indexed slices do not fit variable '", variable.name(), "'"),
-        text("they are of shape ", to_string(slices.dense_shape()), ", the variable is ", to_string(variable.shape())),
-        "Give slices of the variable's shape");
+    throw ShapeMismatch(concat("Indexed slices do not fit variable '", variable.name(), "'"),
+                        concat("they are of shape ", to_string(slices.dense_shape()), ", the variable is ",
+                               to_string(variable.shape())),
+                        "Give slices of the variable's shape");
   if constexpr (std::same_as<Update, Divide> && std::integral<T>) {
     const auto values = slices.values().elements();
     if (std::find(values.begin(), values.end(), T{0}) != values.end())
-      throw InvalidArgument(text("Variable '", variable.name(), "' cannot be divided by the slices"),
+      throw InvalidArgument(concat("Variable '", variable.name(), "' cannot be divided by the slices"),
                             "a value is the integer 0", "Divide by numbers other than 0");
   }
   return slices;
@@ -135,9 +134,9 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
       if constexpr (Variable::View::is_host_accessible) {
         write(slices_of);
       } else {  // where queues share a copy the replicas meet first, after which `slices_of` knows nothing
-        std::vector<IndexedSlicesView<T>> of_all;
-        for (std::size_t rank = 0; rank < members; ++rank) of_all.push_back(slices_of(rank));
-        write([&](std::size_t rank) -> const IndexedSlicesView<T>& { return of_all[rank]; });
+        std::vector<IndexedSlicesView<T>> all_values;
+        for (std::size_t rank = 0; rank < members; ++rank) all_values.push_back(slices_of(rank));
+        write([&](std::size_t rank) -> const IndexedSlicesView<T>& { return all_values[rank]; });
       }
     });
   }

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/work.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/queue_of.hpp>
 
@@ -50,13 +50,13 @@ template <class V, class Context>
 concept StartsOperations = Shard<V> &&
     requires(V& shard, const V& seen, const Context& context, std::span<const std::int64_t> rows,
              TensorView<const typename V::Element> values, IndexedSlicesView<typename V::Element> slices) {
-  { seen.start_read(context) } -> Work;
+  { seen.start_read(context) } -> Future;
   { seen.start_read(context).values() } -> std::convertible_to<TensorView<const typename V::Element>>;
-  { seen.start_gather(context, rows) } -> Work;
+  { seen.start_gather(context, rows) } -> Future;
   { seen.start_gather(context, rows).values() } -> std::convertible_to<TensorView<const typename V::Element>>;
-  { shard.start_write(context, values, detail::Assign{}) } -> Work;
-  { shard.start_write(context, typename V::Element{}, detail::Assign{}) } -> Work;
-  { shard.start_scatter(context, slices, Sum{}) } -> Work;
+  { shard.start_write(context, values, detail::Assign{}) } -> Future;
+  { shard.start_write(context, typename V::Element{}, detail::Assign{}) } -> Future;
+  { shard.start_scatter(context, slices, Sum{}) } -> Future;
 };
 
 /// Shards whose operations can travel together: `V::together(context)` is a context in which they are begun on several shards,
@@ -177,27 +177,27 @@ auto start_restore(V& shard, const Context& context, TensorView<const T> values)
 }
 
 /// The works of an operation, one for each shard. They are done when it goes, because what they were lent may go then, too.
-template <Work W>
-class StartedOnShards {
+template <Future W>
+class PendingOnShards {
  public:
   /// Calls `start(shard)` for the numbers of all shards. Where one of them throws, waits for those before, and throws.
   template <class Start>
-  StartedOnShards(std::size_t shards, const Start& start) : StartedOnShards(shards, start, [] {}) {}
+  PendingOnShards(std::size_t shards, const Start& start) : PendingOnShards(shards, start, [] {}) {}
   /// Calls `send()` after that.
   template <class Start, class Send>
-  StartedOnShards(std::size_t shards, const Start& start, const Send& send) {
+  PendingOnShards(std::size_t shards, const Start& start, const Send& send) {
     works_.reserve(shards);
     try {
       for (std::size_t shard = 0; shard < shards; ++shard) works_.push_back(start(shard));
       send();
     } catch (...) {
-      settle();
+      cancel();
       throw;
     }
   }
-  StartedOnShards(const StartedOnShards&) = delete;
-  StartedOnShards& operator=(const StartedOnShards&) = delete;
-  ~StartedOnShards() { settle(); }
+  PendingOnShards(const PendingOnShards&) = delete;
+  PendingOnShards& operator=(const PendingOnShards&) = delete;
+  ~PendingOnShards() { cancel(); }
 
   /// Waits for all, and calls `then(shard, work)` for each that is done without an error, in the order of shards, while others
   /// go on. Throws the first error, once all are done.
@@ -222,7 +222,7 @@ class StartedOnShards {
   }
 
  private:
-  void settle() noexcept {
+  void cancel() noexcept {
     for (W& work : works_) {
       try {
         work.wait();
@@ -234,18 +234,18 @@ class StartedOnShards {
   std::vector<W> works_;
 };
 template <class Start, class... Send>
-StartedOnShards(std::size_t, const Start&, const Send&...)
-    -> StartedOnShards<std::invoke_result_t<const Start&, std::size_t>>;
+PendingOnShards(std::size_t, const Start&, const Send&...)
+    -> PendingOnShards<std::invoke_result_t<const Start&, std::size_t>>;
 
 /// Begins an operation on so many shards of a variable, by `start(context, shard)` for each. They travel together if they can.
 template <class V, class Context, class Start>
 [[nodiscard]] auto start_on_shards(const Context& context, std::size_t shards, const Start& start) {
   if constexpr (StartsTogether<V, Context>) {
     const auto together = V::together(context);
-    return StartedOnShards(
+    return PendingOnShards(
         shards, [&](std::size_t shard) { return start(together, shard); }, [&] { together.send(); });
   } else {
-    return StartedOnShards(shards, [&](std::size_t shard) { return start(context, shard); });
+    return PendingOnShards(shards, [&](std::size_t shard) { return start(context, shard); });
   }
 }
 

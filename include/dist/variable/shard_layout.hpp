@@ -67,10 +67,10 @@ class SplitRows {
 class ShardLayout {
  public:
   /// A row of a shard.
-  struct Place {
+  struct RowOfShard {
     std::size_t shard;
     std::size_t row;
-    friend constexpr bool operator==(Place, Place) = default;
+    friend constexpr bool operator==(RowOfShard, RowOfShard) = default;
   };
 
   /// `rows` rows in `shards` shards by the rule "div": each has rows / shards of them, and the first rows % shards have one
@@ -87,7 +87,7 @@ class ShardLayout {
 
   /// Where row `row`, which is less than `rows()`, is. Under the rule "div" this is max(row / (base + 1), (row - extra) / base),
   /// where base is rows / shards and extra the remainder (spec K07).
-  [[nodiscard]] Place place_of(std::size_t row) const noexcept;
+  [[nodiscard]] RowOfShard place_of(std::size_t row) const noexcept;
 
   /// Takes a list of rows of the variable `name` apart. Throws InvalidArgument for a row that the variable does not have.
   [[nodiscard]] SplitRows split(std::string_view name, std::span<const std::int64_t> list) const;

@@ -6,7 +6,7 @@
 
 namespace dist {
 
-DIST_INLINE std::string part_name(std::string_view name, std::size_t shard) { return text(name, "/part_", shard); }
+DIST_INLINE std::string part_name(std::string_view name, std::size_t shard) { return concat(name, "/part_", shard); }
 
 DIST_INLINE ShardLayout ShardLayout::div(std::size_t rows, std::size_t shards) {
   ShardLayout layout;
@@ -18,7 +18,7 @@ DIST_INLINE ShardLayout ShardLayout::of(std::span<const std::size_t> rows_of_sha
   for (const std::size_t rows : rows_of_shards) layout.first_.push_back(layout.first_.back() + rows);
   return layout;
 }
-DIST_INLINE ShardLayout::Place ShardLayout::place_of(std::size_t row) const noexcept {
+DIST_INLINE ShardLayout::RowOfShard ShardLayout::place_of(std::size_t row) const noexcept {
   const auto behind = std::upper_bound(first_.begin(), first_.end() - 1, row);
   const auto shard = static_cast<std::size_t>(behind - first_.begin()) - 1;
   return {shard, row - first_[shard]};
@@ -45,8 +45,8 @@ DIST_INLINE SplitRows ShardLayout::split(std::string_view name, std::span<const 
 }
 DIST_INLINE void ShardLayout::require_row(std::string_view name, std::int64_t row) const {
   if (row < 0 || static_cast<std::uint64_t>(row) >= rows())
-    throw InvalidArgument(text("Variable ", quoted(name), " has no row ", row),
-                          text("it has ", rows(), " rows, numbered from 0"), "Name rows that it has");
+    throw InvalidArgument(concat("Variable ", quoted(name), " has no row ", row),
+                          concat("it has ", rows(), " rows, numbered from 0"), "Name rows that it has");
 }
 
 }  // namespace dist

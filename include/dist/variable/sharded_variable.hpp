@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/slicing.hpp>
@@ -31,7 +31,7 @@
 
 namespace dist {
 
-/// Rows of a variable that are read, a Work: while it goes on, the shards read theirs, all at the same time.
+/// Rows of a variable that are read, a Future: while it goes on, the shards read theirs, all at the same time.
 template <class W, class T>
 class GatheredRows {
  public:
@@ -62,7 +62,7 @@ class GatheredRows {
         : split(std::move(split_rows)), rows(shape), started(begin(split)) {}
     SplitRows split;  // what the shards were lent
     Tensor<T> rows;
-    detail::StartedOnShards<W> started;
+    detail::PendingOnShards<W> started;
   };
 
   std::shared_ptr<State> state_;
@@ -119,7 +119,7 @@ template <class V, class Context, class ShardAt>
 /// (spec K11).
 template <class V>
 class ShardedVariable {
-  static_assert(detail::holds<Shard<V>>,
+  static_assert(detail::satisfied<Shard<V>>,
                 "a ShardedVariable is made of variables, which have elements, a name and a shape: see dist::Shard");
 
  public:
@@ -185,8 +185,8 @@ class ShardedVariable {
   [[nodiscard]] Tensor<Element> sparse_read(const Context& context, const Ids& ids) const {
     const detail::IdList list{ids};
     if (list.shape().rank() != 1)
-      throw ShapeMismatch(text("Rows of variable ", quoted(name_), " are read by a list of indices"),
-                          text("the indices have shape ", to_string(list.shape())),
+      throw ShapeMismatch(concat("Rows of variable ", quoted(name_), " are read by a list of indices"),
+                          concat("the indices have shape ", to_string(list.shape())),
                           "Give indices of one axis, or read with gather");
     return gather(context, list.ids());
   }
@@ -196,7 +196,7 @@ class ShardedVariable {
   [[nodiscard]] auto start_gather(const Context& context, std::span<const std::int64_t> ids) const {
     static_cast<void>(detail::require_context_of<V, Context>());
     if (shape_.rank() == 0)
-      throw ShapeMismatch(text("Variable ", quoted(name_), " has no rows"), "it is a scalar", "Read it whole");
+      throw ShapeMismatch(concat("Variable ", quoted(name_), " has no rows"), "it is a scalar", "Read it whole");
     return detail::start_gather_rows<V>(layout_, name_, shape_, context, ids,
                                         [&](std::size_t shard) -> const V& { return shards_[shard]; });
   }
@@ -209,8 +209,8 @@ class ShardedVariable {
     const std::size_t axes = given.rank() == 0 ? 0 : given[given.rank() - 1];
     if (axes == 0 || axes > shape_.rank())
       throw ShapeMismatch(
-          text("Indices do not fit variable ", quoted(name_)),
-          text("their shape is ", to_string(given), ", that of the variable ", to_string(shape_)),
+          concat("Indices do not fit variable ", quoted(name_)),
+          concat("their shape is ", to_string(given), ", that of the variable ", to_string(shape_)),
           "Give along the last axis of the indices one number for each of the first axes of the variable");
     const std::size_t count = indices.size() / axes;
     std::vector<std::int64_t> rows(count);
@@ -226,8 +226,8 @@ class ShardedVariable {
       for (std::size_t axis = 1; axis < axes; ++axis) {
         const std::int64_t index = indices[i * axes + axis];
         if (index < 0 || static_cast<std::uint64_t>(index) >= shape_[axis])
-          throw InvalidArgument(text("Variable ", quoted(name_), " has no index ", index, " on axis ", axis),
-                                text("its shape is ", to_string(shape_)), "Name indices that it has");
+          throw InvalidArgument(concat("Variable ", quoted(name_), " has no index ", index, " on axis ", axis),
+                                concat("its shape is ", to_string(shape_)), "Name indices that it has");
         at = at * shape_[axis] + static_cast<std::size_t>(index);
       }
       std::copy_n(gathered.data() + at * width, width, parts.data() + i * width);
@@ -241,7 +241,7 @@ class ShardedVariable {
   template <class Context, class... Parts>
   [[nodiscard]] Tensor<Element> slice(const Context& context, const Parts&... parts) const {
     if constexpr (detail::require_slice_parts<Parts...>() && detail::require_context_of<V, Context>()) {
-      const Selection chosen = Selection::of(text("variable ", quoted(name_)), shape_, parts...);
+      const Selection chosen = Selection::of(concat("variable ", quoted(name_)), shape_, parts...);
       const Selection::Axis& axis = chosen.axis(0);
       if (axis.count == shape_[0] && axis.step == 1) return chosen.from(read(context).view());
       std::vector<std::int64_t> rows(axis.count);
@@ -255,7 +255,7 @@ class ShardedVariable {
   /// first ones of the variable. Reads the rows that have any. Throws ShapeMismatch.
   template <class Context>
   [[nodiscard]] Tensor<Element> masked(const Context& context, TensorView<const bool> mask) const {
-    detail::require_mask(text("variable ", quoted(name_)), shape_, mask.shape());
+    detail::require_mask(concat("variable ", quoted(name_)), shape_, mask.shape());
     std::vector<std::int64_t> rows;
     Tensor<bool> mask_of_rows{mask.shape()};
     const std::size_t width = mask.row_size();
@@ -323,18 +323,18 @@ class ShardedVariable {
  private:
   [[nodiscard]] static ShardLayout layout_of(std::string_view name, const std::vector<V>& shards) {
     if (shards.empty())
-      throw InvalidArgument(text("Sharded variable ", quoted(name), " has no shards"), "the list of variables is empty",
-                            "Give one variable or more");
+      throw InvalidArgument(concat("Sharded variable ", quoted(name), " has no shards"),
+                            "the list of variables is empty", "Give one variable or more");
     std::vector<std::size_t> rows;
     for (const V& shard : shards) {
       const Shape& shape = shard.shape();
       if (shape.rank() == 0 && shards.size() > 1)
-        throw ShapeMismatch(text("Variable ", quoted(shard.name()), " cannot be a shard of ", quoted(name)),
+        throw ShapeMismatch(concat("Variable ", quoted(shard.name()), " cannot be a shard of ", quoted(name)),
                             "it is a scalar", "Give variables that have rows");
       if (shape.rank() != 0 && (shape.row() != shards[0].shape().row() || shape.rank() != shards[0].shape().rank()))
-        throw ShapeMismatch(text("Variables ", quoted(shards[0].name()), " and ", quoted(shard.name()),
-                                 " cannot both be shards of ", quoted(name)),
-                            text("their shapes are ", to_string(shards[0].shape()), " and ", to_string(shape)),
+        throw ShapeMismatch(concat("Variables ", quoted(shards[0].name()), " and ", quoted(shard.name()),
+                                   " cannot both be shards of ", quoted(name)),
+                            concat("their shapes are ", to_string(shards[0].shape()), " and ", to_string(shape)),
                             "Give variables of the same shape except for the first axis");
       rows.push_back(shape.rank() == 0 ? 1 : shape[0]);
     }

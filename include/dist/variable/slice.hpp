@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <utility>
 
-#include <dist/core/place.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/memory_space.hpp>
 
 namespace dist {
 
 /// Owns one slice of a strategy's memory, which lies in `Where`: the same `elements` elements of type T on every replica,
 /// zero at first. Keeps the memory alive. Moves, does not copy.
-template <class T, class Memory, Place Where = HostMemory>
+template <class T, class Memory, MemorySpace Where = HostMemory>
 class Slice {
  public:
   /// Throws OutOfMemory.

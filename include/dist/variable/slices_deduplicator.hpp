@@ -131,11 +131,11 @@ class SlicesDeduplicator {
     if (elements != rows * width)
       throw ShapeMismatch(
           "Indexed slices do not fit together",
-          text(rows, " indices and ", elements, " values for an array of shape ", to_string(dense_shape_)),
+          concat(rows, " indices and ", elements, " values for an array of shape ", to_string(dense_shape_)),
           "Give one row of values, of the array's row shape, for each index");
     if (rows > sorted_.size())
       throw InvalidArgument("There are more indexed slices than a SlicesDeduplicator has room for",
-                            text(rows, " rows, and room for ", sorted_.size()), "Make it for more rows");
+                            concat(rows, " rows, and room for ", sorted_.size()), "Make it for more rows");
   }
 
   Shape dense_shape_;

@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include <dist/context/cross_replica_context.hpp>
-#include <dist/context/store.hpp>
-#include <dist/context/together.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -33,7 +33,7 @@ void clamp_to_copies(const Variable& variable, const Context& context, std::span
       for (std::size_t i = 0; i < elements.size(); ++i)
         bounds[i] = copy == 0 ? elements[i] : op(bounds[i], elements[i]);
     }
-    together(context.strategy(), [&] { context.strategy().workers().all_reduce(op, bounds.elements()); });
+    run_collectively(context.strategy(), [&] { context.strategy().workers().all_reduce(op, bounds.elements()); });
     return bounds;
   };
   const Tensor<T> least = bound(min);
@@ -54,7 +54,7 @@ template <class Variable, InCrossReplica Context>
     Tensor<T> all{variable.shape()};
     copy_and_wait(variable.queue(context, 0), variable.component(context, 0), all.elements());
     if constexpr (std::same_as<Agg, None>) {
-      together(context.strategy(), [&] { context.strategy().workers().broadcast(0, all.elements()); });
+      run_collectively(context.strategy(), [&] { context.strategy().workers().broadcast(0, all.elements()); });
     } else if constexpr (copies_may_differ<Variable, Context>) {
       aggregate_copies(variable, context, all.elements());
       if constexpr (std::same_as<Agg, Mean>) clamp_to_copies(variable, context, all.elements());

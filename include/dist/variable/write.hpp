@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <span>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/context/store.hpp>
-#include <dist/context/update_context.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
@@ -47,9 +46,9 @@ struct UpdateElement {
 template <class Q, class Copy, class Values, class Update>
 void update_elements(const Q& queue, Copy copy, const Values& given, Update update) {
   using T = typename Copy::element_type;
-  if constexpr (std::same_as<Values, ::dist::SpanIn<const T, typename Q::Place>>) {
+  if constexpr (std::same_as<Values, ::dist::SpanIn<const T, typename Q::Space>>) {
     queue.for_each({0, copy.size()}, UpdateElement<T, const T*, Update>{copy.data(), given.data(), update});
-  } else if constexpr (Q::Place::host_accessible || std::same_as<Values, Uniform<T>>) {
+  } else if constexpr (Q::Space::host_accessible || std::same_as<Values, Uniform<T>>) {
     queue.for_each({0, copy.size()}, UpdateElement<T, Values, Update>{copy.data(), given, update});
   } else {
     AlignedBuffer<T> values(copy.size());
@@ -97,8 +96,8 @@ void require_divisible([[maybe_unused]] const Values& given, [[maybe_unused]] co
     for (std::size_t i = 0; i < different; ++i)
       if (static_cast<Wide>(T{given[i]}) % replicas != Wide{0})
         throw InvalidArgument(
-            text("Variable '", variable.name(), "' cannot be assigned a total that its replicas do not divide"),
-            text("it is an OnRead sum of integers, ", +given[i], " is not a multiple of ", replicas),
+            concat("Variable '", variable.name(), "' cannot be assigned a total that its replicas do not divide"),
+            concat("it is an OnRead sum of integers, ", +given[i], " is not a multiple of ", replicas),
             "Assign a multiple, such as 0, add in a replica function, or give the variable a floating-point type");
   }
 }
@@ -190,7 +189,7 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
 }
 
 /// The same of elements of the device's memory.
-template <class Variable, InReplica Context, class T, Place Where, class Update>
+template <class Variable, InReplica Context, class T, MemorySpace Where, class Update>
 void write_aggregated(Variable& variable, const Context& replica, DeviceSpan<const T, Where> given, Update update) {
   const DeviceSpan<T, Where> operand{const_cast<T*>(given.data()), given.size()};
   replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, operand, variable.component(replica),

@@ -60,10 +60,10 @@ bool is_open_to_networks() {
 
 /// The child of `process` that leads a session and handles SIGSEGV: the server of its node. 0 if there is none yet.
 pid_t server_of(pid_t process) {
-  std::ifstream children{dist::text("/proc/", process, "/task/", process, "/children")};
+  std::ifstream children{dist::concat("/proc/", process, "/task/", process, "/children")};
   for (pid_t child = 0; children >> child;) {
     if (getsid(child) != child) continue;
-    std::ifstream status{dist::text("/proc/", child, "/status")};
+    std::ifstream status{dist::concat("/proc/", child, "/status")};
     for (std::string key; status >> key;)
       if (std::uint64_t caught = 0;
           key == "SigCgt:" && status >> std::hex >> caught && (caught >> (SIGSEGV - 1) & 1) != 0)
@@ -90,14 +90,14 @@ void check_loss(std::size_t ranks, std::size_t victim, std::string_view why, int
                         if (!lost) return 1;
                         std::printf("rank %zu of %zu: worker %zu seen lost after %.4f s\n", rank, ranks, lost->rank,
                                     seconds_since(notes[victim]));
-                        notes.write(rank, dist::text(lost->rank, " ", lost->host, " ", lost->why));
+                        notes.write(rank, dist::concat(lost->rank, " ", lost->host, " ", lost->why));
                         return 3;
                       }};
   const std::vector<int> statuses = processes.wait(longest);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     CAPTURE(rank);
     CHECK(statuses[rank] == (rank == victim ? victims_status : 3));
-    if (rank != victim) CHECK(notes[rank] == dist::text(victim, " 127.0.0.1 ", why));
+    if (rank != victim) CHECK(notes[rank] == dist::concat(victim, " 127.0.0.1 ", why));
   }
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a rank that does not come to MPI_Init is named at the deadline") {
                         options.grace = 200ms;
                         const HostedWorld world = HostedWorld::join(options);
                         const auto lost = await_loss(world);
-                        notes.write(rank, lost ? dist::text(lost->rank, " ", lost->why) : "nothing");
+                        notes.write(rank, lost ? dist::concat(lost->rank, " ", lost->why) : "nothing");
                         return 0;
                       }};
   processes.wait(longest);
@@ -239,7 +239,7 @@ TEST_CASE("a rank that a signal has stopped is named at the deadline, and ended 
                         const HostedWorld world = HostedWorld::join(options);
                         if (rank == 1) raise(SIGSTOP);
                         const auto lost = await_loss(world);
-                        notes.write(rank, lost ? dist::text(lost->rank, " ", lost->why) : "nothing");
+                        notes.write(rank, lost ? dist::concat(lost->rank, " ", lost->why) : "nothing");
                         return 0;
                       }};
   CHECK(processes.wait(longest) == std::vector<int>{0, 128 + SIGKILL});
@@ -261,7 +261,7 @@ TEST_CASE("the end of the server is told by the lifeline, and what it left goes 
                         MPI_Barrier(MPI_COMM_WORLD);
                         if (rank == 0) kill(world.server(), SIGKILL);
                         const auto lost = await_loss(world);
-                        notes.write(rank, lost ? dist::text(lost->rank, " ", lost->host, " ", lost->why) : "nothing");
+                        notes.write(rank, lost ? dist::concat(lost->rank, " ", lost->host, " ", lost->why) : "nothing");
                         return 3;
                       }};
   processes.wait(longest);
@@ -297,7 +297,8 @@ TEST_CASE("an MPI that does not ask PMIx is found out") {
       }};
   processes.wait(longest);
   for (const std::size_t rank : {0U, 1U})
-    CHECK(contains(notes[rank], dist::text("MPI_COMM_WORLD is not the world of the 2 tasks that came together (worker ",
+    CHECK(
+        contains(notes[rank], dist::concat("MPI_COMM_WORLD is not the world of the 2 tasks that came together (worker ",
                                            rank, " is its rank 0 of 1). Link Open MPI")));
 }
 
@@ -309,7 +310,7 @@ TEST_CASE("a finished rank is told as such") {
                         if (rank == 1) world.goodbye();
                         std::optional<dist::LostPeer> gone;
                         for (int i = 0; i < 5000 && rank == 0 && !gone; ++i, usleep(1000)) gone = world.lost_peer();
-                        if (gone) notes.write(rank, dist::text(gone->rank, gone->in_order ? " in order" : " lost"));
+                        if (gone) notes.write(rank, dist::concat(gone->rank, gone->in_order ? " in order" : " lost"));
                         if (rank == 0) world.goodbye();
                         MPI_Finalize();
                         return 0;
@@ -332,7 +333,8 @@ TEST_CASE("a task that does not come is named to all others (spec A11)") {
   processes.wait(longest);
   std::printf("missing task named after %.2f s, its deadline being 5 s\n", seconds_since(start));
   for (const std::size_t rank : {0U, 1U, 3U})
-    CHECK(contains(notes[rank], dist::text("deadline: Worker 2 at ", to_string(tasks[2]), " has not come within 5 s")));
+    CHECK(
+        contains(notes[rank], dist::concat("deadline: Worker 2 at ", to_string(tasks[2]), " has not come within 5 s")));
 }
 
 TEST_CASE(
@@ -357,11 +359,11 @@ TEST_CASE(
                         return 0;
                       }};
   CHECK(processes.wait(longest) == std::vector<int>{0, 0, 0, 0});
-  CHECK(contains(notes[0], dist::text("deadline: Worker 1 at ", to_string(tasks[1]), ", worker 2 at ",
-                                      to_string(tasks[2]), " have not come within 5 s")));
-  const std::string missing = dist::text("Worker 2 at ", to_string(others[2]), " has not come");
-  CHECK(contains(notes[2], dist::text("deadline: ", missing, " within 6 s (no connection came)")));
-  CHECK(notes[3] == dist::text("dist: worker 1 waits: ", missing, " yet (no connection came); waiting up to 6 s\n"));
+  CHECK(contains(notes[0], dist::concat("deadline: Worker 1 at ", to_string(tasks[1]), ", worker 2 at ",
+                                        to_string(tasks[2]), " have not come within 5 s")));
+  const std::string missing = dist::concat("Worker 2 at ", to_string(others[2]), " has not come");
+  CHECK(contains(notes[2], dist::concat("deadline: ", missing, " within 6 s (no connection came)")));
+  CHECK(notes[3] == dist::concat("dist: worker 1 waits: ", missing, " yet (no connection came); waiting up to 6 s\n"));
 }
 
 TEST_CASE("where the first task does not come, the others name it") {
@@ -376,8 +378,8 @@ TEST_CASE("where the first task does not come, the others name it") {
                       }};
   processes.wait(longest);
   for (const std::size_t rank : {1U, 2U})
-    CHECK(contains(notes[rank], dist::text("deadline: Worker 0 at ", to_string(tasks[0]),
-                                           " has not come within 0.7 s (Connection refused)")));
+    CHECK(contains(notes[rank], dist::concat("deadline: Worker 0 at ", to_string(tasks[0]),
+                                             " has not come within 0.7 s (Connection refused)")));
 }
 
 TEST_CASE("a rank that comes twice is told so, and the world comes to be") {
@@ -422,7 +424,7 @@ TEST_CASE("a second first rank finds its port in use") {
   std::vector<int> statuses = processes.wait(longest);
   std::sort(statuses.begin(), statuses.end());
   CHECK(statuses == std::vector<int>{0, 0, 5});
-  CHECK(contains(notes[0], dist::text("This task cannot listen at its own address ", to_string(tasks[0]))));
+  CHECK(contains(notes[0], dist::concat("This task cannot listen at its own address ", to_string(tasks[0]))));
   CHECK(contains(notes[0], "Address already in use"));
 }
 
@@ -478,7 +480,7 @@ TEST_CASE("a rank that ended before the others had come may come again (spec O02
     Processes processes{4, [&](std::size_t process) {
                           const std::size_t rank = process == 3 ? restarted : process;
                           if (process == restarted) {
-                            notes.write(0, dist::text(getpid()));
+                            notes.write(0, dist::concat(getpid()));
                             alarm(2);  // the kernel ends it while it waits for process 2
                             static_cast<void>(HostedWorld::join(options_for(tasks, rank)));
                           }
@@ -531,7 +533,7 @@ TEST_CASE("a crash of the server process is reported with its signal") {
                         if (process == 0) {
                           prctl(PR_SET_CHILD_SUBREAPER, 1);  // the server becomes a child of this process
                           signal(SIGSEGV, SIG_DFL);          // the server inherits no handler of doctest
-                          notes.write(0, dist::text(getpid()));
+                          notes.write(0, dist::concat(getpid()));
                           notes.write(1, try_to_join(options_for(tasks, 0)));
                           return 0;
                         }

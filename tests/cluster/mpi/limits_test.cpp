@@ -56,7 +56,7 @@ TEST_CASE("too few descriptors are refused with the number that is needed, which
     limit_to(RLIMIT_NOFILE, 24);
     const std::size_t needed = open + 20 + 4 * 2 + 2 * 3;
     const bool refused =
-        refusal(5, 2) == dist::text(
+        refusal(5, 2) == dist::concat(
                              "This process may have 24 files open, too few for a job of 5 "
                              "workers (",
                              needed, " are needed). Raise the limit: ulimit -n ", needed, ", or more.");

@@ -7,7 +7,7 @@
 #include <net/pair.hpp>
 
 using namespace std::chrono_literals;
-using dist::detail::FenceBook;
+using dist::detail::FenceTable;
 using dist::detail::NodeLinks;
 using dist::detail::WorldFrame;
 using dist::net::Connection;
@@ -89,7 +89,7 @@ TEST_CASE("silence breaks a link, heartbeats keep it") {
 }
 
 TEST_CASE("a fence is over when all nodes have come, with what they brought in node order") {
-  FenceBook book{3};
+  FenceTable book{3};
   CHECK_FALSE(book.add(1, 2, bytes_of("c")));
   CHECK_FALSE(book.add(1, 0, bytes_of("a")));
   CHECK_FALSE(book.add(2, 0, bytes_of("next")));
@@ -98,5 +98,5 @@ TEST_CASE("a fence is over when all nodes have come, with what they brought in n
   CHECK(*all == bytes_of("ac"));
   CHECK_FALSE(book.add(2, 1, bytes_of("")));
   CHECK(book.add(2, 2, bytes_of("")) == bytes_of("next"));
-  CHECK(FenceBook{1}.add(1, 0, {}) == std::vector<std::byte>{});
+  CHECK(FenceTable{1}.add(1, 0, {}) == std::vector<std::byte>{});
 }

@@ -10,8 +10,8 @@
 #include <support/processes.hpp>
 
 using namespace dist_test;
+using dist::detail::NodeHandshake;
 using dist::detail::NodeServer;
-using dist::detail::NodeWelcome;
 using dist::detail::WorldFrame;
 using dist::io::Descriptor;
 using dist::net::Connection;
@@ -61,7 +61,7 @@ TEST_CASE("a rank gets its variables, works, and leaves: the server ends in orde
   CHECK(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
   support::Processes client{1, [&](std::size_t) {
                               dist::detail::LaunchEnvironment environment;
-                              for (const std::string& variable : NodeWelcome::from(frame.payload).variables)
+                              for (const std::string& variable : NodeHandshake::from(frame.payload).variables)
                                 environment.set(variable);
                               pmix_proc_t me;
                               return PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS && me.rank == 0 &&
@@ -87,7 +87,7 @@ TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank"
   Served served{1, 20s, 60s};
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
-  const Descriptor somebody = mute_connection(NodeWelcome::from(frame.payload).variables);
+  const Descriptor somebody = mute_connection(NodeHandshake::from(frame.payload).variables);
   const auto start = std::chrono::steady_clock::now();
   served.rank.close();
   CHECK(served.status() == 1);
@@ -106,7 +106,7 @@ TEST_CASE("a missing task: the failure is told, and the server ends") {
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::failed));
   CHECK(dist::detail::WorldFailure::from(frame.payload).text.problem ==
-        dist::text("Worker 1 at ", to_string(served.options.tasks[1]), " has not come within 0.2 s"));
+        dist::concat("Worker 1 at ", to_string(served.options.tasks[1]), " has not come within 0.2 s"));
   served.rank.close();
   CHECK(served.status() == 1);
 }
@@ -123,7 +123,7 @@ TEST_CASE("a process that comes while the job runs is told so") {
   const auto& tasks = served.options.tasks;
   dist::net::Dialer late{
       tasks[0],
-      {dist::net::Hello::Role::worker, 0, 1, dist::net::list_checksum(tasks, ""), "host", dist::net::machine_id()},
+      {dist::net::Handshake::Role::worker, 0, 1, dist::net::list_checksum(tasks, ""), "host", dist::net::machine_id()},
       {}};
   CHECK_THROWS_WITH_AS(static_cast<void>(dial(late, "The server", 20s, dist::net::Deadline::in(20s))),
                        "Worker 0 on host 'host' comes when the job runs already (all its tasks had come before). Start "

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <cluster/mpi/world_ranks.hpp>
-#include <dist/cluster/mpi/world_directory.hpp>
+#include <dist/cluster/mpi/session_folder.hpp>
 #include <support/processes.hpp>
 
 using dist::detail::PmixEvent;
@@ -62,7 +62,7 @@ dist::detail::PmixJob job_in(const std::string& directory, milliseconds handshak
 
 /// With `mute`, somebody else connects first.
 int serve(Notes& notes, bool mute) {
-  const dist::detail::WorldDirectory directory;
+  const dist::detail::SessionFolder directory;
   PmixServer server{job_in(directory.path(), 500ms)};
   dist::io::Descriptor somebody;
   if (mute) somebody = mute_connection(server.environment(0));
@@ -113,7 +113,7 @@ TEST_CASE("two clients find their job, each other's data, and leave in order, al
 
 TEST_CASE("a server that libpmix does not let go ends itself") {
   support::Processes process{1, [](std::size_t) {
-                               const dist::detail::WorldDirectory directory;
+                               const dist::detail::SessionFolder directory;
                                dist::io::Descriptor somebody;
                                PmixServer server{job_in(directory.path(), 60s)};
                                somebody = mute_connection(server.environment(0));

@@ -44,7 +44,7 @@ TEST_CASE(
                     MPI_Barrier(MPI_COMM_WORLD);
                     up.write(rank, "up");
                     const auto gone = await_loss(world);
-                    lost.write(rank, gone ? dist::text(gone->rank, " ", gone->why) : "nothing");
+                    lost.write(rank, gone ? dist::concat(gone->rank, " ", gone->why) : "nothing");
                     return 3;
                   }};
     for (int i = 0; i < 20'000 && (up[0].empty() || up[1].empty() || up[2].empty()); ++i) usleep(1000);
@@ -55,10 +55,10 @@ TEST_CASE(
                        return 0;
                      }};
     CHECK(comers.wait() == std::vector<int>(ranks, 0));
-    CHECK(
-        contains(early[0], dist::text("rendezvous: This task cannot listen at its own address ", to_string(tasks[0]))));
+    CHECK(contains(early[0],
+                   dist::concat("rendezvous: This task cannot listen at its own address ", to_string(tasks[0]))));
     for (const std::size_t rank : {1U, 2U}) {
-      CHECK(contains(early[rank], dist::text("rendezvous: Worker ", rank, " on host '")));
+      CHECK(contains(early[rank], dist::concat("rendezvous: Worker ", rank, " on host '")));
       CHECK(contains(early[rank], "' comes when the job runs already (all its tasks had come before)"));
     }
     // Some come again before the job is over, as when a machine is busy.
@@ -78,7 +78,7 @@ TEST_CASE(
     const std::vector<int> statuses = job.wait();
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       CHECK(statuses[rank] == (rank == victim ? 128 + SIGKILL : 3));
-      if (rank != victim) CHECK(lost[rank] == dist::text(victim, " its process ended without a goodbye"));
+      if (rank != victim) CHECK(lost[rank] == dist::concat(victim, " its process ended without a goodbye"));
     }
 
     CHECK(again.wait() == std::vector<int>(ranks, 0));

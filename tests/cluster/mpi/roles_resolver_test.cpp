@@ -13,7 +13,7 @@
 #include <dist/cluster/validate.hpp>
 #include <dist/comm/mpi/comm_ref.hpp>
 #include <dist/net/listen.hpp>
-#include <dist/server/served.hpp>
+#include <dist/server/serve.hpp>
 
 #include "support/what_throws.hpp"
 
@@ -73,10 +73,10 @@ TEST_CASE("all processes have the same addresses and the same secret, and each c
 TEST_CASE("too few processes have no roles, and a job without parameter servers is refused") {
   const std::size_t servers = size();
   CHECK(what_throws<InvalidArgument>([&] { MpiRolesResolver{{.parameter_servers = servers}}; })
-            .ends_with(dist::text(" has started too few processes (", size(),
-                                  " of them, for a chief, at least one worker and ", servers, " parameter server",
-                                  servers == 1 ? "" : "s", "). Start with mpirun -n ", servers + 3,
-                                  " PROGRAM, or more processes.")));
+            .ends_with(dist::concat(" has started too few processes (", size(),
+                                    " of them, for a chief, at least one worker and ", servers, " parameter server",
+                                    servers == 1 ? "" : "s", "). Start with mpirun -n ", servers + 3,
+                                    " PROGRAM, or more processes.")));
   CHECK(what_throws<InvalidArgument>([] { MpiRolesResolver{{.parameter_servers = 0}}; }) ==
         "A job with parameter servers was given none (parameter_servers is 0). Give the number of parameter servers to "
         "dist::MpiRolesResolver.");

@@ -40,7 +40,7 @@ constexpr std::chrono::seconds longest{150};  // for all processes of a test
 dist::HostedOptions options_for(std::size_t rank) {
   dist::HostedOptions options;
   for (std::size_t task = 0; task < 4; ++task)
-    options.tasks.push_back({TwoHosts::address(task % 2), dist::text(23450 + task)});
+    options.tasks.push_back({TwoHosts::address(task % 2), dist::concat(23450 + task)});
   options.rank = rank;
   options.deadline = 90s;
   options.secret = "0123456789abcdef0123456789abcdef";
@@ -91,7 +91,7 @@ void check_meeting(const TwoHosts& hosts, Meet&& meet, IsExpected&& is_expected)
   Processes processes{4, [&](std::size_t task) {
                         hosts.enter(task % 2);
                         dist::HostedOptions options = options_for(task);
-                        dist::net::MeetingOptions meeting;
+                        dist::net::AddressServerOptions meeting;
                         meeting.place = options.tasks[0];
                         meeting.rank = task;
                         meeting.world = 4;
@@ -130,13 +130,14 @@ TEST_CASE("tasks that know the first one's address only are one world over two h
     const TwoHosts hosts;  // on which no world before holds the ports
     check_meeting(
         hosts,
-        [&](dist::net::MeetingOptions& meeting, std::size_t task) {
+        [&](dist::net::AddressServerOptions& meeting, std::size_t task) {
           if (knows_loopback_only && task == 0) meeting.place.host = "localhost";
         },
         [](const std::vector<dist::HostedTask>& tasks) {
           bool right = true;
           for (std::size_t each = 0; each < 4; ++each)
-            right = right && tasks[each] == dist::HostedTask{TwoHosts::address(each % 2), dist::text(23450 + each / 2)};
+            right =
+                right && tasks[each] == dist::HostedTask{TwoHosts::address(each % 2), dist::concat(23450 + each / 2)};
           return right;
         });
   }
@@ -150,7 +151,7 @@ TEST_CASE("tasks meet where torchrun's store is, which may be another host than 
   for (int i = 0; i < 60'000 && (notes[0].empty() || notes[1].empty()); ++i) usleep(1000);
   check_meeting(
       hosts,
-      [](dist::net::MeetingOptions& meeting, std::size_t task) {
+      [](dist::net::AddressServerOptions& meeting, std::size_t task) {
         meeting.place.host = task == 1 ? "localhost" : TwoHosts::address(1);
         meeting.local_rank = task / 2;
         meeting.agent_has_place = true;
@@ -182,14 +183,14 @@ TEST_CASE("a killed rank is named on both hosts") {
                           if (!lost) return 1;
                           std::printf("rank %zu: worker %zu seen lost after %.4f s\n", rank, lost->rank,
                                       seconds_since(notes[victim]));
-                          notes.write(rank, dist::text(lost->rank, " ", lost->host));
+                          notes.write(rank, dist::concat(lost->rank, " ", lost->host));
                           return 3;
                         }};
     const std::vector<int> statuses = processes.wait(longest);
     for (std::size_t rank = 0; rank < 4; ++rank)
       if (rank != victim) {
         CHECK(statuses[rank] == 3);
-        CHECK(notes[rank] == dist::text(victim, " ", TwoHosts::address(victim % 2)));
+        CHECK(notes[rank] == dist::concat(victim, " ", TwoHosts::address(victim % 2)));
       }
   }
 }
@@ -205,7 +206,7 @@ TEST_CASE("a host that falls silent is a loss on both sides") {
                         MPI_Barrier(MPI_COMM_WORLD);
                         if (rank == 0) notes.write(4, "up");
                         const auto lost = await_loss(world);
-                        if (lost) notes.write(rank, dist::text(lost->rank, " ", lost->why));
+                        if (lost) notes.write(rank, dist::concat(lost->rank, " ", lost->why));
                         return 3;
                       }};
   for (int i = 0; i < 90'000 && notes[4].empty(); ++i) usleep(1000);
@@ -214,7 +215,7 @@ TEST_CASE("a host that falls silent is a loss on both sides") {
   processes.wait(longest);
   std::printf("partition: all four knew after %.2f s, the limit of silence being 10 s\n", seconds_since(start));
   for (std::size_t rank = 0; rank < 4; ++rank)
-    CHECK(notes[rank] == dist::text(rank % 2 == 0 ? 1 : 0, " its server has been silent for 10 s"));
+    CHECK(notes[rank] == dist::concat(rank % 2 == 0 ? 1 : 0, " its server has been silent for 10 s"));
 }
 
 TEST_CASE("a partition that heals within the limit of silence is no loss") {

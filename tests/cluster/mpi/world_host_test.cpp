@@ -23,7 +23,7 @@ TEST_CASE("workers of a cluster host one world, also where the first one's addre
       addresses.push_back(first_alone && !addresses.empty() ? "" : to_string(endpoint));
     const ClusterSpec cluster{{TaskType::worker, addresses}};
     support::Processes processes{3, [&](std::size_t worker) {
-                                   const std::unique_ptr<dist::detail::Hosted> hosted =
+                                   const std::unique_ptr<dist::detail::WorldHandle> hosted =
                                        dist::detail::join_hosted_world(cluster, worker, "the test", 20s);
                                    int given = 0, rank = 0, size = 0;
                                    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <dist/cluster/mpi/hosted_world.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 
 namespace dist_test {
 
@@ -81,13 +81,13 @@ inline std::string try_to_join(const dist::HostedOptions& options) {
     const dist::HostedWorld world = dist::HostedWorld::join(options);
     return "joined";
   } catch (const dist::DeadlineExceeded& error) {
-    return dist::text("deadline: ", error.what());
+    return dist::concat("deadline: ", error.what());
   } catch (const dist::RendezvousError& error) {
-    return dist::text("rendezvous: ", error.what());
+    return dist::concat("rendezvous: ", error.what());
   } catch (const dist::InvalidArgument& error) {
-    return dist::text("argument: ", error.what());
+    return dist::concat("argument: ", error.what());
   } catch (const dist::Unavailable& error) {
-    return dist::text("unavailable: ", error.what());
+    return dist::concat("unavailable: ", error.what());
   }
 }
 

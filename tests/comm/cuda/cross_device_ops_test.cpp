@@ -1,6 +1,6 @@
 // The suite of cross-device ops on GPUs, whose operands lie in their memory.
 // replicas on GPUs: 1 2 3 4 8
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 
 #define DIST_TEST_FEW_ELEMENTS
 #include <conformance/cross_device_ops.hpp>

@@ -1,6 +1,6 @@
 // The suite of cross-device ops for HierarchicalCopyAllReduce on GPUs, whose operands lie in their memory.
 // replicas on GPUs: 1 2 3 4 8
-#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 
 #define DIST_TEST_FEW_ELEMENTS
 #define DIST_TEST_FEW_TYPES

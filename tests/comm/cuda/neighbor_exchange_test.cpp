@@ -1,8 +1,6 @@
 // Replicas on GPUs, several of which may share one, exchange with their neighbours: memory of the host, and of the GPUs.
 // replicas on GPUs: 1 2 3 4 8
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
-#include <dist/comm/cuda/reduction_to_one_device.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>

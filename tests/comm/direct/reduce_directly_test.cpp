@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <dist/comm/element_update.hpp>
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
 
 #include <doctest/doctest.h>

@@ -58,7 +58,7 @@ TEST_CASE("a process that is killed is found, by its descriptor and by its numbe
     const std::string said = what_look_says(health);
     CAPTURE(said);
     CHECK(said.find("Worker 11 on host east is gone") == 0);
-    CHECK(said.find(dist::text("its process ", peers[1], " ended")) != std::string::npos);
+    CHECK(said.find(dist::concat("its process ", peers[1], " ended")) != std::string::npos);
     CHECK(what_look_says(health) == said);
   }
 }
@@ -82,13 +82,13 @@ TEST_CASE("a stopped process is not lost") {
   dist::PeerHealth health;
   health.watch_process(1, "east", peers[0]);
   kill(peers[0], SIGSTOP);
-  CHECK(support::soon([&] { return health.stopped() == dist::text("worker 1 (process ", peers[0], ")"); }));
+  CHECK(support::soon([&] { return health.stopped() == dist::concat("worker 1 (process ", peers[0], ")"); }));
   CHECK_NOTHROW(health.look());
   support::Processes server(1, stay);
   health.watch_helper("the server", server[0]);
   kill(server[0], SIGSTOP);
   kill(peers[0], SIGCONT);
-  CHECK(support::soon([&] { return health.stopped() == dist::text("the server (process ", server[0], ")"); }));
+  CHECK(support::soon([&] { return health.stopped() == dist::concat("the server (process ", server[0], ")"); }));
 }
 
 TEST_CASE(

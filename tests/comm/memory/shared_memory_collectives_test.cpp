@@ -26,7 +26,7 @@ TEST_CASE("what members with shared memory do alike under every policy") {
     collectives.all_gather(std::span<const std::size_t>{&rank, 1}, std::span<const std::size_t>{counts},
                            std::span<std::size_t>{all});
     wrong[rank] += all != std::vector<std::size_t>{0, 1, 2};
-    collectives.exchange("ranks", rank + 5, std::span<std::size_t>{all});
+    collectives.all_gather_values("ranks", rank + 5, std::span<std::size_t>{all});
     wrong[rank] += all != std::vector<std::size_t>{5, 6, 7};
   });
   CHECK(wrong == std::vector<std::size_t>(members));

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 
-#include <dist/comm/messages/message_costs.hpp>
-
 using dist::AlgorithmThresholds;
 using dist::MessageAlgorithm;
 

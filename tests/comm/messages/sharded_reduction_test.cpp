@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
 
 TEST_CASE("shards cover the elements, on whole cache lines of any type") {

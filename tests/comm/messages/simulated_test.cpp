@@ -12,17 +12,16 @@
 #include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
+#include <dist/comm/messages/call_agreement.hpp>
 #include <dist/comm/messages/dissemination.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
-#include <dist/comm/messages/meeting.hpp>
-#include <dist/comm/messages/message_costs.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/data/agreed_end.hpp>
-#include <dist/data/cardinality.hpp>
-#include <dist/data/remainder.hpp>
+#include <dist/data/batch_size.hpp>
 
 #include <support/sanitizers.hpp>
 #include <support/simulated_meeting.hpp>
@@ -201,7 +200,7 @@ TEST_CASE("an agreement takes at most 2 log2(P) messages a member, one after the
     const std::size_t partners = dist::detail::Dissemination{0, ranks}.partners();
     CHECK(cost.messages == partners);
     CHECK(static_cast<double>(cost.messages) <= 2 * std::log2(ranks));
-    const double of_one = ethernet.latency + ethernet.per_byte * sizeof(dist::detail::Meeting::Message);
+    const double of_one = ethernet.latency + ethernet.per_byte * sizeof(dist::detail::CallAgreement::Message);
     CHECK(cost.seconds == about(static_cast<double>(partners) * of_one));
   }
 }
@@ -300,9 +299,9 @@ void check_all_operations(std::size_t ranks) {
     ops.all_gather(std::span<const std::size_t>{all}.subspan(first, counts[comm.rank()]),
                    std::span<const std::size_t>{counts}, std::span{all});
     for (std::size_t i = 0; i < total; ++i) wrong += all[i] != i + 1;
-    std::vector<std::size_t> of_all(ranks);
-    ops.exchange("ranks", comm.rank(), std::span{of_all});
-    for (std::size_t rank = 0; rank < ranks; ++rank) wrong += of_all[rank] != rank;
+    std::vector<std::size_t> all_values(ranks);
+    ops.all_gather_values("ranks", comm.rank(), std::span{all_values});
+    for (std::size_t rank = 0; rank < ranks; ++rank) wrong += all_values[rank] != rank;
   }));
   CHECK(wrong == 0);
   CHECK(reduced == 1 + 700 + 40'003);

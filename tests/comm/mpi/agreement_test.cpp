@@ -221,8 +221,8 @@ TEST_CASE(
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 30s}};
   if (workers.rank() == 0) {
-    workers.abandon("out of luck");
-    agreement.abandon("it will not come");
+    workers.cancel("out of luck");
+    agreement.cancel("it will not come");
   } else {
     Agreement::Pass pass = agreement.begin();
     pass.start(false);
@@ -238,7 +238,7 @@ TEST_CASE("a worker that failed in a step and told its group may go on with its 
   int steps = 0;
   for (; end.runs(steps < 5); ++steps) {
     if (steps != 2 || workers.rank() != 0) continue;
-    workers.abandon("the label is 11");
+    workers.cancel("the label is 11");
     std::this_thread::sleep_for(50ms);  // the others wait for it, and have the notice
   }
   CHECK(steps == 5);
@@ -254,7 +254,7 @@ TEST_CASE("a worker that has left is not waited for, but for its last votes (spe
     auto agreement = std::make_unique<Agreement>(workers, dist::mpi::AgreementOptions{.timeout = 60s});
     CHECK(run_steps(*agreement, 2 + workers.rank(), last_step) == (last_step == Remainder::keep ? 2 + last : 2));
     if (workers.rank() == last) agreement.reset();
-    const std::string left = dist::text("but worker ", last, " (host ");
+    const std::string left = dist::concat("but worker ", last, " (host ");
     // What nobody answers before all have: a member that knows the answer waits for its partners only, which may all have
     // come.
     const auto ask = [&] {

@@ -23,6 +23,6 @@ TEST_CASE("a call of MPI that fails throws MPI's own text") {
   }
   CAPTURE(message);
   CHECK(message.find("returned failed (MPI says: ") == 0);
-  CHECK(message.find(dist::text("api_test.cpp:", line)) != std::string::npos);
+  CHECK(message.find(dist::concat("api_test.cpp:", line)) != std::string::npos);
   CHECK(message.find("count") != std::string::npos);
 }

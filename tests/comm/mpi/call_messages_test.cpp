@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <support/rank_in.hpp>
 
-using dist::detail::Meeting;
+using dist::detail::CallAgreement;
 using dist::mpi::detail::CallMessages;
 
 namespace {
@@ -14,19 +14,19 @@ namespace {
 constexpr int tag = 5;
 
 struct Member {
-  Meeting meeting{support::rank_in(MPI_COMM_WORLD), support::size_of(MPI_COMM_WORLD)};
+  CallAgreement meeting{support::rank_in(MPI_COMM_WORLD), support::size_of(MPI_COMM_WORLD)};
   CallMessages messages{MPI_COMM_WORLD, tag, meeting};
 
-  Meeting::State meet(const dist::CollectiveCall& call) {
+  CallAgreement::State meet(const dist::CollectiveCall& call) {
     meeting.begin(call);
     do {
       messages.receive();
-      meeting.advance([&](std::size_t partner, const Meeting::Message& message) {
+      meeting.advance([&](std::size_t partner, const CallAgreement::Message& message) {
         while (!messages.are_sent()) continue;
         messages.send(partner, message);
       });
     } while (meeting.is_waiting() || !messages.are_sent());
-    const Meeting::State state = meeting.state();
+    const CallAgreement::State state = meeting.state();
     meeting.end();
     return state;
   }
@@ -39,7 +39,7 @@ TEST_CASE("members meet many times, and see calls that differ") {
   for (std::size_t step = 0; step < 200; ++step) {
     const bool differs = step % 50 == 49 && support::rank_in(MPI_COMM_WORLD) == 1;
     CHECK(member.meet({.operation = "all_reduce", .elements = differs ? 1 : step}) ==
-          (step % 50 == 49 ? Meeting::State::different : Meeting::State::met));
+          (step % 50 == 49 ? CallAgreement::State::different : CallAgreement::State::met));
   }
   CHECK(member.messages.cancel_receives());
 }
@@ -48,11 +48,11 @@ TEST_CASE("a receive that waits in vain is cancelled, and takes nothing of what 
   {
     Member early;
     early.meeting.begin({.operation = "all_reduce"});
-    early.meeting.advance([](std::size_t, const Meeting::Message&) {});
+    early.meeting.advance([](std::size_t, const CallAgreement::Message&) {});
     early.messages.receive();
     CHECK(early.messages.cancel_receives());
   }
   MPI_Barrier(MPI_COMM_WORLD);
   Member member;
-  CHECK(member.meet({.operation = "barrier"}) == Meeting::State::met);
+  CHECK(member.meet({.operation = "barrier"}) == CallAgreement::State::met);
 }

@@ -30,7 +30,7 @@ std::string error_of(Call&& call) {
   } catch (const E& error) {
     return error.what();
   } catch (const std::exception& other) {
-    return dist::text("another error: ", other.what());
+    return dist::concat("another error: ", other.what());
   }
   return "no error";
 }
@@ -49,7 +49,7 @@ TEST_CASE("members know each other's names and machines, as they were told") {
   const std::string message = error_of<dist::CollectiveMismatch>(
       [&] { state->meet({.operation = "barrier", .elements = state->rank()}, minute); });
   CAPTURE(message);
-  CHECK(message.find(dist::text("worker ", 10 + 2 * rank, " (host east) called barrier as step 1")) !=
+  CHECK(message.find(dist::concat("worker ", 10 + 2 * rank, " (host east) called barrier as step 1")) !=
         std::string::npos);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("what is left of an interrupted collective is never taken for another'
   CommunicatorState::Transfer early = state->start_send(std::as_bytes(std::span{&old, 1}), right);
   state->wait(early, minute);
   if (state->rank() == 0) {
-    state->abandon("the disk is full");
+    state->cancel("the disk is full");
   } else {
     const std::string message = error_of<dist::PeerError>([&] { state->meet({.operation = "barrier"}, minute); });
     CAPTURE(message);
@@ -135,9 +135,9 @@ TEST_CASE("who calls a collective after a member has left hears of it, each time
     const std::string message =
         error_of<dist::CollectiveMismatch>([&] { state->meet({.operation = "all_reduce"}, minute); });
     CAPTURE(message);
-    CHECK(message.find(dist::text("worker ", rank, " (host ")) != std::string::npos);
+    CHECK(message.find(dist::concat("worker ", rank, " (host ")) != std::string::npos);
     CHECK(message.find(" called all_reduce as step 2") != std::string::npos);
-    CHECK(message.find(dist::text(", but worker ", last, " (host ")) != std::string::npos);
+    CHECK(message.find(dist::concat(", but worker ", last, " (host ")) != std::string::npos);
     CHECK(message.find("has ended its strategy; its last was barrier, step 1") != std::string::npos);
     CHECK(state->is_broken());
     CHECK(error_of<dist::CollectiveMismatch>([&] { state->require_usable("a barrier"); }) == message);
@@ -171,7 +171,7 @@ TEST_CASE("that a member failed says more than that it has left after that") {
   auto state = group();
   const std::size_t rank = state->rank();
   if (rank == 0) {
-    state->abandon("the disk is full");
+    state->cancel("the disk is full");
     state.reset();
   } else {
     CHECK(error_of<dist::PeerError>([&] { state->meet({.operation = "barrier"}, minute); }).find("the disk is full") !=

@@ -41,7 +41,7 @@ std::size_t count_of(const std::string& output, std::string_view part) {
 std::string run_workers(std::string_view policy, std::string_view fault, int seconds = 30) {
   return support::output_of({.processes = 3,
                              .test_case = "a worker",
-                             .environment = dist::text("DIST_TEST_POLICY=", policy, " DIST_TEST_FAULT=", fault),
+                             .environment = dist::concat("DIST_TEST_POLICY=", policy, " DIST_TEST_FAULT=", fault),
                              .seconds = seconds});
 }
 

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include <dist/comm/mpi/datatype.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
 
 namespace {
 
 /// Appends decimal digits: not commutative, so it shows the order.
-struct Digits : dist::detail::FinishesAsIs {
+struct Digits : dist::detail::IdentityFinish {
   static constexpr std::string_view name = "digits";
   template <dist::Reducible T>
   static constexpr T identity = T{0};

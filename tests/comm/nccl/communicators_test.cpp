@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
-#include <dist/context/neighbor_exchange.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <support/descend.hpp>
@@ -194,7 +194,7 @@ TEST_CASE("kernels that use a rank are waited for before it is aborted; where th
     bool is_used = false;
     alone.use(0, [&] { is_used = true; });
     CHECK(is_used);
-    alone.give_up(std::make_exception_ptr(std::runtime_error("something failed")));
+    alone.cancel(std::make_exception_ptr(std::runtime_error("something failed")));
     CHECK(kernels.ranks_before == 1);
     CHECK(fake_nccl::calls("ncclCommRevoke") == 1);
     CHECK(fake_nccl::calls("ncclCommAbort") == (do_end ? 1 : 0));

@@ -20,7 +20,7 @@ namespace {
 
 using Strategy = dist::Mirrored<dist::NcclAllReduce>;
 static_assert(std::same_as<Strategy::Device, dist::Cuda>);
-static_assert(std::same_as<dist::Mirrored<dist::SharedMemoryAllReduce>::Device, dist::Cpu>);
+static_assert(std::same_as<dist::Mirrored<dist::ThreadAllReduce>::Device, dist::Cpu>);
 
 /// Whole numbers, whose sums and means of up to four are exact.
 template <class T>
@@ -57,7 +57,7 @@ TEST_CASE("the devices are GPUs, as the policy says") {
 TEST_CASE_TEMPLATE("updates by sums and means, whole and in halves, of equal shards and others", T, float,
                    dist::BFloat16) {
   const std::size_t replicas = conformance::replicas_of_environment();
-  const std::size_t of_all = replicas * (replicas + 1) / 2;
+  const std::size_t all_values = replicas * (replicas + 1) / 2;
   for (const std::size_t count : {1920U, 1003U, 5U}) {
     CAPTURE(count);
     Strategy strategy{replicas};
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("updates by sums and means, whole and in halves, of equal sha
       const std::vector<T> sums = read<T>(replica, mine);
       std::size_t mistakes = 0;
       for (std::size_t i = 0; i < count; ++i) {
-        const auto sum = static_cast<float>(12 * of_all * (i % 5));
+        const auto sum = static_cast<float>(12 * all_values * (i % 5));
         const auto expected = static_cast<T>(static_cast<float>(i % 3) - sum / static_cast<float>(replicas));
         mistakes += static_cast<float>(once[i]) != static_cast<float>(expected);
         mistakes += static_cast<float>(halves[i]) != static_cast<float>(expected);

@@ -26,7 +26,7 @@ using support::what_throws;
 using namespace std::chrono_literals;
 using Ops = dist::NodeAllReduce::On<dist::NodeCommunicator>;
 
-static_assert(dist::SharesWindow<dist::NodeCommunicator> && dist::TellsFailures<dist::NodeCommunicator> &&
+static_assert(dist::SharesWindow<dist::NodeCommunicator> && dist::ReportsFailures<dist::NodeCommunicator> &&
               dist::ComparesCalls<dist::NodeCommunicator> && dist::HasLocalGroup<dist::NodeCommunicator>);
 
 std::vector<int> fine(std::size_t count) { return std::vector<int>(count, 0); }
@@ -76,7 +76,7 @@ TEST_CASE("calls that differ are named on every process, which can go on togethe
     const std::string message = what_throws([&] { ops.all_reduce(dist::sum, std::span<float>{values}); });
     bool right = has(message, "of 4 f32") && has(message, "worker 1 (host here) called all_reduce(sum) of 5 f32");
     std::size_t ranks[3];
-    ops.exchange("ranks", member.comm.rank(), std::span<std::size_t>{ranks});
+    ops.all_gather_values("ranks", member.comm.rank(), std::span<std::size_t>{ranks});
     for (std::size_t rank = 0; rank < 3; ++rank) right = right && ranks[rank] == rank;
     return right ? 0 : 1;
   });
@@ -87,10 +87,10 @@ TEST_CASE("a process that fails says why to the waiting ones, and all can go on 
   auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
     bool right = true;
     if (member.comm.rank() == 0)
-      member.group.abandon("the label is 11");
+      member.group.cancel("the label is 11");
     else
       right = has(what_throws([&] { member.comm.barrier(); }), "the label is 11");
-    if (member.comm.rank() == 1) member.group.abandon("it knows");  // no news
+    if (member.comm.rank() == 1) member.group.cancel("it knows");  // no news
     member.comm.barrier();
     return right ? 0 : 1;
   });
@@ -105,9 +105,9 @@ TEST_CASE("a process that fails again before it comes says that, too, and waits 
       if (member.comm.rank() == 2) std::this_thread::sleep_for(500ms);
       for (int attempt = 0; attempt < 20; ++attempt) {
         member.comm.begin_attempt();
-        const std::string why = dist::text("the label is ", attempt, " of ", series);
+        const std::string why = dist::concat("the label is ", attempt, " of ", series);
         if (member.comm.rank() == 0)
-          member.group.abandon(std::string_view{why});
+          member.group.cancel(std::string_view{why});
         else  // of many the later ones have the texts of earlier ones
           right = has(what_throws([&] { member.comm.barrier(); }), attempt < 8 ? why : "the label is ") && right;
       }
@@ -129,7 +129,7 @@ TEST_CASE("what a process said before it ended says more than its end") {
     try {
       member.comm.with_timeout(member.comm.rank() == 0 ? 200ms : 20s).barrier();
     } catch (const std::exception& error) {
-      member.group.abandon(error);
+      member.group.cancel(error);
       const bool right = has(error.what(), "worker 1 (host here) did not");
       if (member.comm.rank() == 0) _exit(right ? 0 : 1);
       return right && has(error.what(), "worker 0 (host here) says") ? 0 : 1;
@@ -145,7 +145,7 @@ TEST_CASE("a process that died is named, also where another one had failed befor
     member.comm.barrier();
     if (member.comm.rank() == 2) _exit(0);
     if (member.comm.rank() == 1) {
-      member.group.abandon("the label is 11");
+      member.group.cancel("the label is 11");
       std::this_thread::sleep_for(1s);
       _exit(0);
     }
@@ -172,7 +172,7 @@ TEST_CASE("a process that does not come is named with its last call at the deadl
     const Ops ops{member.comm};
     std::vector<float> values(4);
     const std::string message = what_throws([&] { ops.all_reduce(dist::sum, std::span<float>{values}); });
-    member.group.abandon(std::string_view{message});
+    member.group.cancel(std::string_view{message});
     const bool all_said = has(message, "worker 1 (host here) did not") && has(message, "its last was barrier");
     return all_said && member.comm.is_broken() ? 0 : 1;
   });
@@ -238,12 +238,12 @@ TEST_CASE("a stage that grows keeps its old memory until all have come to anothe
 TEST_CASE("a process that dies is named at once, not at the deadline (spec O01)") {
   auto processes = support::node_processes(2, 60s, [](NodeMember& member) {
     pid_t numbers[2];
-    Ops{member.comm}.exchange("process numbers", getpid(), std::span<pid_t>{numbers});
+    Ops{member.comm}.all_gather_values("process numbers", getpid(), std::span<pid_t>{numbers});
     if (member.comm.rank() == 0) member.health.watch_process(1, "here", numbers[1]);
     member.comm.barrier();
     if (member.comm.rank() == 1) raise(SIGKILL);
     const std::string message = what_throws<dist::Unavailable>([&] { member.comm.barrier(); });
-    return has(message, dist::text("its process ", numbers[1], " ended")) && member.comm.is_broken() ? 0 : 1;
+    return has(message, dist::concat("its process ", numbers[1], " ended")) && member.comm.is_broken() ? 0 : 1;
   });
   CHECK(processes.wait(20s) == std::vector<int>{0, 128 + SIGKILL});
 }

@@ -25,7 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using Ops = dist::NodeAllReduce::On<dist::NodeReplicaCommunicator>;
 
-static_assert(dist::SharesWindow<dist::NodeReplicaCommunicator> && dist::TellsFailures<dist::NodeReplicaCommunicator> &&
+static_assert(dist::SharesWindow<dist::NodeReplicaCommunicator> &&
+              dist::ReportsFailures<dist::NodeReplicaCommunicator> &&
               dist::ComparesCalls<dist::NodeReplicaCommunicator> && dist::HasLocalGroup<dist::NodeReplicaCommunicator>);
 
 /// Starts `processes` processes of `replicas` threads each and calls `body(ops, member)` on each of them, which returns
@@ -74,14 +75,14 @@ TEST_CASE("replicas of several processes are one group, process by process") {
       wrong += comm.rank() != member.comm.rank() * replicas + comm.local().rank();
       wrong += comm.local().size() != replicas;
       std::vector<std::size_t> all(comm.size());
-      ops.exchange("ranks", comm.rank(), std::span{all});
+      ops.all_gather_values("ranks", comm.rank(), std::span{all});
       for (std::size_t rank = 0; rank < all.size(); ++rank) wrong += all[rank] != rank;
       struct Large {
         std::array<std::size_t, 64> values;
       } mine{};
       mine.values.fill(comm.rank());
       std::vector<Large> large(comm.size());
-      for (int again = 0; again < 3; ++again) ops.exchange("large", mine, std::span{large});
+      for (int again = 0; again < 3; ++again) ops.all_gather_values("large", mine, std::span{large});
       for (std::size_t rank = 0; rank < large.size(); ++rank) wrong += large[rank].values[63] != rank;
       std::size_t root = comm.rank();
       ops.broadcast(comm.size() - 1, std::span{&root, 1});
@@ -165,7 +166,7 @@ TEST_CASE("calls that differ are found before operands change, between processes
         ops.update_shards(slopes.first(999), mirror.first(999), add);
     } catch (const dist::CollectiveMismatch& error) {
       said = error.what();
-      ops.abandon(std::current_exception());  // the replicas that wait for replica 0
+      ops.cancel(std::current_exception());  // the replicas that wait for replica 0
     }
     const bool names_both = said.find("999") != std::string::npos && said.find("1000") != std::string::npos;
     const bool updated = std::any_of(mirror.begin(), mirror.end(), [](float weight) { return weight != 0; });
@@ -179,7 +180,7 @@ TEST_CASE("after an exception of an update, operands elsewhere get other places 
     const float* const before = comm.stage<float>(1, 100).data();
     comm.barrier();
     const bool kept = comm.stage<float>(1, 100).data() == before;
-    comm.reclaim();
+    comm.cancel_operands();
     const float* const after = comm.stage<float>(1, 100).data();
     comm.barrier();  // all have come to a later collective: the first place is free
     return kept && after != before ? 0 : 1;
@@ -214,7 +215,7 @@ TEST_CASE("replicas still read what others brought when replica 0 of their proce
         comm.exchange({.operation = "numbers"}, std::span{mine});
       }
       if (comm.local().rank() == 0) {
-        comm.abandon(dist::FailureNotice{"replica 0 fails"});
+        comm.cancel(dist::FailureNotice{"replica 0 fails"});
         const std::size_t later = 7;  // both processes fail, and are at the next call
         member.comm.begin_attempt();
         member.comm.exchange({.operation = "later"}, std::span{&later, 1});

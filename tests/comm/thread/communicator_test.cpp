@@ -15,14 +15,14 @@
 #include <vector>
 
 #include <dist/comm/health/end_process.hpp>
-#include <dist/comm/loan.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>
 #include <support/end_of.hpp>
 
 static_assert(dist::SharesMemory<dist::ThreadCommunicator> && dist::ExchangesSmall<dist::ThreadCommunicator> &&
-              dist::TellsFailures<dist::ThreadCommunicator> && dist::ComparesCalls<dist::ThreadCommunicator> &&
+              dist::ReportsFailures<dist::ThreadCommunicator> && dist::ComparesCalls<dist::ThreadCommunicator> &&
               dist::HasLocalGroup<dist::ThreadCommunicator>);
 
 namespace {
@@ -241,7 +241,7 @@ TEST_CASE("members that disagree all throw in the same collective; those that ca
           ++wrong[comm.rank()];
         } catch (const dist::CollectiveMismatch& error) {
           const std::string_view message = error.what();
-          wrong[comm.rank()] += message.find(dist::text("as step ", 2 * round + 1)) == std::string_view::npos;
+          wrong[comm.rank()] += message.find(dist::concat("as step ", 2 * round + 1)) == std::string_view::npos;
         }
         wrong[comm.rank()] += !all_have(comm, round);
       }
@@ -284,7 +284,7 @@ TEST_CASE("a member that leaves a collective by an exception and goes on does no
     for (std::int64_t round = 0; round < 100; ++round) {
       try {
         std::int64_t operand = round;
-        const dist::detail::Loan loan{comm};
+        const dist::detail::Borrowed loan{comm};
         comm.publish(shared_call, &operand);
         if (comm.rank() == 1) throw std::runtime_error("no update");
         comm.barrier();
@@ -311,7 +311,7 @@ TEST_CASE("a failure elsewhere that one member tells is thrown by all in the sam
       if (comm.rank() == 2) throw std::runtime_error("worker 7 is lost");
       comm.barrier();
     } catch (const std::runtime_error& error) {
-      if (comm.rank() == 2) comm.abandon(std::current_exception());
+      if (comm.rank() == 2) comm.cancel(std::current_exception());
       throw;
     }
   };
@@ -359,7 +359,7 @@ TEST_CASE("a peer that does not give operands back ends the process, which names
     Replicas replicas{2, 50ms};
     replicas.run([&](dist::ThreadCommunicator comm) {
       std::int64_t operand = 0;
-      const dist::detail::Loan loan{comm};
+      const dist::detail::Borrowed loan{comm};
       comm.publish(shared_call, &operand);
       if (comm.rank() == 1) std::this_thread::sleep_for(1min);  // an update that is stuck
       comm.barrier();
@@ -388,7 +388,7 @@ TEST_CASE(
       is_asked_by_then();
       comm.barrier();
       std::int64_t operand = 0;
-      const dist::detail::Loan loan{comm};
+      const dist::detail::Borrowed loan{comm};
       comm.publish(shared_call, &operand);
       is_asked_by_then();
       comm.barrier();

@@ -1,7 +1,7 @@
 // Replicas on GPUs; where there is no GPU, the error says what to do.
 #include <cstdio>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/dist.hpp>
 

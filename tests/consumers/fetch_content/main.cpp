@@ -4,7 +4,7 @@
 #include <dist/dist.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core
+  dist::Mirrored<dist::ThreadAllReduce> strategy;  // one replica per core
   const std::size_t steps = 1'000'000;
 
   const auto parts = strategy.run([&](auto& replica) {  // called once per replica, in parallel

@@ -1,4 +1,4 @@
-#include <dist/net/hmac.hpp>
+#include <dist/net/handshake.hpp>
 
 int main() {
   const dist::net::Proof proof = dist::net::hmac_sha256("secret", {});

@@ -1,4 +1,4 @@
-#include <dist/cluster/tf_config.hpp>
+#include <dist/cluster/tf_config_resolver.hpp>
 
 int main() {
   const dist::TfConfig config =

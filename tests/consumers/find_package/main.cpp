@@ -5,7 +5,7 @@
 int main() {
   static_assert(std::array{DIST_VERSION_MAJOR, DIST_VERSION_MINOR, DIST_VERSION_PATCH} == std::array{PACKAGE_VERSION},
                 "the version in the headers is the one that find_package gives");
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   auto ids = strategy.run([](auto& replica) { return replica.replica_id(); });
   return strategy.num_replicas_in_sync() == 2 && strategy.local_results(ids).size() == 2 ? 0 : 1;
 }

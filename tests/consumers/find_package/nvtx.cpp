@@ -4,7 +4,7 @@
 
 int main() {
   const dist::NvtxRanges ranges;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   strategy.run([](auto& replica) { replica.barrier(); });
   return 0;
 }

@@ -1,4 +1,4 @@
-#include <dist/device/pjrt/plugin.hpp>
+#include <dist/device/pjrt/client.hpp>
 
 int main() {
   try {

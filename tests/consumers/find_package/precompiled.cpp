@@ -1,5 +1,5 @@
 // Includes nothing: dist_precompile puts <dist/dist.hpp> before the first line.
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   return strategy.num_replicas_in_sync() == 2 ? 0 : 1;
 }

@@ -70,7 +70,7 @@ TEST_CASE("a process that can use no GPU is told why, what to do, and how to com
   CHECK(none.find("CUDA_VISIBLE_DEVICES is not set") != std::string::npos);
   CHECK(none.find("Look at nvidia-smi") != std::string::npos);
   for (const std::string& each : {no_driver, old, hidden, none}) {
-    CHECK(each.find("OneDevice<Cpu>, Mirrored<SharedMemoryAllReduce>") != std::string::npos);
+    CHECK(each.find("OneDevice<Cpu>, Mirrored<ThreadAllReduce>") != std::string::npos);
     CHECK(each.find("api_test.cpp:") != std::string::npos);
   }
   fake_cuda::restart({});

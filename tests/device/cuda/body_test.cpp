@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -43,7 +43,7 @@ TEST_CASE("bodies index views of the device, and combine numbers by reduction ob
   dist::Cuda::Memory memory{one_device};
   const auto view = [&](std::size_t width) {
     auto* const first = reinterpret_cast<float*>(memory.at(0, memory.allocate(rows * width * sizeof(float))));
-    return dist::TensorView<float, dist::Cuda::Place>{first, dist::Shape{rows, width}};
+    return dist::TensorView<float, dist::Cuda::Space>{first, dist::Shape{rows, width}};
   };
   const auto table = view(columns), of_rows = view(3);
   std::vector<float> numbers(rows * columns), seen(rows * 3);

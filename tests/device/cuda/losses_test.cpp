@@ -18,11 +18,8 @@
 #include <dist/nn/losses/binary_crossentropy.hpp>
 #include <dist/nn/losses/categorical_crossentropy.hpp>
 #include <dist/nn/losses/cosine_similarity.hpp>
-#include <dist/nn/losses/hinge.hpp>
-#include <dist/nn/losses/huber.hpp>
 #include <dist/nn/losses/kl_divergence.hpp>
-#include <dist/nn/losses/mean_absolute_error.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/strategy/one_device.hpp>
 #include <support/on_host.hpp>
@@ -35,8 +32,8 @@ constexpr std::size_t rows = 7, outputs_of_row = 5;
 
 template <class S, class T>
 struct Outputs {
-  dist::TensorView<const T, typename S::Device::Place> values;
-  dist::TensorView<T, typename S::Device::Place> gradient;
+  dist::TensorView<const T, typename S::Device::Space> values;
+  dist::TensorView<T, typename S::Device::Space> gradient;
 };
 
 /// The loss and, behind it, its gradient.
@@ -65,10 +62,11 @@ std::vector<float> computed(S& strategy, const L& loss, bool are_probabilities, 
 
   std::vector<float> all;
   strategy.run([&](auto& replica) {
-    using Place = typename S::Device::Place;
+    using Space = typename S::Device::Space;
     const auto view = [&](const auto& buffer) {
       const auto elements = buffer.component(replica);
-      return dist::TensorView<std::remove_pointer_t<decltype(elements.data())>, Place>{elements.data(), buffer.shape()};
+      return dist::TensorView<std::remove_pointer_t<decltype(elements.data())>, Space>{elements.data(),
+                                                                                             buffer.shape()};
     };
     const Outputs<S, float> outputs{view(values), view(gradient)};
     const auto result = [&] {

@@ -15,7 +15,7 @@ using dist::cuda::Memory;
 using dist::cuda::Stream;
 
 static_assert(dist::ReplicaMemory<Memory>);
-static_assert(dist::Place<dist::cuda::DeviceMemory>);
+static_assert(dist::MemorySpace<dist::cuda::DeviceMemory>);
 
 namespace {
 

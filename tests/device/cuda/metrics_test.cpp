@@ -14,24 +14,18 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/auc.hpp>
-#include <dist/nn/metrics/binary_accuracy.hpp>
-#include <dist/nn/metrics/categorical_accuracy.hpp>
 #include <dist/nn/metrics/confusion_matrix.hpp>
-#include <dist/nn/metrics/f1.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/precision.hpp>
-#include <dist/nn/metrics/recall.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
-#include <dist/nn/metrics/sparse_top_k_categorical_accuracy.hpp>
-#include <dist/nn/metrics/top_k_categorical_accuracy.hpp>
+#include <dist/nn/metrics/precision_recall.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -70,7 +64,7 @@ std::vector<double> measured(S& strategy, const M& measure) {
     strategy.run([&](auto& replica) {
       const auto view = [&](const auto& buffer) {
         const auto elements = buffer.component(replica);
-        return dist::TensorView<std::remove_pointer_t<decltype(elements.data())>, typename S::Device::Place>{
+        return dist::TensorView<std::remove_pointer_t<decltype(elements.data())>, typename S::Device::Space>{
             elements.data(), buffer.shape()};
       };
       if (step % 2 == 0)
@@ -92,7 +86,7 @@ template <class Target = float, class M>
 void compare(const M& measure) {
   CAPTURE(measure.name);
   const std::size_t replicas = conformance::replicas_of_environment();
-  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> host{replicas};
+  dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> host{replicas};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
   dist::CentralStorage<dist::Cpu, dist::Cuda> central{replicas};
   const std::vector<double> expected = measured<Target>(host, measure);

@@ -10,10 +10,8 @@
 #include <cstring>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
-#include <dist/comm/cuda/reduction_to_one_device.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -72,7 +70,7 @@ struct Pair {
 }  // namespace
 
 TEST_CASE_TEMPLATE("replicas on GPUs give the bits of replicas on the host", Policies,
-                   Pair<dist::SharedMemoryAllReduce, dist::DirectAllReduce>,
+                   Pair<dist::ThreadAllReduce, dist::DirectAllReduce>,
                    Pair<dist::ReductionToOneDevice, dist::ReductionToOneDevice>,
                    Pair<dist::HierarchicalCopyAllReduce, dist::HierarchicalCopyAllReduce>) {
   const std::size_t replicas = conformance::replicas_of_environment();

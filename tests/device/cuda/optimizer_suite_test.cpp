@@ -1,6 +1,6 @@
 // The suite of optimizers on GPUs.
 // replicas on GPUs: 1 2 3 4 8
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/optimizer.hpp>

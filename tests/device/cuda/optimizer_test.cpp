@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/nn/optimizer.hpp>
@@ -24,7 +24,7 @@
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
-#include <dist/nn/schedules/cosine_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 #include <support/one_layer.hpp>
@@ -80,7 +80,7 @@ Trained train(S& strategy, const O& function, Option... option) {
 
 template <class... Arguments>
 void check_bits(std::size_t replicas, const Arguments&... arguments) {
-  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> host{replicas};
+  dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> host{replicas};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
   CHECK(train(gpus, arguments...) == train(host, arguments...));
 }
@@ -115,7 +115,7 @@ TEST_CASE("an optimizer of one replica on a GPU gives the bits of the host") {
 // Norms of what is no fraction of a power of two are added up in another order than by the host.
 TEST_CASE("an optimizer that takes norms gives the numbers of the host") {
   const std::size_t replicas = conformance::replicas_of_environment();
-  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> host{replicas};
+  dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> host{replicas};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
   const auto compare = [&](const auto& function, auto... option) {
     const Trained on_gpus = train(gpus, function, option...), on_host = train(host, function, option...);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/one_device.hpp>
 #include <support/fake_cuda/handles.hpp>

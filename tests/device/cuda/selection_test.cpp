@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
@@ -28,7 +28,7 @@ using dist::Cuda;
 using support::what_throws;
 using Names = std::vector<std::string>;
 using OnGpus = dist::Mirrored<dist::DirectAllReduce, Cuda>;
-using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using OnHost = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
@@ -178,9 +178,8 @@ TEST_CASE("a program without a GPU hears why from every strategy, and computes o
           what_throws<dist::NoGpu>([] { OnGpus{2}; }), what_throws<dist::NoGpu>([] { OnGpus{Names{"/gpu:0"}}; }),
           what_throws<dist::NoGpu>([] { dist::OneDevice<Cuda>{"/gpu:0"}; }),
           what_throws<dist::NoGpu>([] { Cuda::Memory{std::array<std::size_t, 1>{0}}; })}) {
-      CHECK(said.find(dist::text("No replica can run on a GPU (", why)) == 0);
-      CHECK(said.find("name OneDevice<Cpu>, Mirrored<SharedMemoryAllReduce> or CentralStorage<Cpu>") !=
-            std::string::npos);
+      CHECK(said.find(dist::concat("No replica can run on a GPU (", why)) == 0);
+      CHECK(said.find("name OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>") != std::string::npos);
     }
     CHECK(cudaPeekAtLastError() == cudaSuccess);
     check_host();

@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include <dist/device/cuda/buffer.hpp>
-#include <dist/device/cuda/launch.cuh>
 #include <dist/device/cuda/stream.hpp>
 #include <support/fake_cuda/machines.hpp>
 

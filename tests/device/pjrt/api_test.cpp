@@ -79,10 +79,10 @@ TEST_CASE("a plugin of another major version is refused, and one that is too old
   CHECK(support::what_throws<dist::NoPlugin>([&] {
           Api{&other, "/lib/plugin.so"};
         })
-            .find(dist::text("it has version ", PJRT_API_MAJOR + 1,
-                             ".7 of the interface PJRT, and this program was "
-                             "compiled for ",
-                             PJRT_API_MAJOR, ".", PJRT_API_MINOR)) != std::string::npos);
+            .find(dist::concat("it has version ", PJRT_API_MAJOR + 1,
+                               ".7 of the interface PJRT, and this program was "
+                               "compiled for ",
+                               PJRT_API_MAJOR, ".", PJRT_API_MINOR)) != std::string::npos);
   PJRT_Api old = plugin<wrong_argument>();
   old.struct_size = offsetof(PJRT_Api, PJRT_Client_Create);
   CHECK(support::what_throws<dist::NoPlugin>([&] {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/work.hpp>
+#include <dist/core/future.hpp>
 #include <support/fake_pjrt/fake_pjrt.hpp>
 #include <support/what_throws.hpp>
 
@@ -17,7 +17,7 @@ using dist::TensorView;
 using dist::pjrt::Buffer;
 using dist::pjrt::Client;
 
-static_assert(dist::Work<dist::pjrt::Event>);
+static_assert(dist::Future<dist::pjrt::Event>);
 
 namespace {
 

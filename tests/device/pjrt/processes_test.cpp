@@ -20,7 +20,7 @@
 using namespace std::chrono_literals;
 using Store = dist::KeyValueStore<dist::Grpc>;
 
-static_assert(dist::detail::holds<dist::pjrt::SharesValues<Store>>);
+static_assert(dist::detail::satisfied<dist::pjrt::SharesValues<Store>>);
 
 TEST_CASE("plugins in two processes tell each other by gRPC how many devices they have") {
   const dist::net::Endpoint keeper = dist_test::free_endpoints(1).front();

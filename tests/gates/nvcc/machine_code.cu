@@ -1,11 +1,11 @@
 // Kernels whose machine code gates/machine_code_check.cmake reads. They have names of their own, by which it finds them.
 #include <cstddef>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/segmented_update.hpp>
-#include <dist/variable/slot_update.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/variable/slot_update.hpp>
 
 using dist::IndexRange;
 

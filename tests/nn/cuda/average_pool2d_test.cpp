@@ -1,9 +1,8 @@
 #include <dist/nn/cuda/average_pool2d.cuh>
 
 #include <dist/nn/cuda/backend.cuh>
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>

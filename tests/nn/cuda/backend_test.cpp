@@ -15,13 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/core/bfloat16.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/nn/layers/average_pool2d.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
@@ -29,24 +28,19 @@
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
-#include <dist/nn/layers/relu.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/average_loss.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
@@ -89,8 +83,9 @@ auto on_device(S& strategy, const dist::Tensor<T>& values) {
 }
 template <class Buffer>
 auto part_of(const Buffer& buffer, const auto& replica) {
-  using Place = typename Buffer::Device::Place;
-  const dist::TensorView<const typename Buffer::Element, Place> all{buffer.component(replica).data(), buffer.shape()};
+  using Space = typename Buffer::Device::Space;
+  const dist::TensorView<const typename Buffer::Element, Space> all{buffer.component(replica).data(),
+                                                                          buffer.shape()};
   return all.rows(replica.replica_id().index() * rows, rows);
 }
 
@@ -173,7 +168,7 @@ TEST_CASE("a network trains on one GPU as on the host") {
 
 TEST_CASE("a network trains on replicas on GPUs as on those of the host") {
   const std::size_t replicas = conformance::replicas_of_environment();
-  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> host{replicas};
+  dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> host{replicas};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
   check_same(train<Net, nn::Cuda>(gpus), train<Net, nn::Reference>(host));
   // Only its losses: Adam makes steps of what rounding leaves of a gradient of 0, as that of a key's bias.
@@ -257,7 +252,7 @@ TEST_CASE("losses of single rows lie on the GPU as their outputs do, and a mean 
   gpu.run([&](auto& replica) {
     const auto all = [&](const auto& buffer) {
       using Buffer = std::remove_cvref_t<decltype(buffer)>;
-      return dist::TensorView<const typename Buffer::Element, dist::Cuda::Place>{buffer.component(replica).data(),
+      return dist::TensorView<const typename Buffer::Element, dist::Cuda::Space>{buffer.component(replica).data(),
                                                                                  buffer.shape()};
     };
     const auto place = losses.component(replica);

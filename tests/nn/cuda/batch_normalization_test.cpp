@@ -1,6 +1,6 @@
 #include <dist/nn/cuda/batch_normalization.cuh>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -14,7 +14,7 @@ namespace nn = dist::nn;
 
 TEST_CASE_TEMPLATE("BatchNormalization on GPUs computes what the plain loops compute, with rows and without",
                    Statistics, nn::PerReplicaStatistics, nn::SynchronizedStatistics) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> host{2};
+  dist::Mirrored<dist::ThreadAllReduce> host{2};
   using Net = dist_test::NormalizedNet<Statistics>;
   const auto expected = dist_test::run_normalized<Net, nn::Reference, double>(host);
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {

@@ -2,13 +2,13 @@
 
 #include <string_view>
 
-#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>

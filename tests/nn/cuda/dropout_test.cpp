@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/dropout.hpp>
@@ -54,7 +54,7 @@ TEST_CASE("Dropout on a GPU drops what the plain loops drop, from elements of ev
 TEST_CASE("a network with Dropout on GPUs is that of the host, on two replicas, in training and in inference") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dropout<40>, nn::Dense<5>, nn::Dropout<20>>;
   fake_cuda::restart({.devices = 2});
-  dist::Mirrored<dist::SharedMemoryAllReduce> host{2};
+  dist::Mirrored<dist::ThreadAllReduce> host{2};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{2};
   const auto expected = dist_test::run_normalized<Net, nn::Reference, float>(host);
   const auto found = dist_test::run_normalized<Net, nn::Cuda, float>(gpus);

@@ -11,7 +11,7 @@
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/embedding.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>

@@ -3,7 +3,6 @@
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>

@@ -7,8 +7,7 @@
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/layers/conv2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>

@@ -10,19 +10,19 @@
 #include <tuple>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/cuda/policies.cuh>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/data/uploaded.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/reference/backend.hpp>
@@ -75,7 +75,7 @@ std::vector<double> fit(const Dataset& points, const L& loss, const Ms&... metri
 template <class Dataset, class... Parts>
 void check_alike(const Dataset& points, const Parts&... parts) {
   using Gpus = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
-  using Host = dist::Mirrored<dist::SharedMemoryAllReduce>;
+  using Host = dist::Mirrored<dist::ThreadAllReduce>;
   const std::vector<double> on_gpus = fit<nn::Cuda, Gpus>(points, parts...);
   const std::vector<double> on_host = fit<nn::Reference, Host>(points, parts...);
   REQUIRE(on_gpus.size() == on_host.size());

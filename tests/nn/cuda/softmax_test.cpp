@@ -8,8 +8,8 @@
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>

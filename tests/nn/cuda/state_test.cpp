@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <optional>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/sequential.hpp>

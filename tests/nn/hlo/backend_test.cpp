@@ -31,8 +31,8 @@ using dist::Tensor;
 
 namespace {
 
-using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
-using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using OnHost = dist::Mirrored<dist::ThreadAllReduce>;
+using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 
 using Batch = dist::data::Example<Tensor<float>, Tensor<std::int32_t>>;
 

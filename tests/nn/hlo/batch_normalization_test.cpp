@@ -4,7 +4,7 @@
 
 #include <dist/nn/sequential.hpp>
 
-#include "nn/hlo/check_emitted.hpp"
+#include "nn/hlo/check_lowering.hpp"
 
 namespace nn = dist::nn;
 

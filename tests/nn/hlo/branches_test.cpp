@@ -4,10 +4,10 @@
 
 #include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/layers/named.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
-#include "nn/hlo/check_emitted.hpp"
+#include "nn/hlo/check_lowering.hpp"
 
 namespace nn = dist::nn;
 

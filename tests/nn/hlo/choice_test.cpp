@@ -16,7 +16,7 @@ TEST_CASE("a choice follows its condition at each element, and the greater of tw
   const auto [choice, most] = testing::run<Floats, Floats>(
       1,
       [](auto a, auto b) {
-        return std::tuple{chosen(a < b, a, b * b), greater(a, b)};
+        return std::tuple{select(a < b, a, b * b), greater(a, b)};
       },
       Tensor<float>{{3}, {1, 5, nan}}, Tensor<float>{{3}, {2, 3, 4}});
   CHECK(choice == Tensor<float>{{3}, {1, 9, 16}});

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/sequential.hpp>
 #include <hlo/run.hpp>
 #include <nn/place_layer.hpp>
@@ -29,15 +29,15 @@ TEST_CASE("Dense in a program computes what it computes on the host, with its ac
           1,
           [](auto in, auto... parameters) {
             std::tuple<> state;
-            const nn::TracedPass<nn::Training> pass{{2}, {0}};
-            return nn::emit_forward<Net>(pass, std::tuple{parameters...}, state, in);
+            const nn::TraceArguments<nn::Training> arguments{{2}, {0}};
+            return nn::emit_forward<Net>(arguments, std::tuple{parameters...}, state, in);
           },
           Tensor<double>{{2, 3}, x}, Tensor<double>{{3, 2}, first}, Tensor<double>{{2}, first_bias},
           Tensor<double>{{2, 3}, second}, Tensor<double>{{3}, second_bias}, Tensor<double>{{3, 1}, third},
           Tensor<double>{{1}, third_bias});
-  dist_test::PlacedLayer<nn::Dense<2, nn::Tanh>, dist::StaticShape<3>> tanh_layer;
-  dist_test::PlacedLayer<nn::Dense<3, nn::Relu>, dist::StaticShape<2>> relu_layer;
-  dist_test::PlacedLayer<nn::Dense<1>, dist::StaticShape<3>> linear_layer;
+  dist_test::BoundLayer<nn::Dense<2, nn::Tanh>, dist::StaticShape<3>> tanh_layer;
+  dist_test::BoundLayer<nn::Dense<3, nn::Relu>, dist::StaticShape<2>> relu_layer;
+  dist_test::BoundLayer<nn::Dense<1>, dist::StaticShape<3>> linear_layer;
   const auto hidden = relu_layer.forward(tanh_layer.forward(x, {first, first_bias}), {second, second_bias});
   // Units are off and on, so that the activation shows.
   CHECK(std::count(hidden.begin(), hidden.end(), 0.0) > 0);

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <dist/nn/sequential.hpp>
-#include <nn/hlo/check_emitted.hpp>
+#include <nn/hlo/check_lowering.hpp>
 
 namespace nn = dist::nn;
 

@@ -6,18 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <dist/core/bfloat16.hpp>
-#include <dist/nn/activations/tanh.hpp>
-#include <dist/nn/hlo/activate.hpp>
+#include <dist/core/float16.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/activate.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/sequential.hpp>
 
-#include "nn/hlo/check_emitted.hpp"
+#include "nn/hlo/check_lowering.hpp"
 
 namespace nn = dist::nn;
 

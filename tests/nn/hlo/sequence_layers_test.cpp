@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/sequential.hpp>
-#include <nn/hlo/check_emitted.hpp>
+#include <nn/hlo/check_lowering.hpp>
 
 namespace hlo = dist::hlo;
 namespace nn = dist::nn;
@@ -38,13 +38,13 @@ TEST_CASE("embeddings in programs are those of plain loops, and ids have no grad
 TEST_CASE("the vector of an id that the table does not have is NaN") {
   using Ids = hlo::Traced<float, 4, 1>;
   using Table = hlo::Traced<float, 2, 2>;
-  using Placed = nn::Embedding<2, 2>::On<dist::StaticShape<1>>;
+  using Bound = nn::Embedding<2, 2>::On<dist::StaticShape<1>>;
   const auto vectors = testing::run<Ids, Table>(
       1,
       [](Ids ids, Table table) {
-        const nn::TracedPass<nn::Inference> pass{4, 0};
+        const nn::TraceArguments<nn::Inference> arguments{4, 0};
         std::tuple<> state;
-        return nn::Emitted<nn::Embedding<2, 2>>::forward<Placed>(pass, ids, std::tuple{table}, state);
+        return nn::Lowering<nn::Embedding<2, 2>>::forward<Bound>(arguments, ids, std::tuple{table}, state);
       },
       dist::Tensor<float>{{4, 1}, {1.5F, 2, -1, std::nanf("")}}, dist::Tensor<float>{{2, 2}, {1, 2, 3, 4}});
   CHECK(vectors[0] == 3);

@@ -29,8 +29,8 @@ using dist::Tensor;
 
 namespace {
 
-using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
-using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using OnHost = dist::Mirrored<dist::ThreadAllReduce>;
+using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 using Net = nn::Sequential<nn::Input<3>, nn::Dense<6, nn::Tanh>, nn::Dense<3>>;
 using OneOutput = nn::Sequential<nn::Input<3>, nn::Dense<1>>;
 

@@ -17,10 +17,7 @@
 #include <dist/hlo/dynamic.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/binary_crossentropy.hpp>
-#include <dist/nn/losses/hinge.hpp>
-#include <dist/nn/losses/huber.hpp>
-#include <dist/nn/losses/mean_absolute_error.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <hlo/run.hpp>
 #include <nn/hlo/tracing.hpp>
 #include <nn/keras/losses.hpp>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 #include <hlo/run.hpp>
 #include <nn/hlo/tracing.hpp>
 #include <nn/keras/metrics.hpp>
@@ -47,7 +47,7 @@ template <class M, class... Given>
 hlo::Value added(const M& measure, const Given&... given) {
   std::vector<hlo::Value> all;
   std::size_t count = 2;
-  if constexpr (nn::CountsCells<M>) {
+  if constexpr (nn::CountingMetric<M>) {
     count = measure.shape().elements();
     all = {hlo::untyped::reshape(nn::traced_counts(nn::MetricInTrace{}, measure, replica, given...).value(), {count})};
   } else {
@@ -60,7 +60,7 @@ hlo::Value added(const M& measure, const Given&... given) {
 
 template <class M>
 double result(const M& measure, const double* added) {
-  if constexpr (nn::CountsCells<M>)
+  if constexpr (nn::CountingMetric<M>)
     return measure.result(dist::TensorView<const double>{added, measure.shape()});
   else
     return added[0] / added[1];

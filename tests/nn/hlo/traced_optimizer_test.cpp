@@ -24,8 +24,8 @@ using dist::Tensor;
 
 namespace {
 
-using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
-using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using OnHost = dist::Mirrored<dist::ThreadAllReduce>;
+using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 using Net = nn::Sequential<nn::Input<2>, nn::Dense<2, nn::Tanh>, nn::Dense<1>>;
 
 using Batch = dist::data::Example<Tensor<float>, Tensor<float>>;

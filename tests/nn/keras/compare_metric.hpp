@@ -63,7 +63,7 @@ void compare_under(std::unique_ptr<S> owner, const M& measure, const Case& keras
   strategy.run([&](auto& replica) { CHECK(metric.result(replica) == is(keras.result)); });
   {  // what was measured goes on elsewhere (spec P15)
     const support::Saved saved{strategy, metric};
-    dist::Mirrored<dist::SharedMemoryAllReduce> other{3};
+    dist::Mirrored<dist::ThreadAllReduce> other{3};
     dist::nn::Metric restored{other, measure};
     saved.restore(other, restored);
     CHECK(restored.result(other.scope()) == is(keras.result));
@@ -83,8 +83,7 @@ template <class Target = double, class M>
 void compare(const M& measure, const Case& keras) {
   compare_under<double, Target>(std::make_unique<dist::Default>(), measure, keras);
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}})
-    compare_under<float, Target>(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas), measure,
-                                 keras);
+    compare_under<float, Target>(std::make_unique<dist::Mirrored<dist::ThreadAllReduce>>(replicas), measure, keras);
   compare_under<double, Target>(std::make_unique<dist::CentralStorage<dist::Cpu>>(2), measure, keras);
 }
 

@@ -76,7 +76,7 @@ template <class O>
 void compare(const O& function, const Weights& expected, double tolerance = 1e-12) {
   dist::Default one;
   CHECK(largest_difference(one, function, expected) < tolerance);
-  dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
+  dist::Mirrored<dist::ThreadAllReduce> two{2};
   CHECK(largest_difference(two, function, expected) < tolerance);
 }
 

@@ -4,13 +4,10 @@
 #include <vector>
 
 #include <dist/core/static_shape.hpp>
-#include <dist/nn/activations/gelu.hpp>
-#include <dist/nn/activations/sigmoid.hpp>
-#include <dist/nn/activations/silu.hpp>
-#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -27,10 +24,10 @@ using dist_test::Square;
 using List = std::vector<double>;
 
 TEST_CASE("activations as layers, with gradients of the output and at the input") {
-  dist_test::PlacedLayer<nn::Activate<Softsign>, dist::StaticShape<3>> softsign;
+  dist_test::BoundLayer<nn::Activate<Softsign>, dist::StaticShape<3>> softsign;
   CHECK(softsign.forward({-1, 3, 0}) == List{-0.5, 0.75, 0});
   CHECK(softsign.backward({4, 16, 2}) == List{1, 1, 2});
-  dist_test::PlacedLayer<nn::Activate<Square>, dist::StaticShape<2>> square;
+  dist_test::BoundLayer<nn::Activate<Square>, dist::StaticShape<2>> square;
   CHECK(square.forward({-3, 2}) == List{9, 4});
   CHECK(square.backward({1, 10}) == List{-6, 40});
   CHECK(nn::Activate<Softsign>::On<dist::StaticShape<2>>::name == "activation");

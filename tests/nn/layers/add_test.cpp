@@ -7,9 +7,7 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/relu.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -23,7 +21,7 @@ namespace nn = dist::nn;
 using List = std::vector<double>;
 
 TEST_CASE("Add: the sum of its branches, whose gradients add up in the input") {
-  dist_test::PlacedLayer<nn::Add<nn::Dense<2>, nn::Sequential<>, nn::ReLU>, dist::StaticShape<2>> layer;
+  dist_test::BoundLayer<nn::Add<nn::Dense<2>, nn::Sequential<>, nn::ReLU>, dist::StaticShape<2>> layer;
   // x · [1 10; 100 1000] + [0.5 0] + x + relu(x).
   CHECK(layer.forward({1, -2}, {{1, 10, 100, 1000}, {0.5, 0}}) == List{1 - 200 + 0.5 + 1 + 1, 10 - 2000 - 2 + 0});
   CHECK(layer.backward({3, 4}) == List{3 + 40 + 3 + 3, 300 + 4000 + 4 + 0});

@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
@@ -24,7 +23,7 @@
 #include "nn/run_network.hpp"
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 using dist_test::difference;
 using dist_test::numbers;
 using List = std::vector<double>;
@@ -149,8 +148,8 @@ void check_differences(const std::vector<std::size_t>& rows, auto mode) {
 template <class Layer, class In, class T = double>
 class Alone {
  public:
-  using Placed = typename Layer::template On<In>;
-  static constexpr std::size_t channels = Placed::channels;
+  using Bound = typename Layer::template On<In>;
+  static constexpr std::size_t channels = Bound::channels;
 
   template <class Mode = nn::Training>
   std::vector<T> forward(const std::vector<T>& x, Mode = {}) {
@@ -200,7 +199,7 @@ class Alone {
   std::vector<T> x_;
   std::vector<T> y_;
   nn::Reference::State state_;
-  typename Placed::template Operation<nn::Reference, T> operation_;
+  typename Bound::template Operation<nn::Reference, T> operation_;
 };
 
 }  // namespace

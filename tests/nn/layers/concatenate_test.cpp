@@ -4,11 +4,11 @@
 #include <vector>
 
 #include <dist/core/static_shape.hpp>
-#include <dist/nn/layers/average_pool2d.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -25,7 +25,7 @@ TEST_CASE("Concatenate: outputs side by side along the last axis") {
   using In = dist::StaticShape<2, 2>;
   using Layer = nn::Concatenate<nn::ReLU, nn::Sequential<>>;
   CHECK(std::is_same_v<Layer::On<In>::Output, dist::StaticShape<2, 4>>);
-  dist_test::PlacedLayer<Layer, In> layer;
+  dist_test::BoundLayer<Layer, In> layer;
   CHECK(layer.forward({1, -2, -3, 4}) == List{1, 0, 1, -2, 0, 4, -3, 4});
   CHECK(layer.backward({1, 10, 100, 1000, 2, 20, 200, 2000}) == List{101, 1000, 200, 2020});
 }

@@ -11,14 +11,14 @@ namespace nn = dist::nn;
 using List = std::vector<double>;
 
 TEST_CASE("Dense: x · kernel + bias, kernel [in, out]") {
-  dist_test::PlacedLayer<nn::Dense<2>, dist::StaticShape<3>> dense;
+  dist_test::BoundLayer<nn::Dense<2>, dist::StaticShape<3>> dense;
   const List kernel{1, 2, 3, 4, 5, 6};
   const List y = dense.forward({1, 0, -1, 10, 20, 30}, {kernel, {0.5, -0.5}});
   CHECK(y == List{1 - 5 + 0.5, 2 - 6 - 0.5, 10 + 60 + 150 + 0.5, 20 + 80 + 180 - 0.5});
 }
 
 TEST_CASE("Dense: gradients of kernel, bias and input") {
-  dist_test::PlacedLayer<nn::Dense<2>, dist::StaticShape<3>> dense;
+  dist_test::BoundLayer<nn::Dense<2>, dist::StaticShape<3>> dense;
   static_cast<void>(dense.forward({1, 0, -1, 10, 20, 30}, {{1, 2, 3, 4, 5, 6}, {0, 0}}));
   const List dx = dense.backward({1, 2, 3, 4});
   CHECK(dx == List{1 * 1 + 2 * 2, 1 * 3 + 2 * 4, 1 * 5 + 2 * 6, 3 * 1 + 4 * 2, 3 * 3 + 4 * 4, 3 * 5 + 4 * 6});
@@ -27,7 +27,7 @@ TEST_CASE("Dense: gradients of kernel, bias and input") {
 }
 
 TEST_CASE("Dense with Relu: no gradient through units that are off") {
-  dist_test::PlacedLayer<nn::Dense<2, nn::Relu>, dist::StaticShape<1>> dense;
+  dist_test::BoundLayer<nn::Dense<2, nn::Relu>, dist::StaticShape<1>> dense;
   CHECK(dense.forward({2}, {{3, -3}, {1, 1}}) == List{7, 0});
   CHECK(dense.backward({10, 20}) == List{30});
   CHECK(dense.gradients[0] == List{20, 0});

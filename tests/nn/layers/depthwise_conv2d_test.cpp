@@ -22,17 +22,17 @@ TEST_CASE("DepthwiseConv2D: each channel by kernels of its own") {
   CHECK(Layer::On<In>::parameters[0].shape == dist::Shape{1, 1, 2, 2});
   CHECK(Layer::On<In>::parameters[1].shape == dist::Shape{4});
   CHECK(Layer::On<In>::name == "depthwise_conv2d");
-  dist_test::PlacedLayer<Layer, In> layer;
+  dist_test::BoundLayer<Layer, In> layer;
   // Pixels (1, 2) and (3, 4); channel 0 by 1 and 10, channel 1 by 100 and 1000.
   CHECK(layer.forward({1, 2, 3, 4}, {{1, 10, 100, 1000}, {0, 0, 0, 5}}) == List{1, 10, 200, 2005, 3, 30, 400, 4005});
 }
 
 TEST_CASE("DepthwiseConv2D: fans count the channels and the multiplier, as in Keras") {
-  using Placed = nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Valid, 2>::On<dist::StaticShape<8, 8, 5>>;
+  using Bound = nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Valid, 2>::On<dist::StaticShape<8, 8, 5>>;
   List kernel(90);
   List expected(90);
   const dist::Shape shape{3, 3, 5, 2};
-  Placed::initialize<0>(dist::TensorView<double>{kernel.data(), shape}, dist::RandomStream{1});
+  Bound::initialize<0>(dist::TensorView<double>{kernel.data(), shape}, dist::RandomStream{1});
   nn::GlorotUniform::fill(dist::TensorView<double>{expected.data(), shape}, nn::Fans{9 * 5, 9 * 2},
                           dist::RandomStream{1});
   CHECK(kernel == expected);

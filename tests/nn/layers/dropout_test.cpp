@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <vector>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/onednn/backend.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/strategy/central_storage.hpp>
@@ -64,7 +64,7 @@ TEST_CASE("Dropout: what is dropped is the same at any number of replicas, with 
   for (const std::vector<std::size_t>& rows :
        std::vector<std::vector<std::size_t>>{{4, 3}, {0, 7}, {7, 0}, {3, 3, 1}, {0, 5, 2, 0}}) {
     CAPTURE(rows.size());
-    dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{rows.size()};
+    dist::Mirrored<dist::ThreadAllReduce> mirrored{rows.size()};
     dist::CentralStorage<dist::Cpu> central{rows.size()};
     for (const auto& divided :
          {run<nn::Reference>(mirrored, rows), run<nn::OneDnn>(mirrored, rows), run<nn::Reference>(central, rows)}) {

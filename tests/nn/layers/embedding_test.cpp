@@ -20,14 +20,14 @@ TEST_CASE("Embedding: rows of its table, whose gradients add up where an id come
   CHECK(std::is_same_v<Layer::On<In>::Output, dist::StaticShape<3, 2>>);
   CHECK(Layer::On<In>::name == "embedding");
   CHECK(Layer::On<In>::parameters[0].name == "embeddings");
-  dist_test::PlacedLayer<Layer, In> layer;
+  dist_test::BoundLayer<Layer, In> layer;
   CHECK(layer.forward({2, 0, 2}, {{1, 2, 3, 4, 5, 6, 7, 8}}) == List{5, 6, 1, 2, 5, 6});
   CHECK(layer.backward({1, 2, 3, 4, 5, 6}) == List{0, 0, 0});
   CHECK(layer.gradients[0] == List{3, 4, 0, 0, 6, 8, 0, 0});
 }
 
 TEST_CASE("Embedding: an id that the table does not have is an error that says which") {
-  dist_test::PlacedLayer<nn::Embedding<4, 2>, In> layer;
+  dist_test::BoundLayer<nn::Embedding<4, 2>, In> layer;
   const std::vector<List> table{List(8, 1.0)};
   CHECK_THROWS_WITH_AS(layer.forward({0, 4, 0}, table),
                        doctest::Contains("element 1 of the batch is 4, ids are 0 to 3"), dist::InvalidArgument);

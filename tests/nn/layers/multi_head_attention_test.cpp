@@ -9,9 +9,8 @@
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -29,9 +28,9 @@ TEST_CASE("MultiHeadAttention: of equal keys the mean of the values, or the mean
   using In = dist::StaticShape<3, 1>;
   // No query, no key: all weights are equal. The value is 2 x + 1, the output 10 times that.
   const std::vector<List> parameters{{0}, {0}, {0}, {0}, {2}, {1}, {10}, {0}};
-  dist_test::PlacedLayer<nn::MultiHeadAttention<1, 1>, In> all;
+  dist_test::BoundLayer<nn::MultiHeadAttention<1, 1>, In> all;
   CHECK(all.forward({1, 2, 6}, parameters) == List{70, 70, 70});
-  dist_test::PlacedLayer<nn::MultiHeadAttention<1, 1, nn::AttendToPast>, In> past;
+  dist_test::BoundLayer<nn::MultiHeadAttention<1, 1, nn::AttendToPast>, In> past;
   const List y = past.forward({1, 2, 6}, parameters);
   CHECK(y[0] == 30);
   CHECK(y[1] == 40);
@@ -39,16 +38,16 @@ TEST_CASE("MultiHeadAttention: of equal keys the mean of the values, or the mean
 }
 
 TEST_CASE("MultiHeadAttention: shapes, parameters and fans as Keras has them") {
-  using Placed = nn::MultiHeadAttention<2, 3>::On<dist::StaticShape<5, 4>>;
-  CHECK(std::is_same_v<Placed::Output, dist::StaticShape<5, 4>>);
-  CHECK(Placed::name == "multi_head_attention");
-  CHECK(Placed::parameters[2].name == "key/kernel");
-  CHECK(Placed::parameters[2].shape == dist::Shape{4, 2, 3});
-  CHECK(Placed::parameters[6].shape == dist::Shape{2, 3, 4});
+  using Bound = nn::MultiHeadAttention<2, 3>::On<dist::StaticShape<5, 4>>;
+  CHECK(std::is_same_v<Bound::Output, dist::StaticShape<5, 4>>);
+  CHECK(Bound::name == "multi_head_attention");
+  CHECK(Bound::parameters[2].name == "key/kernel");
+  CHECK(Bound::parameters[2].shape == dist::Shape{4, 2, 3});
+  CHECK(Bound::parameters[6].shape == dist::Shape{2, 3, 4});
   List kernel(24);
   List expected(24);
   const dist::Shape shape{4, 2, 3};
-  Placed::initialize<2>(dist::TensorView<double>{kernel.data(), shape}, dist::RandomStream{1});
+  Bound::initialize<2>(dist::TensorView<double>{kernel.data(), shape}, dist::RandomStream{1});
   nn::GlorotUniform::fill(dist::TensorView<double>{expected.data(), shape}, nn::Fans{4 * 2, 4 * 3},
                           dist::RandomStream{1});
   CHECK(kernel == expected);

@@ -6,7 +6,7 @@
 #include <dist/dist.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 TEST_CASE(
     "compute_average_loss divides by the global batch, by default local size times replicas (spec P01, "

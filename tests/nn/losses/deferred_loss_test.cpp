@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <dist/core/error.hpp>
-#include <dist/core/work.hpp>
+#include <dist/core/future.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 
 namespace nn = dist::nn;
@@ -35,7 +35,7 @@ using Checked = nn::detail::CheckedTotal<std::int32_t>;
 TEST_CASE("a deferred loss is the number of a loss, for whoever waits") {
   int waits = 0;
   const nn::DeferredLoss<float, NoTargets, Counting<double>> loss{{}, {6.0, &waits}, 3, 10, 12};
-  static_assert(dist::Work<nn::DeferredLoss<float, NoTargets, Counting<double>>>);
+  static_assert(dist::Future<nn::DeferredLoss<float, NoTargets, Counting<double>>>);
   CHECK(loss.examples() == 3);
   CHECK(!loss.is_done());
   CHECK(waits == 0);

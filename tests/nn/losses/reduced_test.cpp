@@ -5,10 +5,10 @@
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 #include <dist/nn/losses/average_loss.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 
 namespace nn = dist::nn;
-using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 

@@ -129,7 +129,7 @@ TEST_CASE("the replicas' values add up to the mean over the global batch (spec P
     expected += reference_loss(logits, row, row % 3) / 7;
   }
   for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
     dist::Tensor<float> gradient{dist::Shape{7, 3}};
     const auto losses = strategy.run([&](auto& replica) {
       const dist::IndexRange mine = replica.shard(7);

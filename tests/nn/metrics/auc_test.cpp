@@ -29,8 +29,8 @@ TEST_CASE("what is no probability counts as the nearest one, and NaN as 0") {
   const auto cell = [](float output) {
     const int target = 0;
     std::size_t found = 99;
-    nn::Auc{.thresholds = 11}.for_each_cell(nn::Row<const float>{&output, 1}, nn::Row<const int>{&target, 1},
-                                            [&](std::size_t one) { found = one; });
+    nn::Auc{.thresholds = 11}.for_each_bin(nn::Row<const float>{&output, 1}, nn::Row<const int>{&target, 1},
+                                           [&](std::size_t one) { found = one; });
     return found;
   };
   CHECK(cell(0) == 0);

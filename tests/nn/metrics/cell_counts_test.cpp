@@ -17,7 +17,7 @@ struct Histogram {
   void check() const {}
   [[nodiscard]] static dist::Shape shape() { return {4}; }
   template <class T, class Target, class Add>
-  void for_each_cell(nn::Row<const T> outputs, nn::Row<const Target>, const Add& add) const {
+  void for_each_bin(nn::Row<const T> outputs, nn::Row<const Target>, const Add& add) const {
     for (std::size_t i = 0; i < outputs.size(); ++i) add(static_cast<std::size_t>(outputs[i]));
   }
   [[nodiscard]] static double result(dist::TensorView<const double> counts) { return counts[0]; }
@@ -29,7 +29,7 @@ struct WithoutShape {
 
 }  // namespace
 
-static_assert(nn::CountsCells<Histogram> && !nn::CountsCells<WithoutShape>);
+static_assert(nn::CountingMetric<Histogram> && !nn::CountingMetric<WithoutShape>);
 
 TEST_CASE("rows count into cells with their weights, by rows and by cells") {
   dist::Tensor<float> outputs{dist::Shape{3, 2}};

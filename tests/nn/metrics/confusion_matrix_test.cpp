@@ -17,7 +17,7 @@ namespace keras = keras_metrics;
 TEST_CASE("the counts are TensorFlow's, weighted and not, and the result is the accuracy (spec P15)") {
   keras::compare<std::int32_t>(nn::ConfusionMatrix{.classes = 3}, keras::sparse_categorical_accuracy);
   keras::Batch<float, std::uint8_t> batch{keras::sparse_categorical_accuracy};
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Metric metric{strategy, nn::ConfusionMatrix{.classes = 3}};
   const auto check = [&](const std::array<double, 9>& expected) {
     const dist::Tensor<double> matrix = metric.counts(strategy.scope());
@@ -55,7 +55,8 @@ TEST_CASE("labels and outputs of other classes are refused") {
     labels[1] = wrong;
     CHECK_THROWS_WITH_AS(
         metric.update(strategy.scope(), outputs, labels),
-        dist::text("Label ", wrong, " of row 1 is not a class (there are 4 classes, 0 to 3). Number the labels from 0.")
+        dist::concat("Label ", wrong,
+                     " of row 1 is not a class (there are 4 classes, 0 to 3). Number the labels from 0.")
             .c_str(),
         dist::InvalidArgument);
   }

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
-#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/regression.hpp>
 
 namespace nn = dist::nn;
 
 TEST_CASE("every example weighs the same, whatever its replica (spec P06)") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Metric error{strategy, nn::MeanOf{nn::MeanSquaredError{}}};
   CHECK(error.name() == "mean_squared_error");
   dist::Tensor<double> outputs{dist::Shape{3, 1}};

@@ -2,13 +2,12 @@
 
 #include <vector>
 
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
-#include <dist/nn/layers/relu.hpp>
-#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
@@ -41,7 +40,7 @@ TEST_CASE("whole networks by oneDNN compute what the plain loops compute") {
 TEST_CASE("replicas compute side by side, each the same as alone") {
   using Net = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<3>>;
   const auto gradients_with = [](std::size_t replicas) {
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
     nn::Network<Net, nn::OneDnn> net{strategy};
     dist::Tensor<float> x{dist::Shape{5, 6, 6}};
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) / 13;
@@ -63,7 +62,7 @@ TEST_CASE("replicas compute side by side, each the same as alone") {
 
 TEST_CASE("networks with BatchNormalization: the same by oneDNN and by plain loops, with rows and without") {
   using Net = dist_test::NormalizedNet<nn::SynchronizedStatistics>;
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   CHECK(dist_test::difference(dist_test::run_normalized<Net, nn::OneDnn, float>(strategy),
                               dist_test::run_normalized<Net, nn::Reference, double>(strategy)) < 1e-5);
 }
@@ -72,7 +71,7 @@ TEST_CASE("gradients computed by their owners train by oneDNN like stored ones, 
   using Net = nn::Sequential<nn::Input<10, 10, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<40, nn::Relu>,
                              nn::Dense<33, nn::Relu>, nn::Dense<3>>;
   const auto trained = []<class Storage>(std::size_t replicas, Storage) {
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
     nn::Network<Net, nn::OneDnn, float, Storage> net{strategy, 3};
     nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.01f}};
     constexpr std::size_t rows = 12;

@@ -3,8 +3,7 @@
 #include <concepts>
 
 #include <dist/core/tensor.hpp>
-#include <dist/nn/activations/gelu.hpp>
-#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/activations/smooth.hpp>
 
 #include <doctest/doctest.h>
 

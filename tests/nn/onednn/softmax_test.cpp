@@ -1,8 +1,8 @@
 #include <dist/nn/onednn/softmax.hpp>
 
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/reshape.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>

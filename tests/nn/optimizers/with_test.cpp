@@ -9,7 +9,7 @@
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
-#include <dist/nn/schedules/exponential_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 
 namespace nn = dist::nn;
 

@@ -1,7 +1,7 @@
 #include <dist/nn/reference/average_pool2d.hpp>
 
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,7 +1,7 @@
 #include <dist/nn/reference/dense.hpp>
 
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/relu.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 

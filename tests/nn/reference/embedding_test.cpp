@@ -6,7 +6,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/embedding.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>

@@ -2,9 +2,8 @@
 
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>

@@ -8,8 +8,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/layers/conv2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 

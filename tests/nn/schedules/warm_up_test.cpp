@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <dist/core/error.hpp>
-#include <dist/nn/schedules/cosine_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 
 #include "compare.hpp"
 

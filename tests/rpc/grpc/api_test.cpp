@@ -17,8 +17,8 @@ namespace {
 namespace rpc = dist::rpc;
 using namespace dist::grpc;
 
-rpc::Piece bytes_of(std::string_view said) { return std::as_bytes(std::span{said}); }
-std::string text_of(rpc::GatherList pieces) {
+rpc::Chunk bytes_of(std::string_view said) { return std::as_bytes(std::span{said}); }
+std::string text_of(rpc::ChunkSpan pieces) {
   const std::vector<std::byte> bytes = rpc::joined(pieces);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -29,10 +29,10 @@ std::vector<std::byte> head_of(std::string_view said) { return {bytes_of(said).b
 TEST_CASE("a message is cut into pieces of at most 16 MiB after its head, of which none is copied") {
   const Core core;
   bool freed = false;
-  Lent lent{[](void* flag) { *static_cast<bool*>(flag) = true; }, &freed};
+  Borrowed lent{[](void* flag) { *static_cast<bool*>(flag) = true; }, &freed};
   std::vector<std::byte> memory(5'000'000);
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 >> 3);
-  std::vector<rpc::Piece> pieces;
+  std::vector<rpc::Chunk> pieces;
   for (int i = 0; i < 10; ++i) {
     pieces.emplace_back(memory);
     pieces.emplace_back();
@@ -51,7 +51,7 @@ TEST_CASE("a message is cut into pieces of at most 16 MiB after its head, of whi
         CHECK(text_of({all[0].pieces().data(), 1}) == "head");
         all[0].drop_front(4);
       }
-      for (const rpc::Piece piece : all.back().pieces()) {
+      for (const rpc::Chunk piece : all.back().pieces()) {
         REQUIRE(piece.data() == memory.data() + at);
         at = (at + piece.size()) % memory.size();
       }
@@ -67,7 +67,7 @@ TEST_CASE("without a lender bytes are copied, and a message without any has its 
   const Core core;
   std::string memory = "of a few bytes, and more than fit into a slice itself";
   const std::string before = memory;
-  const rpc::Piece piece = bytes_of(memory);
+  const rpc::Chunk piece = bytes_of(memory);
   Sender sender{head_of("head "), {&piece, 1}, nullptr, longest_message};
   Received received;
   {
@@ -101,7 +101,7 @@ TEST_CASE("what was received begins after what was dropped, however it is divide
   CHECK(received.size() == all.size());
   CHECK(text_of(received.pieces()) == all);
   const std::vector<std::byte> front = received.front(10);
-  CHECK(text_of(std::vector<rpc::Piece>{rpc::Piece{front}}) == all.substr(0, 10));
+  CHECK(text_of(std::vector<rpc::Chunk>{rpc::Chunk{front}}) == all.substr(0, 10));
   CHECK(received.front(5000).size() == all.size());
   received.drop_front(100);
   CHECK(received.size() == all.size() - 100);
@@ -134,12 +134,12 @@ TEST_CASE("a call without a timeout has no deadline, and another one has it afte
 
 TEST_CASE("what was given away of a message counts as received, and the memory is the core's again") {
   struct Sink final : rpc::ReplySink {
-    void take(rpc::Piece piece) noexcept override { said += text_of({&piece, 1}); }
+    void take(rpc::Chunk piece) noexcept override { said += text_of({&piece, 1}); }
     std::string said;
   };
   const Core core;
   const std::string memory(1000, 'x');
-  const rpc::Piece piece = bytes_of(memory);
+  const rpc::Chunk piece = bytes_of(memory);
   Received received;
   Sink sink;
   for (int again = 1; again <= 2; ++again) {

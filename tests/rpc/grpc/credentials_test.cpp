@@ -47,7 +47,7 @@ struct EchoServer {
 };
 
 std::string echo(Channel& channel, const std::string& said, const rpc::CallOptions& options = {10s, true}) {
-  const rpc::Piece piece = std::as_bytes(std::span{said});
+  const rpc::Chunk piece = std::as_bytes(std::span{said});
   const std::vector<std::byte> bytes = rpc::joined(channel.call("echo", {&piece, 1}, options).pieces());
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

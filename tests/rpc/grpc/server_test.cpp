@@ -38,7 +38,7 @@ std::vector<rpc::Method<Exchange>> echo() {
   return {{"echo", [](Exchange& exchange) { exchange.reply(rpc::joined(exchange.pieces())); }}};
 }
 Bytes bytes_of(std::string_view said) {
-  const rpc::Piece piece = std::as_bytes(std::span{said});
+  const rpc::Chunk piece = std::as_bytes(std::span{said});
   return {piece.begin(), piece.end()};
 }
 Bytes together(Bytes first, std::string_view second) {
@@ -48,12 +48,12 @@ Bytes together(Bytes first, std::string_view second) {
 }
 /// What an answer says: its failure and why, or its bytes.
 std::string said(const dist_test::RawAnswer& answer) {
-  if (answer.status != GRPC_STATUS_OK) return dist::text("status ", static_cast<int>(answer.status));
+  if (answer.status != GRPC_STATUS_OK) return dist::concat("status ", static_cast<int>(answer.status));
   std::size_t used = 0;
   const std::optional<net::Frame> frame = net::parse_frame(answer.bytes, rpc::longest_head, used);
   if (!frame) return "no head";
   const rpc::ReplyHead head = rpc::ReplyHead::from(*frame);
-  if (head.failure) return dist::text(rpc::to_string_view(head.failure->failure), ": ", head.failure->why);
+  if (head.failure) return dist::concat(rpc::to_string_view(head.failure->failure), ": ", head.failure->why);
   return {reinterpret_cast<const char*>(answer.bytes.data()) + used, answer.bytes.size() - used};
 }
 dist::io::Descriptor connected(const net::Endpoint& to) {
@@ -251,6 +251,6 @@ TEST_CASE("connections that speak no protocol, or stop in the middle, harm nobod
   }
   Channel channel{own, {}};
   const Bytes hello = bytes_of("hello");
-  const rpc::Piece piece = hello;
+  const rpc::Chunk piece = hello;
   CHECK(rpc::joined(channel.call("echo", {&piece, 1}, {10s, true}).pieces()) == hello);
 }

@@ -1,6 +1,6 @@
 // A whole training step, with its loss and its metrics, becomes a graph: nothing in it waits for a GPU.
 // replicas on GPUs: 1 2 3 4
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/strategy/step_graph.hpp>
@@ -18,11 +18,11 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>

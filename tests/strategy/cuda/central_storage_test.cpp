@@ -1,6 +1,6 @@
 // One copy of every variable in the host's memory, and replicas on GPUs.
 // replicas on GPUs: 1 2 3 4
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/central_storage.hpp>
 
@@ -74,11 +74,11 @@ TEST_CASE("replicas, merge calls and work outside see what the others wrote to t
         replica.for_each(part, Apply{mine.data(), 1.0, 3.0});
       });
       replica.merge_call([&](auto& scope) { copy.assign_sub(scope, 1.0); });
-      CentralStore::from_first(replica, mine, [&](auto of_all) {
-        replica.for_each({0, 300}, Apply{of_all.data(), 3.0, 0.0});
+      CentralStore::from_first(replica, mine, [&](auto all_values) {
+        replica.for_each({0, 300}, Apply{all_values.data(), 3.0, 0.0});
       });
       copy.assign_add(replica, static_cast<double>(replica.local_index()));  // the mean of 0, 1, …
-      CentralStore::own_then_mean(replica, mine, of_each.component(replica), [&](auto own) {
+      CentralStore::update_local_then_average(replica, mine, of_each.component(replica), [&](auto own) {
         replica.for_each({0, 300}, Apply{own.data(), 1.0, static_cast<double>(2 * replica.local_index())});
         return 0;
       });

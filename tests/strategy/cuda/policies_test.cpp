@@ -1,7 +1,6 @@
 // The suite of strategies on GPUs, with the policies that also reduce memory of the host.
 // replicas on GPUs: 1 2 3 4 8
-#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
-#include <dist/comm/cuda/reduction_to_one_device.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/mirrored.hpp>
 

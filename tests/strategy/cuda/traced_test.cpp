@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
-#include <dist/core/trace_file.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/step_graph.hpp>
 #include <support/fake_cuda/machines.hpp>
@@ -128,8 +127,8 @@ TEST_CASE("each queue has runs and collectives, when its GPU did them") {
       CHECK(reduction.end <= after + doubt);
     }
     for (std::size_t replica = 0; replica < replicas; ++replica)
-      CHECK(count(active.trace.chrome_json(), dist::text("\"thread_name\",\"args\":{\"name\":\"queue ", replica,
-                                                         " of GPU ", replica % 2, "\"}")) == 1);
+      CHECK(count(active.trace.chrome_json(), dist::concat("\"thread_name\",\"args\":{\"name\":\"queue ", replica,
+                                                           " of GPU ", replica % 2, "\"}")) == 1);
     program.number();  // the host's
     program.wait();
     CHECK(of_queues(active.trace, "all_reduce").size() == replicas * steps);
@@ -183,7 +182,7 @@ TEST_CASE("what is left when a strategy ends is in the file") {
   lazy.schedule = fake_cuda::Schedule::lazy;
   fake_cuda::restart(lazy);
   const char* const folder = std::getenv("TMPDIR");
-  const std::string path = dist::text(folder == nullptr ? "/tmp" : folder, "/dist-traced-", getpid(), ".json");
+  const std::string path = dist::concat(folder == nullptr ? "/tmp" : folder, "/dist-traced-", getpid(), ".json");
   {
     const dist::TraceFile trace{path};
     Program program;

@@ -1,6 +1,6 @@
 // The suite of indexed slices that change rows of variables, on GPUs.
 // replicas on GPUs: 1 2 3 4 8
-#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>

@@ -24,7 +24,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
 
 #include "../fake_cuda/call.hpp"

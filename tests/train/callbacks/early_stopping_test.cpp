@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <dist/nn/metrics/sparse_top_k_categorical_accuracy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/train/callbacks/reduce_lr_on_plateau.hpp>

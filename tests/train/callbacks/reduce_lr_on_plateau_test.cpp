@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
-#include <dist/nn/schedules/exponential_decay.hpp>
+#include <dist/nn/schedules/decays.hpp>
 
 #include "small_model.hpp"
 

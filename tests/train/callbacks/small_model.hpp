@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/sequential.hpp>
@@ -22,7 +22,7 @@
 namespace small {
 
 namespace nn = dist::nn;
-using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 using Net = nn::Sequential<nn::Input<4>, nn::Dense<8, nn::Relu>, nn::Dense<3>>;
 
 /// Two replicas, a network of these weights, and a model of it.

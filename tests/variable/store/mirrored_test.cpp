@@ -4,16 +4,16 @@
 #include <span>
 #include <vector>
 
-#include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
 
-using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using dist::MirroredStore;
 
 TEST_CASE("every replica has a copy of its own (spec A01)") {
-  static_assert(dist::Store<MirroredStore> && !MirroredStore::shared);
+  static_assert(dist::VariableStore<MirroredStore> && !MirroredStore::shared);
   static_assert(MirroredStore::copies(5) == 5 && MirroredStore::copy_of(3) == 3);
 }
 
@@ -25,8 +25,8 @@ TEST_CASE("every replica changes all of its copy for itself") {
     MirroredStore::once(replica, [&] { ++once[me]; });
     MirroredStore::share_out(replica, 10, [&](dist::IndexRange range) { shared_out[me] += range.size(); });
     std::size_t copy = me;
-    own[me] = MirroredStore::own_then_mean(replica, std::span{&copy, 1}, std::span<std::size_t>{},
-                                           [](std::span<std::size_t> mine) { return ++mine[0]; });
+    own[me] = MirroredStore::update_local_then_average(replica, std::span{&copy, 1}, std::span<std::size_t>{},
+                                                       [](std::span<std::size_t> mine) { return ++mine[0]; });
     if (copy != me + 1) ++once[me];
   });
   CHECK(once == std::vector<std::size_t>(3, 1));

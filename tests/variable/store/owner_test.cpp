@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -30,7 +30,7 @@ struct Reversed : dist::OnShard {
 }  // namespace
 
 TEST_CASE("a type derived from OnShard says whose the elements are") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   auto slots = strategy.variable<int, Reversed>({30});
   dist::Tensor<int> values{{30}};
   for (std::size_t i = 0; i < 30; ++i) values[i] = static_cast<int>(i) + 1;

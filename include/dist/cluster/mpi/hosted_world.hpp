@@ -23,13 +23,14 @@
 #include <dist/cluster/mpi/launch_environment.hpp>
 #include <dist/cluster/mpi/limits.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
-#include <dist/cluster/mpi/node_door.hpp>
 #include <dist/cluster/mpi/node_server.hpp>
+#include <dist/cluster/mpi/node_socket.hpp>
+#include <dist/cluster/mpi/worker_group.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/dialer.hpp>
 #include <dist/net/listen.hpp>
@@ -55,7 +56,7 @@ namespace dist {
 /// `HostedOptions::grace` to raise an error and to end, and is ended then.
 ///
 /// Nothing here is encrypted. Use it in a trusted network; with a secret, no stranger can join.
-class HostedWorld {
+class HostedWorld final : public detail::WorldHandle {
  public:
   /// Returns when all tasks of the job have come: MPI_Init is to be called next. Call it before there are threads, and
   /// before CUDA is used, since it forks. Throws InvalidArgument for a wrong list, RendezvousError for an address that
@@ -81,14 +82,17 @@ class HostedWorld {
           deadline, options);
       return world;
     }
-    const net::Hello hello{net::Hello::Role::worker, options.rank,
-                           options.tasks.size(),     net::list_checksum(options.tasks, options.job),
-                           net::host_name(),         net::machine_id()};
+    const net::Handshake hello{net::Handshake::Role::worker,
+                               options.rank,
+                               options.tasks.size(),
+                               net::list_checksum(options.tasks, options.job),
+                               net::host_name(),
+                               net::machine_id()};
     do {
       net::Dialer dialer{options.tasks[first],
                          hello,
                          {options.secret, options.handshake, detail::longest_lifeline_frame, options.port_patience}};
-      net::Connection server = dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])),
+      net::Connection server = dial(dialer, concat("Worker ", first, " at ", to_string(options.tasks[first])),
                                     options.deadline, deadline, options.patience);
       world.await_start(std::move(server), deadline, options);
     } while (!world.lifeline_);  // the server went before all had come: another may take its place
@@ -98,31 +102,26 @@ class HostedWorld {
   HostedWorld(HostedWorld&&) = default;
   HostedWorld& operator=(HostedWorld&&) = default;
 
-  /// The connection to this node's server, to be watched for input: see `lost_peer`.
-  [[nodiscard]] int lifeline() const noexcept { return lifeline_.get(); }
-  /// A process that is gone, if the lifeline tells of one now. Does not wait.
-  [[nodiscard]] std::optional<LostPeer> lost_peer() const { return read_lost_peer(lifeline_.get(), server_); }
+  [[nodiscard]] int lifeline() const noexcept override { return lifeline_.get(); }
+  [[nodiscard]] std::optional<LostPeer> lost_peer() const override { return read_lost_peer(lifeline_.get(), server_); }
 
   /// MPI_Init is over: gives the environment its values from before, and tells the server. Throws
   /// RendezvousError if MPI is not in this world: then its library does not ask PMIx.
-  void initialised() {
+  void initialised() override {
     environment_.restore();
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (static_cast<std::size_t>(rank) != rank_ || static_cast<std::size_t>(size) != size_)
-      throw RendezvousError(text("MPI_COMM_WORLD is not the world of the ", size_, " tasks that came together"),
-                            text("worker ", rank_, " is its rank ", rank, " of ", size),
+      throw RendezvousError(concat("MPI_COMM_WORLD is not the world of the ", size_, " tasks that came together"),
+                            concat("worker ", rank_, " is its rank ", rank, " of ", size),
                             "Link Open MPI 4.1 or later, built with PMIx, or start the program with mpirun");
     send(detail::WorldFrame::initialised);
   }
-  /// This rank ends in an orderly way, before or after MPI_Finalize.
-  void goodbye() { send(detail::WorldFrame::goodbye); }
+  void goodbye() override { send(detail::WorldFrame::goodbye); }
 
-  /// The process of this node's server.
-  [[nodiscard]] pid_t server() const { return server_process_.value().pid(); }
-  /// Lets the server go on if a signal has stopped it, so that it sees that this process ends, and does not stay behind.
-  void continue_server() noexcept {
+  [[nodiscard]] pid_t server() const override { return server_process_.value().pid(); }
+  void continue_server() noexcept override {
     if (server_process_ && server_process_->stopped()) server_process_->send(SIGCONT);
   }
 
@@ -175,7 +174,7 @@ class HostedWorld {
       detail::NodeServer server{options, std::move(listening), std::move(own), deadline};
       status = server.run();
     } catch (const std::exception& error) {
-      say(error.what());
+      log_line(error.what());
     }
     _exit(status);
   }
@@ -189,7 +188,7 @@ class HostedWorld {
     for (std::size_t i = 0; i < std::size(signals); ++i) {
       const detail::WorldFailure failure{
           detail::WorldFailure::Kind::rendezvous,
-          {"The server process of this host crashed", text("signal ", signals[i], ", ", strsignal(signals[i])),
+          {"The server process of this host crashed", concat("signal ", signals[i], ", ", strsignal(signals[i])),
            "Look for the cause on the standard error; libpmix, which it runs, may be damaged or of another version"}};
       frames[i].clear();
       net::append_frame(frames[i], static_cast<std::uint16_t>(detail::WorldFrame::failed), failure.record());
@@ -244,20 +243,20 @@ class HostedWorld {
                               "See what it printed; start the job again");
       if (!alive) return;
       slow.note([&] {
-        return missing_.who.empty() ? text("for the server at ", to_string(options.tasks[server_.rank]))
-                                    : text("for all to come: ", missing_.who, " (", missing_.why, ")");
+        return missing_.who.empty() ? concat("for the server at ", to_string(options.tasks[server_.rank]))
+                                    : concat("for all to come: ", missing_.who, " (", missing_.why, ")");
       });
       if (deadline.passed() && !missing_.who.empty())
         detail::WorldFailure{detail::WorldFailure::Kind::deadline, detail::late_refusal(missing_, options.deadline)}
             .raise();
       if (deadline.passed())
-        throw DeadlineExceeded(
-            text("The server at ", to_string(options.tasks[server_.rank]), " gave no answer within ", options.deadline),
-            "it is stopped, or cut off", "Start the job again");
+        throw DeadlineExceeded(concat("The server at ", to_string(options.tasks[server_.rank]),
+                                      " gave no answer within ", options.deadline),
+                               "it is stopped, or cut off", "Start the job again");
       if (!said && patience.passed() && !missing_.who.empty()) {
         said = true;
-        say(text("worker ", rank_, " waits: ", missing_.who, " yet (", missing_.why, "); waiting up to ",
-                 options.deadline));
+        log_line(concat("worker ", rank_, " waits: ", missing_.who, " yet (", missing_.why, "); waiting up to ",
+                        options.deadline));
       }
       pollfd entry = server.poll_entry();
       poll(&entry, 1, deadline.poll_timeout(net::Milliseconds{said ? 1000 : 100}));
@@ -268,10 +267,10 @@ class HostedWorld {
   void take(const net::Frame& frame) {
     switch (static_cast<detail::WorldFrame>(frame.type)) {
       case detail::WorldFrame::environment: {
-        const detail::NodeWelcome welcome = detail::NodeWelcome::from(frame.payload);
+        const detail::NodeHandshake welcome = detail::NodeHandshake::from(frame.payload);
         for (const std::string& variable : welcome.variables) environment_.set(variable);
         server_process_.emplace(welcome.server);
-        shown_ = detail::NodeDoor::show(welcome.door, rank_);
+        shown_ = detail::NodeSocket::show(welcome.door, rank_);
         break;
       }
       case detail::WorldFrame::waiting:

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
 
@@ -37,7 +37,7 @@ inline void add_launch_variables(std::vector<std::string>& variables, std::size_
   // MPI would otherwise also connect to addresses that hosts have in common, such as the one of Docker's bridge, and
   // wait for ever. It refuses to start where both the list of interfaces and its opposite are set.
   if (!one_node && !interface.empty() && std::getenv("OMPI_MCA_btl_tcp_if_exclude") == nullptr)
-    variables.push_back(text("OMPI_MCA_btl_tcp_if_include=", interface));
+    variables.push_back(concat("OMPI_MCA_btl_tcp_if_include=", interface));
   // Open MPI 5 otherwise ends a process when a TCP connection to another rank closes, before that rank's server can report
   // the loss.
   if (!one_node) variables.emplace_back("OMPI_MCA_mpi_ft_enable=1");
@@ -47,7 +47,7 @@ inline void add_launch_variables(std::vector<std::string>& variables, std::size_
   // Whatever a killed rank leaves goes with the server's folder. The second name is Open MPI 5's.
   for (const char* name :
        {"orte_tmpdir_base", "btl_vader_backing_directory", "btl_sm_backing_directory", "osc_sm_backing_directory"})
-    variables.push_back(text("OMPI_MCA_", name, "=", directory));
+    variables.push_back(concat("OMPI_MCA_", name, "=", directory));
 }
 
 /// Removes the variables by which a launcher has made this process, or the shell that started it, a member of another

@@ -40,13 +40,14 @@ namespace dist::detail {
 inline void require_limits(std::size_t workers, std::size_t here) {
   const std::size_t descriptors = open_descriptors() + 20 + 4 * here + 2 * (workers - here);
   if (const auto limit = limit_on(RLIMIT_NOFILE); limit && *limit < descriptors)
-    throw OutOfMemory(text("This process may have ", *limit, " files open, too few for a job of ", workers, " workers"),
-                      text(descriptors, " are needed"), text("Raise the limit: ulimit -n ", descriptors, ", or more"));
+    throw OutOfMemory(
+        concat("This process may have ", *limit, " files open, too few for a job of ", workers, " workers"),
+        concat(descriptors, " are needed"), concat("Raise the limit: ulimit -n ", descriptors, ", or more"));
   constexpr std::size_t file = std::size_t{8} << 20;
   if (const auto limit = limit_on(RLIMIT_FSIZE); limit && *limit < file)
-    throw OutOfMemory(text("This process may write files of ", *limit, " bytes only"),
-                      text("the memory that MPI shares between processes is one of up to ", file, " bytes"),
-                      text("Raise the limit: ulimit -f ", file / 1024, ", or more"));
+    throw OutOfMemory(concat("This process may write files of ", *limit, " bytes only"),
+                      concat("the memory that MPI shares between processes is one of up to ", file, " bytes"),
+                      concat("Raise the limit: ulimit -f ", file / 1024, ", or more"));
 }
 
 }  // namespace dist::detail

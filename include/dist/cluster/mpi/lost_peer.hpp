@@ -21,7 +21,7 @@ namespace detail {
 
 /// What the processes of a hosted world and their servers send each other once they are connected.
 enum class WorldFrame : std::uint16_t {
-  environment = 16,   ///< server to rank: a NodeWelcome
+  environment = 16,   ///< server to rank: a NodeHandshake
   failed = 17,        ///< server to rank or server: the world cannot be made
   lost = 18,          ///< anywhere: a LostPeer
   initialised = 19,   ///< rank to server: MPI_Init is over
@@ -59,9 +59,9 @@ struct MissingTasks {
 };
 
 /// What a rank gets from its server when all tasks have come.
-struct NodeWelcome {
+struct NodeHandshake {
   int server = 0;                      ///< the server's process
-  std::string door;                    ///< where the rank shows its process (NodeDoor)
+  std::string door;                    ///< where the rank shows its process (NodeSocket)
   std::vector<std::string> variables;  ///< "NAME=value", to be set for MPI_Init
 
   [[nodiscard]] std::vector<std::byte> record() const {
@@ -71,9 +71,9 @@ struct NodeWelcome {
     return {writer.content().begin(), writer.content().end()};
   }
   /// Throws FrameError.
-  [[nodiscard]] static NodeWelcome from(std::span<const std::byte> record) {
+  [[nodiscard]] static NodeHandshake from(std::span<const std::byte> record) {
     net::RecordReader reader{record};
-    NodeWelcome welcome;
+    NodeHandshake welcome;
     welcome.server = static_cast<int>(reader.number<std::uint32_t>());
     welcome.door = reader.string();
     while (!reader.empty()) welcome.variables.push_back(reader.string());

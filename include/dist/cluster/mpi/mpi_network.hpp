@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/mpi/worker_group.hpp>
 #include <dist/comm/mpi/agreement.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/comm/mpi/environment.hpp>
 
 namespace dist {
 
@@ -13,7 +13,7 @@ namespace dist {
 struct MpiNetwork {
   static constexpr std::string_view name = "MPI";
 
-  using World = WorkerWorld;
+  using World = WorkerGroup;
   using Membership = mpi::Communicator;
   using Agreement = mpi::Agreement;
   /// What a program that owns MPI gives: `mpi::ref(comm)`.

@@ -80,7 +80,7 @@ class NodeLinks {
           if (frame->type != static_cast<std::uint16_t>(WorldFrame::heartbeat)) take(node, *frame);
         }
         if (why.empty() && connection.failed()) why = "the connection to its server broke";
-        if (why.empty() && links_[node].silent_from.passed()) why = text("its server has been silent for ", silence_);
+        if (why.empty() && links_[node].silent_from.passed()) why = concat("its server has been silent for ", silence_);
       } catch (const net::FrameError& error) {
         why = error.what();
       }
@@ -105,9 +105,9 @@ class NodeLinks {
 };
 
 /// What the nodes contribute to the fences of a job, at the first server. A fence is over when all have come.
-class FenceBook {
+class FenceTable {
  public:
-  explicit FenceBook(std::size_t nodes) : nodes_(nodes) {}
+  explicit FenceTable(std::size_t nodes) : nodes_(nodes) {}
 
   /// Takes a node's contribution to a fence, and gives all of them in node order once it was the last.
   [[nodiscard]] std::optional<std::vector<std::byte>> add(std::uint64_t fence, std::size_t node,

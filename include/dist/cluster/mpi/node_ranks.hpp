@@ -106,7 +106,7 @@ class NodeRanks {
   Member& of(std::size_t rank) {
     for (Member& member : members_)
       if (member.rank == rank) return member;
-    throw InvalidArgument(text("Rank ", rank, " is on another node"), "this server has other ranks", "");
+    throw InvalidArgument(concat("Rank ", rank, " is on another node"), "this server has other ranks", "");
   }
   template <class Holds>
   [[nodiscard]] std::size_t count(Holds&& holds) const {

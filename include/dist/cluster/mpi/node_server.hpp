@@ -10,21 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/mpi/gathering.hpp>
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/launch_environment.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
-#include <dist/cluster/mpi/node_door.hpp>
 #include <dist/cluster/mpi/node_links.hpp>
 #include <dist/cluster/mpi/node_ranks.hpp>
+#include <dist/cluster/mpi/node_socket.hpp>
 #include <dist/cluster/mpi/pmix_server.hpp>
-#include <dist/cluster/mpi/world_directory.hpp>
+#include <dist/cluster/mpi/rendezvous.hpp>
+#include <dist/cluster/mpi/session_folder.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/comm/mpi/environment.hpp>  // connections_advice
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/net/handshake_server.hpp>
 #include <dist/net/machine.hpp>
-#include <dist/net/reception.hpp>
 
 namespace dist::detail {
 
@@ -53,15 +53,15 @@ class NodeServer {
   /// The exit status of the process: 0 after an orderly end.
   [[nodiscard]] int run() {
     try {
-      const WorldStart start = Gathering{options_, nodes_, reception_, ranks_, links_, gathered_by_}.run();
+      const WorldInfo start = Rendezvous{options_, nodes_, reception_, ranks_, links_, gathered_by_}.run();
       return attend(start);
     } catch (const Abandoned&) {
     } catch (const WorldFailure& failure) {
-      give_up(failure);
+      fail(failure);
     } catch (const std::exception& error) {
-      give_up({WorldFailure::Kind::rendezvous,
-               {text("The server of host '", options_.tasks[options_.rank].host, "' failed"), error.what(),
-                "Start the job again"}});
+      fail({WorldFailure::Kind::rendezvous,
+            {concat("The server of host '", options_.tasks[options_.rank].host, "' failed"), error.what(),
+             "Start the job again"}});
     }
     return 1;
   }
@@ -70,7 +70,7 @@ class NodeServer {
   using Deadline = net::Deadline;
   using Milliseconds = net::Milliseconds;
 
-  void give_up(const WorldFailure& failure) {
+  void fail(const WorldFailure& failure) {
     ranks_.send_all(WorldFrame::failed, failure.record());
     links_.send_all(WorldFrame::failed, failure.record());
     drain(Milliseconds{1000});
@@ -89,13 +89,13 @@ class NodeServer {
     }
   }
 
-  int attend(const WorldStart& start) {
-    WorldDirectory directory{nodes_.ranks(node_).size()};
+  int attend(const WorldInfo& start) {
+    SessionFolder directory{nodes_.ranks(node_).size()};
     PmixServer pmix{{start.name, start.node_names, nodes_, node_, directory.path(), options_.handshake}};
     const std::string door_path = directory.path() + "/door";
-    NodeDoor door{door_path};
+    NodeSocket door{door_path};
     for (const std::size_t rank : nodes_.ranks(node_)) {
-      NodeWelcome welcome{getpid(), door_path, pmix.environment(rank)};
+      NodeHandshake welcome{getpid(), door_path, pmix.environment(rank)};
       add_launch_variables(welcome.variables, nodes_.ranks(node_).size(), nodes_.nodes() == 1, directory.path(),
                            interface_);
       ranks_.send(rank, WorldFrame::environment, welcome.record());
@@ -110,7 +110,7 @@ class NodeServer {
       door.add_entries(entries);
       poll(entries.data(), entries.size(), reception_.next().poll_timeout(Milliseconds{100}));
       door.advance();
-      reception_.advance([](const net::Hello& hello) { return refuse(hello); }, [](net::Guest) {});
+      reception_.advance([](const net::Handshake& hello) { return refuse(hello); }, [](net::Accepted) {});
       while (std::optional<PmixEvent> event = pmix.next_event()) {
         on_pmix(*event);
         if (event->kind == PmixEvent::Kind::connected && ranks_.all_in_mpi()) pmix.refuse_connections();
@@ -150,34 +150,34 @@ class NodeServer {
 
   /// A rank that others wait for in MPI_Init: one that a signal has stopped, or that has not come to it; where all have,
   /// the first that has not left it.
-  void require_initialised(NodeDoor& door) {
-    const std::string within = text(" within ", options_.deadline);
+  void require_initialised(NodeSocket& door) {
+    const std::string within = concat(" within ", options_.deadline);
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.initialised(rank) && door.is_stopped(rank))
-        return lose(rank, text("a signal has stopped it, and it has not left MPI_Init", within));
+        return lose(rank, concat("a signal has stopped it, and it has not left MPI_Init", within));
     for (const std::size_t rank : nodes_.ranks(node_))
-      if (!ranks_.in_mpi(rank)) return lose(rank, text("it has not come to MPI_Init", within));
+      if (!ranks_.in_mpi(rank)) return lose(rank, concat("it has not come to MPI_Init", within));
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.initialised(rank))
-        return lose(rank, text("it has not left MPI_Init", within, ", which all workers of its host have reached. ",
-                               mpi::connections_advice));
+        return lose(rank, concat("it has not left MPI_Init", within, ", which all workers of its host have reached. ",
+                                 mpi::connections_advice));
   }
 
   /// Ends the processes of this node that are still there. A closed lifeline ends those that run, as libpmix sees it, but
   /// not one that a signal has stopped.
-  int end_ranks(NodeDoor& door) {
+  int end_ranks(NodeSocket& door) {
     const std::size_t left = ranks_.still_connected();
     if (left > 0)
-      say(text("worker ", lost_peer_.rank, " on host ", lost_peer_.host, " is gone (", lost_peer_.why,
-               "); ending what is left of the job on this host, ", left, left == 1 ? " process" : " processes"));
+      log_line(concat("worker ", lost_peer_.rank, " on host ", lost_peer_.host, " is gone (", lost_peer_.why,
+                      "); ending what is left of the job on this host, ", left, left == 1 ? " process" : " processes"));
     for (const std::size_t rank : nodes_.ranks(node_))
       if (ranks_.connected(rank) && !(ranks_.said_goodbye(rank) && ranks_.finalized(rank))) door.end(rank);
     return 1;
   }
 
   /// Those who come again may find this job, which they know to be over, for a moment.
-  [[nodiscard]] static std::optional<net::Refusal> refuse(const net::Hello& hello) {
-    return net::Refusal{text("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
+  [[nodiscard]] static std::optional<net::Refusal> refuse(const net::Handshake& hello) {
+    return net::Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
                         "all its tasks had come before",
                         "Start all processes of a job together, each with its own index", true};
   }
@@ -202,7 +202,7 @@ class NodeServer {
         ranks_.finalize(rank);
         break;
       case PmixEvent::Kind::aborted:
-        lose(rank, text("it called MPI_Abort with ", event.status));
+        lose(rank, concat("it called MPI_Abort with ", event.status));
         break;
       case PmixEvent::Kind::lost:
         if (!ranks_.finalized(rank)) lose(rank, "its process ended without MPI_Finalize");
@@ -274,10 +274,10 @@ class NodeServer {
   NodeMap nodes_;
   std::size_t node_;
   std::string interface_;  ///< of the address that this server listens at
-  net::Reception reception_;
+  net::HandshakeServer reception_;
   NodeRanks ranks_;
   NodeLinks links_;
-  FenceBook fences_;
+  FenceTable fences_;
   std::optional<PmixEvent> fence_;
   std::uint64_t fence_number_ = 0;
   LostPeer lost_peer_;

@@ -32,7 +32,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/io/descriptor.hpp>
+#include <dist/io/file.hpp>
 #include <dist/net/error.hpp>
 
 namespace dist::detail {
@@ -251,7 +251,7 @@ class PmixServer {
   }
 
   [[noreturn]] static void fail(const char* call, pmix_status_t status) {
-    throw RendezvousError("The PMIx server of this node does not start", text(call, ": ", PMIx_Error_string(status)),
+    throw RendezvousError("The PMIx server of this node does not start", concat(call, ": ", PMIx_Error_string(status)),
                           "Check the installation of libpmix, and that the folder for temporary files is writable");
   }
   static void expect(const char* call, pmix_status_t status) {
@@ -311,10 +311,10 @@ class PmixServer {
     std::string names, ranks, local;
     std::size_t world = 0;
     for (std::size_t node = 0; node < job_.nodes.nodes(); ++node) {
-      names += text(node == 0 ? "" : ",", job_.node_names[node]);
+      names += concat(node == 0 ? "" : ",", job_.node_names[node]);
       std::string list;
-      for (const std::size_t rank : job_.nodes.ranks(node)) list += text(list.empty() ? "" : ",", rank);
-      ranks += text(node == 0 ? "" : ";", list);
+      for (const std::size_t rank : job_.nodes.ranks(node)) list += concat(list.empty() ? "" : ",", rank);
+      ranks += concat(node == 0 ? "" : ";", list);
       if (node == job_.node) local = list;
       world += job_.nodes.ranks(node).size();
     }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/mpi/worker_group.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
@@ -43,8 +43,8 @@ class MpiRolesResolver {
  private:
   void exchange(const Options& options);
 
-  WorkerWorld::Work work_;
-  WorkerWorld world_;
+  WorkerGroup::JobScope work_;
+  WorkerGroup world_;
   net::ReservedPort port_;
   ClusterSpec cluster_;
   Task task_;

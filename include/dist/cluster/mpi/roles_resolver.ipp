@@ -53,7 +53,7 @@ void set(std::array<char, size>& to, std::string_view text) {
     if (secret.size() >= claim.secret.size())
       throw InvalidArgument(
           "The secret of the job cannot be sent to its processes",
-          text("it has ", secret.size(), " bytes, and at most ", claim.secret.size() - 1, " are sent"),
+          concat("it has ", secret.size(), " bytes, and at most ", claim.secret.size() - 1, " are sent"),
           "Choose a shorter one");
     set(claim.secret, secret);
   } catch (const Error& error) {
@@ -68,7 +68,7 @@ DIST_INLINE_MPI MpiRolesResolver::MpiRolesResolver(Options options) : world_(opt
   const Launcher launcher = find_launcher();
   source_ = launcher.name.empty() ? "MPI" : launcher.name;
   const std::size_t least = options.parameter_servers + 2;
-  const std::string command = text("Start with mpirun -n ", least + 1, " PROGRAM, or more processes");
+  const std::string command = concat("Start with mpirun -n ", least + 1, " PROGRAM, or more processes");
   if (options.parameter_servers == 0)
     throw InvalidArgument("A job with parameter servers was given none", "parameter_servers is 0",
                           "Give the number of parameter servers to dist::MpiRolesResolver");
@@ -79,9 +79,9 @@ DIST_INLINE_MPI MpiRolesResolver::MpiRolesResolver(Options options) : world_(opt
   }
   if (world_.size() < least)
     throw InvalidArgument(
-        text(source_, " has started too few processes"),
-        text(world_.size(), " of them, for a chief, at least one worker and ", options.parameter_servers,
-             options.parameter_servers == 1 ? " parameter server" : " parameter servers"),
+        concat(source_, " has started too few processes"),
+        concat(world_.size(), " of them, for a chief, at least one worker and ", options.parameter_servers,
+               options.parameter_servers == 1 ? " parameter server" : " parameter servers"),
         command);
   exchange(options);
 }
@@ -104,11 +104,11 @@ DIST_INLINE_MPI void MpiRolesResolver::exchange(const Options& options) {
   bool one_machine = true;
   for (std::size_t other = 0; other < size; ++other) {
     if (claims[other].error[0] != '\0')
-      throw InvalidArgument(text("Rank ", other, " of MPI_COMM_WORLD cannot join the job"), claims[other].error.data(),
-                            "Correct this on its host");
+      throw InvalidArgument(concat("Rank ", other, " of MPI_COMM_WORLD cannot join the job"),
+                            claims[other].error.data(), "Correct this on its host");
     if (claims[other].parameter_servers != options.parameter_servers)
-      throw InvalidArgument(text("Ranks ", rank, " and ", other, " have different numbers of parameter servers"),
-                            text(options.parameter_servers, " and ", claims[other].parameter_servers),
+      throw InvalidArgument(concat("Ranks ", rank, " and ", other, " have different numbers of parameter servers"),
+                            concat(options.parameter_servers, " and ", claims[other].parameter_servers),
                             "Give every process the same number of parameter servers");
     one_machine = one_machine && own.machine[0] != '\0' && claims[other].machine == own.machine;
   }
@@ -119,7 +119,7 @@ DIST_INLINE_MPI void MpiRolesResolver::exchange(const Options& options) {
                                              : Task{TaskType::parameter_server, other - first_server};
     if (other == rank) task_ = task;
     cluster_.add(task, to_string(net::Endpoint{one_machine ? "127.0.0.1" : claims[other].host.data(),
-                                               text(claims[other].port)}));
+                                               concat(claims[other].port)}));
   }
   secret_ = claims[0].secret.data();
 }

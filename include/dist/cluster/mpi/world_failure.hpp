@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/net/hello.hpp>
+#include <dist/net/handshake.hpp>
 
 namespace dist::detail {
 

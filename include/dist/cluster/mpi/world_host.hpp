@@ -4,24 +4,25 @@
 #include <string_view>
 
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/mpi/worker_group.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::detail {
 
 /// Joins the world of the cluster's tasks that train, as worker number `worker`. Where only the first task has an
 /// address, the others meet it there first. `source` says where the cluster comes from. Throws what HostedWorld::join and
 /// net::exchange_addresses throw.
-[[nodiscard]] std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
-                                                        std::string_view source,
-                                                        std::chrono::milliseconds start_timeout);
+[[nodiscard]] std::unique_ptr<WorldHandle> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
+                                                             std::string_view source,
+                                                             std::chrono::milliseconds start_timeout);
 
 template <class R>
 struct WorldHost {
-  [[nodiscard]] static std::unique_ptr<Hosted> join(const ClusterSpec& cluster, std::size_t worker,
-                                                    std::string_view source, std::chrono::milliseconds start_timeout) {
+  [[nodiscard]] static std::unique_ptr<WorldHandle> join(const ClusterSpec& cluster, std::size_t worker,
+                                                         std::string_view source,
+                                                         std::chrono::milliseconds start_timeout) {
     return join_hosted_world(cluster, worker, source, start_timeout);
   }
 };

@@ -16,36 +16,20 @@
 
 namespace dist::detail {
 
-/// A HostedWorld behind the interface of those that do not know how it is hosted.
-class HostedProcess final : public Hosted {
- public:
-  explicit HostedProcess(HostedWorld world) : world_(std::move(world)) {}
-
-  [[nodiscard]] int lifeline() const override { return world_.lifeline(); }
-  [[nodiscard]] std::optional<LostPeer> lost_peer() const override { return world_.lost_peer(); }
-  [[nodiscard]] pid_t server() const override { return world_.server(); }
-  void initialised() override { world_.initialised(); }
-  void continue_server() noexcept override { world_.continue_server(); }
-  void goodbye() override { world_.goodbye(); }
-
- private:
-  HostedWorld world_;
-};
-
-DIST_INLINE_MPI std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
-                                                          std::string_view source,
-                                                          std::chrono::milliseconds start_timeout) {
+DIST_INLINE_MPI std::unique_ptr<WorldHandle> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
+                                                               std::string_view source,
+                                                               std::chrono::milliseconds start_timeout) {
   const net::Deadline deadline = net::Deadline::in(start_timeout);
   HostedOptions options;
   options.rank = worker;
   options.secret = net::job_secret();
   const auto endpoint_of = [&](Task each) -> HostedTask {
-    const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source));
-    return {address.host, text(address.port)};
+    const Address address = parse_address(cluster.task_address(each), concat(to_string(each), " of ", source));
+    return {address.host, concat(address.port)};
   };
   const std::vector<Task> tasks = sync_tasks(cluster);
   if (cluster.has_meeting_place_only()) {
-    net::MeetingOptions meeting;
+    net::AddressServerOptions meeting;
     meeting.place = endpoint_of(tasks.front());
     meeting.rank = worker;
     meeting.world = tasks.size();
@@ -62,7 +46,7 @@ DIST_INLINE_MPI std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& clu
     for (const Task each : tasks) options.tasks.push_back(endpoint_of(each));
   }
   options.deadline = std::max(deadline.left(), net::Milliseconds{1});
-  return std::make_unique<HostedProcess>(HostedWorld::join(options));
+  return std::make_unique<HostedWorld>(HostedWorld::join(options));
 }
 
 }  // namespace dist::detail

@@ -11,13 +11,13 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/direct/reduce_directly.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/loan.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/device.hpp>
@@ -62,7 +62,7 @@ struct AllOnFirst {
 ///     template <class D> using State = DirectCollectives<MyDevice>::State<D>;
 ///     template <class C> using On = DirectCollectives<MyDevice>::On<C>;
 ///   };
-template <Device Of, class OnHost = SharedMemoryAllReduce, class Shares = detail::EqualShares>
+template <Device Of, class OnHost = ThreadAllReduce, class Shares = detail::EqualShares>
 struct DirectCollectives {
   static constexpr std::size_t most_replicas = detail::most_direct_replicas;
 
@@ -74,9 +74,9 @@ struct DirectCollectives {
     /// Throws InvalidArgument for more than `most_replicas`, and for devices that do not reach each other's memory.
     State(const typename D::Queues& queues, std::size_t replicas) {
       if (replicas > most_replicas)
-        throw InvalidArgument(text("There are too many replicas to reduce each other's memory: ", replicas),
-                              text("their operands are arguments of one kernel, which takes ", most_replicas),
-                              text("Use up to ", most_replicas, " replicas in a process"));
+        throw InvalidArgument(concat("There are too many replicas to reduce each other's memory: ", replicas),
+                              concat("their operands are arguments of one kernel, which takes ", most_replicas),
+                              concat("Use up to ", most_replicas, " replicas in a process"));
       if constexpr (MayNotReach<D>) D::require_reach(queues, replicas);
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         ready.emplace_back(queues[replica]);
@@ -195,7 +195,7 @@ struct DirectCollectives {
     void together(const CollectiveCall& call, T* from, T* to, Put&& put) const {
       record_ready();
       {
-        const detail::Loan loan{this->communicator()};
+        const detail::Borrowed loan{this->communicator()};
         this->communicator().publish(call, from, to);
         for (std::size_t each = 0; each < size(); ++each) wait_for_ready(each);
         put();

@@ -17,7 +17,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/device/device.hpp>
 
@@ -77,7 +77,7 @@ struct HierarchicalCollectives {
    public:
     /// Throws InvalidArgument for too many replicas.
     State(const typename D::Queues& queues, std::size_t replicas)
-        : Direct::template State<D>(queues, replicas), rooms_(replicas) {
+        : Direct::template State<D>(queues, replicas), scratch_(replicas) {
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         queues_.push_back(queues[replica]);
         combined.emplace_back(queues[replica]);
@@ -90,34 +90,34 @@ struct HierarchicalCollectives {
       try {
         for (const auto& queue : queues_) queue.wait();
       } catch (const Error&) {
-        for (Room& room : rooms_) static_cast<void>(room.memory.release());
+        for (OfReplica& scratch : scratch_) static_cast<void>(scratch.memory.release());
       }
     }
 
     /// Lets the replica have room for what it combines. Called by its thread before a collective.
     void reserve(std::size_t replica, std::size_t bytes) {
-      Room& room = rooms_[replica];
-      if (bytes <= room.bytes) return;
+      OfReplica& scratch = scratch_[replica];
+      if (bytes <= scratch.bytes) return;
       queues_[replica].wait();  // after which nobody reads what it combined last
-      room = {};
-      room = {std::make_unique<Scratch>(queues_[replica], bytes), bytes};
+      scratch = {};
+      scratch = {std::make_unique<Scratch>(queues_[replica], bytes), bytes};
     }
     /// The address of what the replica combines; null before it had room for anything.
     template <class T>
     [[nodiscard]] T* combined_by(std::size_t replica) const noexcept {
-      const Room& room = rooms_[replica];
-      return room.memory == nullptr ? nullptr : reinterpret_cast<T*>(room.memory->data());
+      const OfReplica& scratch = scratch_[replica];
+      return scratch.memory == nullptr ? nullptr : reinterpret_cast<T*>(scratch.memory->data());
     }
 
     std::vector<typename D::Queue::Event> combined;
 
    private:
-    struct Room {
+    struct OfReplica {
       std::unique_ptr<Scratch> memory;
       std::size_t bytes = 0;
     };
     std::vector<typename D::Queue> queues_;
-    std::vector<Room> rooms_;
+    std::vector<OfReplica> scratch_;
   };
 
   template <SharesMemory C>

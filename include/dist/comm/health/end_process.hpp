@@ -18,7 +18,7 @@ template <class BeforeEnd>
 [[noreturn]] void end_process(std::string_view stuck_in, const Error& why, int status,
                               BeforeEnd&& before_end) noexcept {
   const std::string message =
-      text("dist: stuck in ", stuck_in, " and ended with status ", status, ": ", why.what(), "\n");
+      concat("dist: stuck in ", stuck_in, " and ended with status ", status, ": ", why.what(), "\n");
   static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
   before_end();
   _exit(status);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
+#include <dist/core/functions.hpp>
 
 namespace dist {
 
@@ -87,7 +87,7 @@ class PeerHealth {
  public:
   /// Called when there is something to read: returns the lost process, if the message or the end of the connection says
   /// so. May call `lose`, nothing else of this object.
-  using Lifeline = detail::KeptFunction<std::optional<LostPeer>>;
+  using Lifeline = detail::UniqueFunction<std::optional<LostPeer>>;
 
   PeerHealth() = default;
   PeerHealth(const PeerHealth&) = delete;
@@ -122,7 +122,7 @@ class PeerHealth {
  private:
   static constexpr std::int64_t delivery = 1'000'000'000;  // of what a peer sent before it ended in order
 
-  struct Gone {
+  struct PeerLoss {
     LostPeer peer;
     std::int64_t since;
   };
@@ -156,7 +156,7 @@ class PeerHealth {
   std::vector<Line> lifelines_;
   std::vector<Helper> helpers_;
   std::vector<pollfd> descriptors_;
-  std::vector<Gone> gone_;
+  std::vector<PeerLoss> gone_;
   bool some_by_number_ = false;
 };
 

@@ -27,7 +27,7 @@ namespace detail {
 
 DIST_INLINE char process_state(pid_t pid) noexcept {
   char status[512];
-  const int file = above_standard(open(text("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  const int file = above_standard(open(concat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) return ' ';
   const ssize_t length = read(file, status, sizeof(status));
   close(file);
@@ -101,9 +101,9 @@ DIST_INLINE std::string PeerHealth::stopped() {
   const std::lock_guard lock{mutex_};
   std::string names;
   const auto add = [&](std::string_view name, detail::ProcessWatch& watch) {
-    if (watch.stopped()) names += text(names.empty() ? "" : ", ", name, " (process ", watch.pid(), ")");
+    if (watch.stopped()) names += concat(names.empty() ? "" : ", ", name, " (process ", watch.pid(), ")");
   };
-  for (Process& process : processes_) add(text("worker ", process.rank), process.watch);
+  for (Process& process : processes_) add(concat("worker ", process.rank), process.watch);
   for (Helper& helper : helpers_) add(helper.name, helper.watch);
   return names;
 }
@@ -116,10 +116,10 @@ DIST_INLINE void PeerHealth::lose(LostPeer peer) {
 DIST_INLINE std::optional<LostPeer> PeerHealth::find_lost(std::optional<std::size_t> awaited) {
   const std::lock_guard lock{mutex_};
   ask();
-  for (const Gone& gone : gone_)
+  for (const PeerLoss& gone : gone_)
     if (gone.peer.rank == awaited && (!gone.peer.in_order || detail::monotonic_nanoseconds() - gone.since > delivery))
       return gone.peer;
-  for (const Gone& gone : gone_)
+  for (const PeerLoss& gone : gone_)
     if (!gone.peer.in_order) return gone.peer;
   return std::nullopt;
 }
@@ -139,19 +139,19 @@ DIST_INLINE void PeerHealth::ask_processes(bool all) {
   for (Process& process : processes_) {
     if (process.noted || (!all && process.watch.descriptor() >= 0) || !process.watch.ended()) continue;
     process.noted = true;
-    note({process.rank, process.host, text("its process ", process.watch.pid(), " ended"), false});
+    note({process.rank, process.host, concat("its process ", process.watch.pid(), " ended"), false});
   }
   if (all) list_descriptors();
 }
 
 DIST_INLINE void PeerHealth::hear(LostPeer peer) {
-  for (Gone& known : gone_)
+  for (PeerLoss& known : gone_)
     if (known.peer.rank == peer.rank && known.peer.in_order && !peer.in_order) known.peer = peer;
   note(std::move(peer));
 }
 
 DIST_INLINE void PeerHealth::note(LostPeer peer) {
-  for (const Gone& known : gone_)
+  for (const PeerLoss& known : gone_)
     if (known.peer.rank == peer.rank) return;
   gone_.push_back({std::move(peer), detail::monotonic_nanoseconds()});
 }

@@ -1,17 +1,20 @@
 #pragma once
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/health/end_process.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist {
 
@@ -32,7 +35,7 @@ class Watchdog {
   /// Throws OutOfMemory when the system gives no thread.
   explicit Watchdog(
       PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace = std::chrono::seconds{1},
-      detail::KeptFunction<void> before_end = {},
+      detail::UniqueFunction<void> before_end = {},
       std::string_view late_advice = "Find out what they wait for, or give the strategy a longer timeout");
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -17,7 +17,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/slow_wait.hpp>
@@ -27,7 +27,7 @@ namespace dist {
 class Watchdog::Watch {
  public:
   Watch(Watchdog& watchdog, PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
-        detail::KeptFunction<void> before_end, std::string_view late_advice)
+        detail::UniqueFunction<void> before_end, std::string_view late_advice)
       : watchdog_(watchdog),
         health_(health),
         deadline_(deadline),
@@ -82,7 +82,7 @@ class Watchdog::Watch {
   void note(std::uint64_t guarded, SlowWait& slow) {
     watchdog_.is_ending_.store(true);
     if (watchdog_.guarded_.load() == guarded)
-      slow.note([&] { return text("for others in ", describe(*watchdog_.call_.load(std::memory_order_relaxed))); });
+      slow.note([&] { return concat("for others in ", describe(*watchdog_.call_.load(std::memory_order_relaxed))); });
     watchdog_.is_ending_.store(false);
   }
 
@@ -106,9 +106,9 @@ class Watchdog::Watch {
       if (status == exit_lost) health_.look();
       const std::string stopped = health_.stopped();
       throw DeadlineExceeded(
-          text("A call did not end in time: ", call),
-          text("it has waited ", deadline_, " for others",
-               stopped.empty() ? "" : text("; a signal has stopped ", stopped)),
+          concat("A call did not end in time: ", call),
+          concat("it has waited ", deadline_, " for others",
+                 stopped.empty() ? "" : concat("; a signal has stopped ", stopped)),
           stopped.empty() ? late_advice_ : "Continue what is stopped (kill -CONT), or start all workers again");
     } catch (const Error& error) {
       detail::end_process(call, error, status, [&] {
@@ -121,7 +121,7 @@ class Watchdog::Watch {
   PeerHealth& health_;
   std::chrono::nanoseconds deadline_;
   std::chrono::nanoseconds grace_;
-  detail::KeptFunction<void> before_end_;
+  detail::UniqueFunction<void> before_end_;
   std::string_view late_advice_;
   std::mutex mutex_;
   detail::ConditionVariable wake_;
@@ -131,7 +131,7 @@ class Watchdog::Watch {
 };
 
 DIST_INLINE Watchdog::Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
-                               detail::KeptFunction<void> before_end, std::string_view late_advice)
+                               detail::UniqueFunction<void> before_end, std::string_view late_advice)
     : watch_(std::make_unique<Watch>(*this, health, deadline, grace, std::move(before_end), late_advice)) {}
 
 DIST_INLINE Watchdog::~Watchdog() = default;

@@ -8,15 +8,15 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -43,7 +43,7 @@ struct HierarchicalCopyAllReduce {
     [[nodiscard]] static constexpr bool require_header() {
       static_assert(sizeof(Device) == 0,
                     "HierarchicalCopyAllReduce of memory of GPUs has a header of its own: include "
-                    "<dist/comm/cuda/hierarchical_copy_all_reduce.cuh>");
+                    "<dist/comm/cuda/policies.cuh>");
       return false;
     }
   };
@@ -69,7 +69,7 @@ struct HierarchicalCopyAllReduce {
     void all_reduce(Op op, std::span<T> values) const {
       const std::size_t main = *tensors_ % comm_.size();
       AlignedBuffer<Accumulator<T>> sums;
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
       ++*tensors_;  // now that all have come: members that caught an error agree with the others
       const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values);
@@ -81,7 +81,7 @@ struct HierarchicalCopyAllReduce {
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       AlignedBuffer<Accumulator<T>> sums;
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
       on_first_replica<T>(across_groups<T>(op, 0, sums, mirror), [&](std::size_t first, std::span<const T> reduced) {
         detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
@@ -94,7 +94,7 @@ struct HierarchicalCopyAllReduce {
       // `publish` takes a mutable pointer; the peers only read.
       const std::span<T> operands{const_cast<T*>(values.data()), values.size()};
       AlignedBuffer<Accumulator<T>> sums;
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       sums = reduce_in_groups<T>("reduce_scatter", op, 0, operands, operands);
       on_first_replica<T>(across_groups<T>(op, 0, sums, operands), use);
       comm_.barrier();
@@ -102,7 +102,7 @@ struct HierarchicalCopyAllReduce {
 
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
       if (comm_.rank() == 0) detail::update_range(update, 0, mirror, gradients);
       this->broadcast(0, mirror);
@@ -156,7 +156,7 @@ struct HierarchicalCopyAllReduce {
       using Wide = Accumulator<T>;
       const CollectiveCall call{.operation = "exchange of groups", .elements = values.size(), .dtype = dtype_name<T>};
       AlignedBuffer<Wide> total(combines(main) ? values.size() : 0);
-      const detail::Loan loan{comm_};  // of `total`, which goes first
+      const detail::Borrowed loan{comm_};  // of `total`, which goes first
       comm_.publish(call, sums.data());
       if (combines(main)) {
         const Wide* const first =

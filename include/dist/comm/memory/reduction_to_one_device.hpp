@@ -7,20 +7,20 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
 
 /// Reduction on replica 0, from which the others copy the result (spec H04). Moves more bytes than
-/// SharedMemoryAllReduce and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
+/// ThreadAllReduce and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
 struct ReductionToOneDevice {
   static constexpr std::string_view name = "ReductionToOneDevice";
   static constexpr std::size_t device = 0;
@@ -35,7 +35,7 @@ struct ReductionToOneDevice {
     [[nodiscard]] static constexpr bool require_header() {
       static_assert(sizeof(Device) == 0,
                     "ReductionToOneDevice of memory of GPUs has a header of its own: include "
-                    "<dist/comm/cuda/reduction_to_one_device.cuh>");
+                    "<dist/comm/cuda/policies.cuh>");
       return false;
     }
   };
@@ -54,7 +54,7 @@ struct ReductionToOneDevice {
 
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       comm_.publish(
           {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
           values.data());
@@ -68,7 +68,7 @@ struct ReductionToOneDevice {
     /// Replica 0 updates; the other mirrors are copies.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
           gradient.data(), mirror.data());
@@ -82,7 +82,7 @@ struct ReductionToOneDevice {
 
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       // `publish` takes a mutable pointer; the peers only read.
       comm_.publish(
           {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
@@ -93,7 +93,7 @@ struct ReductionToOneDevice {
 
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
       if (comm_.rank() == device) detail::update_range(update, 0, mirror, gradients);
       this->broadcast(device, mirror);

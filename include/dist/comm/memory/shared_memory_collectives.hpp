@@ -5,10 +5,8 @@
 #include <string_view>
 
 #include <dist/comm/all_gather.hpp>
-#include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/exchange.hpp>
-#include <dist/comm/membership.hpp>
+#include <dist/comm/memory_collectives.hpp>
 
 namespace dist {
 
@@ -28,8 +26,8 @@ class SharedMemoryCollectives : public Membership<C> {
     dist::all_gather(comm_, mine, counts, all);
   }
   template <class T>
-  void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
-    dist::exchange(comm_, operation, mine, of_all);
+  void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
+    dist::all_gather_values(comm_, operation, mine, all_values);
   }
 
  protected:

@@ -11,7 +11,7 @@
 #include <dist/comm/messages/message_ring.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 
 namespace dist::detail {

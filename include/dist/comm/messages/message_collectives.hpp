@@ -9,18 +9,18 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/membership.hpp>
+#include <dist/comm/memory_collectives.hpp>
 #include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
 
@@ -106,12 +106,12 @@ class MessageCollectives : public Membership<C> {
 
   template <class T>
     requires std::is_trivially_copyable_v<T>
-  void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
-    DIST_EXPECT(of_all.size() == comm_.size());
+  void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
+    DIST_EXPECT(all_values.size() == comm_.size());
     const CollectiveCall call{.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"};
     comm_.announce(call);
-    of_all[comm_.rank()] = mine;
-    gather(call, Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
+    all_values[comm_.rank()] = mine;
+    gather(call, Elements{all_values}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
   }
 
   /// Each member updates its own elements by its shard of the reduced gradients, block by block as these are complete.

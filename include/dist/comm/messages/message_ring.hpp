@@ -12,7 +12,7 @@
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>

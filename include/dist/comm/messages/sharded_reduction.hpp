@@ -10,7 +10,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
@@ -102,9 +102,9 @@ class ShardedReduction {
   /// The same for `range`, of which every member gets the elements of all.
   template <class T, class Op, class Use>
   void reduce_together(Op op, std::span<const T> values, IndexRange range, Use&& use) const {
-    const std::span<T> of_all = scratch_of<T>(comm_, 0, values.size() * comm_.size());
-    std::copy(values.begin(), values.end(), of_all.data() + comm_.rank() * values.size());
-    algorithm().gather(Elements{of_all}, [&](std::size_t rank) {
+    const std::span<T> all_values = scratch_of<T>(comm_, 0, values.size() * comm_.size());
+    std::copy(values.begin(), values.end(), all_values.data() + comm_.rank() * values.size());
+    algorithm().gather(Elements{all_values}, [&](std::size_t rank) {
       return IndexRange{rank * values.size(), (rank + 1) * values.size()};
     });
     with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
@@ -112,7 +112,7 @@ class ShardedReduction {
       for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
         const std::span<T> reduced{block, std::min(block_elements<T>, range.end - first)};
         reduce_block(op, comm_.size(), reduced,
-                     [&](std::size_t rank) { return of_all.data() + rank * values.size() + first; });
+                     [&](std::size_t rank) { return all_values.data() + rank * values.size() + first; });
         use(first, std::span<const T>{reduced});
       }
     });

@@ -61,25 +61,25 @@ class InFlight {
   }
   /// Empty segments do not travel: nothing to wait for.
   void wait(std::size_t number) {
-    Place& place = places_[number % size];
-    if (!place.used) return;
-    comm_.wait(place.transfer);
-    place.used = false;
+    Slot& slot = slots_[number % size];
+    if (!slot.used) return;
+    comm_.wait(slot.transfer);
+    slot.used = false;
   }
   void wait_for_all() {
     for (std::size_t number = 0; number < size; ++number) wait(number);
   }
 
  private:
-  struct Place {
+  struct Slot {
     typename C::Transfer transfer{};
     bool used = false;
   };
 
-  void start(std::size_t number, typename C::Transfer transfer) { places_[number % size] = {transfer, true}; }
+  void start(std::size_t number, typename C::Transfer transfer) { slots_[number % size] = {transfer, true}; }
 
   const C& comm_;
-  std::array<Place, size> places_{};
+  std::array<Slot, size> slots_{};
 };
 
 /// Sends `out` to member `to` and receives `in` from member `from`, both at once; what is empty does not travel.

@@ -10,7 +10,7 @@
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 

@@ -10,18 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/messages/polls.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/shutdown_notice.hpp>
 #include <dist/comm/mpi/small_messages.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::mpi {
 
@@ -52,7 +52,7 @@ class AgreementGroup {
       throw;
     }
     comm_ = *made;
-    departures_ = std::make_unique<Departures>(comm_, departure_tag);
+    departures_ = std::make_unique<ShutdownNotice>(comm_, departure_tag);
     DIST_MPI_CALL(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
     // Nobody goes on before all have the communicator, because that may take all.
     const std::uint64_t first = begin();
@@ -66,7 +66,7 @@ class AgreementGroup {
     if (!is_running()) return;
     try {
       if (std::uncaught_exceptions() == 0)
-        Departures::leave(std::move(departures_));
+        ShutdownNotice::leave(std::move(departures_));
       else
         departures_.release()->leave_at_finalize();
     } catch (...) {
@@ -142,7 +142,7 @@ class AgreementGroup {
     const auto late = [&] {
       const std::int64_t now = dist::detail::monotonic_nanoseconds();
       if (late_since == 0) late_since = now;
-      give_up(pass, now - late_since > direct_word);
+      fail_late(pass, now - late_since > direct_word);
     };
     poll_until(
         spins_on_shared_core, timeout_, has_ended, [&] { look(pass); }, late);
@@ -173,42 +173,42 @@ class AgreementGroup {
   /// This member has seen that `who` does not come.
   void stop(std::uint64_t pass, Polls::Kind kind, std::size_t who) { send_to_all(polls_.stop(pass, kind, who)); }
   /// The time is up. Returns where this member does not know who is late, and others may, unless it `knows_no_better`.
-  void give_up(std::uint64_t pass, bool knows_no_better) {
+  void fail_late(std::uint64_t pass, bool knows_no_better) {
     constexpr std::size_t most_names = 8;
     std::string names;
     std::size_t count = 0;
     std::optional<std::size_t> late;
     for_each_missing(pass, [&](std::size_t peer, bool is_certain) {
       if (is_certain) late = peer;
-      if (++count <= most_names) names += text(names.empty() ? "" : ", ", place(peer));
+      if (++count <= most_names) names += concat(names.empty() ? "" : ", ", place(peer));
     });
     if (late) {
       stop(pass, Polls::Kind::late, *late);
       throw_late(place(*late));
     }
-    if (count > most_names) names += text(" and ", count - most_names, " others");
-    if (knows_no_better) throw_late(text("at least one of ", names));
+    if (count > most_names) names += concat(" and ", count - most_names, " others");
+    if (knows_no_better) throw_late(concat("at least one of ", names));
   }
 
   [[nodiscard]] std::string place(std::size_t peer) const {
-    return text("worker ", workers_.worker(peer), " on host ", workers_.host(peer));
+    return concat("worker ", workers_.worker(peer), " on host ", workers_.host(peer));
   }
   [[nodiscard]] std::string name(std::size_t peer) const {
-    return text("worker ", workers_.worker(peer), " (host ", workers_.host(peer), ")");
+    return concat("worker ", workers_.worker(peer), " (host ", workers_.host(peer), ")");
   }
   [[noreturn]] void throw_stopped(const Message& stop) {
     if (stop.kind == Polls::Kind::late) throw_late(place(stop.who));
     if (stop.kind == Polls::Kind::left)
       throw CollectiveMismatch("The workers do not make the same loops over distributed data",
-                               text(name(workers_.rank()), " asks the others whether there is a next step, but ",
-                                    name(stop.who), " has ended its strategy"),
+                               concat(name(workers_.rank()), " asks the others whether there is a next step, but ",
+                                      name(stop.who), " has ended its strategy"),
                                "Let all workers make the same loops, and end together");
     workers_.look_for_failures(true);  // what it told the group is more precise
     throw PeerError(workers_.worker(stop.who), workers_.host(stop.who), stop.why.data());
   }
   [[noreturn]] void throw_late(std::string_view missing) const {
     throw DeadlineExceeded("The workers did not agree in time on whether there is a next step",
-                           text("no word of ", missing, " in ", std::chrono::nanoseconds{timeout_}),
+                           concat("no word of ", missing, " in ", std::chrono::nanoseconds{timeout_}),
                            "Let all workers make the same loops over distributed data, or give a longer timeout");
   }
 
@@ -218,7 +218,7 @@ class AgreementGroup {
   Polls polls_;
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::unique_ptr<Departures> departures_;
+  std::unique_ptr<ShutdownNotice> departures_;
   Outbox outbox_;
   std::string thrown_by_data_;
 };
@@ -253,7 +253,7 @@ class Agreement {
           // What the body of the loop threw cannot be read here.
           group_->fail(number_, thrown_by_data_.empty()
                                     ? "an exception in the loop over its data; see what that worker printed"
-                                    : text("an exception in its data: ", thrown_by_data_));
+                                    : concat("an exception in its data: ", thrown_by_data_));
           group_->set_thrown_by_data(std::move(thrown_by_data_));
         } else if (!group_->knows_answer(number_)) {
           group_->fail(number_, "it does not wait for the answer, which it would have to pass on");
@@ -293,7 +293,7 @@ class Agreement {
   /// What this member's data threw, where that ended the last pass; else empty.
   [[nodiscard]] const std::string& thrown_by_data() const noexcept { return group_->thrown_by_data(); }
   /// Tells the members that begin the next pass that this one will not, and why.
-  void abandon(std::string_view why) const noexcept {
+  void cancel(std::string_view why) const noexcept {
     try {
       const std::uint64_t pass = group_->begin();
       group_->fail(pass, why);

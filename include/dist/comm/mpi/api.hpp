@@ -18,8 +18,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
-#include <dist/core/source_line.hpp>
+#include <dist/core/trace.hpp>
 
 namespace dist::mpi {
 

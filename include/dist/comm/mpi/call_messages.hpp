@@ -4,21 +4,21 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/messages/meeting.hpp>
+#include <dist/comm/messages/call_agreement.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/small_messages.hpp>
 #include <dist/comm/mpi/wait.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::mpi::detail {
 
-/// Carries the messages of a Meeting, in which members compare their calls.
+/// Carries the messages of a CallAgreement, in which members compare their calls.
 class CallMessages {
  public:
-  using Meeting = dist::detail::Meeting;
+  using CallAgreement = dist::detail::CallAgreement;
 
-  CallMessages(MPI_Comm comm, int tag, Meeting& meeting)
+  CallMessages(MPI_Comm comm, int tag, CallAgreement& meeting)
       : comm_(comm),
         tag_(tag),
         meeting_(meeting),
@@ -45,7 +45,7 @@ class CallMessages {
       }
   }
   /// Sends a call to a partner whose last message has left: `are_sent`. One about failures may follow at any time.
-  void send(std::size_t partner, const Meeting::Message& message) {
+  void send(std::size_t partner, const CallAgreement::Message& message) {
     if (message.settles()) {
       const auto* const bytes = reinterpret_cast<const std::byte*>(&message);
       return about_failures_.send(comm_, tag_, {bytes, message.bytes()}, {meeting_.schedule().to(partner)});
@@ -71,19 +71,19 @@ class CallMessages {
  private:
   struct Messages {
     explicit Messages(std::size_t partners) : in(partners), out(partners) {}
-    std::vector<Meeting::Message> in;
-    std::vector<Meeting::Message> out;
+    std::vector<CallAgreement::Message> in;
+    std::vector<CallAgreement::Message> out;
   };
 
   void start_receive(std::size_t partner) {
     if (receives_[partner] != MPI_REQUEST_NULL || !meeting_.wants(partner)) return;
-    DIST_MPI_CALL(MPI_Irecv(&messages_->in[partner], sizeof(Meeting::Message), MPI_BYTE,
+    DIST_MPI_CALL(MPI_Irecv(&messages_->in[partner], sizeof(CallAgreement::Message), MPI_BYTE,
                             static_cast<int>(meeting_.schedule().from(partner)), tag_, comm_, &receives_[partner]));
   }
 
   MPI_Comm comm_;
   int tag_;
-  Meeting& meeting_;
+  CallAgreement& meeting_;
   std::unique_ptr<Messages> messages_;  // by partner
   std::vector<MPI_Request> sends_;
   std::vector<MPI_Request> receives_;

@@ -12,13 +12,13 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/messages/message_choice.hpp>  // what policies do between members that pass messages
 #include <dist/comm/mpi/api.hpp>
-#include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/transfers.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::mpi {
 
@@ -80,7 +80,7 @@ class Communicator {
   /// Whether every later call throws what broke this group.
   [[nodiscard]] bool is_broken() const noexcept;
 
-  /// Where this member's calls stand (CallPlace).
+  /// Where this member's calls stand (CallSequence).
   void begin_run(std::uint64_t kind) const noexcept;
   void begin_alone() const noexcept;
   void end_run() const noexcept;
@@ -93,9 +93,9 @@ class Communicator {
   void begin_attempt() const noexcept;
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
-  void abandon(const FailureNotice& notice) const noexcept;
+  void cancel(const FailureNotice& notice) const noexcept;
   /// No peer is a thread of this process.
-  void abandon(const std::exception_ptr&) const noexcept {}
+  void cancel(const std::exception_ptr&) const noexcept {}
 
   /// At most 2^31 - 1 bytes at a time.
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const;

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/collective_call.hpp>
-#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/communicator_state.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::mpi {
 
@@ -102,7 +102,7 @@ DIST_INLINE_MPI void Communicator::set_structure(std::uint64_t structure) const 
 
 DIST_INLINE_MPI void Communicator::begin_attempt() const noexcept { state_->begin_attempt(); }
 
-DIST_INLINE_MPI void Communicator::abandon(const FailureNotice& notice) const noexcept { state_->abandon(notice); }
+DIST_INLINE_MPI void Communicator::cancel(const FailureNotice& notice) const noexcept { state_->cancel(notice); }
 
 DIST_INLINE_MPI Communicator::Transfer Communicator::start_send(std::span<const std::byte> bytes,
                                                                 std::size_t to) const {

@@ -14,19 +14,18 @@
 
 #include <unistd.h>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/failure_notice.hpp>
-#include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/health/watchdog.hpp>
-#include <dist/comm/messages/meeting.hpp>
+#include <dist/comm/messages/call_agreement.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/call_messages.hpp>
-#include <dist/comm/mpi/communicator_options.hpp>
-#include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
-#include <dist/comm/mpi/introduction.hpp>
+#include <dist/comm/mpi/handshake.hpp>
+#include <dist/comm/mpi/shutdown_notice.hpp>
 #include <dist/comm/mpi/small_messages.hpp>
 #include <dist/comm/mpi/transfers.hpp>
 #include <dist/comm/mpi/wait.hpp>
@@ -34,7 +33,7 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/slow_wait.hpp>
 
 namespace dist::mpi::detail {
@@ -49,12 +48,12 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         timeout_(dist::detail::longest_wait(options_.timeout)),
         rank_((require_group(comm), rank_in(comm.get()))),
         meeting_(rank_, size_of(comm.get())) {
-    const std::unique_ptr<Introduction> introduced = introduce(comm, options_);
+    const std::unique_ptr<Handshake> introduced = introduce(comm, options_);
     comm_ = introduced->comm;
     if (introduced->count_near(rank_) > static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)))
       spins_ = spins_on_shared_core;
     members_ = std::move(introduced->members);
-    departures_ = std::make_unique<Departures>(comm_, departure_tag);
+    departures_ = std::make_unique<ShutdownNotice>(comm_, departure_tag);
     calls_.emplace(comm_, call_tag, meeting_);
   }
   CommunicatorState(const CommunicatorState&) = delete;
@@ -64,7 +63,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (broken_ || !is_running()) return;
     try {
       if (std::uncaught_exceptions() == 0)
-        Departures::leave(std::move(departures_), sequence() + 1);
+        ShutdownNotice::leave(std::move(departures_), sequence() + 1);
       else  // of which the peers are told in another way
         departures_.release()->leave_at_finalize(sequence() + 1);
     } catch (...) {
@@ -113,7 +112,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   }
 
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() noexcept { return board().place(); }
+  [[nodiscard]] CallSequence& place() noexcept { return board().place(); }
   /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
@@ -127,9 +126,10 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     poll_until(
         spins_, timeout, [&] { return Transfers::is_done(transfer); }, [&] { look(transfer.peer); },
         [&] {
-          give_up(DeadlineExceeded(
-              text("Not all workers took part in a collective in time: ", name(transfer.peer), " did not"),
-              text(described(), " and waited ", std::chrono::nanoseconds{timeout}, " for bytes to or from that worker"),
+          fail(DeadlineExceeded(
+              concat("Not all workers took part in a collective in time: ", name(transfer.peer), " did not"),
+              concat(described(), " and waited ", std::chrono::nanoseconds{timeout},
+                     " for bytes to or from that worker"),
               "Find out what it waits for, or give the strategy a longer timeout"));
         });
     transfers_.finish(transfer);
@@ -147,11 +147,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void begin_attempt() noexcept { board().begin_attempt(); }
   /// Tells the peers, instead of taking part in the next collective, why this process does not. Does nothing where they
   /// know already: they were told in this attempt, or saw it themselves; nor in a run of this process alone.
-  void abandon(const FailureNotice& failure) noexcept {
+  void cancel(const FailureNotice& failure) noexcept {
     if (size() == 1 || board().all_know() || place().is_alone() || broken_ || !is_running()) return;
     try {
       permit_.require("A notice of a failure");
-      send_to_all(meeting_.abandon(failure));
+      send_to_all(meeting_.cancel(failure));
       if (!transfers_.are_under_way()) return tell_failures();
       try {
         failure.raise(worker(rank_), host(rank_));
@@ -172,7 +172,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
  private:
   using BroughtCall = dist::detail::BroughtCall;
-  using Meeting = dist::detail::Meeting;
+  using CallAgreement = dist::detail::CallAgreement;
   using Notice = dist::detail::Notice;
   using NoticeBoard = dist::detail::NoticeBoard;
   using NoticeFrom = dist::detail::NoticeFrom;
@@ -203,13 +203,13 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
           });
     }
     await_sent(timeout);
-    if (meeting_.state() == Meeting::State::failed) raise(meeting_.failure());
-    if (meeting_.state() == Meeting::State::different) throw mismatch_with(meeting_.different_call());
+    if (meeting_.state() == CallAgreement::State::failed) raise(meeting_.failure());
+    if (meeting_.state() == CallAgreement::State::different) throw mismatch_with(meeting_.different_call());
   }
   /// Goes as far in the meeting as what has come allows.
   void advance(std::int64_t timeout) {
     calls_->receive();
-    meeting_.advance([&](std::size_t partner, const Meeting::Message& message) {
+    meeting_.advance([&](std::size_t partner, const CallAgreement::Message& message) {
       if (!message.settles()) await_sent(timeout);
       calls_->send(partner, message);
     });
@@ -232,7 +232,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     SlowWait::note_innermost([&] {
       std::optional<std::size_t> awaited = peer;
       meeting_.for_each_awaited([&](std::size_t each) { awaited = awaited.value_or(each); });
-      return text("for ", awaited ? name(*awaited) : "the others", " in ", describe(meeting_.mine().call()));
+      return concat("for ", awaited ? name(*awaited) : "the others", " in ", describe(meeting_.mine().call()));
     });
     departures_->look();
     take_notices();  // a failure of which a member told before it left
@@ -251,7 +251,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       // What it said before it ended is more precise. MPI_Iprobe looks before it progresses: a message shows the second
       // time.
       for (int again = 0; again < 3; ++again) take_notices();
-      give_up(unavailable(*lost));
+      fail(unavailable(*lost));
     }
   }
 
@@ -264,7 +264,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   }
   void tell_failures() {
     meeting_.tell_failures(
-        [&](std::size_t partner, const Meeting::Message& message) { calls_->send(partner, message); });
+        [&](std::size_t partner, const CallAgreement::Message& message) { calls_->send(partner, message); });
   }
   void send_to_all(const Notice& notice) { outbox_.send_to_others(comm_, notice_tag, notice); }
 
@@ -289,7 +289,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       throw dist::detail::worker_left(
           name(peer), described(),
           sequence() == 1 ? "it came to none"
-                          : text("its last was ", describe(meeting_.last().call()), ", step ", sequence() - 1));
+                          : concat("its last was ", describe(meeting_.last().call()), ", step ", sequence() - 1));
     } catch (...) {
       break_with(std::current_exception());
       throw;
@@ -298,8 +298,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
   /// This member cannot go on: tells the peers and throws, now and at every later call.
   template <class E>
-  [[noreturn]] void give_up(const E& error) {
-    const Notice notice = board().give_up(error);
+  [[noreturn]] void fail(const E& error) {
+    const Notice notice = board().fail(error);
     break_with(std::make_exception_ptr(error));
     try {
       send_to_all(notice);
@@ -321,17 +321,17 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   }
 
   [[nodiscard]] std::string name(std::size_t rank) const {
-    return text("worker ", worker(rank), " (host ", host(rank), ")");
+    return concat("worker ", worker(rank), " (host ", host(rank), ")");
   }
   [[nodiscard]] std::string described(std::size_t rank, const CollectiveCallRecord& call) const {
-    return text(name(rank), " called ", describe(call.call()), " as step ", sequence(),
-                " of the collectives between these workers");
+    return concat(name(rank), " called ", describe(call.call()), " as step ", sequence(),
+                  " of the collectives between these workers");
   }
   [[nodiscard]] std::string described() const { return described(rank_, meeting_.mine()); }
   /// The last call of a member that is missing in this one: all took part in the one before.
   [[nodiscard]] std::string last_call() const {
     if (sequence() == 1) return "they have come to none yet";
-    return text("their last was ", describe(meeting_.last().call()), ", step ", sequence() - 1);
+    return concat("their last was ", describe(meeting_.last().call()), ", step ", sequence() - 1);
   }
   [[nodiscard]] CollectiveMismatch mismatch_with(const BroughtCall& other) const {
     return dist::detail::different_calls("worker", meeting_.mine().call(), described(), other.call.call(),
@@ -343,27 +343,27 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     std::string names;
     std::size_t count = 0;
     meeting_.for_each_missing([&](std::size_t peer) {
-      if (++count <= most_names) names += text(names.empty() ? "" : ", ", name(peer));
+      if (++count <= most_names) names += concat(names.empty() ? "" : ", ", name(peer));
     });
-    if (count > most_names) names += text(" and ", count - most_names, " others");
+    if (count > most_names) names += concat(" and ", count - most_names, " others");
     if (names.empty()) return "some";
-    return meeting_.hears_indirectly() ? text("at least one of ", names) : names;
+    return meeting_.hears_indirectly() ? concat("at least one of ", names) : names;
   }
   [[noreturn]] void throw_late_to_meet(std::int64_t timeout) {
     // More precise than the name of a missing member.
-    if (const std::optional<BroughtCall> other = meeting_.find_different()) give_up(mismatch_with(*other));
-    give_up(dist::detail::workers_missing(missing(), described(), timeout, last_call()));
+    if (const std::optional<BroughtCall> other = meeting_.find_different()) fail(mismatch_with(*other));
+    fail(dist::detail::workers_missing(missing(), described(), timeout, last_call()));
   }
 
   CommunicatorOptions options_;
   std::int64_t timeout_;
   std::size_t rank_;
-  Meeting meeting_;
+  CallAgreement meeting_;
   unsigned spins_ = spins_on_own_core;
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<MemberIdentity> members_;
-  std::unique_ptr<Departures> departures_;
+  std::unique_ptr<ShutdownNotice> departures_;
   std::optional<CallMessages> calls_;
   Transfers transfers_;
   Outbox outbox_;

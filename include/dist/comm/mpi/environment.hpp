@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/comm_ref.hpp>
+#include <dist/comm/network.hpp>
 #include <dist/comm/thread_level.hpp>
 #include <dist/core/config.hpp>
 
@@ -103,6 +105,16 @@ class Environment {
 };
 
 }  // namespace dist::mpi
+
+namespace dist {
+
+namespace mpi {
+
+using CommunicatorOptions = NetworkOptions;
+
+}  // namespace mpi
+
+}  // namespace dist
 
 #ifndef DIST_COMPILED_MPI
 #include <dist/comm/mpi/environment.ipp>

@@ -56,8 +56,8 @@ DIST_INLINE_MPI ThreadPermit::ThreadPermit() {
 DIST_INLINE_MPI void ThreadPermit::refuse(std::string_view call) const {
   throw InvalidArgument(
       "MPI was called from a thread that must not call it",
-      text(call, " in another thread than the one that initialised MPI, which gave the thread level ",
-           to_string(level_)),
+      concat(call, " in another thread than the one that initialised MPI, which gave the thread level ",
+             to_string(level_)),
       "Call from the thread that initialised MPI, or initialise it with MPI_Init_thread and MPI_THREAD_SERIALIZED or "
       "MPI_THREAD_MULTIPLE");
 }

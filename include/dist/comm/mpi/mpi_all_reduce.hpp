@@ -12,15 +12,39 @@
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/datatype.hpp>
 #include <dist/comm/mpi/operation.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/function_ref.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
+
+namespace dist::mpi {
+
+/// MPI's type of the elements in which values of type `T` are reduced, its Accumulator: of f16 and bf16 that of float,
+/// because MPI has no 16-bit floating-point types.
+template <Reducible T>
+[[nodiscard]] MPI_Datatype datatype() noexcept {
+  using Wide = Accumulator<T>;
+  if constexpr (std::same_as<Wide, bool>) {
+    return MPI_C_BOOL;
+  } else if constexpr (std::same_as<Wide, float>) {
+    return MPI_FLOAT;
+  } else if constexpr (std::same_as<Wide, double>) {
+    return MPI_DOUBLE;
+  } else {
+    static_assert(std::integral<Wide>, "MPI reduces numbers: float, double, integers, bool, f16 and bf16 as float");
+    constexpr std::size_t bytes = sizeof(Wide);
+    if constexpr (std::signed_integral<Wide>)
+      return bytes == 1 ? MPI_INT8_T : bytes == 2 ? MPI_INT16_T : bytes == 4 ? MPI_INT32_T : MPI_INT64_T;
+    else
+      return bytes == 1 ? MPI_UINT8_T : bytes == 2 ? MPI_UINT16_T : bytes == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+  }
+}
+
+}  // namespace dist::mpi
 
 namespace dist {
 
@@ -41,10 +65,10 @@ class MpiAlgorithm {
   }
 
   void gather(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
-    const std::span<std::byte> of_all = all.bytes({0, all.count()});
-    if (of_all.empty()) return;
+    const std::span<std::byte> all_values = all.bytes({0, all.count()});
+    if (all_values.empty()) return;
     const Watchdog::Guard guard{comm_.watchdog(), call_};
-    if (of_all.size() > most_bytes) {
+    if (all_values.size() > most_bytes) {
       for (std::size_t rank = 0; rank < comm_.size(); ++rank) broadcast_bytes(rank, all.bytes(part(rank)));
       return;
     }
@@ -57,16 +81,17 @@ class MpiAlgorithm {
       are_equal = are_equal && counts[rank] == counts[0];
     }
     if (are_equal)
-      DIST_MPI_CALL(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, of_all.data(), counts[0], MPI_BYTE, comm_.native()));
+      DIST_MPI_CALL(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all_values.data(), counts[0], MPI_BYTE, comm_.native()));
     else
-      DIST_MPI_CALL(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, of_all.data(), counts, places, MPI_BYTE, comm_.native()));
+      DIST_MPI_CALL(
+          MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, all_values.data(), counts, places, MPI_BYTE, comm_.native()));
   }
 
   template <class T, class Op>
   void all_reduce(Op op, std::span<T> values) const {
     if constexpr (std::same_as<Accumulator<T>, T>) {
       combine<T, Op>(values);
-      if constexpr (!std::derived_from<Op, FinishesAsIs>)
+      if constexpr (!std::derived_from<Op, IdentityFinish>)
         with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
           for (T& value : values) value = Op::finish(value, comm_.size());
         });

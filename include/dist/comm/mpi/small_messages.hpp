@@ -9,7 +9,7 @@
 #include <dist/comm/mpi/comm_ref.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 
 namespace dist::mpi::detail {
 

@@ -7,7 +7,7 @@
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/comm/mpi/environment.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist::mpi {
@@ -20,8 +20,8 @@ class SplitComm {
   SplitComm(const Communicator& group, std::size_t color, std::size_t key) {
     constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (color > largest || key > largest)
-      throw InvalidArgument("MPI does not know such a colour or key", text("colour ", color, ", key ", key),
-                            text("Give numbers up to ", largest));
+      throw InvalidArgument("MPI does not know such a colour or key", concat("colour ", color, ", key ", key),
+                            concat("Give numbers up to ", largest));
     const CollectiveCall call{.operation = "MPI_Comm_split"};
     const Watchdog::Guard guard{group.watchdog(), call};
     DIST_MPI_CALL(MPI_Comm_split(group.native(), static_cast<int>(color), static_cast<int>(key), &comm_));

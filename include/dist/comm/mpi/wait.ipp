@@ -3,8 +3,8 @@
 #include <span>
 #include <string_view>
 
-#include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/core/duration.hpp>
@@ -19,10 +19,11 @@ DIST_INLINE_MPI void wait(std::span<MPI_Request> requests, std::string_view what
       detail::spins_on_shared_core, dist::detail::longest_wait(timeout), [&] { return detail::are_done(requests); },
       [&] {
         if (health != nullptr) health->look();
-        SlowWait::note_innermost([&] { return text("for the other workers in ", what); });
+        SlowWait::note_innermost([&] { return concat("for the other workers in ", what); });
       },
       [&] {
-        throw DeadlineExceeded(text(what, " did not end in time"), text("waited ", timeout, " for the other workers"),
+        throw DeadlineExceeded(concat(what, " did not end in time"),
+                               concat("waited ", timeout, " for the other workers"),
                                "Find out what they wait for, or give a longer timeout");
       });
 }

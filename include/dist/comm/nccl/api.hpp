@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist {
@@ -31,7 +30,7 @@ namespace nccl {
 /// "2.28.9" of 22809.
 [[nodiscard]] inline std::string version_text(int version) {
   const int major = version / 10000, minor = version / 100 % 100, patch = version % 100;
-  return text(major, ".", minor, ".", patch);
+  return concat(major, ".", minor, ".", patch);
 }
 
 namespace detail {
@@ -61,8 +60,8 @@ namespace detail {
                                         ncclComm_t communicator = nullptr) {
   const char* const last = ncclGetLastError(communicator);
   std::string why{ncclGetErrorString(code)};
-  if (last != nullptr && *last != '\0') why += text(": ", last);
-  return {code, text("NCCL refuses '", call, "' of ", who), why, detail::remedy(code)};
+  if (last != nullptr && *last != '\0') why += concat(": ", last);
+  return {code, concat("NCCL refuses '", call, "' of ", who), why, detail::remedy(code)};
 }
 
 /// Of the library that runs. Throws NcclError.
@@ -80,8 +79,8 @@ inline void require_version() {
   if (version != NCCL_VERSION_CODE)
     throw NcclError(
         ncclInvalidUsage, "The library of NCCL is not that of the header",
-        text("libnccl is ", version_text(version), ", the program was compiled with nccl.h of ",
-             version_text(NCCL_VERSION_CODE)),
+        concat("libnccl is ", version_text(version), ", the program was compiled with nccl.h of ",
+               version_text(NCCL_VERSION_CODE)),
         "Compile and run with the same NCCL: LD_LIBRARY_PATH, or the wheel nvidia-nccl-cu13 of that version");
 }
 

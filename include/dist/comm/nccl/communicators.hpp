@@ -14,7 +14,7 @@
 #include <dist/comm/nccl/api.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/wait.hpp>
@@ -79,7 +79,7 @@ class Communicators {
     try {
       join(id, ranks);
     } catch (...) {
-      give_up(std::current_exception());
+      cancel(std::current_exception());
       throw;
     }
   }
@@ -95,7 +95,7 @@ class Communicators {
       for (std::size_t replica = 0; replica < size_; ++replica)
         static_cast<void>(ncclCommDestroy(std::exchange(members_[replica].communicator, nullptr)));
     } catch (...) {
-      give_up(std::current_exception());
+      cancel(std::current_exception());
     }
   }
 
@@ -108,7 +108,7 @@ class Communicators {
       start(replica, name, call);
       settle(replica, name, timeout);
     } catch (...) {
-      give_up(std::current_exception());
+      cancel(std::current_exception());
       throw;
     }
   }
@@ -119,9 +119,9 @@ class Communicators {
   void call_in_turn(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
     try {
       cuda::await([&] { return start_in_turn(replica, name, call); },
-                  [&] { return text("what comes before '", name, "' of ", describe(replica)); }, timeout);
+                  [&] { return concat("what comes before '", name, "' of ", describe(replica)); }, timeout);
     } catch (...) {
-      give_up(std::current_exception());
+      cancel(std::current_exception());
       throw;
     }
   }
@@ -141,13 +141,13 @@ class Communicators {
     try {
       static_cast<void>(is_settled(replica, "what was started before"));
     } catch (...) {
-      give_up(std::current_exception());
+      cancel(std::current_exception());
       throw;
     }
   }
 
   /// Ends what the replicas' GPUs do and wait for; every later call throws `why`, or what failed before.
-  void give_up(const std::exception_ptr& why) noexcept {
+  void cancel(const std::exception_ptr& why) noexcept {
     {
       const std::lock_guard lock{failing_};
       if (failed_.load()) return;
@@ -211,7 +211,7 @@ class Communicators {
   }
 
   [[nodiscard]] std::string describe(std::size_t replica) const {
-    return text("replica ", members_[replica].rank, " on GPU ", members_[replica].device);
+    return concat("replica ", members_[replica].rank, " on GPU ", members_[replica].device);
   }
 
   /// Within the lock of a member.
@@ -264,8 +264,8 @@ class Communicators {
     if (now >= due && next_look_.compare_exchange_strong(due, now + pause)) health_->look();
   }
   void settle(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout) {
-    cuda::await([&] { return is_settled(replica, name); }, [&] { return text("'", name, "' of ", describe(replica)); },
-                timeout);
+    cuda::await([&] { return is_settled(replica, name); },
+                [&] { return concat("'", name, "' of ", describe(replica)); }, timeout);
   }
 
   std::size_t size_;

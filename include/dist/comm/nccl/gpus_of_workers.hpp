@@ -33,7 +33,7 @@ struct GpuOfReplica {
 [[nodiscard]] inline std::string host_key() {
   if (const char* const chosen = std::getenv("NCCL_HOSTID"); chosen != nullptr && *chosen != '\0') return chosen;
   const std::string machine = net::machine_id();
-  return text(net::host_name(), " ", std::string_view{machine}.substr(0, machine.find('/')));
+  return concat(net::host_name(), " ", std::string_view{machine}.substr(0, machine.find('/')));
 }
 
 /// Throws NcclError unless all workers run the same NCCL: `versions` are theirs, in rank order.
@@ -41,8 +41,8 @@ inline void require_one_version(std::span<const int> versions) {
   for (std::size_t worker = 1; worker < versions.size(); ++worker)
     if (versions[worker] != versions[0])
       throw NcclError(ncclInvalidUsage, "The workers do not have the same NCCL",
-                      text("libnccl of worker 0 is ", version_text(versions[0]), ", that of worker ", worker, " is ",
-                           version_text(versions[worker])),
+                      concat("libnccl of worker 0 is ", version_text(versions[0]), ", that of worker ", worker, " is ",
+                             version_text(versions[worker])),
                       "Install the same NCCL on all machines, or use MultiWorker<RingAllReduce>, which needs none");
 }
 
@@ -50,16 +50,16 @@ inline void require_one_version(std::span<const int> versions) {
 /// replicas, of which each worker has so many.
 inline void require_gpus_of_their_own(std::span<const GpuOfReplica> gpus, std::size_t replicas_of_worker) {
   const auto name = [&](std::size_t replica) {
-    return text("replica ", replica, " (worker ", replica / replicas_of_worker, ")");
+    return concat("replica ", replica, " (worker ", replica / replicas_of_worker, ")");
   };
   for (std::size_t replica = 1; replica < gpus.size(); ++replica)
     for (std::size_t other = 0; other < replica; ++other)
       if (gpus[other] == gpus[replica])
         throw InvalidArgument(
             "NCCL takes one replica on each GPU, and two of MultiWorker<NcclAllReduce> share one",
-            text(name(other), " and ", name(replica), " are on GPU ", gpus[replica].address.data(), " of host ",
-                 std::string_view{gpus[replica].host.data()}.substr(
-                     0, std::string_view{gpus[replica].host.data()}.find(' '))),
+            concat(name(other), " and ", name(replica), " are on GPU ", gpus[replica].address.data(), " of host ",
+                   std::string_view{gpus[replica].host.data()}.substr(
+                       0, std::string_view{gpus[replica].host.data()}.find(' '))),
             "Start no more workers and replicas on a host than it has GPUs, or give each its own by "
             "MultiWorkerOptions::devices or CUDA_VISIBLE_DEVICES; replicas of one process share GPUs under "
             "Mirrored<DirectAllReduce, Cuda>");

@@ -14,7 +14,7 @@
 #include <dist/comm/direct/direct_collectives.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/even_shards.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/nccl/communicators.hpp>
 #include <dist/comm/nccl/reduction.hpp>
 #include <dist/comm/nccl/state.cuh>
@@ -229,7 +229,7 @@ class Collectives : public Host {
       queue_.enter();
       put();
     } catch (...) {
-      state_->ranks().give_up(std::current_exception());
+      state_->ranks().cancel(std::current_exception());
       throw;
     }
   }
@@ -239,7 +239,7 @@ class Collectives : public Host {
       return agree();
     } catch (...) {
       // What was put before waits for others that do not come.
-      if (this->is_broken()) state_->ranks().give_up(std::current_exception());
+      if (this->is_broken()) state_->ranks().cancel(std::current_exception());
       throw;
     }
   }
@@ -419,7 +419,7 @@ struct NeighborExchange<nccl::Collectives<Host>> {
 
 /// Memory of GPUs is reduced by NCCL, one replica on each GPU (spec H05): those of a process under Mirrored, of all
 /// processes under MultiWorker. What replicas agree on, and operands in the host's memory, go the way of
-/// SharedMemoryAllReduce, or between workers of RingAllReduce; NCCL is called once all have said that they make the same
+/// ThreadAllReduce, or between workers of RingAllReduce; NCCL is called once all have said that they make the same
 /// call. NCCL adds in an order of its own, and rounds 16-bit numbers after each addition. A mean is the sum, divided.
 struct NcclAllReduce {
   static constexpr std::string_view name = "NcclAllReduce";
@@ -428,12 +428,12 @@ struct NcclAllReduce {
 
   /// Whether it works between members like these.
   template <class C>
-  static constexpr bool fits = SharedMemoryAllReduce::fits<C>;
+  static constexpr bool fits = ThreadAllReduce::fits<C>;
 
   template <class D>
   using State = nccl::State;
   template <class C>
-  using On = nccl::Collectives<SharedMemoryAllReduce::On<C>>;
+  using On = nccl::Collectives<ThreadAllReduce::On<C>>;
 
   using StateOfWorkers = nccl::StateOfWorkers;
   template <class Host>

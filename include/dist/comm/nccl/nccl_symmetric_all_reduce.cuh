@@ -12,7 +12,7 @@
 #include <dist/comm/direct/reduce_directly.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/even_shards.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/nccl/api.hpp>
 #include <dist/comm/nccl/lsa.cuh>
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
@@ -22,11 +22,11 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/device.cuh>
-#include <dist/device/cuda/left_behind.hpp>
+#include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/wait.hpp>
 
 namespace dist {
@@ -211,8 +211,8 @@ class SymmetricCollectives : public Collectives<Host> {
 
   /// Where a replica's operands lie, as all replicas tell each other.
   struct Places {
-    SymmetricMemory::Place gradient;
-    SymmetricMemory::Place mirror;
+    SymmetricMemory::Location gradient;
+    SymmetricMemory::Location mirror;
     std::uint64_t are_in_one;  ///< allocation
 
     [[nodiscard]] bool are_in_windows_with(const Places& other) const {
@@ -236,13 +236,13 @@ class SymmetricCollectives : public Collectives<Host> {
     const std::size_t here = this->here();
     if (elements == 0 || windows_->are_excluded() || !are_windows_possible()) return std::nullopt;
     SymmetricMemory& memory = *windows_->memory();
-    const SymmetricMemory::Place of_gradient = memory.place_of(here, gradient),
-                                 of_mirror = memory.place_of(here, mirror);
+    const SymmetricMemory::Location of_gradient = memory.place_of(here, gradient),
+                                    of_mirror = memory.place_of(here, mirror);
     const bool are_in_one = static_cast<const std::byte*>(gradient) - of_gradient.offset ==
                             static_cast<const std::byte*>(mirror) - of_mirror.offset;
     const Places mine{of_gradient, of_mirror, are_in_one};
     std::array<Places, most_ranks> all;
-    this->exchange("operands in windows", mine, std::span{all}.first(this->size()));
+    this->all_gather_values("operands in windows", mine, std::span{all}.first(this->size()));
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(this->size());
     if (!std::all_of(all.begin(), end, [&](const Places& each) { return each.are_in_windows_with(all[0]); }))
       return std::nullopt;
@@ -259,8 +259,8 @@ class SymmetricCollectives : public Collectives<Host> {
     const std::size_t here = this->here();
     if (const std::optional<bool> noted = windows_->noted(here)) return *noted;
     std::array<std::uint8_t, most_ranks> all{};
-    this->exchange("windows of NCCL", static_cast<std::uint8_t>(windows_->are_possible(here)),
-                   std::span{all}.first(this->size()));
+    this->all_gather_values("windows of NCCL", static_cast<std::uint8_t>(windows_->are_possible(here)),
+                            std::span{all}.first(this->size()));
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(this->size());
     const bool are_possible = std::find(all.begin(), end, std::uint8_t{0}) == end;
     windows_->note(here, are_possible);
@@ -317,12 +317,12 @@ struct NcclSymmetricAllReduce {
 
   /// Whether it works between members like these.
   template <class C>
-  static constexpr bool fits = SharedMemoryAllReduce::fits<C>;
+  static constexpr bool fits = ThreadAllReduce::fits<C>;
 
   template <class D>
   using State = nccl::WithWindows<nccl::State>;
   template <class C>
-  using On = nccl::SymmetricCollectives<SharedMemoryAllReduce::On<C>>;
+  using On = nccl::SymmetricCollectives<ThreadAllReduce::On<C>>;
 
   using StateOfWorkers = nccl::WithWindows<nccl::StateOfWorkers>;
   template <class Host>

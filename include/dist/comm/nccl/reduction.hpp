@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include <dist/comm/nccl/api.hpp>
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>

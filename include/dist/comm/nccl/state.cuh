@@ -14,12 +14,12 @@
 #include <dist/comm/nccl/gpus_of_workers.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/device.cuh>
-#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/processors.hpp>
+#include <dist/device/cuda/selected_device.hpp>
 
 namespace dist::nccl {
 
@@ -63,7 +63,7 @@ class State {
 
  protected:
   /// Which ranks the replicas of this process are, and in what.
-  struct Place {
+  struct Ranks {
     std::vector<int> devices;
     ncclUniqueId id;
     std::size_t first;
@@ -72,13 +72,13 @@ class State {
     PeerHealth* health;
   };
 
-  State(const Cuda::Queues& queues, const Place& place)
+  State(const Cuda::Queues& queues, const Ranks& place)
       : devices_(place.devices), size_(place.ranks), is_one_host_(place.is_one_host) {
     ranks_ = std::make_unique<Communicators>(devices_, place.id, place.first, place.ranks, queues[0].timeout(),
                                              place.health);
     for (std::size_t replica = 0; replica < devices_.size(); ++replica)
       members_.push_back(std::unique_ptr<Member>(new Member{*ranks_, replica, queues[replica], {}, 0}));
-    for (const auto& member : members_) member->queue.set_watch({member.get(), &look, &give_up});
+    for (const auto& member : members_) member->queue.set_watch({member.get(), &look, &cancel});
   }
 
   [[nodiscard]] static std::vector<int> devices_of(const Cuda::Queues& queues, std::size_t replicas) {
@@ -102,14 +102,14 @@ class State {
     std::size_t scratch_bytes;
   };
 
-  [[nodiscard]] static Place alone(const Cuda::Queues& queues, std::size_t replicas) {
+  [[nodiscard]] static Ranks alone(const Cuda::Queues& queues, std::size_t replicas) {
     const std::vector<int> devices = devices_of(queues, replicas);
     for (std::size_t replica = 0; replica < replicas; ++replica)
       for (std::size_t other = 0; other < replica; ++other)
         if (devices[other] == devices[replica])
           throw InvalidArgument(
-              text("Replicas ", other, " and ", replica, " share ",
-                   Cuda::device_name(static_cast<std::size_t>(devices[replica]))),
+              concat("Replicas ", other, " and ", replica, " share ",
+                     Cuda::device_name(static_cast<std::size_t>(devices[replica]))),
               "NCCL takes one replica on each GPU",
               "Use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs, or name as many GPUs "
               "as there are replicas");
@@ -121,7 +121,7 @@ class State {
     const auto* const member = static_cast<Member*>(self);
     member->ranks.look(member->replica);
   }
-  static void give_up(void* self) noexcept { static_cast<Member*>(self)->ranks.give_up(std::current_exception()); }
+  static void cancel(void* self) noexcept { static_cast<Member*>(self)->ranks.cancel(std::current_exception()); }
 
   std::vector<int> devices_;
   std::size_t size_;
@@ -142,11 +142,11 @@ class StateOfWorkers : public State {
 
  private:
   template <class Workers, class Replicas>
-  [[nodiscard]] static Place place_among(const Workers& workers, const Replicas& replicas) {
+  [[nodiscard]] static Ranks place_among(const Workers& workers, const Replicas& replicas) {
     const auto& between = workers.between();
     const std::vector<int> devices = devices_of(replicas.queues(), replicas.size());
     std::vector<int> versions(workers.size());
-    between.exchange("version of NCCL", library_version(), std::span{versions});
+    between.all_gather_values("version of NCCL", library_version(), std::span{versions});
     require_one_version(versions);
     require_version();
 
@@ -154,8 +154,8 @@ class StateOfWorkers : public State {
     std::vector<GpuOfReplica> gpus(workers.size() * devices.size());
     std::vector<GpuOfReplica> of_workers(workers.size());
     for (std::size_t replica = 0; replica < devices.size(); ++replica) {
-      between.exchange("GPUs of the replicas", GpuOfReplica{host, cuda::pci_address(devices[replica])},
-                       std::span{of_workers});
+      between.all_gather_values("GPUs of the replicas", GpuOfReplica{host, cuda::pci_address(devices[replica])},
+                                std::span{of_workers});
       for (std::size_t worker = 0; worker < workers.size(); ++worker)
         gpus[worker * devices.size() + replica] = of_workers[worker];
     }

@@ -28,7 +28,7 @@ class SymmetricMemory : public cuda::MemorySource {
   static constexpr std::size_t most_ranks = 8;
 
   /// Where an operand of a replica lies, as the ranks compare it.
-  struct Place {
+  struct Location {
     std::uint64_t allocation_bytes;  ///< 0: in no memory of this kind
     std::uint64_t window;            ///< the number of the allocation's window; 0 where it has none
     std::uint64_t offset;            ///< from the first byte of the allocation
@@ -45,12 +45,12 @@ class SymmetricMemory : public cuda::MemorySource {
     const cuda::SelectedDevice selected{device};
     void* first = nullptr;
     if (const ncclResult_t answer = ncclMemAlloc(&first, bytes); answer != ncclSuccess) {
-      const NcclError refused = error_of(answer, "ncclMemAlloc(&first, bytes)", text("GPU ", device));
+      const NcclError refused = error_of(answer, "ncclMemAlloc(&first, bytes)", concat("GPU ", device));
       std::size_t free = 0, total = 0;
       cuda::forget(cudaMemGetInfo(&free, &total));
       if (free >= bytes) throw refused;  // NCCL has one code for this and other failures of CUDA
-      throw OutOfMemory(text("No memory on GPU ", device, " of ", bytes, " bytes"),
-                        text("NCCL refuses it, where ", free, " of ", total, " bytes are free"),
+      throw OutOfMemory(concat("No memory on GPU ", device, " of ", bytes, " bytes"),
+                        concat("NCCL refuses it, where ", free, " of ", total, " bytes are free"),
                         "Use smaller variables or batches, or Mirrored<NcclAllReduce>, whose memory is not rounded up");
     }
     const std::lock_guard lock{mutex_};
@@ -65,7 +65,7 @@ class SymmetricMemory : public cuda::MemorySource {
     static_cast<void>(ncclMemFree(first));
   }
 
-  [[nodiscard]] Place place_of(std::size_t replica, const void* operand) const {
+  [[nodiscard]] Location place_of(std::size_t replica, const void* operand) const {
     const std::lock_guard lock{mutex_};
     const auto found = find(replicas_[replica].allocations, operand);
     if (found == replicas_[replica].allocations.end()) return {0, 0, 0};

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/call_place.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
-#include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/known_failures.hpp>
 #include <dist/comm/mailboxes.hpp>
 #include <dist/comm/self.hpp>
@@ -126,7 +126,7 @@ class NodeGroup {
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
 
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() noexcept { return failures_.place(); }
+  [[nodiscard]] CallSequence& place() noexcept { return failures_.place(); }
   /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
@@ -135,7 +135,7 @@ class NodeGroup {
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves;
   /// nor in a run of this process alone.
-  void abandon(const FailureNotice& notice) noexcept;
+  void cancel(const FailureNotice& notice) noexcept;
 
  private:
   friend class NodeCommunicator;
@@ -163,9 +163,9 @@ class NodeGroup {
     Mailbox mailboxes[2];
     alignas(cache_line) detail::SharedEventCount arrivals;  // all sleep at that of member 0
     std::atomic<bool> departed;
-    std::atomic<std::uint32_t> giving_up;        // of member 0: 1 while a member gives up
-    CallPlace::Position failed_at[most_places];  // where it failed instead of coming to a collective, by its number
-    FailureNotice failures[most_notices];        // and why
+    std::atomic<std::uint32_t> giving_up;           // of member 0: 1 while a member gives up
+    CallSequence::Position failed_at[most_places];  // where it failed instead of coming to a collective, by its number
+    FailureNotice failures[most_notices];           // and why
   };
   /// Where they lie: a Medium of Mailboxes.
   struct Memory {
@@ -250,7 +250,7 @@ class NodeGroup {
   }
 
   /// Where `peer`, which has abandoned the collective that this member is in, failed.
-  [[nodiscard]] CallPlace::Position place_of_failure(std::size_t peer) const noexcept;
+  [[nodiscard]] CallSequence::Position place_of_failure(std::size_t peer) const noexcept;
   /// What kept `peer` from the collective that this member is in.
   [[nodiscard]] NoticeFrom failure_of(std::size_t peer) const noexcept;
   void skip_or_refuse(std::size_t peer);
@@ -276,7 +276,7 @@ class NodeGroup {
   [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const;
   [[noreturn]] void refuse_departed(std::size_t peer);
   /// The time for `peer` is over. Returns if all have come in the meantime: either all members go on or none does.
-  void give_up(std::size_t peer, std::int64_t timeout);
+  void fail(std::size_t peer, std::int64_t timeout);
   [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout);
   /// This member cannot go on: every later call throws the same.
   template <class E>
@@ -344,10 +344,10 @@ class NodeCommunicator {
   }
 
   /// Nothing to wait for: the window outlives the function that lent a part of it.
-  void reclaim() const noexcept {}
+  void cancel_operands() const noexcept {}
 
   [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
-  /// Where this member's calls stand (CallPlace).
+  /// Where this member's calls stand (CallSequence).
   void begin_run(std::uint64_t kind) const noexcept { group_->place().begin_run(kind); }
   void begin_alone() const noexcept { group_->place().begin_alone(); }
   void end_run() const noexcept { group_->place().end_run(); }
@@ -356,10 +356,10 @@ class NodeCommunicator {
   [[nodiscard]] static constexpr SelfCommunicator local() noexcept { return {}; }
   void set_structure(std::uint64_t structure) const noexcept { group_->set_structure(structure); }
   void begin_attempt() const noexcept { group_->begin_attempt(); }
-  /// Tells the peers that this process failed (NodeGroup::abandon).
-  void abandon(const FailureNotice& notice) const noexcept { group_->abandon(notice); }
+  /// Tells the peers that this process failed (NodeGroup::cancel).
+  void cancel(const FailureNotice& notice) const noexcept { group_->cancel(notice); }
   /// No peer is a thread of this process.
-  void abandon(const std::exception_ptr&) const noexcept {}
+  void cancel(const std::exception_ptr&) const noexcept {}
 
   template <class T>
   DIST_ALWAYS_INLINE void exchange(const CollectiveCall& call, std::span<const T> values) const {

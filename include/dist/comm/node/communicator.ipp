@@ -76,7 +76,7 @@ DIST_INLINE std::byte* NodeGroup::stage(int which, std::size_t bytes) {
   return stages_.at(window_, which, bytes);
 }
 
-DIST_INLINE void NodeGroup::abandon(const FailureNotice& notice) noexcept {
+DIST_INLINE void NodeGroup::cancel(const FailureNotice& notice) noexcept {
   if (size() == 1 || all_know_ || place().is_alone()) return;
   ++entered_;
   if (abandoned_from_ == 0) abandoned_from_ = entered_;
@@ -84,8 +84,8 @@ DIST_INLINE void NodeGroup::abandon(const FailureNotice& notice) noexcept {
   left_early_ = true;
   Mailbox& box = mailbox(rank_);
   box.record = CollectiveCallRecord{};
-  const CallPlace::Position here = place().position();
-  mine().failed_at[entered_ % most_places] = notice.is_last() ? CallPlace::behind_all : here;
+  const CallSequence::Position here = place().position();
+  mine().failed_at[entered_ % most_places] = notice.is_last() ? CallSequence::behind_all : here;
   failures_.note({{entered_, here, notice}, rank_});
   // There are most_notices places for texts, which peers may be reading: failures beyond repeat the texts of earlier
   // ones.
@@ -100,12 +100,12 @@ DIST_INLINE void NodeGroup::record(CollectiveCall call) noexcept {
   mailbox(rank_).record = CollectiveCallRecord{call};
 }
 
-DIST_INLINE CallPlace::Position NodeGroup::place_of_failure(std::size_t peer) const noexcept {
+DIST_INLINE CallSequence::Position NodeGroup::place_of_failure(std::size_t peer) const noexcept {
   const Member& failed = member(peer);
-  const CallPlace::Position at = failed.failed_at[entered_ % most_places];
+  const CallSequence::Position at = failed.failed_at[entered_ % most_places];
   for (const Mailbox& box : failed.mailboxes)
     if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= static_cast<std::int32_t>(most_places))
-      return CallPlace::behind_all;  // and again and again: what was noted here is another place
+      return CallSequence::behind_all;  // and again and again: what was noted here is another place
   return at;
 }
 
@@ -136,12 +136,12 @@ DIST_INLINE void NodeGroup::await_slowly(std::size_t peer, std::int64_t timeout,
     const bool departed = member(peer).departed.load();
     if (departed && !arrived(peer)) refuse_departed(peer);
     look(peer);
-    if (wait.is_over()) give_up(peer, timeout);
+    if (wait.is_over()) fail(peer, timeout);
   });
 }
 
 DIST_INLINE void NodeGroup::look(std::size_t peer) {
-  SlowWait::note_innermost([&] { return text("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
+  SlowWait::note_innermost([&] { return concat("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
   const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
   if (!lost || (lost->in_order && arrived(peer))) return;
   // A notice of a member is more precise than its end: perhaps it ended because of another lost member.
@@ -152,25 +152,25 @@ DIST_INLINE void NodeGroup::look(std::size_t peer) {
         const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
         if (is_old || from == 0) continue;
         if (!is_abandoned(box))
-          raise_of({{from, CallPlace::behind_all, member(other).failures[from % most_notices]}, other});
+          raise_of({{from, CallSequence::behind_all, member(other).failures[from % most_notices]}, other});
         if (const NoticeFrom told = failure_of(other); !place().is_past(told.notice.place)) refuse_failed(told);
       }
   break_with(unavailable(*lost));
 }
 
 DIST_INLINE std::string NodeGroup::name(std::size_t rank) const {
-  return text("worker ", workers_[rank].worker, " (host ", workers_[rank].host, ")");
+  return concat("worker ", workers_[rank].worker, " (host ", workers_[rank].host, ")");
 }
 
 DIST_INLINE std::string NodeGroup::described(std::size_t rank) const {
   const CollectiveCall call = mailbox(rank).record.call();
-  return text(name(rank), call.operation.empty() ? " failed" : text(" called ", describe(call)), " as step ", entered_,
-              " of the collectives of this node");
+  return concat(name(rank), call.operation.empty() ? " failed" : concat(" called ", describe(call)), " as step ",
+                entered_, " of the collectives of this node");
 }
 
 DIST_INLINE std::string NodeGroup::last_call() const {
   if (entered_ == 1) return "it has come to none yet";
-  return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
+  return concat("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
 }
 
 DIST_INLINE void NodeGroup::refuse_failed(const NoticeFrom& told) {
@@ -214,20 +214,20 @@ DIST_INLINE void NodeGroup::refuse_departed(std::size_t peer) {
   break_with(detail::worker_left(name(peer), described(rank_), last_call()));
 }
 
-DIST_INLINE void NodeGroup::give_up(std::size_t peer, std::int64_t timeout) {
+DIST_INLINE void NodeGroup::fail(std::size_t peer, std::int64_t timeout) {
   if (left_early_) refuse_late(peer, timeout);
   constexpr std::int64_t second = 1'000'000'000;
   std::atomic<std::uint32_t>& giving_up = member(0).giving_up;
   detail::MailboxWait wait{second};
   wait.begin();
   while (giving_up.exchange(1) != 0 && !wait.is_over()) sched_yield();  // a member that gives up may die
-  const bool gave_up = boxes_.give_up(rank_, entered_, [&] {
+  const bool gave_up = boxes_.fail_unless_all_came(rank_, entered_, [&] {
     try {
       refuse_late(peer, timeout);
     } catch (const std::exception& error) {
       all_know_ = true;
       abandoned_from_ = entered_;
-      mine().failed_at[entered_ % most_places] = CallPlace::behind_all;
+      mine().failed_at[entered_ % most_places] = CallSequence::behind_all;
       mine().failures[entered_ % most_notices] = FailureNotice{error}.for_good();
       mailbox(rank_).fingerprint = boxes_.failure;
       mailbox(rank_).failed_from.store(entered_, std::memory_order_relaxed);
@@ -242,7 +242,7 @@ DIST_INLINE void NodeGroup::refuse_late(std::size_t peer, std::int64_t timeout) 
   for (std::size_t other = 0; other < size(); ++other) {
     if (other == rank_) continue;
     if (!arrived(other))
-      missing += text(missing.empty() ? "" : ", ", name(other));
+      missing += concat(missing.empty() ? "" : ", ", name(other));
     else if (!left_early_ && !is_abandoned(mailbox(other)) && mailbox(other).fingerprint != mailbox(rank_).fingerprint)
       break_with(mismatch_with(other));  // says more than the list of missing members
   }

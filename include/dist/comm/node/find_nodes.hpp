@@ -61,7 +61,7 @@ template <Network N>
   me.stamp = static_cast<std::uint64_t>(detail::monotonic_nanoseconds()) << 16 | (rank + 1);
   std::memcpy(mine.data() + stamp_at, &me.stamp, sizeof(me.stamp));
   std::vector<detail::NodeCandidate> all(world.size());
-  ops.exchange("search for nodes", me, std::span{all});
+  ops.all_gather_values("search for nodes", me, std::span{all});
 
   std::vector<NodeGroup::Peer> peers;
   bool reached_all = true;
@@ -73,7 +73,7 @@ template <Network N>
     if (memory) peers.push_back({world.worker(other), std::string{world.host(other)}, std::move(*memory)});
   }
   std::vector<std::uint8_t> reached(world.size());
-  ops.exchange("nodes found", static_cast<std::uint8_t>(reached_all), std::span{reached});
+  ops.all_gather_values("nodes found", static_cast<std::uint8_t>(reached_all), std::span{reached});
   std::memset(mine.data() + stamp_at, 0, sizeof(me.stamp));
 
   // The same on every member: which members may share memory, and whether all of these could.

@@ -7,26 +7,24 @@
 #include <type_traits>
 
 #include <dist/comm/all_gather.hpp>
-#include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/exchange.hpp>
-#include <dist/comm/loan.hpp>
-#include <dist/comm/membership.hpp>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
+#include <dist/comm/memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
-#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
 
 namespace dist {
 
-/// All-reduce between the processes of one node: SharedMemoryAllReduce, in place, of what lies in the processes'
+/// All-reduce between the processes of one node: ThreadAllReduce, in place, of what lies in the processes'
 /// windows, which is where a strategy keeps variables and gradients. Other operands are copied there and back.
 struct NodeAllReduce {
   static constexpr std::string_view name = "NodeAllReduce";
@@ -40,7 +38,7 @@ struct NodeAllReduce {
     static_assert(fits<C>,
                   "NodeAllReduce needs processes that map each other's memory: use a communicator that models "
                   "SharesWindow, such as NodeCommunicator");
-    using InWindow = SharedMemoryAllReduce::On<C>;
+    using InWindow = ThreadAllReduce::On<C>;
 
    public:
     explicit On(C communicator) : Membership<C>(communicator), in_window_(communicator) {}
@@ -63,7 +61,7 @@ struct NodeAllReduce {
     template <class T, ReduceOp<T> Op>
     void reduce(const CollectiveCall& call, Op op, std::span<const T> values, std::span<T> sums) const {
       const Staged<const T> staged{comm_, 0, values};
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       comm_.publish(call, const_cast<T*>(staged.elements().data()), sums.data());
       T* const of_first = comm_.template peer<T>(0, 1);
       detail::reduce_range<T>(op, comm_, shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)),
@@ -84,16 +82,17 @@ struct NodeAllReduce {
       dist::all_gather(comm_, staged.elements(), counts, all);
     }
     template <class T>
-    void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
+    void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
       if constexpr (sizeof(T) <= C::exchange_capacity) {
-        dist::exchange(comm_, operation, mine, of_all);
+        dist::all_gather_values(comm_, operation, mine, all_values);
       } else {
-        DIST_EXPECT(of_all.size() == comm_.size());
+        DIST_EXPECT(all_values.size() == comm_.size());
         const Staged<const T> staged{comm_, 0, std::span<const T>{&mine, 1}};
-        const detail::Loan loan{comm_};
+        const detail::Borrowed loan{comm_};
         comm_.publish({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"},
                       const_cast<T*>(staged.elements().data()));
-        for (std::size_t rank = 0; rank < of_all.size(); ++rank) of_all[rank] = *comm_.template peer<T>(rank, 0);
+        for (std::size_t rank = 0; rank < all_values.size(); ++rank)
+          all_values[rank] = *comm_.template peer<T>(rank, 0);
         comm_.barrier();
       }
     }
@@ -130,22 +129,22 @@ struct NodeAllReduce {
       const auto here = comm_.local();
       const bool brings_stage = here.rank() == 0 && !comm_.holds(values.data(), values.size_bytes());
       T* const stage = brings_stage ? comm_.template stage<T>(2, values.size()).data() : nullptr;
-      const detail::Loan loan{comm_};
+      const detail::Borrowed loan{comm_};
       comm_.publish(call, values.data(), stage);
-      const IndexRange of_all{0, comm_.size()};
-      if (comm_.are_reachable(of_all, 1, 0)) {
+      const IndexRange all_values{0, comm_.size()};
+      if (comm_.are_reachable(all_values, 1, 0)) {
         detail::reduce_in_place<T>(op, comm_,
                                    shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)));
         return comm_.barrier();
       }
-      if (!comm_.are_reachable(of_all, here.size(),
+      if (!comm_.are_reachable(all_values, here.size(),
                                1)) {  // operands of some processes lie in the window, others do not
         const Staged<T> staged{comm_, 0, values};
         in_window_.all_reduce(op, staged.elements());
         return staged.copy_back();
       }
       // The operands need not outlive this function: they are lent within the process, while they are used.
-      const detail::Loan lent{here};
+      const detail::Borrowed lent{here};
       const auto operand = [&](std::size_t replica) { return here.template peer<T>(replica, 0); };
       const auto stage_of = [&](std::size_t process) { return comm_.template peer<T>(process * here.size(), 1); };
       T* const sums = stage_of(comm_.rank() / here.size());

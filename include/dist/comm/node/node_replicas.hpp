@@ -10,13 +10,13 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
-#include <dist/comm/health/patience.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/arena.hpp>
 
 namespace dist {
@@ -175,9 +175,9 @@ class NodeReplicaCommunicator {
   }
 
   /// What lies in the window stays there after the function that lent it; peers may go on to use a stage.
-  void reclaim() const noexcept {
+  void cancel_operands() const noexcept {
     if (is_one_process())
-      here_.reclaim();
+      here_.cancel_operands();
     else
       me().stages.retire();
   }
@@ -185,10 +185,10 @@ class NodeReplicaCommunicator {
   void begin_attempt() const noexcept {
     if (leads()) node_.begin_attempt();
   }
-  void abandon(const FailureNotice& notice) const noexcept {
-    if (leads()) node_.abandon(notice);
+  void cancel(const FailureNotice& notice) const noexcept {
+    if (leads()) node_.cancel(notice);
   }
-  void abandon(const std::exception_ptr& why) const noexcept { here_.abandon(why); }
+  void cancel(const std::exception_ptr& why) const noexcept { here_.cancel(why); }
   [[nodiscard]] bool is_broken() const noexcept { return leads() && node_.is_broken(); }
 
   void set_structure(std::uint64_t structure) const noexcept {

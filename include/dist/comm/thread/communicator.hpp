@@ -10,14 +10,14 @@
 #include <string>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/mailboxes.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/replica_threads.hpp>
 #include <dist/device/wait.hpp>
 
@@ -117,7 +117,7 @@ class ThreadGroup {
   void skip_next(std::size_t rank, const std::exception_ptr& why);
   /// For a member that has left a collective that takes more than this group, because of a failure elsewhere: the peers,
   /// which wait for it here, throw the same.
-  void abandon(std::size_t rank, const std::exception_ptr& why) noexcept;
+  void cancel(std::size_t rank, const std::exception_ptr& why) noexcept;
 
   /// Waits until `peer` has come to collective `sequence`, at most `timeout` nanoseconds.
   void await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout,
@@ -126,7 +126,7 @@ class ThreadGroup {
   /// Announces a failure, `error()`, instead of the call that was announced, and throws it; unless all have come in the
   /// meantime.
   template <class MakeError>
-  void give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error);
+  void fail_unless_all_came(std::size_t rank, std::uint32_t sequence, MakeError&& error);
 
   /// Waits until no peer uses the operands that `rank` has published for the collective before `sequence` any more: it
   /// has come to the next one, or left its own or its replica function. The operands would go while they are used if an
@@ -199,16 +199,16 @@ class ThreadCommunicator {
   }
 
   /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
-  void reclaim() const noexcept { group_->leave(rank_, timeout_); }
+  void cancel_operands() const noexcept { group_->leave(rank_, timeout_); }
 
   /// All members are threads of this process.
   [[nodiscard]] ThreadCommunicator local() const noexcept { return *this; }
 
   /// Lets the peers throw `why` in their next collective, to which this member does not come because of it; unless that
   /// is an error that all members have thrown.
-  void abandon(const std::exception_ptr& why) const noexcept { group_->abandon(rank_, why); }
+  void cancel(const std::exception_ptr& why) const noexcept { group_->cancel(rank_, why); }
   /// A notice is for other processes.
-  void abandon(const FailureNotice&) const noexcept {}
+  void cancel(const FailureNotice&) const noexcept {}
   /// A failure is told whenever it comes, and no deadline breaks the group.
   void begin_attempt() const noexcept {}
   [[nodiscard]] bool is_broken() const noexcept { return false; }

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include <dist/comm/health/end_process.hpp>
-#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
@@ -57,7 +57,7 @@ DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
   if (member.left.load(std::memory_order_relaxed)) {
     skip_next(rank, std::make_exception_ptr(CollectiveMismatch(
                         "The replicas did not issue the same collectives",
-                        text(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
+                        concat(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
                         "Let exceptions of updates and other functions that collectives call end the run")));
   }
   // Until all have come there, they may read the mailbox that this member is about to fill.
@@ -78,17 +78,17 @@ DIST_INLINE void ThreadGroup::skip_next(std::size_t rank, const std::exception_p
   members_[rank].left.store(false);
 }
 
-DIST_INLINE void ThreadGroup::abandon(std::size_t rank, const std::exception_ptr& why) noexcept {
+DIST_INLINE void ThreadGroup::cancel(std::size_t rank, const std::exception_ptr& why) noexcept {
   const Member& member = members_[rank];
   if (size() == 1 || member.ahead || (entered(rank) != 0 && member.all_threw == entered(rank))) return;
   skip_next(rank, why);
 }
 
 template <class MakeError>
-void ThreadGroup::give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
+void ThreadGroup::fail_unless_all_came(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
   const std::lock_guard one_at_a_time{giving_up_};
   std::exception_ptr why;
-  const bool gave_up = boxes_.give_up(rank, sequence, [&] {
+  const bool gave_up = boxes_.fail_unless_all_came(rank, sequence, [&] {
     why = std::make_exception_ptr(error());
     note_failure(rank, sequence, why);
   });
@@ -101,12 +101,12 @@ DIST_INLINE void ThreadGroup::await_slowly(std::size_t rank, std::size_t peer, s
   boxes_.await_slowly(rank, peer, sequence, [&] {
     // A peer may have come just before it returned: hence the second look.
     if (status_.failed())
-      give_up(rank, sequence, [] { return detail::PeerFailed{}; });
+      fail_unless_all_came(rank, sequence, [] { return detail::PeerFailed{}; });
     else if (status_.has_returned(peer) && !boxes_.arrived(peer, sequence))
-      give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
+      fail_unless_all_came(rank, sequence, [&] { return missing(rank, peer, sequence); });
     else if (wait.is_over())
-      give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
-    slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
+      fail_unless_all_came(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
+    slow.note([&] { return concat("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
   });
 }
 
@@ -121,8 +121,8 @@ DIST_INLINE void ThreadGroup::await_return_of_operands(std::size_t rank, std::ui
       if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
       slow.note([&] {
         // The call as this member knows it: the peer may overwrite its own when it goes on.
-        return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
-                    describe(rank, sequence - 1));
+        return concat("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
+                      describe(rank, sequence - 1));
       });
       boxes_.rest(rank, sequence);
     }
@@ -143,20 +143,20 @@ DIST_INLINE void ThreadGroup::leave(std::size_t rank, std::int64_t timeout) noex
 }
 
 DIST_INLINE std::string ThreadGroup::describe(std::size_t rank, std::uint32_t sequence) const {
-  return text("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
-              sequence, " of its collectives");
+  return concat("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
+                sequence, " of its collectives");
 }
 
 DIST_INLINE CollectiveMismatch ThreadGroup::missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
   return {"The replicas did not issue the same collectives",
-          text(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
+          concat(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
           "Call collectives on every replica, not under a condition that only some fulfil"};
 }
 
 DIST_INLINE DeadlineExceeded ThreadGroup::late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                                std::int64_t timeout) const {
-  return {text("Replica ", status_.id(peer), " did not come to a collective in time"),
-          text(describe(rank, sequence), " and waited ", std::chrono::nanoseconds{timeout}),
+  return {concat("Replica ", status_.id(peer), " did not come to a collective in time"),
+          concat(describe(rank, sequence), " and waited ", std::chrono::nanoseconds{timeout}),
           "Find out what that replica waits for, or give the strategy a longer timeout"};
 }
 
@@ -178,9 +178,9 @@ DIST_INLINE void ThreadGroup::end_process(std::size_t rank, std::size_t peer, st
   detail::end_process(
       "a collective",
       DeadlineExceeded(
-          text("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
-          text(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
-               std::chrono::nanoseconds{timeout}, " and cannot go on while they are used"),
+          concat("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
+          concat(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
+                 std::chrono::nanoseconds{timeout}, " and cannot go on while they are used"),
           "Find out what the update or function that this collective calls waits for, or give the "
           "strategy a longer timeout"),
       detail::exit_late, [] {});

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
-#include <dist/core/exit_code.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/visible.hpp>
@@ -122,10 +121,10 @@ inline void forget(cudaError_t code) noexcept {
 namespace detail {
 
 inline constexpr std::string_view use_the_host =
-    "or compute on the host: name OneDevice<Cpu>, Mirrored<SharedMemoryAllReduce> or CentralStorage<Cpu>";
+    "or compute on the host: name OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>";
 
 /// A version of CUDA from its number: "13.0" of 13000.
-[[nodiscard]] inline std::string version_text(int version) { return text(version / 1000, ".", version % 1000 / 10); }
+[[nodiscard]] inline std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
 /// Why a code of NoGpu stands, and what helps.
 struct Remedy {
@@ -140,9 +139,9 @@ struct Remedy {
       if (driver == 0)
         return {"no NVIDIA driver was found",
                 "Install it, or give it to the container, until nvidia-smi lists the GPUs"};
-      return {text("the driver is too old: it is for CUDA ", version_text(driver), ", the program's runtime is ",
-                   version_text(runtime)),
-              text("Update the driver, or build with a toolkit for CUDA ", driver / 1000)};
+      return {concat("the driver is too old: it is for CUDA ", version_text(driver), ", the program's runtime is ",
+                     version_text(runtime)),
+              concat("Update the driver, or build with a toolkit for CUDA ", driver / 1000)};
     }
     case cudaErrorStubLibrary:
       return {"libcuda.so.1 is the toolkit's stub, which is for linking only",
@@ -166,51 +165,51 @@ struct Remedy {
   std::size_t free = 0, total = 0;
   const cudaError_t answer = cudaMemGetInfo(&free, &total);
   forget(answer);
-  return answer == cudaSuccess ? text(", where ", free, " of ", total, " bytes are free") : std::string{};
+  return answer == cudaSuccess ? concat(", where ", free, " of ", total, " bytes are free") : std::string{};
 }
 
 [[nodiscard]] inline std::string architecture_of(int device) {
   int major = 0, minor = 0;
   forget(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   forget(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return text("sm_", major, minor);
+  return concat("sm_", major, minor);
 }
 
 /// Throws what `code` means: OutOfMemory, or a CudaError of the type that fits.
 [[noreturn]] inline void throw_error(cudaError_t code, std::string_view call, int device, const char* file, int line) {
   if (device == selected_by_thread) forget(cudaGetDevice(&device));
   static_cast<void>(cudaGetLastError());  // the runtime keeps it for whoever asks next
-  const std::string place = text("in ", file, ":", line);
-  const std::string refused = text("CUDA refuses '", call, "'");
-  const std::string said = text(cudaGetErrorName(code), ": ", cudaGetErrorString(code), ", ");
-  const std::string why = device < 0 ? said + place : text(said, "on GPU ", device, " ", place);
+  const std::string place = concat("in ", file, ":", line);
+  const std::string refused = concat("CUDA refuses '", call, "'");
+  const std::string said = concat(cudaGetErrorName(code), ": ", cudaGetErrorString(code), ", ");
+  const std::string why = device < 0 ? said + place : concat(said, "on GPU ", device, " ", place);
   if (NoGpu::is_code(code)) {
     const Remedy remedy = remedy_without_gpu(code);
     throw NoGpu(code, "No replica can run on a GPU",
-                text(remedy.why, "; ", cudaGetErrorName(code), " of '", call, "' ", place),
-                text(remedy.fix, ", ", use_the_host));
+                concat(remedy.why, "; ", cudaGetErrorName(code), " of '", call, "' ", place),
+                concat(remedy.fix, ", ", use_the_host));
   }
   if (NoKernelImage::is_code(code))
-    throw NoKernelImage(code, refused, text(why, ", which is ", architecture_of(device)),
-                        text("Compile with nvcc -arch=", architecture_of(device),
-                             " or, for several, CMAKE_CUDA_ARCHITECTURES, by a toolkit that is no newer than the "
-                             "driver, ",
-                             use_the_host));
+    throw NoKernelImage(code, refused, concat(why, ", which is ", architecture_of(device)),
+                        concat("Compile with nvcc -arch=", architecture_of(device),
+                               " or, for several, CMAKE_CUDA_ARCHITECTURES, by a toolkit that is no newer than the "
+                               "driver, ",
+                               use_the_host));
   if (NotCapturable::is_code(code))
-    throw NotCapturable(code, refused, text(why, ", while work is captured as a graph"), do_it_outside);
+    throw NotCapturable(code, refused, concat(why, ", while work is captured as a graph"), do_it_outside);
   if (CudaError::is_fatal(code)) {
     const WorkName* const last = device < 0 ? nullptr : last_work(device);
     throw GpuLost(code, refused,
-                  last == nullptr ? why : text(why, "; the last work put there is a ", last->kind, last->parameters),
+                  last == nullptr ? why : concat(why, "; the last work put there is a ", last->kind, last->parameters),
                   "Start the process again: it has lost its GPUs, and all calls for them fail from now on; strategies "
                   "of the host go on. compute-sanitizer finds the kernel");
   }
-  if (code == cudaErrorMemoryAllocation) throw OutOfMemory(refused, text(why, free_memory()), use_less_memory);
+  if (code == cudaErrorMemoryAllocation) throw OutOfMemory(refused, concat(why, free_memory()), use_less_memory);
   if (code == cudaErrorInvalidDevice) {
     int count = 0;
     forget(cudaGetDeviceCount(&count));
     throw CudaError(code, refused,
-                    text(said, place, "; ", visible_devices(static_cast<std::size_t>(count), visible_variable())),
+                    concat(said, place, "; ", visible_devices(static_cast<std::size_t>(count), visible_variable())),
                     "Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program starts: nvidia-smi "
                     "lists the GPUs of the machine");
   }

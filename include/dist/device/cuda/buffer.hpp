@@ -17,8 +17,8 @@ namespace detail {
 inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_view where, std::string_view call) {
   if (code != cudaErrorMemoryAllocation) return check(code, call);
   forget(code);
-  throw OutOfMemory(text("No memory ", where, " of ", bytes, " bytes"),
-                    text("the CUDA runtime refuses '", call, "'", free_memory()), use_less_memory);
+  throw OutOfMemory(concat("No memory ", where, " of ", bytes, " bytes"),
+                    concat("the CUDA runtime refuses '", call, "'", free_memory()), use_less_memory);
 }
 }  // namespace detail
 
@@ -46,7 +46,7 @@ class DeviceBuffer {
   DeviceBuffer(int device, std::size_t bytes) {
     const SelectedDevice selected{device};
     void* first = nullptr;
-    detail::check_allocation(cudaMalloc(&first, bytes), bytes, text("on GPU ", device), "cudaMalloc(&first, bytes)");
+    detail::check_allocation(cudaMalloc(&first, bytes), bytes, concat("on GPU ", device), "cudaMalloc(&first, bytes)");
     data_ = static_cast<std::byte*>(first);
   }
   /// A replica's, from `source`, which outlives them. Throws OutOfMemory.

@@ -9,13 +9,12 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/graph.cuh>
 #include <dist/device/cuda/input_ring.cuh>
 #include <dist/device/cuda/memory.hpp>
-#include <dist/device/cuda/peers.hpp>
 #include <dist/device/cuda/processors.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/device/cuda/selected_device.hpp>
@@ -23,6 +22,32 @@
 #include <dist/device/cuda/wait.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/processor_share.hpp>
+
+namespace dist::cuda {
+
+/// Whether kernels of `device` can use the memory of `peer`.
+[[nodiscard]] inline bool reaches(int device, int peer) {
+  if (device == peer) return true;
+  int can = 0;
+  DIST_CUDA_CHECK(cudaDeviceCanAccessPeer(&can, device, peer));
+  return can != 0;
+}
+
+/// Kernels of each of these GPUs may use the memory of the others from now on, where the machine lets them.
+inline void enable_peer_access(std::span<const std::size_t> devices) {
+  for (const std::size_t device : devices)
+    for (const std::size_t peer : devices) {
+      if (device == peer || !reaches(static_cast<int>(device), static_cast<int>(peer))) continue;
+      const SelectedDevice selected{static_cast<int>(device)};
+      const cudaError_t answer = cudaDeviceEnablePeerAccess(static_cast<int>(peer), 0);
+      if (answer == cudaErrorPeerAccessAlreadyEnabled)
+        forget(answer);
+      else
+        cuda::check(answer, "cudaDeviceEnablePeerAccess(peer, 0)");
+    }
+}
+
+}  // namespace dist::cuda
 
 namespace dist {
 
@@ -32,12 +57,12 @@ struct Cuda {
   static constexpr std::string_view name = "Cuda";
   static constexpr std::string_view type = "gpu";
   using Memory = cuda::Memory;
-  using Place = cuda::DeviceMemory;
+  using Space = cuda::DeviceMemory;
   using Queue = cuda::Queue;
   using InputRing = cuda::InputRing;
   using Graph = cuda::Graph;
   template <class T>
-  using Span = DeviceSpan<T, Place>;
+  using Span = DeviceSpan<T, Space>;
 
   /// Of replicas on these GPUs, which may use each other's memory where the machine lets them. The host waits so long for
   /// work there, or with 0 as long as it takes. The thread that makes them works with the first GPU from then on, so that
@@ -89,7 +114,7 @@ struct Cuda {
   [[noreturn]] static void refuse(std::string_view device) {
     const std::size_t devices = count();
     if (devices == 0) refuse_all();
-    throw InvalidArgument(text("Device '", device, "' is not there"),
+    throw InvalidArgument(concat("Device '", device, "' is not there"),
                           cuda::visible_devices(devices, cuda::visible_variable()),
                           "Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program starts: the "
                           "numbers of names count the visible GPUs, not those of the machine");
@@ -102,8 +127,8 @@ struct Cuda {
         const int from = queues[one].stream().device(), to = queues[other].stream().device();
         if (!cuda::reaches(from, to))
           throw InvalidArgument(
-              text("Kernels of GPU ", from, " do not reach the memory of GPU ", to),
-              text("replicas ", one, " and ", other, " are there, and would reduce each other's memory"),
+              concat("Kernels of GPU ", from, " do not reach the memory of GPU ", to),
+              concat("replicas ", one, " and ", other, " are there, and would reduce each other's memory"),
               "Use Mirrored<NcclAllReduce>, which needs no such access, let the replicas share one GPU, or name GPUs "
               "that 'nvidia-smi topo -p2p r' calls OK");
       }
@@ -115,7 +140,7 @@ struct Cuda {
   }
 
   /// "/gpu:0"
-  [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }
+  [[nodiscard]] static std::string device_name(std::size_t device) { return concat("/", type, ":", device); }
 
  private:
   [[noreturn]] static void refuse_all() {

@@ -117,7 +117,7 @@ class Graph {
     const Queue& queue = queues_.front();
     try {
       queue.await([&] { return queue.is_done(); },
-                  [&] { return text("a graph on queue ", queue.number(), " of GPU ", origin().device()); });
+                  [&] { return concat("a graph on queue ", queue.number(), " of GPU ", origin().device()); });
       forget(cudaGraphExecDestroy(instance_));
     } catch (const Error&) {
     }

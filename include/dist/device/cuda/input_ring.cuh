@@ -8,15 +8,15 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/last_work.hpp>
-#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/queue.cuh>
+#include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/stream.hpp>
 #include <dist/device/cuda/wait.hpp>
 
@@ -103,7 +103,7 @@ class InputRing {
   };
 
   [[nodiscard]] std::string describe() const {
-    return text("the input of queue ", number_, " of GPU ", copies_.ref().device());
+    return concat("the input of queue ", number_, " of GPU ", copies_.ref().device());
   }
 
   Queue queue_;

@@ -65,9 +65,9 @@ inline void require_reached(int device, const WorkName& kernel, std::size_t numb
   forget(cudaDeviceGetAttribute(&reaches_all, cudaDevAttrPageableMemoryAccess, device));
   if (reaches_all != 0) return;
   throw HostPointer(
-      text("A ", kernel.kind, kernel.parameters, " for GPU ", device, " has an address of the host's memory in byte ",
-           offset, " of argument ", number),
-      text("it is in ", place, ", which GPU ", device, " does not reach and cudaHostRegister did not pin"),
+      concat("A ", kernel.kind, kernel.parameters, " for GPU ", device, " has an address of the host's memory in byte ",
+             offset, " of argument ", number),
+      concat("it is in ", place, ", which GPU ", device, " does not reach and cudaHostRegister did not pin"),
       "Give the kernel data() of a span of the device, such as component(replica), or values instead of "
       "references and pointers, and set members that it does not use to null");
 }

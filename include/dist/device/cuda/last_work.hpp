@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <dist/core/type_name.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist::cuda {
 

@@ -39,7 +39,7 @@ void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected
   }
   const cudaError_t answer = cudaLaunchKernelEx(&config, kernel, std::forward<Given>(arguments)...);
   if (answer != cudaSuccess) [[unlikely]]
-    cuda::check(answer, text("cudaLaunchKernelEx of a kernel ", work.parameters), stream.device());
+    cuda::check(answer, concat("cudaLaunchKernelEx of a kernel ", work.parameters), stream.device());
   note_work(stream.device(), work);
 }
 

@@ -9,12 +9,11 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/last_work.hpp>
-#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/stream.hpp>
 
@@ -60,8 +59,9 @@ class Memory {
   /// The offset of a new slice of `bytes` zero bytes. Throws OutOfMemory.
   [[nodiscard]] std::size_t allocate(std::size_t bytes) {
     if (bytes >= slice_size)
-      throw OutOfMemory(text("No memory ", is_on_host_ ? "of the host for GPUs" : "on a GPU", " of ", bytes, " bytes"),
-                        "no machine has so much", "Make the variable smaller");
+      throw OutOfMemory(
+          concat("No memory ", is_on_host_ ? "of the host for GPUs" : "on a GPU", " of ", bytes, " bytes"),
+          "no machine has so much", "Make the variable smaller");
     const std::size_t least = std::max<std::size_t>(bytes, 1);  // an address of its own
     Slice slice = is_on_host_ ? Slice{{}, MappedBuffer{least}} : Slice{on_gpus(least), {}};
     if (is_on_host_) std::memset(slice.on_host.data(), 0, least);

@@ -35,7 +35,7 @@ namespace dist::cuda {
     free.push_back(allowed[position]);
   std::vector<std::size_t> chosen;
   for (const std::size_t device : devices) {
-    const std::string list = text(root, "/", pci_address(static_cast<int>(device)), "/local_cpulist");
+    const std::string list = concat(root, "/", pci_address(static_cast<int>(device)), "/local_cpulist");
     const std::vector<std::size_t> near = listed_processors(free, list);
     if (near.empty()) return {};
     chosen.push_back(near.front());

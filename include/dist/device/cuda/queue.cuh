@@ -15,8 +15,8 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
@@ -25,7 +25,6 @@
 #include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/launch.cuh>
-#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/staging.hpp>
@@ -47,11 +46,11 @@ struct Fill {
 
 /// Looks after work on a queue that the runtime alone does not know to be in trouble: a library's, which waits for other
 /// GPUs. A wait for the queue calls `look(self)` again and again, and once more when it is over, and passes on what that
-/// throws; `give_up(self)` when its time is up, which ends that work.
+/// throws; `cancel(self)` when its time is up, which ends that work.
 struct QueueWatch {
   void* self;
   void (*look)(void* self);
-  void (*give_up)(void* self) noexcept;
+  void (*cancel)(void* self) noexcept;
 };
 
 /// What a replica's queue needs: a stream, and memory for reductions and copies.
@@ -72,11 +71,11 @@ class QueueState {
       wait();
       staging_.deliver();
     } catch (const DeadlineExceeded&) {
-      staging_.give_up(0, std::current_exception());
+      staging_.cancel(0, std::current_exception());
       leave_behind(std::move(scratch_));
       leave_behind(std::move(staging_));
     } catch (const Error&) {
-      staging_.give_up(0, std::current_exception());
+      staging_.cancel(0, std::current_exception());
     }
   }
 
@@ -102,7 +101,7 @@ class QueueState {
           describe, timeout_);
     } catch (const DeadlineExceeded&) {
       set_late(true);
-      if (watch_.self != nullptr) watch_.give_up(watch_.self);
+      if (watch_.self != nullptr) watch_.cancel(watch_.self);
       throw;
     }
   }
@@ -117,7 +116,7 @@ class QueueState {
   [[nodiscard]] bool is_captured() const noexcept { return is_captured_; }
 
   /// See TimesWork. Work that becomes a part of a graph has no times.
-  [[nodiscard, gnu::cold]] bool begin_timing(const TraceLabel& label) noexcept {
+  [[nodiscard, gnu::cold]] bool begin_timing(const ProfilerLabel& label) noexcept {
     if (is_captured_) return false;
     try {
       if (times_ == nullptr || !times_->records_to(label.trace))
@@ -142,13 +141,13 @@ class QueueState {
   template <class Describe>
   void refuse_capture(Describe&& describe) const {
     if (is_captured_)
-      throw NotCapturable(cudaErrorStreamCaptureUnsupported, text("The host waits for ", describe()),
+      throw NotCapturable(cudaErrorStreamCaptureUnsupported, concat("The host waits for ", describe()),
                           "its work is captured as a graph, which is not launched yet", do_it_outside);
   }
   void set_late(bool late) const noexcept {
     if (std::exchange(is_late_, late) != late) note_late_queue(stream().device(), late);
   }
-  [[nodiscard]] std::string name() const { return text("queue ", number_, " of GPU ", stream().device()); }
+  [[nodiscard]] std::string name() const { return concat("queue ", number_, " of GPU ", stream().device()); }
   [[gnu::cold]] void harvest_times() const noexcept {
     // The trace may have ended before the strategy.
     if (times_->records_to(::dist::detail::active_trace.load(std::memory_order_relaxed))) times_->harvest();
@@ -170,7 +169,7 @@ class QueueState {
 /// thread at a time puts work here, which selects the GPU for that thread.
 class Queue {
  public:
-  using Place = DeviceMemory;
+  using Space = DeviceMemory;
   template <class T>
   using Span = DeviceSpan<T, DeviceMemory>;
 
@@ -197,7 +196,7 @@ class Queue {
   }
 
   /// See TimesWork.
-  [[nodiscard]] bool begin_timing(const TraceLabel& label) const noexcept { return state_->begin_timing(label); }
+  [[nodiscard]] bool begin_timing(const ProfilerLabel& label) const noexcept { return state_->begin_timing(label); }
   void end_timing() const noexcept { state_->end_timing(); }
 
   void set_captured(bool captured) const noexcept { state_->set_captured(captured); }
@@ -206,7 +205,7 @@ class Queue {
   void drop_copies(std::uint64_t since) const noexcept { state_->staging().drop(since); }
   /// Copies to the host that are under way, after so many of all, do not come there any more, Pending ones because of `why`.
   void give_up_copies(std::uint64_t since, const std::exception_ptr& why = nullptr) const noexcept {
-    state_->staging().give_up(since, why);
+    state_->staging().cancel(since, why);
   }
 
   /// Lets copies of the host's memory have room, so that they need neither allocate nor wait for a while.
@@ -239,7 +238,7 @@ class Queue {
   template <class Op, class Body>
   [[nodiscard]] auto start_transform_reduce(Op op, IndexRange range, const Body& body) const {
     using T = std::decay_t<decltype(body(range.begin))>;
-    const auto arrival = std::make_shared<ArrivalOf<T>>();
+    const auto arrival = std::make_shared<HostCopyOf<T>>();
     if constexpr (::dist::detail::require_queue_op<Op, T>()) {
       const std::span<T> to{&arrival->value, 1};
       download<T>(reduced<T>(op, range, body), to, arrival);
@@ -322,7 +321,7 @@ class Queue {
     return one;
   }
   template <class T>
-  void download(Span<const T> from, std::span<T> to, const std::shared_ptr<Arrival>& arrival) const {
+  void download(Span<const T> from, std::span<T> to, const std::shared_ptr<HostCopyState>& arrival) const {
     const auto* const first = reinterpret_cast<const std::byte*>(from.data());
     in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
       state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream(), arrival);

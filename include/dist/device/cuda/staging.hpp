@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/last_work.hpp>
@@ -40,7 +40,7 @@ class Staging {
   }
   /// `arrival`, where there is one, holds `to` and learns what became of it.
   void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream,
-                std::shared_ptr<Arrival> arrival = nullptr) {
+                std::shared_ptr<HostCopyState> arrival = nullptr) {
     std::byte* const part = take(bytes);
     cuda::check(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync to the host",
                 stream.device());
@@ -52,7 +52,7 @@ class Staging {
   void deliver() {
     for (const Download& each : downloads_) {
       if (each.to != nullptr) std::memcpy(each.to, each.part, each.bytes);
-      if (each.arrival != nullptr) each.arrival->state = Arrival::State::there;
+      if (each.arrival != nullptr) each.arrival->state = HostCopyState::State::there;
     }
     downloads_.clear();
     if (buffers_.size() > 1) buffers_.erase(buffers_.begin(), buffers_.end() - 1);  // the last is the largest
@@ -63,11 +63,11 @@ class Staging {
   [[nodiscard]] std::uint64_t downloads() const noexcept { return put_; }
 
   /// Downloads after so many do not come any more, because of `why`, if there is something; their copies may go on.
-  void give_up(std::uint64_t since = 0, const std::exception_ptr& why = nullptr) noexcept {
+  void cancel(std::uint64_t since = 0, const std::exception_ptr& why = nullptr) noexcept {
     for (; !downloads_.empty() && downloads_.back().number >= since; downloads_.pop_back()) {
-      Arrival* const arrival = downloads_.back().arrival.get();
+      HostCopyState* const arrival = downloads_.back().arrival.get();
       if (arrival == nullptr) continue;
-      arrival->state = Arrival::State::lost;
+      arrival->state = HostCopyState::State::lost;
       arrival->why = why;
     }
   }
@@ -83,7 +83,7 @@ class Staging {
     const std::byte* part;
     std::byte* to;  // null where it went away
     std::size_t bytes;
-    std::shared_ptr<Arrival> arrival;
+    std::shared_ptr<HostCopyState> arrival;
   };
 
   [[nodiscard]] std::byte* take(std::size_t bytes) {

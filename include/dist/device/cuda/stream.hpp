@@ -29,7 +29,7 @@ class StreamRef {
   }
   /// Returns when it is. Throws DeadlineExceeded.
   void wait(std::chrono::nanoseconds timeout = longest_wait) const {
-    await([this] { return is_done(); }, [this] { return text("a stream of GPU ", device_); }, timeout);
+    await([this] { return is_done(); }, [this] { return concat("a stream of GPU ", device_); }, timeout);
   }
 
  private:

@@ -37,15 +37,15 @@ namespace detail {
   constexpr std::size_t most_listed = 16;
   std::string said = count == 0 ? "this process sees no GPU" : "this process sees ";
   for (std::size_t device = 0; device < std::min(count, most_listed); ++device) {
-    said += text(device == 0 ? "" : ", ", "/gpu:", device);
-    if (has_entries) said += text(" (entry ", quoted(entries[device]), ")");
+    said += concat(device == 0 ? "" : ", ", "/gpu:", device);
+    if (has_entries) said += concat(" (entry ", quoted(entries[device]), ")");
   }
-  if (count > most_listed) said += text(" and ", count - most_listed, " more");
+  if (count > most_listed) said += concat(" and ", count - most_listed, " more");
   if (variable == nullptr) return said + "; CUDA_VISIBLE_DEVICES is not set";
-  said += text("; CUDA_VISIBLE_DEVICES=", quoted(variable));
+  said += concat("; CUDA_VISIBLE_DEVICES=", quoted(variable));
   if (entries.size() < count) return said + ", which was changed after CUDA had read it";
   if (entries.empty()) return said + " hides all";
-  if (entries.size() > count) said += text(", where CUDA can use nothing from ", quoted(entries[count]), " on");
+  if (entries.size() > count) said += concat(", where CUDA can use nothing from ", quoted(entries[count]), " on");
   return said;
 }
 

@@ -107,7 +107,7 @@ class WorkTimes {
       TimedEvent event = unused_event();
       const std::int64_t before = Trace::now();
       event.record(of_anchor_.ref());
-      await([&] { return event.is_over(); }, [&] { return text("an event of GPU ", stream_.device()); }, timeout_);
+      await([&] { return event.is_over(); }, [&] { return concat("an event of GPU ", stream_.device()); }, timeout_);
       const std::int64_t doubt = Trace::now() - before;
       if (doubt < least) {
         std::swap(anchor_, event);

@@ -17,12 +17,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/bfloat16.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/float16.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 
 namespace dist {
 
@@ -65,7 +64,7 @@ template <class Arguments>
 /// What PJRT calls the number type T.
 template <class T>
 inline constexpr PJRT_Buffer_Type buffer_type = [] {
-  static_assert(::dist::detail::never<T>, "PJRT has no such number type");
+  static_assert(::dist::detail::always_false<T>, "PJRT has no such number type");
   return PJRT_Buffer_Type_INVALID;
 }();
 template <>
@@ -103,12 +102,12 @@ class Api {
   Api(const PJRT_Api* functions, std::string path) : functions_(functions), path_(std::move(path)) {
     const PJRT_Api_Version& version = functions_->pjrt_api_version;
     if (version.major_version != PJRT_API_MAJOR)
-      refuse(text("it has version ", version.major_version, ".", version.minor_version,
-                  " of the interface PJRT, and this program was compiled for ", PJRT_API_MAJOR, ".", PJRT_API_MINOR));
+      refuse(concat("it has version ", version.major_version, ".", version.minor_version,
+                    " of the interface PJRT, and this program was compiled for ", PJRT_API_MAJOR, ".", PJRT_API_MINOR));
     if (functions_->struct_size < needed_size)
-      refuse(text("its table of functions has ", functions_->struct_size, " bytes, and ", needed_size,
-                  " are needed at least; its version of the interface PJRT is ", version.major_version, ".",
-                  version.minor_version));
+      refuse(concat("its table of functions has ", functions_->struct_size, " bytes, and ", needed_size,
+                    " are needed at least; its version of the interface PJRT is ", version.major_version, ".",
+                    version.minor_version));
   }
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -120,7 +119,7 @@ class Api {
   void call(PJRT_Error* (*PJRT_Api::*function)(Arguments*), Arguments& arguments, What&& what) const {
     require(function, what);
     if (PJRT_Error* const error = (functions_->*function)(&arguments)) [[unlikely]]
-      fail<Refusal>(error, text(what()));
+      fail<Refusal>(error, concat(what()));
   }
   /// The same in a destructor, which has nobody to tell.
   template <class Arguments>
@@ -147,7 +146,7 @@ class Api {
     if (PJRT_Error* const second = functions_->PJRT_Error_GetCode(&code)) destroy(second);
     const std::string said = printable({message.message, message.message_size}, longest_message, "\n");
     destroy(error);
-    const std::string problem = text("The PJRT plugin ", quoted(path_, path_.size()), " refuses ", what);
+    const std::string problem = concat("The PJRT plugin ", quoted(path_, path_.size()), " refuses ", what);
     if (code.code == PJRT_Error_Code_RESOURCE_EXHAUSTED)
       throw OutOfMemory(problem, said, "Make the model or the batch smaller, or use more devices");
     throw Refusal(code.code, problem, said, suggestion<Refusal>());
@@ -167,7 +166,7 @@ class Api {
   }
 
   [[noreturn]] void refuse(std::string_view why) const {
-    throw NoPlugin(text("The PJRT plugin ", quoted(path_, path_.size()), " cannot be used"), why,
+    throw NoPlugin(concat("The PJRT plugin ", quoted(path_, path_.size()), " cannot be used"), why,
                    "Install a plugin of the header's version, or compile with the header of the plugin's");
   }
 
@@ -178,9 +177,9 @@ class Api {
         functions_->*function != nullptr) [[likely]]
       return;
     throw PjrtError(PJRT_Error_Code_UNIMPLEMENTED,
-                    text("The PJRT plugin ", quoted(path_, path_.size()), " lacks the function ", what()),
-                    text("its version of the interface is ", functions_->pjrt_api_version.major_version, ".",
-                         functions_->pjrt_api_version.minor_version),
+                    concat("The PJRT plugin ", quoted(path_, path_.size()), " lacks the function ", what()),
+                    concat("its version of the interface is ", functions_->pjrt_api_version.major_version, ".",
+                           functions_->pjrt_api_version.minor_version),
                     "Install a newer plugin");
   }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <dist/core/dtype.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/pjrt/client.hpp>
 
@@ -115,9 +115,9 @@ template <class T>
   arguments.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
   arguments.device = client.device(device).handle;
   client.api().call(&PJRT_Api::PJRT_Client_BufferFromHostBuffer, arguments,
-                    [&] { return text("to copy ", elements.shape(), " ", dtype_name<T>, " to device ", device); });
+                    [&] { return concat("to copy ", elements.shape(), " ", dtype_name<T>, " to device ", device); });
   return {Buffer{client, arguments.buffer},
-          Event{client, arguments.done_with_host_buffer, text("a transfer to device ", device)}};
+          Event{client, arguments.done_with_host_buffer, concat("a transfer to device ", device)}};
 }
 /// The same, and returns when the elements are no longer needed.
 template <class T>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/await.hpp>
 #include <dist/device/pjrt/buffer.hpp>
@@ -31,7 +31,7 @@ struct EventCallback {
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT std::string Event::description() const { return text(what_, " on platform ", client_.platform()); }
+DIST_INLINE_PJRT std::string Event::description() const { return concat(what_, " on platform ", client_.platform()); }
 
 DIST_INLINE_PJRT void Event::wait() const {
   const auto what = [&] { return description(); };
@@ -44,7 +44,7 @@ DIST_INLINE_PJRT void Event::wait() const {
 DIST_INLINE_PJRT bool Event::is_done() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
   arguments.event = handle_.get();
-  client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return text("to look at ", what_); });
+  client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return concat("to look at ", what_); });
   return arguments.is_ready;
 }
 
@@ -107,11 +107,11 @@ DIST_INLINE_PJRT void Buffer::require_readable(PJRT_Buffer_Type wanted, std::str
                           "Read the result, or copy the buffer to the host before");
   if (shape() != target)
     throw ShapeMismatch("A buffer cannot be copied to the host",
-                        text("its shape is ", shape(), ", that of the target ", target), "Give both the same shape");
+                        concat("its shape is ", shape(), ", that of the target ", target), "Give both the same shape");
   if (type() != wanted)
     throw InvalidArgument("A buffer cannot be copied to the host",
-                          text("its elements are PJRT's type ", static_cast<int>(type()), ", and not ", name, ", type ",
-                               static_cast<int>(wanted)),
+                          concat("its elements are PJRT's type ", static_cast<int>(type()), ", and not ", name,
+                                 ", type ", static_cast<int>(wanted)),
                           "Read it as the type that the program computes");
 }
 

@@ -8,13 +8,21 @@
 #include <variant>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/await.hpp>
 #include <dist/device/pjrt/api.hpp>
-#include <dist/device/pjrt/plugin.hpp>
 #include <dist/device/pjrt/processes.hpp>
 
 namespace dist::pjrt {
+
+/// The shared library of the plugin to use: `chosen`; where that is empty, what DIST_PJRT_PLUGIN or TPU_LIBRARY_PATH name;
+/// and otherwise what the active Python environment (VIRTUAL_ENV) has, libtpu before the one plugin in xla_plugins. Throws
+/// NoPlugin where there is none, or several of which nobody says which.
+[[nodiscard]] std::string plugin_path(const std::string& chosen = {});
+
+/// The plugin in the shared library at `path`, loaded and initialised by the first call for it. It stays loaded until the
+/// process ends. Throws NoPlugin, and PjrtError where it cannot be initialised.
+[[nodiscard]] const Api& load_plugin(const std::string& path);
 
 /// Which plugin, and what it is told.
 struct ClientOptions {
@@ -96,6 +104,24 @@ class Client {
 
   std::shared_ptr<State> state_;
 };
+
+namespace detail {
+
+/// What the environment says: DIST_PJRT_VALUES, a list such as "cpu_device_count=4,name=value".
+[[nodiscard]] ClientOptions options_of_environment();
+
+}  // namespace detail
+
+/// Says what the client of the process is made with, instead of the environment. Throws InvalidArgument where it has been
+/// made already.
+void set_process_options(ClientOptions options);
+
+/// The client whose devices `Xla` names: one for the process, because a plugin such as libtpu serves one at a time. The
+/// first call makes it, as set_process_options says, or else with the values of DIST_PJRT_VALUES, a list such as
+/// "cpu_device_count=4". `plugin` is the shared library to use, unless set_process_options named one; where neither names
+/// one, plugin_path finds it. On CPUs it makes the process reuse_memory(). Throws InvalidArgument where the client has
+/// another plugin than `plugin`, and what Client's constructor throws; the next call then tries again.
+[[nodiscard]] Client process_client(const std::string& plugin = {});
 
 }  // namespace dist::pjrt
 

@@ -1,6 +1,14 @@
 #pragma once
 
+#include <dlfcn.h>
+#include <glob.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,8 +16,12 @@
 #include <variant>
 #include <vector>
 
+#include <dist/core/error.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/parse_float.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/pjrt/client.hpp>
-#include <dist/device/pjrt/plugin.hpp>
+#include <dist/device/reuse_memory.hpp>
 
 namespace dist::pjrt::detail {
 
@@ -74,8 +86,8 @@ DIST_INLINE_PJRT Client::Client(const ClientOptions& options) : state_(std::make
 DIST_INLINE_PJRT const Device& Client::device(std::size_t index) const {
   if (index >= devices().size())
     throw InvalidArgument(
-        text("There is no device ", index),
-        text("the platform ", quoted(platform()), " has ", devices().size(), ", which are numbered from 0"),
+        concat("There is no device ", index),
+        concat("the platform ", quoted(platform()), " has ", devices().size(), ", which are numbered from 0"),
         "Name another device, or ask the plugin for more: its plugin for CPUs takes "
         "cpu_device_count among the values of ClientOptions");
   return devices()[index];
@@ -127,7 +139,7 @@ DIST_INLINE_PJRT PJRT_Client* Client::State::create(const ClientOptions& options
     throw;
   } catch (const std::exception& error) {  // of XLA's plugin for CPUs, which reads a value as another type
     throw PjrtError(PJRT_Error_Code_INVALID_ARGUMENT,
-                    text("The PJRT plugin ", quoted(api.path(), api.path().size()), " refuses to make a client"),
+                    concat("The PJRT plugin ", quoted(api.path(), api.path().size()), " refuses to make a client"),
                     error.what(), "Give each value of ClientOptions the type that the plugin expects");
   }
   return arguments.client;
@@ -139,6 +151,155 @@ DIST_INLINE_PJRT void Client::State::find_devices() {
   api.call(&PJRT_Api::PJRT_Client_AddressableDevices, list, [] { return "to list its devices"; });
   for (PJRT_Device* const device : std::span{list.addressable_devices, list.num_addressable_devices})
     devices.push_back({detail::description_of(api, device), device});
+}
+
+}  // namespace dist::pjrt
+
+namespace dist::pjrt::detail {
+
+/// The files of a pattern such as "/usr/lib/*.so", in the order of their names.
+[[nodiscard]] DIST_INLINE_PJRT std::vector<std::string> files_like(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> files;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return files;
+}
+
+}  // namespace dist::pjrt::detail
+
+namespace dist::pjrt {
+
+DIST_INLINE_PJRT std::string plugin_path(const std::string& chosen) {
+  if (!chosen.empty()) return chosen;
+  for (const char* name : {"DIST_PJRT_PLUGIN", "TPU_LIBRARY_PATH"})
+    if (const char* const path = std::getenv(name); path != nullptr && *path != 0) return path;
+  const char* const environment = std::getenv("VIRTUAL_ENV");
+  constexpr std::string_view how =
+      "Name the plugin's shared library in DIST_PJRT_PLUGIN; PyPI's xla-cpu-pjrt has one for CPUs, libtpu one for TPUs";
+  if (environment == nullptr)
+    throw NoPlugin("There is no PJRT plugin",
+                   "neither DIST_PJRT_PLUGIN nor TPU_LIBRARY_PATH is set, and no Python environment is active", how);
+  const std::string packages = concat(environment, "/lib/python3*/site-packages/");
+  if (const auto tpu = detail::files_like(packages + "libtpu/libtpu.so"); !tpu.empty()) return tpu.front();
+  const std::string pattern = packages + "xla_plugins/*/*.so";
+  const std::vector<std::string> found = detail::files_like(pattern);
+  if (found.empty())
+    throw NoPlugin("There is no PJRT plugin",
+                   concat("neither DIST_PJRT_PLUGIN nor TPU_LIBRARY_PATH is set, and no file is like ",
+                          quoted(pattern, pattern.size())),
+                   how);
+  if (found.size() > 1)
+    throw NoPlugin("Nobody says which PJRT plugin is meant",
+                   concat("there are ", quoted(found[0], 200), " and ", quoted(found[1], 200)), how);
+  return found.front();
+}
+
+DIST_INLINE_PJRT const Api& load_plugin(const std::string& path) {
+  static std::mutex mutex;
+  // Never destroyed: a client that is static may go after it would.
+  static auto& loaded = *new std::vector<std::unique_ptr<const Api>>;
+  const std::lock_guard lock{mutex};
+  for (const std::unique_ptr<const Api>& known : loaded)
+    if (known->path() == path) return *known;
+  const auto refuse = [&](std::string_view why) {
+    throw NoPlugin(concat("The PJRT plugin ", quoted(path, path.size()), " cannot be loaded"), why,
+                   "Name the shared library of a plugin, or install it again");
+  };
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const error = dlerror();
+    refuse(printable(error == nullptr ? "no reason is known" : error, 500));
+  }
+  // POSIX has functions come as pointers to objects.
+  const auto get_functions = reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"));
+  if (get_functions == nullptr) refuse("it has no function GetPjrtApi");
+  const PJRT_Api* const functions = get_functions();
+  if (functions == nullptr) refuse("its function GetPjrtApi returns nothing");
+  auto api = std::make_unique<Api>(functions, path);
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Plugin_Initialize_Args);
+  api->call(&PJRT_Api::PJRT_Plugin_Initialize, arguments, [] { return "to be initialised"; });
+  return *loaded.emplace_back(std::move(api));
+}
+
+}  // namespace dist::pjrt
+
+namespace dist::pjrt::detail {
+
+/// The client of the process, and what it is to be made with.
+struct ProcessClient {
+  std::mutex mutex;
+  std::optional<ClientOptions> options;
+  std::optional<Client> client;
+
+  [[nodiscard]] static ProcessClient& get() {
+    static ProcessClient of_process;
+    return of_process;
+  }
+};
+
+/// "cpu_device_count=4" as a value of ClientOptions: a whole number, true or false, a number, or else text.
+[[nodiscard]] DIST_INLINE_PJRT decltype(ClientOptions::values)::value_type named_value(std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  if (equals == 0 || equals == std::string_view::npos)
+    throw InvalidArgument("DIST_PJRT_VALUES cannot be read", concat(quoted(entry), " is not of the form name=value"),
+                          "Give values for the plugin as in DIST_PJRT_VALUES=cpu_device_count=4,name=value");
+  std::string name{entry.substr(0, equals)};
+  const std::string_view value = entry.substr(equals + 1);
+  const auto is_all = [&](const std::from_chars_result& read) {
+    return read.ec == std::errc{} && read.ptr == value.data() + value.size();
+  };
+  std::int64_t whole = 0;
+  if (is_all(std::from_chars(value.data(), value.data() + value.size(), whole))) return {std::move(name), whole};
+  if (value == "true" || value == "false") return {std::move(name), value == "true"};
+  float number = 0;
+  if (is_all(dist::detail::parse_float(value.data(), value.data() + value.size(), number)))
+    return {std::move(name), number};
+  return {std::move(name), std::string{value}};
+}
+
+DIST_INLINE_PJRT ClientOptions options_of_environment() {
+  ClientOptions options;
+  const char* const list = std::getenv("DIST_PJRT_VALUES");
+  std::string_view rest = list == nullptr ? "" : list;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    options.values.push_back(named_value(rest.substr(0, comma)));
+    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+  }
+  return options;
+}
+
+}  // namespace dist::pjrt::detail
+
+namespace dist::pjrt {
+
+DIST_INLINE_PJRT void set_process_options(ClientOptions options) {
+  detail::ProcessClient& of_process = detail::ProcessClient::get();
+  const std::lock_guard lock{of_process.mutex};
+  if (of_process.client)
+    throw InvalidArgument("The client of this process cannot be given other options",
+                          concat("it has been made, on platform ", quoted(of_process.client->platform())),
+                          "Call pjrt::set_process_options before the first strategy on Xla devices is made");
+  of_process.options = std::move(options);
+}
+
+DIST_INLINE_PJRT Client process_client(const std::string& plugin) {
+  detail::ProcessClient& of_process = detail::ProcessClient::get();
+  const std::lock_guard lock{of_process.mutex};
+  if (!of_process.client) {
+    ClientOptions options = of_process.options ? *of_process.options : detail::options_of_environment();
+    if (options.plugin.empty()) options.plugin = plugin;
+    of_process.client.emplace(options);
+    if (of_process.client->platform() == "cpu") reuse_memory();  // of which every call of a program takes new blocks
+  }
+  const std::string& path = of_process.client->api().path();
+  if (!plugin.empty() && plugin != path)
+    throw InvalidArgument(
+        "A process has one PJRT plugin, and two were named",
+        concat(quoted(path, path.size()), " is in use, and ", quoted(plugin, plugin.size()), " was asked for"),
+        "Name the same plugin for all strategies of the process");
+  return *of_process.client;
 }
 
 }  // namespace dist::pjrt

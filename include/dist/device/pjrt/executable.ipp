@@ -28,7 +28,7 @@ DIST_INLINE_PJRT std::vector<std::vector<Buffer>> Executable::execute(
     std::span<const std::vector<const Buffer*>> arguments) const {
   if (arguments.size() != replicas_)
     throw InvalidArgument("A program cannot be executed",
-                          text("it has ", replicas_, " replicas, and arguments are given for ", arguments.size()),
+                          concat("it has ", replicas_, " replicas, and arguments are given for ", arguments.size()),
                           "Give the arguments of each replica");
   std::vector<std::vector<PJRT_Buffer*>> inputs(replicas_), outputs(replicas_, std::vector<PJRT_Buffer*>(results_));
   std::vector<PJRT_Buffer* const*> input_lists;
@@ -36,8 +36,8 @@ DIST_INLINE_PJRT std::vector<std::vector<Buffer>> Executable::execute(
   for (std::size_t replica = 0; replica < replicas_; ++replica) {
     if (arguments[replica].size() != arguments[0].size())
       throw InvalidArgument("A program cannot be executed",
-                            text("replica 0 has ", arguments[0].size(), " arguments, and replica ", replica, " has ",
-                                 arguments[replica].size()),
+                            concat("replica 0 has ", arguments[0].size(), " arguments, and replica ", replica, " has ",
+                                   arguments[replica].size()),
                             "Give each replica the same arguments");
     for (const Buffer* argument : arguments[replica]) inputs[replica].push_back(argument->get());
     input_lists.push_back(inputs[replica].data());

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/device/pjrt/buffer.hpp>
-#include <dist/device/pjrt/process_client.hpp>
+#include <dist/device/pjrt/client.hpp>
 
 namespace dist::pjrt {
 

@@ -16,7 +16,7 @@ namespace dist::pjrt {
 DIST_INLINE_PJRT void ManagedMemory::Resident::on_device(std::vector<const Buffer*>& parts) {
   const std::lock_guard lock{memory_->of_replicas_[replica_].mutex};
   if (slice_ == nullptr)
-    throw InvalidArgument(text("Variable '", name_, "' has ended, and a compiled step uses it"),
+    throw InvalidArgument(concat("Variable '", name_, "' has ended, and a compiled step uses it"),
                           "its program was compiled for the memory of that variable",
                           "Keep the variable as long as the step, or compile the step again");
   if (slice_->current != this) slice_->come_home();

@@ -14,8 +14,8 @@
 
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/kept_function.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/functions.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/device/pjrt/api.hpp>
 
 namespace dist::pjrt {
@@ -61,9 +61,9 @@ class Processes {
 
  private:
   std::size_t index_ = 0, count_ = 1;
-  ::dist::detail::KeptFunction<std::string, std::string_view, std::chrono::milliseconds> get_;
-  ::dist::detail::KeptFunction<std::optional<std::string>, std::string_view> try_get_;
-  ::dist::detail::KeptFunction<void, std::string_view, std::string_view> put_;
+  ::dist::detail::UniqueFunction<std::string, std::string_view, std::chrono::milliseconds> get_;
+  ::dist::detail::UniqueFunction<std::optional<std::string>, std::string_view> try_get_;
+  ::dist::detail::UniqueFunction<void, std::string_view, std::string_view> put_;
 };
 
 namespace detail {

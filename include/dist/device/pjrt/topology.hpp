@@ -46,17 +46,18 @@ struct Topology {
 [[nodiscard]] inline std::string to_string(const Topology& topology) {
   const auto counts = topology.devices_of_processes();
   const std::size_t devices = topology.devices.size();
-  std::string said = text(topology.platform, ": ", devices, devices == 1 ? " device" : " devices", " of ",
-                          counts.size(), counts.size() == 1 ? " process" : " processes");
+  std::string said = concat(topology.platform, ": ", devices, devices == 1 ? " device" : " devices", " of ",
+                            counts.size(), counts.size() == 1 ? " process" : " processes");
   if (const std::vector<std::size_t> mesh = topology.mesh(); !mesh.empty())
-    said += text(", chips in a mesh of ", joined(mesh, "x"));
+    said += concat(", chips in a mesh of ", joined(mesh, "x"));
   for (const auto& [process, count] : counts) {
-    said += text("\nprocess ", process, ":");
+    said += concat("\nprocess ", process, ":");
     const char* between = " ";
     for (const DeviceDescription& device : topology.devices) {
       if (device.process != process) continue;
-      said += text(between, device.kind, " ", device.id);
-      if (!device.coordinates.empty()) said += text(" at (", joined(device.coordinates, ", "), "), core ", device.core);
+      said += concat(between, device.kind, " ", device.id);
+      if (!device.coordinates.empty())
+        said += concat(" at (", joined(device.coordinates, ", "), "), core ", device.core);
       between = "; ";
     }
   }

@@ -9,7 +9,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/device/pjrt/managed_memory.hpp>
@@ -28,7 +28,7 @@ struct Xla {
   /// See CompilesSteps.
   static constexpr bool compiles_steps = true;
   using Memory = pjrt::ManagedMemory;
-  using Place = HostMemory;
+  using Space = HostMemory;
   template <class T>
   using Span = std::span<T>;
   /// Of the host: work on the devices is in compiled steps.
@@ -46,12 +46,12 @@ struct Xla {
   /// The system places the threads of the host.
   [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t>) { return {}; }
   /// "/xla:0"
-  [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }
+  [[nodiscard]] static std::string device_name(std::size_t device) { return concat("/", type, ":", device); }
   /// Throws the InvalidArgument of `device`, which names no device of the client.
   [[noreturn]] static void refuse(std::string_view device) {
-    throw InvalidArgument(text("There is no device ", quoted(device)),
-                          text("the platform ", quoted(pjrt::process_client().platform()), " has ", count(),
-                               count() == 1 ? " device" : " devices", ", numbered from /xla:0"),
+    throw InvalidArgument(concat("There is no device ", quoted(device)),
+                          concat("the platform ", quoted(pjrt::process_client().platform()), " has ", count(),
+                                 count() == 1 ? " device" : " devices", ", numbered from /xla:0"),
                           "Name another device, or ask the plugin for more: its plugin for CPUs takes "
                           "DIST_PJRT_VALUES=cpu_device_count=4");
   }

@@ -22,7 +22,7 @@ inline constexpr std::string_view check_library =
   int device = 0;
   const cudaError_t answer = cudaGetDevice(&device);
   dist::cuda::forget(answer);
-  return answer == cudaSuccess ? text(" on GPU ", device) : std::string{};
+  return answer == cudaSuccess ? concat(" on GPU ", device) : std::string{};
 }
 }  // namespace cuda
 
@@ -30,8 +30,8 @@ inline constexpr std::string_view check_library =
 class CuBlasError : public Error {
  public:
   CuBlasError(cublasStatus_t status, std::string_view call, std::string_view file, int line)
-      : Error(text("cuBLAS refuses '", call, "'", cuda::on_chosen_gpu()),
-              text(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
+      : Error(concat("cuBLAS refuses '", call, "'", cuda::on_chosen_gpu()),
+              concat(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
               status == CUBLAS_STATUS_ALLOC_FAILED ? dist::cuda::use_less_memory : cuda::check_library),
         status_(status) {}
 
@@ -45,8 +45,8 @@ class CuBlasError : public Error {
 class CuDnnError : public Error {
  public:
   CuDnnError(cudnnStatus_t status, std::string_view call, std::string_view file, int line)
-      : Error(text("cuDNN refuses '", call, "'", cuda::on_chosen_gpu()),
-              text(cudnnGetErrorString(status), ", in ", file, ":", line),
+      : Error(concat("cuDNN refuses '", call, "'", cuda::on_chosen_gpu()),
+              concat(cudnnGetErrorString(status), ", in ", file, ":", line),
               status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
                       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
                   ? dist::cuda::use_less_memory

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include <dist/core/config.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/nn/activation.hpp>
@@ -14,7 +14,7 @@ namespace dist::nn::cuda {
 
 /// A view of elements in a GPU's memory.
 template <class T>
-using View = TensorView<T, dist::cuda::Queue::Place>;
+using View = TensorView<T, dist::cuda::Queue::Space>;
 
 template <class Function, class T>
 struct ApplyTo {

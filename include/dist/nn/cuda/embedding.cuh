@@ -42,7 +42,7 @@ struct UnknownId {
 };
 /// The first one.
 template <class T>
-struct FirstUnknown : ::dist::detail::FinishesAsIs {
+struct FirstUnknown : ::dist::detail::IdentityFinish {
   using Record = UnknownId<T>;
   static constexpr std::size_t no_place = static_cast<std::size_t>(-1);
   template <std::same_as<Record>>

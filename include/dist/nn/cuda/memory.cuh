@@ -7,8 +7,8 @@
 #include <dist/core/error.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
-#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/queue.cuh>
+#include <dist/device/cuda/selected_device.hpp>
 
 namespace dist::nn::cuda {
 

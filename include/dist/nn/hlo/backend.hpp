@@ -16,8 +16,8 @@
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/forward_mode.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/reference/backend.hpp>
 
@@ -36,7 +36,7 @@ struct TracedGradients {
 
 }  // namespace detail
 
-/// Networks in steps that XLA compiles: what their layers compute is traced (Emitted), and their gradients by hlo::gradients.
+/// Networks in steps that XLA compiles: what their layers compute is traced (Lowering), and their gradients by hlo::gradients.
 /// In replica functions that are run and not compiled, they compute with the loops of Reference, on the host.
 struct Xla : Reference {
   static constexpr std::string_view name = "xla";
@@ -51,15 +51,15 @@ struct Xla : Reference {
     std::vector<hlo::Value> values = trace.read_parts(network.parameters(), Net::parameters);
     const auto parameters = hlo::detail::arrays_of<TracedParameters<Net, T>>(values);
     trace.leave(&network, detail::TracedForward{std::move(values)});
-    const TracedPass<Mode, typename Network::Backend> pass{trace.rows(), trace.first_row()};
+    const TraceArguments<Mode, typename Network::Backend> arguments{trace.rows(), trace.first_row()};
     const auto rows = rows_of<Network>(x);
     if constexpr (Net::state_count == 0) {
       std::tuple<> state;
-      return emit_forward<Net>(pass, parameters, state, rows);
+      return emit_forward<Net>(arguments, parameters, state, rows);
     } else {
       using S = typename std::remove_cvref_t<decltype(network.state())>::Element;
       auto state = hlo::detail::arrays_of<TracedState<Net, S>>(trace.read_parts(network.state(), Net::state));
-      const auto outputs = emit_forward<Net>(pass, parameters, state, rows);
+      const auto outputs = emit_forward<Net>(arguments, parameters, state, rows);
       if constexpr (std::same_as<Mode, Training>)
         trace.write_parts(network.state(), Net::state, hlo::detail::values_of(state));
       return outputs;
@@ -123,7 +123,7 @@ struct Xla : Reference {
     Network::require_rows_of_input_shape(given);
     if (given[0] != wanted[0])
       throw ShapeMismatch("A batch does not fit the step that is compiled",
-                          text("it has ", given[0], " rows, and the batch of the step ", wanted[0]),
+                          concat("it has ", given[0], " rows, and the batch of the step ", wanted[0]),
                           "Give forward all rows of the step's batch");
     return Rows{given == wanted ? x.value() : hlo::untyped::reshape(x.value(), wanted)};
   }

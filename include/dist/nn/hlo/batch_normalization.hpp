@@ -9,7 +9,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/hlo/collectives.hpp>
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 
 namespace dist::nn {
@@ -17,13 +17,13 @@ namespace dist::nn {
 /// The rows that count are those of the pass: what the statistics are of. A mean is taken away before squares are summed up,
 /// as sums of squares alone would lose the digits of float.
 template <class Statistics, class Options>
-struct Emitted<BatchNormalization<Statistics, Options>> {
+struct Lowering<BatchNormalization<Statistics, Options>> {
   static constexpr bool is_synchronized = std::same_as<Statistics, SynchronizedStatistics>;
   static_assert(is_synchronized || std::same_as<Statistics, PerReplicaStatistics>,
                 "nn::BatchNormalization in a program takes nn::PerReplicaStatistics or nn::SynchronizedStatistics");
 
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static X forward(const Pass& pass, X x, const Parameters& parameters, State& state) {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static X forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
     using Channels = std::remove_cvref_t<std::tuple_element_t<0, State>>;
     using S = typename Channels::Element;
     using Number = hlo::Traced<S>;
@@ -34,13 +34,13 @@ struct Emitted<BatchNormalization<Statistics, Options>> {
     auto& [moving_mean, moving_variance] = state;
     Channels mean = moving_mean;
     Channels variance = moving_variance;
-    if constexpr (Pass::training) {
-      constexpr auto of_row = static_cast<S>(Placed::Output::elements / Placed::channels);
-      const Number count = combined(pass.rows.template as<S>() * of_row);
+    if constexpr (Arguments::training) {
+      constexpr auto of_row = static_cast<S>(Bound::Output::elements / Bound::channels);
+      const Number count = combined(arguments.rows.template as<S>() * of_row);
       const Channels share{1 / hlo::max(count, 1)};  // without rows all sums are 0
-      mean = combined(sum_of_channels(pass, values)) * share;
+      mean = combined(sum_of_channels(arguments, values)) * share;
       const Values centred = values - along(mean);
-      variance = combined(sum_of_channels(pass, centred * centred)) * share;
+      variance = combined(sum_of_channels(arguments, centred * centred)) * share;
       const auto follow = [has_rows = count > 0](Channels& moving, Channels of_batch) {
         constexpr auto step = static_cast<S>(1 - Options::momentum);
         moving = hlo::select(hlo::broadcast<typename Channels::template With<bool>>(has_rows),
@@ -69,9 +69,9 @@ struct Emitted<BatchNormalization<Statistics, Options>> {
     }
   }
   /// Of the rows that count.
-  template <class Pass, hlo::TracedArray Values>
-  [[nodiscard]] static auto sum_of_channels(const Pass& pass, Values values) {
-    const auto counts = hlo::broadcast<typename Values::template With<bool>, 0>(pass.template counts<Values>());
+  template <class Arguments, hlo::TracedArray Values>
+  [[nodiscard]] static auto sum_of_channels(const Arguments& arguments, Values values) {
+    const auto counts = hlo::broadcast<typename Values::template With<bool>, 0>(arguments.template counts<Values>());
     return [&]<std::size_t... Axis>(std::index_sequence<Axis...>) {
       return hlo::reduce<Axis...>(sum, hlo::select(counts, values, 0));
     }

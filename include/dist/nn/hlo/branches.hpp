@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 
@@ -15,18 +15,18 @@ namespace dist::nn {
 namespace detail {
 
 /// What each branch of a layer computes from `x`, as a std::tuple.
-template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-[[nodiscard]] auto branch_outputs(const Pass& pass, X x, const Parameters& parameters, State& state) {
+template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+[[nodiscard]] auto branch_outputs(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
   const auto output = [&]<std::size_t Branch>() {
-    using Net = typename Placed::template Net<Branch>;
-    auto of_branch = tied<Placed::template first_state<Branch>, Net::state.size()>(state);
-    return emit_forward<Net>(pass, copied<Placed::template first_parameter<Branch>, Net::parameters.size()>(parameters),
-                             of_branch, x);
+    using Net = typename Bound::template Net<Branch>;
+    auto of_branch = tied<Bound::template first_state<Branch>, Net::state.size()>(state);
+    return emit_forward<Net>(
+        arguments, copied<Bound::template first_parameter<Branch>, Net::parameters.size()>(parameters), of_branch, x);
   };
   return [&]<std::size_t... Branch>(std::index_sequence<Branch...>) {
     return std::tuple{output.template operator()<Branch>()...};
   }
-  (std::make_index_sequence<Placed::count>{});
+  (std::make_index_sequence<Bound::count>{});
 }
 
 /// Side by side along the last axis.
@@ -42,20 +42,20 @@ template <hlo::TracedArray First, hlo::TracedArray... Rest>
 }  // namespace detail
 
 template <class... Branch>
-struct Emitted<Add<Branch...>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass& pass, X x, const Parameters& parameters, State& state) {
+struct Lowering<Add<Branch...>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
     return std::apply([](auto... outputs) { return (outputs + ...); },
-                      detail::branch_outputs<Placed>(pass, x, parameters, state));
+                      detail::branch_outputs<Bound>(arguments, x, parameters, state));
   }
 };
 
 template <class... Branch>
-struct Emitted<Concatenate<Branch...>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass& pass, X x, const Parameters& parameters, State& state) {
+struct Lowering<Concatenate<Branch...>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
     return std::apply([](auto... outputs) { return detail::side_by_side(outputs...); },
-                      detail::branch_outputs<Placed>(pass, x, parameters, state));
+                      detail::branch_outputs<Bound>(arguments, x, parameters, state));
   }
 };
 

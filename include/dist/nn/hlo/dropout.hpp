@@ -7,7 +7,7 @@
 
 #include <dist/hlo/operations.hpp>
 #include <dist/hlo/philox.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layer_random.hpp>
 #include <dist/nn/layers/dropout.hpp>
 
@@ -35,17 +35,17 @@ template <class S>
 }  // namespace detail
 
 template <std::size_t Numerator, std::size_t Denominator>
-struct Emitted<Dropout<Numerator, Denominator>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass& pass, X x, const Parameters&, State& state) {
-    if constexpr (!Pass::training) {
+struct Lowering<Dropout<Numerator, Denominator>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters&, State& state) {
+    if constexpr (!Arguments::training) {
       return x;
     } else {
       using T = typename X::Element;
-      constexpr std::size_t in_row = Placed::Output::elements;
+      constexpr std::size_t in_row = Bound::Output::elements;
       using Numbers = hlo::Traced<std::uint64_t, X::extents[0], in_row>;
       const hlo::RandomStream random = detail::next_random(std::get<0>(state));
-      const Numbers rows = hlo::iota<Numbers, 0>() + Numbers{pass.first_row.template as<std::uint64_t>()};
+      const Numbers rows = hlo::iota<Numbers, 0>() + Numbers{arguments.first_row.template as<std::uint64_t>()};
       const Numbers element = rows * Numbers{in_row} + hlo::iota<Numbers, 1>();
       // One draw of 64 bits serves the two elements of an even and an odd number.
       const Numbers shift = (element & Numbers{1}) * Numbers{32};

@@ -6,9 +6,8 @@
 
 #include <dist/core/reduce_op.hpp>
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
-#include <dist/nn/layers/layer_normalization.hpp>
 
 namespace dist::nn {
 
@@ -39,20 +38,20 @@ template <class Geometry, hlo::TracedArray X, hlo::TracedArray Channels>
 }  // namespace detail
 
 template <std::size_t Groups, class Options>
-struct Emitted<GroupNormalization<Groups, Options>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
-    return detail::group_normalized<typename Placed::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
-                                                               Options::epsilon);
+struct Lowering<GroupNormalization<Groups, Options>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    return detail::group_normalized<typename Bound::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
+                                                              Options::epsilon);
   }
 };
 
 template <class Options>
-struct Emitted<LayerNormalization<Options>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
-    return detail::group_normalized<typename Placed::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
-                                                               Options::epsilon);
+struct Lowering<LayerNormalization<Options>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    return detail::group_normalized<typename Bound::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
+                                                              Options::epsilon);
   }
 };
 

@@ -10,14 +10,11 @@
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/hlo/windows.hpp>
-#include <dist/nn/hlo/activate.hpp>
-#include <dist/nn/hlo/emitted.hpp>
-#include <dist/nn/layers/average_pool2d.hpp>
+#include <dist/nn/hlo/dense.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
-#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
 
 namespace dist::nn {
 
@@ -30,13 +27,13 @@ template <class Geometry>
 using WindowsOfColumns = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_left, Geometry::pad_right>;
 
 /// function(images correlated with kernels + bias).
-template <class Function, class Geometry, class Pass, hlo::TracedArray X, hlo::TracedArray Kernel,
+template <class Function, class Geometry, class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel,
           hlo::TracedArray Bias>
-[[nodiscard]] auto convolved(const Pass& pass, X x, Kernel kernel, Bias bias) {
-  const auto products =
-      hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(pass.factor(x), pass.factor(kernel));
+[[nodiscard]] auto convolved(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
+  const auto products = hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(arguments.factor(x),
+                                                                                              arguments.factor(kernel));
   using Y = std::remove_const_t<decltype(products)>;
-  return activated<typename Applied<Function>::Type>(pass.of_factors(products + hlo::broadcast<Y, 3>(bias)));
+  return activated<typename Applied<Function>::Type>(arguments.of_factors(products + hlo::broadcast<Y, 3>(bias)));
 }
 
 template <class Geometry, class Op, hlo::TracedArray X>
@@ -48,39 +45,39 @@ template <class Geometry, class Op, hlo::TracedArray X>
 
 template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
-struct Emitted<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
+struct Lowering<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     const auto& [kernel, bias] = parameters;
-    return detail::convolved<Function, typename Placed::Geometry>(pass, x, kernel, bias);
+    return detail::convolved<Function, typename Bound::Geometry>(arguments, x, kernel, bias);
   }
 };
 
 template <std::size_t Window, class Function, std::size_t Stride, class Padding, std::size_t Multiplier,
           class KernelInitializer, class BiasInitializer>
-struct Emitted<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
+struct Lowering<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     const auto& [kernel, bias] = parameters;
     // A group for each channel, whose kernels lie one after another already.
-    return detail::convolved<Function, typename Placed::Geometry>(
-        pass, x, hlo::reshape<Window, Window, 1, Placed::channels * Multiplier>(kernel), bias);
+    return detail::convolved<Function, typename Bound::Geometry>(
+        arguments, x, hlo::reshape<Window, Window, 1, Bound::channels * Multiplier>(kernel), bias);
   }
 };
 
 template <std::size_t Window, std::size_t Stride, class Padding>
-struct Emitted<MaxPool2D<Window, Stride, Padding>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters&, State&) {
-    return detail::pooled<typename Placed::Geometry>(max, x);
+struct Lowering<MaxPool2D<Window, Stride, Padding>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
+    return detail::pooled<typename Bound::Geometry>(max, x);
   }
 };
 
 template <std::size_t Window, std::size_t Stride, class Padding>
-struct Emitted<AveragePool2D<Window, Stride, Padding>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters&, State&) {
-    using G = typename Placed::Geometry;
+struct Lowering<AveragePool2D<Window, Stride, Padding>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
+    using G = typename Bound::Geometry;
     using T = typename X::Element;
     const auto sums = detail::pooled<G>(sum, x);
     using Y = std::remove_const_t<decltype(sums)>;
@@ -92,19 +89,19 @@ struct Emitted<AveragePool2D<Window, Stride, Padding>> {
 };
 
 template <>
-struct Emitted<GlobalAveragePool2D> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters&, State&) {
+struct Lowering<GlobalAveragePool2D> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
     const auto sums = hlo::reduce<1, 2>(sum, x);
-    return sums / static_cast<typename X::Element>(Placed::Geometry::pixels);
+    return sums / static_cast<typename X::Element>(Bound::Geometry::pixels);
   }
 };
 
 template <>
-struct Emitted<GlobalMaxPool2D> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters&, State&) {
-    constexpr std::size_t pixels = Placed::Geometry::pixels;
+struct Lowering<GlobalMaxPool2D> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
+    constexpr std::size_t pixels = Bound::Geometry::pixels;
     using Image = hlo::Traced<typename X::Element, X::extents[0], pixels, X::extents[3]>;
     using Numbers = typename Image::template With<std::int32_t>;
     const Image image = hlo::reshape<X::extents[0], pixels, X::extents[3]>(x);

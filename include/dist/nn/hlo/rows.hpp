@@ -52,7 +52,7 @@ template <hlo::TracedArray Matrix>
 /// The weight of each row, as numbers of `PerRow`. Throws ShapeMismatch unless there is one per row.
 template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
 [[nodiscard]] PerRow traced_weights(std::string_view reader, const Weights& weights, const Outputs& outputs) {
-  static_assert(dist::detail::holds<ArrayInProgram<Weights>>,
+  static_assert(dist::detail::satisfied<ArrayInProgram<Weights>>,
                 "sample weights in a step that is traced are a part of its batch, or a traced array");
   if constexpr (ArrayInProgram<Weights>) {
     static_cast<void>(row_weights(reader, shape_only(weights), shape_only(outputs)));
@@ -66,11 +66,11 @@ template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
 template <class M, class Outputs, class Targets>
 [[nodiscard]] constexpr bool require_arrays_in_program() {
   static_assert(
-      dist::detail::holds<hlo::TracedArray<Outputs>>,
+      dist::detail::satisfied<hlo::TracedArray<Outputs>>,
       "in a step that is traced, the outputs of a loss or a metric are what the network's forward returns, or "
       "another traced array");
   static_assert(
-      dist::detail::holds<ArrayInProgram<Targets>>,
+      dist::detail::satisfied<ArrayInProgram<Targets>>,
       "in a step that is traced, the targets of a loss or a metric are a part of its batch, or a traced array: "
       "a tensor of the host would be a constant of the program");
   if constexpr (hlo::TracedArray<Outputs> && ArrayInProgram<Targets>) {

@@ -6,26 +6,54 @@
 #include <cstdint>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/indexing.hpp>
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/hlo/emitted.hpp>
-#include <dist/nn/hlo/softmax.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/softmax.hpp>
 
 namespace dist::nn {
 
+namespace detail {
+
+/// What the last axis of an array was reduced to, along that axis.
+template <hlo::TracedArray X, hlo::TracedArray Reduced>
+[[nodiscard]] X along_last_axis(Reduced reduced) {
+  return [&]<std::size_t... Axis>(std::index_sequence<Axis...>) { return hlo::broadcast<X, Axis...>(reduced); }
+  (std::make_index_sequence<X::rank - 1>{});
+}
+
+/// exp(x) over its sum along the last axis. Largest elements are taken out first, so that no power overflows.
+template <hlo::TracedArray X>
+[[nodiscard]] X softmax(X x) {
+  const auto largest = hlo::stop_gradient(hlo::reduce<X::rank - 1>(max, x));
+  const X powers = exp(x - along_last_axis<X>(largest));
+  return powers / along_last_axis<X>(hlo::reduce<X::rank - 1>(sum, powers));
+}
+
+}  // namespace detail
+
+template <>
+struct Lowering<Softmax> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
+    return detail::softmax(x);
+  }
+};
+
 /// The vector of an id that the table does not have is NaN, as no program throws.
 template <std::size_t Words, std::size_t Width, class Initializer>
-struct Emitted<Embedding<Words, Width, Initializer>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+struct Lowering<Embedding<Words, Width, Initializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
     using T = typename X::Element;
-    using Y = detail::TracedRows<X, typename Placed::Output>;
+    using Y = detail::TracedRows<X, typename Bound::Output>;
     const auto& [table] = parameters;
     const X ids = hlo::stop_gradient(x);
     const auto is_id = (ids >= X{0}) & (ids < X{static_cast<T>(Words)});
@@ -38,26 +66,26 @@ struct Emitted<Embedding<Words, Width, Initializer>> {
 namespace detail {
 
 /// Queries, keys or values: x · kernel + bias, [rows, length, heads, width].
-template <class Pass, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
-[[nodiscard]] auto heads_of(const Pass& pass, X x, Kernel kernel, Bias bias) {
-  const auto products = hlo::contract<2, 0>(pass.factor(x), pass.factor(kernel));
-  return pass.of_factors(products + hlo::broadcast<std::remove_const_t<decltype(products)>, 2, 3>(bias));
+template <class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
+[[nodiscard]] auto heads_of(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
+  const auto products = hlo::contract<2, 0>(arguments.factor(x), arguments.factor(kernel));
+  return arguments.of_factors(products + hlo::broadcast<std::remove_const_t<decltype(products)>, 2, 3>(bias));
 }
 
 }  // namespace detail
 
 template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
-struct Emitted<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
-  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
+struct Lowering<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     using hlo::Axes;
     using T = typename X::Element;
-    constexpr std::size_t length = Placed::length;
+    constexpr std::size_t length = Bound::length;
     using Weights = hlo::Traced<T, X::extents[0], Heads, length, length>;
     const auto& [query_kernel, query_bias, key_kernel, key_bias, value_kernel, value_bias, kernel, bias] = parameters;
-    const auto queries = detail::heads_of(pass, x, query_kernel, query_bias);
-    const auto keys = detail::heads_of(pass, x, key_kernel, key_bias);
-    const auto values = detail::heads_of(pass, x, value_kernel, value_bias);
+    const auto queries = detail::heads_of(arguments, x, query_kernel, query_bias);
+    const auto keys = detail::heads_of(arguments, x, key_kernel, key_bias);
+    const auto values = detail::heads_of(arguments, x, value_kernel, value_bias);
     Weights weights = hlo::contract<Axes<3>, Axes<3>, Axes<0, 2>, Axes<0, 2>>(queries, keys);
     weights *= Weights{T{1} / std::sqrt(static_cast<T>(Width))};
     if constexpr (Reach::is_causal) {
@@ -67,8 +95,8 @@ struct Emitted<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
     }
     // [rows, heads, length, width], whose heads are brought together for each element of a sequence.
     const auto outputs = hlo::contract<Axes<3>, Axes<1>, Axes<0, 1>, Axes<0, 2>>(detail::softmax(weights), values);
-    const X products = hlo::contract<Axes<1, 3>, Axes<0, 1>>(pass.factor(outputs), pass.factor(kernel));
-    return pass.of_factors(products + hlo::broadcast<X, 2>(bias));
+    const X products = hlo::contract<Axes<1, 3>, Axes<0, 1>>(arguments.factor(outputs), arguments.factor(kernel));
+    return arguments.of_factors(products + hlo::broadcast<X, 2>(bias));
   }
 };
 

@@ -11,10 +11,9 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
-#include <dist/hlo/with_gradient.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/hlo/choice.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/hlo/rows.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/categorical_crossentropy.hpp>
@@ -53,7 +52,7 @@ template <hlo::TracedArray Logits>
 /// let pass: a hlo::Traced or a hlo::Dynamic. Losses of elements need none: their functions are called with all elements at
 /// once, and their slope is the gradient.
 template <class L>
-struct EmittedLoss {
+struct LossLowering {
   template <hlo::TracedArray Outputs, class Targets>
   static auto per_example(const L& loss, Outputs outputs, const Targets& targets) {
     using T = typename Outputs::Element;
@@ -61,7 +60,7 @@ struct EmittedLoss {
     static_assert(
         is_of_elements,
         "this loss is not one for programs: give it templates of element and slope over their number type, an "
-        "nn::Real, or specialise nn::EmittedLoss for it");
+        "nn::Real, or specialise nn::LossLowering for it");
     if constexpr (is_of_elements) {
       const Outputs wanted = detail::in_shape_of<Outputs>(targets).template as<T>();
       const Outputs each = hlo::with_gradient(loss.element(outputs, wanted), outputs,
@@ -75,7 +74,7 @@ struct EmittedLoss {
 };
 
 template <>
-struct EmittedLoss<SparseCategoricalCrossentropy> {
+struct LossLowering<SparseCategoricalCrossentropy> {
   /// NaN, and with a gradient of NaN, for a label that is no class.
   template <hlo::TracedArray Outputs, class Labels>
   static auto per_example(const SparseCategoricalCrossentropy& loss, Outputs outputs, const Labels& labels) {
@@ -94,7 +93,7 @@ struct EmittedLoss<SparseCategoricalCrossentropy> {
 };
 
 template <>
-struct EmittedLoss<CategoricalCrossentropy> {
+struct LossLowering<CategoricalCrossentropy> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto per_example(const CategoricalCrossentropy& loss, Outputs outputs, const Targets& targets) {
     using T = typename Outputs::Element;
@@ -108,7 +107,7 @@ struct EmittedLoss<CategoricalCrossentropy> {
 };
 
 template <>
-struct EmittedLoss<KlDivergence> {
+struct LossLowering<KlDivergence> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto per_example(const KlDivergence&, Outputs outputs, const Targets& targets) {
     const Outputs target =
@@ -118,7 +117,7 @@ struct EmittedLoss<KlDivergence> {
 };
 
 template <>
-struct EmittedLoss<CosineSimilarity> {
+struct LossLowering<CosineSimilarity> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto per_example(const CosineSimilarity&, Outputs outputs, const Targets& targets) {
     const Outputs target = detail::in_shape_of<Outputs>(targets).template as<typename Outputs::Element>();
@@ -157,7 +156,7 @@ template <class L, class Outputs, class Targets, class Weights = Unweighted>
     // Where a row does not count, the choice keeps a gradient of NaN from what comes before, and at the end a loss of NaN.
     const Matrix counted = hlo::select(hlo::broadcast<typename Matrix::template With<bool>, 0>(counts),
                                        detail::in_shape_of<Matrix>(outputs), Matrix{0});
-    PerRow losses = EmittedLoss<L>::per_example(loss, counted, targets);
+    PerRow losses = LossLowering<L>::per_example(loss, counted, targets);
     if constexpr (!std::same_as<Weights, Unweighted>)
       losses = losses * detail::traced_weights<PerRow>(L::name, sample_weight, outputs);
     return PerRow{hlo::select(counts, losses, PerRow{0})};

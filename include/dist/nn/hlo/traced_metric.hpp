@@ -9,28 +9,21 @@
 
 #include <dist/context/in_trace.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/hlo/untyped.hpp>
-#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/hlo/rows.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
 #include <dist/nn/metrics/auc.hpp>
-#include <dist/nn/metrics/binary_accuracy.hpp>
-#include <dist/nn/metrics/categorical_accuracy.hpp>
 #include <dist/nn/metrics/confusion_matrix.hpp>
-#include <dist/nn/metrics/f1.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
-#include <dist/nn/metrics/precision.hpp>
-#include <dist/nn/metrics/recall.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
-#include <dist/nn/metrics/sparse_top_k_categorical_accuracy.hpp>
-#include <dist/nn/metrics/top_k_categorical_accuracy.hpp>
+#include <dist/nn/metrics/precision_recall.hpp>
 
 namespace dist::nn {
 
@@ -49,19 +42,19 @@ struct TracedTally {
 ///   static TracedTally tally(const M& measure, hlo::Traced<std::int32_t> rows, const auto&... given);
 ///
 /// `of_rows` is for a metric that MeasuresRows: the number of each row, Traced<double, rows>, of outputs [rows, elements] and
-/// of targets, a hlo::Traced or a hlo::Dynamic. `cells_of` is for one that CountsCells: the numbers of the cells into which each
+/// of targets, a hlo::Traced or a hlo::Dynamic. `cells_of` is for one that CountingMetric: the numbers of the cells into which each
 /// row counts, Traced<std::int32_t, rows, count>, -1 for none. `tally` is for others: what they are given, of which the first
 /// `rows` rows count.
 template <class M>
-struct EmittedMetric {
+struct MetricLowering {
   static_assert(
-      dist::detail::never<M>,
-      "this metric is not one for programs: specialise nn::EmittedMetric for it, or update it in a function that "
+      dist::detail::always_false<M>,
+      "this metric is not one for programs: specialise nn::MetricLowering for it, or update it in a function that "
       "is run and not compiled");
 };
 
 template <>
-struct EmittedMetric<SparseCategoricalAccuracy> {
+struct MetricLowering<SparseCategoricalAccuracy> {
   template <hlo::TracedArray Outputs, class Labels>
   static auto of_rows(const SparseCategoricalAccuracy&, Outputs outputs, const Labels& labels) {
     return (detail::index_of_largest(outputs) == detail::labels_of<Outputs>(labels)).template as<double>();
@@ -69,7 +62,7 @@ struct EmittedMetric<SparseCategoricalAccuracy> {
 };
 
 template <>
-struct EmittedMetric<CategoricalAccuracy> {
+struct MetricLowering<CategoricalAccuracy> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto of_rows(const CategoricalAccuracy&, Outputs outputs, const Targets& targets) {
     const auto right = detail::index_of_largest(detail::in_shape_of<Outputs>(targets));
@@ -78,7 +71,7 @@ struct EmittedMetric<CategoricalAccuracy> {
 };
 
 template <>
-struct EmittedMetric<BinaryAccuracy> {
+struct MetricLowering<BinaryAccuracy> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto of_rows(const BinaryAccuracy& measure, Outputs outputs, const Targets& targets) {
     using T = typename Outputs::Element;
@@ -102,7 +95,7 @@ template <class T, std::size_t Rows, std::size_t Classes>
   return ((labels >= 0) & (own - own == T{0}) & (above < most)).template as<double>();
 }
 
-/// As Answers::for_each_cell, for all elements.
+/// As Answers::for_each_bin, for all elements.
 template <hlo::TracedArray Outputs, class Targets>
 [[nodiscard]] auto cells_of_answers(Outputs outputs, const Targets& targets, float threshold) {
   using Cells = typename Outputs::template With<std::int32_t>;
@@ -115,7 +108,7 @@ template <hlo::TracedArray Outputs, class Targets>
 }  // namespace detail
 
 template <>
-struct EmittedMetric<SparseTopKCategoricalAccuracy> {
+struct MetricLowering<SparseTopKCategoricalAccuracy> {
   template <hlo::TracedArray Outputs, class Labels>
   static auto of_rows(const SparseTopKCategoricalAccuracy& measure, Outputs outputs, const Labels& labels) {
     return detail::are_in_top(outputs, detail::labels_of<Outputs>(labels), measure.k);
@@ -123,7 +116,7 @@ struct EmittedMetric<SparseTopKCategoricalAccuracy> {
 };
 
 template <>
-struct EmittedMetric<TopKCategoricalAccuracy> {
+struct MetricLowering<TopKCategoricalAccuracy> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto of_rows(const TopKCategoricalAccuracy& measure, Outputs outputs, const Targets& targets) {
     return detail::are_in_top(outputs, detail::index_of_largest(detail::in_shape_of<Outputs>(targets)), measure.k);
@@ -133,7 +126,7 @@ struct EmittedMetric<TopKCategoricalAccuracy> {
 /// Metrics of yes and no.
 template <class M>
   requires(std::same_as<M, Precision> || std::same_as<M, Recall> || std::same_as<M, F1>)
-struct EmittedMetric<M> {
+struct MetricLowering<M> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto cells_of(const M& measure, Outputs outputs, const Targets& targets) {
     return detail::cells_of_answers(outputs, targets, measure.threshold);
@@ -141,7 +134,7 @@ struct EmittedMetric<M> {
 };
 
 template <>
-struct EmittedMetric<Auc> {
+struct MetricLowering<Auc> {
   template <hlo::TracedArray Outputs, class Targets>
   static auto cells_of(const Auc& measure, Outputs outputs, const Targets& targets) {
     using T = typename Outputs::Element;
@@ -159,7 +152,7 @@ struct EmittedMetric<Auc> {
 };
 
 template <>
-struct EmittedMetric<ConfusionMatrix> {
+struct MetricLowering<ConfusionMatrix> {
   template <hlo::TracedArray Outputs, class Labels>
   static auto cells_of(const ConfusionMatrix&, Outputs outputs, const Labels& labels) {
     constexpr std::size_t rows = Outputs::extents[0];
@@ -188,7 +181,7 @@ template <class M, class Outputs, class Targets, class Weights = Unweighted>
   if constexpr (require_arrays_in_program<M, Outputs, Targets>()) {
     check_rows(measure, measure.name, shape_only(outputs), shape_only(targets));
     const auto weights = counted_weights(measure.name, rows, outputs, sample_weight);
-    const auto numbers = EmittedMetric<M>::of_rows(measure, in_shape_of<MatrixOf<Outputs>>(outputs), targets);
+    const auto numbers = MetricLowering<M>::of_rows(measure, in_shape_of<MatrixOf<Outputs>>(outputs), targets);
     return {hlo::reduce(sum, numbers * weights), hlo::reduce(sum, weights)};
   } else {
     return dist::detail::refused<TracedTally>();
@@ -202,12 +195,12 @@ template <std::size_t Rows, std::size_t Count>
   namespace untyped = hlo::untyped;
   const std::size_t numbers = untyped::type_of(cells.value()).shape.elements();
   const Shape all{numbers, shape.elements()};
-  const auto for_each_cell = [&](hlo::Value of_number) {
+  const auto for_each_bin = [&](hlo::Value of_number) {
     return untyped::broadcast(untyped::reshape(of_number, Shape{numbers}), all, {0});
   };
   const hlo::Value is_cell =
-      untyped::compare("EQ", for_each_cell(cells.value()), untyped::iota({hlo::element_kind<std::int32_t>, all}, 1));
-  const hlo::Value weight = for_each_cell(hlo::broadcast<hlo::Traced<double, Rows, Count>, 0>(weights).value());
+      untyped::compare("EQ", for_each_bin(cells.value()), untyped::iota({hlo::element_kind<std::int32_t>, all}, 1));
+  const hlo::Value weight = for_each_bin(hlo::broadcast<hlo::Traced<double, Rows, Count>, 0>(weights).value());
   const hlo::Value zeros = untyped::constant({hlo::element_kind<double>, all}, 0);
   const hlo::Value counts = untyped::reduce("add", untyped::select(is_cell, weight, zeros), hlo::literal(0.0), {0});
   return hlo::Dynamic<double>{untyped::reshape(counts, shape)};
@@ -216,7 +209,7 @@ template <std::size_t Rows, std::size_t Count>
 }  // namespace detail
 
 template <class L>
-struct EmittedMetric<MeanOf<L>> {
+struct MetricLowering<MeanOf<L>> {
   template <class Outputs, class Targets, class Weights = Unweighted>
   static TracedTally tally(const MeanOf<L>& measure, hlo::Traced<std::int32_t> rows, const Outputs& outputs,
                            const Targets& targets, const Weights& sample_weight = {}) {
@@ -228,7 +221,7 @@ struct EmittedMetric<MeanOf<L>> {
 
 /// Of numbers of the host or of the program; of a Traced one, its `value()` too, as of an nn::Loss.
 template <>
-struct EmittedMetric<MeanValue> {
+struct MetricLowering<MeanValue> {
   template <class Number, class Weight = double>
   static TracedTally tally(const MeanValue&, const hlo::Traced<std::int32_t>&, const Number& number,
                            const Weight& weight = 1) {
@@ -254,7 +247,7 @@ template <class M, class... Given>
   if constexpr (MeasuresRows<M>)
     return detail::tally_of_rows(measure, replica.rows(), given...);
   else
-    return EmittedMetric<M>::tally(measure, replica.rows(), given...);
+    return MetricLowering<M>::tally(measure, replica.rows(), given...);
 }
 
 /// What nn::Metric adds to its counts in a step that is traced, in the measure's shape. Throws ShapeMismatch, and what the
@@ -266,7 +259,7 @@ template <class M, class Outputs, class Targets, class Weights = Unweighted>
   if constexpr (detail::require_arrays_in_program<M, Outputs, Targets>()) {
     detail::check_rows(measure, measure.name, detail::shape_only(outputs), detail::shape_only(targets));
     const auto matrix = detail::in_shape_of<detail::MatrixOf<Outputs>>(outputs);
-    const auto cells = EmittedMetric<M>::cells_of(measure, matrix, targets);
+    const auto cells = MetricLowering<M>::cells_of(measure, matrix, targets);
     const auto weights = detail::counted_weights(measure.name, replica.rows(), outputs, sample_weight);
     return detail::counts_of_cells(cells, weights, measure.shape());
   } else {

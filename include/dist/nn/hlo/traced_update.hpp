@@ -178,9 +178,9 @@ void traced_update(const O& optimizer, StepNumbers numbers, std::span<TracedPara
     for (std::size_t which = 0; which < parameters.size(); ++which) {
       TracedParameter& parameter = parameters[which];
       if (parameter.slots.size() != Update::slots.size())
-        throw InvalidArgument(text("A step of ", O::name, " cannot be traced"),
-                              text("a parameter is given ", parameter.slots.size(), " slots, and has ",
-                                   Update::slots.size(), " with these options"),
+        throw InvalidArgument(concat("A step of ", O::name, " cannot be traced"),
+                              concat("a parameter is given ", parameter.slots.size(), " slots, and has ",
+                                     Update::slots.size(), " with these options"),
                               "Give it an array for each of its slots");
       Update update = of_step;
       Array* const slots = parameter.slots.data();

@@ -6,10 +6,18 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/vectors.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
 #include <dist/nn/kernels/vector.hpp>
 
 namespace dist::nn::kernels {
+
+/// What a dense layer's parameter gradients are made of: its input x [rows, inputs] and the gradient dy [rows, units]
+/// of its output before the activation, of one replica.
+template <class T>
+struct DenseBatch {
+  const T* x = nullptr;
+  const T* dy = nullptr;
+  std::size_t rows = 0;
+};
 
 /// The body of dense_bias_gradient, for vectors of so many bytes.
 template <std::size_t Units, class T>

@@ -9,7 +9,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/vectors.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
+#include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/kernels/vector.hpp>
 
 namespace dist::nn::kernels {

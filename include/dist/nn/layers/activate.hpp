@@ -41,4 +41,12 @@ struct Activate {
   };
 };
 
+/// nn::Relu as a layer of its own, where the layer before takes no activation.
+struct ReLU {
+  template <class In>
+  struct On : Activate<Relu>::On<In> {
+    static constexpr std::string_view name = "re_lu";
+  };
+};
+
 }  // namespace dist::nn

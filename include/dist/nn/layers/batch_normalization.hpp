@@ -7,7 +7,7 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
@@ -230,7 +230,7 @@ struct BatchNormalization {
 
      private:
       template <class Element>
-      using Span = SpanIn<Element, typename Device::Place>;
+      using Span = SpanIn<Element, typename Device::Space>;
 
       [[nodiscard]] Channels channels_on(const typename Device::Queue& queue) {
         if (doubles_.data() == nullptr) {

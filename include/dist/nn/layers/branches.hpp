@@ -28,7 +28,7 @@ struct Branches {
   using Net = std::tuple_element_t<Index, Nets>;
   static constexpr std::size_t count = sizeof...(Branch);
 
-  using Leaves = typename Joined<typename AllLeaves<typename NetworkOn<In, Branch>::Placed>::Type...>::Type;
+  using Leaves = typename Joined<typename AllLeaves<typename NetworkOn<In, Branch>::Bound>::Type...>::Type;
 
  private:
   template <class Kind>
@@ -98,7 +98,7 @@ template <class Of, class Backend, class T, class Join>
 class BranchesOperation {
   using State = typename Backend::State;
   using Queue = typename Backend::Device::Queue;
-  using Where = typename Backend::Device::Place;
+  using Where = typename Backend::Device::Space;
   template <class Element>
   using View = ViewOn<Backend, Element>;
   template <class Element>
@@ -168,7 +168,7 @@ class BranchesOperation {
   void backward_one(const Queue& queue, const Replica& replica, State& state, const Views<const T>& parameters,
                     const Views<T>& gradients) {
     std::get<Index>(chains_).template backward<InputGradient>(queue, state, data_of<Index>(parameters),
-                                                              data_of<Index>(gradients), replica, IgnoreReady{});
+                                                              data_of<Index>(gradients), replica, NoOp{});
   }
 
   /// Where the parameters of a branch start.

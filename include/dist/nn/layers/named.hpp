@@ -43,12 +43,12 @@ struct ScopedName {
 
 /// A placed layer under a name, and one in a scope.
 template <class Name, class L>
-struct PlacedNamed : L {
+struct BoundNamed : L {
   static constexpr std::string_view name = Name::value;
   static constexpr bool is_named = true;
 };
 template <class Scope, class L>
-struct PlacedScoped : L {
+struct BoundScoped : L {
   static constexpr std::string_view name = ScopedName<Scope, L>::value;
 };
 
@@ -57,30 +57,30 @@ template <class Scope, class Leaves>
 struct ScopedLeaves;
 template <class Scope, class... Leaf>
 struct ScopedLeaves<Scope, std::tuple<Leaf...>> {
-  using Type = std::tuple<PlacedScoped<Scope, Leaf>...>;
+  using Type = std::tuple<BoundScoped<Scope, Leaf>...>;
 };
 template <class Name, HasLeaves L>
-struct PlacedNamed<Name, L> : L {
+struct BoundNamed<Name, L> : L {
   static constexpr std::string_view name = Name::value;
   using Leaves = typename ScopedLeaves<Name, typename L::Leaves>::Type;
 };
 template <class Scope, HasLeaves L>
-struct PlacedScoped<Scope, L> : L {
+struct BoundScoped<Scope, L> : L {
   using Leaves = typename ScopedLeaves<Scope, typename L::Leaves>::Type;
 };
 
 /// A layer in a scope; of a Sequential, its layers are.
 template <class Scope, HasGroup L>
-struct PlacedScoped<Scope, L> {
+struct BoundScoped<Scope, L> {
   using Group = typename ScopedLeaves<Scope, typename L::Group>::Type;
   using Output = typename L::Output;
 };
 template <class Name, HasGroup L>
-struct PlacedNamed<Name, L> : PlacedScoped<Name, L> {};
+struct BoundNamed<Name, L> : BoundScoped<Name, L> {};
 template <class Scope, class L>
 struct Scoped {
   template <class In>
-  using On = PlacedScoped<Scope, typename L::template On<In>>;
+  using On = BoundScoped<Scope, typename L::template On<In>>;
 };
 template <class Scope, HasParts L>
 struct Scoped<Scope, L> {};
@@ -98,14 +98,14 @@ template <class Name, class L>
 struct NamedLayer {
   static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
   template <class In>
-  using On = PlacedNamed<Name, typename L::template On<In>>;
+  using On = BoundNamed<Name, typename L::template On<In>>;
 };
 template <class Name, HasParts L>
 struct NamedLayer<Name, L> {
   static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
   template <class In>
   struct On {
-    using Group = typename Place<In, Scoped<Name, L>>::Type;
+    using Group = typename BindLayers<In, Scoped<Name, L>>::Type;
     using Output = typename NetworkOn<In, L>::OutputShape;
   };
 };

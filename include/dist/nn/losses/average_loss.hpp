@@ -6,20 +6,20 @@
 #include <span>
 #include <type_traits>
 
-#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/contexts.hpp>
 #include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/never.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 
 namespace dist::nn {
 
-template <std::floating_point T, dist::Place Where = HostMemory>
+template <std::floating_point T, dist::MemorySpace Where = HostMemory>
 struct AverageLossOptions {
   /// One weight per example, where the losses lie; none means 1 for all.
   std::optional<SpanIn<const T, Where>> sample_weight = std::nullopt;
@@ -40,13 +40,13 @@ struct WeightedLoss {
 };
 
 /// `queue` works where the losses lie, and is waited for.
-template <std::floating_point T, dist::Place Where, class Queue>
+template <std::floating_point T, dist::MemorySpace Where, class Queue>
 [[nodiscard]] T average_loss(const Queue& queue, std::type_identity_t<SpanIn<const T, Where>> per_example,
                              const AverageLossOptions<T, Where>& options, std::size_t global_batch) {
   const auto& weight = options.sample_weight;
   if (weight && weight->size() != per_example.size())
     throw ShapeMismatch("compute_average_loss got sample weights that do not fit the losses",
-                        text(weight->size(), " weights for ", per_example.size(), " losses"),
+                        concat(weight->size(), " weights for ", per_example.size(), " losses"),
                         "Give one weight per example, or none");
   const double total = queue.transform_reduce(sum, {0, per_example.size()},
                                               WeightedLoss<T>{per_example.data(), weight ? weight->data() : nullptr});
@@ -54,7 +54,7 @@ template <std::floating_point T, dist::Place Where, class Queue>
 }
 
 /// What one replica's losses contribute to the mean, added up by `queue`.
-template <std::floating_point T, dist::Place Where, class Queue>
+template <std::floating_point T, dist::MemorySpace Where, class Queue>
 [[nodiscard]] T average_loss_of(const InReplica auto& replica, const Queue& queue,
                                 std::type_identity_t<SpanIn<const T, Where>> per_example,
                                 const AverageLossOptions<T, Where>& options) {
@@ -76,7 +76,7 @@ template <std::floating_point T>
   return detail::average_loss_of(replica, Cpu::Queue{}, per_example, options);
 }
 /// The same of losses in memory of a device. Waits for the replica's queue.
-template <std::floating_point T, dist::Place Where>
+template <std::floating_point T, dist::MemorySpace Where>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(
     const InReplica auto& replica, DeviceSpan<T, Where> per_example,
     AverageLossOptions<std::remove_const_t<T>, Where> options = {}) {
@@ -97,7 +97,7 @@ template <std::floating_point T>
 }
 template <InCrossReplica Context, std::floating_point T>
 T compute_average_loss(const Context&, std::span<T>) {
-  static_assert(dist::detail::never<Context>,
+  static_assert(dist::detail::always_false<Context>,
                 "compute_average_loss without a global batch size is called in a replica function (spec P01): outside, "
                 "give .global_batch_size");
   return T{0};
@@ -124,7 +124,7 @@ template <std::floating_point T>
 template <InCrossReplica Context, class Loss>
 double scale_regularization_loss(const Context&, const Loss&) {
   static_assert(
-      dist::detail::never<Context>,
+      dist::detail::always_false<Context>,
       "scale_regularization_loss is called in a replica function (spec P03): outside, a regularisation loss is "
       "counted once as it is");
   return 0;

@@ -25,7 +25,7 @@ struct BinaryCrossentropy {
   float label_smoothing = 0;
 
   /// Throws ShapeMismatch, and InvalidArgument for a smoothing out of range.
-  template <std::floating_point T, class Target, dist::Place Where>
+  template <std::floating_point T, class Target, dist::MemorySpace Where>
   void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
     detail::require_part(name, "label_smoothing", label_smoothing);
     require_targets(name, outputs, targets, outputs.row_size());
@@ -34,7 +34,7 @@ struct BinaryCrossentropy {
   /// What cannot overflow: max(x, 0) - target x + log(1 + exp(-|x|)).
   template <Real T>
   [[nodiscard]] DIST_HD T element(T output, T target) const {
-    using detail::chosen;
+    using detail::select;
     using std::exp;
     using std::log;
     using std::log1p;
@@ -43,18 +43,18 @@ struct BinaryCrossentropy {
       const T p = detail::clipped_probability(output);
       return -(part * log(p) + (T{1} - part) * log(T{1} - p));
     }
-    const T size = chosen(output < T{0}, -output, output);
-    return chosen(output > T{0}, output, T{0}) - part * output + log1p(exp(-size));
+    const T size = select(output < T{0}, -output, output);
+    return select(output > T{0}, output, T{0}) - part * output + log1p(exp(-size));
   }
   /// sigmoid(x) - target.
   template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
-    using detail::chosen;
+    using detail::select;
     using std::exp;
     const T part = smoothed(target);
     if (!from_logits) return detail::unless_clipped(output, (T{1} - part) / (T{1} - output) - part / output);
-    const T power = exp(chosen(output < T{0}, output, -output));
-    return chosen(output < T{0}, power, T{1}) / (T{1} + power) - part;
+    const T power = exp(select(output < T{0}, output, -output));
+    return select(output < T{0}, power, T{1}) / (T{1} + power) - part;
   }
 
  private:

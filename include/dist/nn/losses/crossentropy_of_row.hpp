@@ -21,7 +21,7 @@ template <class T>
 /// NaN stays NaN.
 template <class T>
 [[nodiscard]] DIST_HD T clipped_to(T p, T least, T most) {
-  return chosen(p < least, least, chosen(p > most, most, p));
+  return select(p < least, least, select(p > most, most, p));
 }
 template <class T>
 [[nodiscard]] DIST_HD T clipped_probability(T p) {
@@ -31,7 +31,7 @@ template <class T>
 template <class T>
 [[nodiscard]] DIST_HD T unless_clipped(T p, T slope) {
   const T least = probability_epsilon<T>();
-  return chosen(p < least, T{0}, chosen(p > T{1} - least, T{0}, slope));
+  return select(p < least, T{0}, select(p > T{1} - least, T{0}, slope));
 }
 
 /// The parts of a label among `classes`, of which `smoothing` is spread over all of them evenly. Together they are 1.

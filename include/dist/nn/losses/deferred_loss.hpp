@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <dist/core/config.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/place.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/work.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 #include <dist/nn/losses/row_loss.hpp>
 #include <dist/nn/values.hpp>
@@ -37,7 +37,7 @@ struct CheckedTotal {
   Target refused;
 };
 template <class Target>
-struct AddCheckedTotals : dist::detail::FinishesAsIs {
+struct AddCheckedTotals : dist::detail::IdentityFinish {
   using Record = CheckedTotal<Target>;
   template <std::same_as<Record>>
   static constexpr Record identity{0, no_row, Target{}};
@@ -92,8 +92,8 @@ struct LossOfRow {
 }  // namespace detail
 
 /// What one replica's examples contribute to the loss of a global batch, as an nn::Loss says it, where their outputs lie in
-/// memory of a device: a Work, for which only those wait who ask for a number. Copies mean the same loss.
-template <std::floating_point T, class L, Work Rows>
+/// memory of a device: a Future, for which only those wait who ask for a number. Copies mean the same loss.
+template <std::floating_point T, class L, Future Rows>
 class DeferredLoss {
  public:
   using Reduced = T;
@@ -140,11 +140,11 @@ class DeferredLoss {
 namespace detail {
 
 /// Lets a device compute the losses of rows in its memory, as LossOfRow has them.
-template <class Q, class L, class T, class Target, dist::Place Where, class Weight>
+template <class Q, class L, class T, class Target, dist::MemorySpace Where, class Weight>
 [[nodiscard]] auto start_loss(const Q& queue, const L& loss, TensorView<const T, Where> values,
                               TensorView<const Target, Where> targets, T* gradient, T* losses, const Weight& weight,
                               T scale, std::size_t global_batch) {
-  static_assert(dist::detail::holds<LossOnDevices<L, T, Target>>,
+  static_assert(dist::detail::satisfied<LossOnDevices<L, T, Target>>,
                 "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
                 "std::span, or of element and slope");
   const LossOfRow<L, T, Target, Weight> of_row{

@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #include <dist/core/error.hpp>
+#include <dist/core/log.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
-#include <dist/core/warning.hpp>
 
 namespace dist::nn {
 
@@ -20,7 +20,7 @@ class GlobalBatchSize {
                   "the global batch size is a number of examples: give an integer (spec P01)");
     if constexpr (std::signed_integral<Number>)
       if (examples < 0)
-        throw InvalidArgument("The global batch size is negative", text("it is ", examples),
+        throw InvalidArgument("The global batch size is negative", concat("it is ", examples),
                               "Give the number of examples of all replicas together");
   }
 
@@ -49,12 +49,12 @@ inline void require_global_batch_size(GlobalBatchSize global, std::size_t exampl
   if (examples > global.value())
     throw InvalidArgument(
         "A loss was given a global batch size that is too small",
-        replicas == 1 ? text("it is ", global.value(), ", and there are ", examples, " examples")
-                      : text("it is ", global.value(), ", and replica ", rank, " of ", replicas, " alone has ",
-                             examples, " examples"),
+        replicas == 1 ? concat("it is ", global.value(), ", and there are ", examples, " examples")
+                      : concat("it is ", global.value(), ", and replica ", rank, " of ", replicas, " alone has ",
+                               examples, " examples"),
         "Give the number of examples of all replicas together, which is what distribute_dataset divides");
   if (replicas > 1 && rank == replicas - 1 && !batch_size_of_one_replica.was_given())
-    batch_size_of_one_replica.give(text(
+    batch_size_of_one_replica.emit(concat(
         "replica ", rank, " of ", replicas, " has all ", examples, " examples of the global batch: if every replica ",
         "has as many, a loss was given the size of one replica's batch, and gradients are ", replicas,
         " times too large. DIST_WARNINGS=0 silences this."));

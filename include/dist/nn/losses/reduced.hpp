@@ -85,7 +85,7 @@ struct Reduced {
     per_example_losses(loss, outputs, targets, losses);
   }
   /// The same in memory of a device, which may have to be waited for.
-  template <InReplica Replica, class Outputs, class Targets, class T, dist::Place Where>
+  template <InReplica Replica, class Outputs, class Targets, class T, dist::MemorySpace Where>
     requires std::same_as<R, Reduction::None>
   void operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                   DeviceSpan<T, Where> losses) const {

@@ -81,7 +81,7 @@ concept ChecksRows = requires(const L loss, Outputs outputs, Targets targets) {
 };
 /// Throws ShapeMismatch, or what the loss or the metric of that name throws, unless these fit: for one that does not say
 /// otherwise, targets are of the outputs' shape.
-template <class L, class T, class Target, dist::Place Where>
+template <class L, class T, class Target, dist::MemorySpace Where>
 void check_rows(const L& loss, std::string_view name, TensorView<const T, Where> outputs,
                 TensorView<const Target, Where> targets) {
   if constexpr (ChecksRows<L, TensorView<const T, Where>, TensorView<const Target, Where>>)

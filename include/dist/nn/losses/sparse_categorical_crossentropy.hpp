@@ -28,13 +28,13 @@ struct SparseCategoricalCrossentropy {
 
   template <class Target>
   static constexpr void require_target() {
-    static_assert(dist::detail::holds<std::integral<Target>>,
+    static_assert(dist::detail::satisfied<std::integral<Target>>,
                   "nn::SparseCategoricalCrossentropy takes integer labels, the number of the class of each example: "
                   "give a dist::Tensor of an integer type as targets");
   }
 
   /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
-  template <std::floating_point T, std::integral Label, dist::Place Where>
+  template <std::floating_point T, std::integral Label, dist::MemorySpace Where>
   void check(TensorView<const T, Where> logits, TensorView<const Label, Where> labels) const {
     detail::require_part(name, "label_smoothing", label_smoothing);
     require_targets(name, logits, labels, 1);
@@ -51,8 +51,8 @@ struct SparseCategoricalCrossentropy {
   }
   template <std::integral Label>
   [[noreturn]] static void refuse(Label label, std::size_t row, std::size_t classes) {
-    throw InvalidArgument(text("Label ", +label, " of row ", row, " is not a class"),
-                          text("the outputs have ", classes, " classes, 0 to ", classes - 1),
+    throw InvalidArgument(concat("Label ", +label, " of row ", row, " is not a class"),
+                          concat("the outputs have ", classes, " classes, 0 to ", classes - 1),
                           "Number the labels from 0, and give the last layer one output per class");
   }
 

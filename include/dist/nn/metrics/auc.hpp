@@ -11,7 +11,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/answers.hpp>
+#include <dist/nn/metrics/precision_recall.hpp>
 #include <dist/nn/values.hpp>
 
 namespace dist::nn {
@@ -36,14 +36,14 @@ struct Auc {
   /// Throws InvalidArgument.
   void check() const {
     if (thresholds < 2)
-      throw InvalidArgument("Auc.thresholds is out of range", text("it is ", thresholds),
+      throw InvalidArgument("Auc.thresholds is out of range", concat("it is ", thresholds),
                             "Give a number of thresholds, 2 or more, such as 200");
   }
   /// The right answer of the elements in each bucket, the last that has a threshold below them.
   [[nodiscard]] Shape shape() const { return {2, thresholds}; }
 
   template <class T, class Target, class Add>
-  DIST_HD void for_each_cell(Row<const T> outputs, Row<const Target> targets, const Add& add) const {
+  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Target> targets, const Add& add) const {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const T power = from_logits ? std::exp(-outputs[i]) : T{0};
       add((targets[i] != Target{0} ? thresholds : std::size_t{0}) +

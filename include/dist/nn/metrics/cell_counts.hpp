@@ -18,12 +18,12 @@
 namespace dist::nn {
 
 /// A metric whose result is a function of weighted counts, in an array of that `shape()`: `check()` throws InvalidArgument
-/// for what is out of range, `result(counts)` is the number that logs show, and `for_each_cell(outputs, targets, add)` calls
+/// for what is out of range, `result(counts)` is the number that logs show, and `for_each_bin(outputs, targets, add)` calls
 /// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. There a row is asked for each
 /// cell, so what is costly is best computed only where `add.wants(first, count)`, for one of so many cells from the first. What
 /// targets it takes, it says as MeasuresRows does.
 template <class M>
-concept CountsCells = requires(const M measure, TensorView<const double> counts) {
+concept CountingMetric = requires(const M measure, TensorView<const double> counts) {
   measure.check();
   { measure.shape() } -> std::same_as<Shape>;
   { measure.result(counts) } -> std::same_as<double>;
@@ -58,7 +58,7 @@ struct AddNowhere {
 };
 template <class M, class T, class Target>
 concept CountsRowsOf = requires(const M measure, Row<const T> outputs, Row<const Target> targets, AddNowhere add) {
-  measure.for_each_cell(outputs, targets, add);
+  measure.for_each_bin(outputs, targets, add);
 };
 
 /// Adds to one cell what all rows count into it: cells are counted at once, without atomic operations.
@@ -73,18 +73,18 @@ struct CountIntoCell {
 
   DIST_HD void operator()(std::size_t cell) const {
     double counted = 0;
-    for (std::size_t row = 0; row < rows; ++row) for_each_cell(row, AddIfCell<Weight>{cell, row, weight, counted});
+    for (std::size_t row = 0; row < rows; ++row) for_each_bin(row, AddIfCell<Weight>{cell, row, weight, counted});
     counts[cell] += counted;
   }
   template <class Add>
-  DIST_HD void for_each_cell(std::size_t row, const Add& add) const {
-    measure.for_each_cell(Row<const T>{values + row * values_size, values_size},
-                          Row<const Target>{targets + row * targets_size, targets_size}, add);
+  DIST_HD void for_each_bin(std::size_t row, const Add& add) const {
+    measure.for_each_bin(Row<const T>{values + row * values_size, values_size},
+                         Row<const Target>{targets + row * targets_size, targets_size}, add);
   }
 };
 
 /// Adds a batch to `counts`, by the queue where both lie. Throws ShapeMismatch, and what the measure throws.
-template <CountsCells M, class Q, class Counts, Values Outputs, Values Targets, class Weights = Unweighted>
+template <CountingMetric M, class Q, class Counts, Values Outputs, Values Targets, class Weights = Unweighted>
 void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts counts, const Outputs& outputs,
                  const Targets& given, const Weights& sample_weight = {}) {
   const auto values = values_of(outputs);
@@ -101,7 +101,7 @@ void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts count
         targets.row_size(),    values.rows(), weight,         counts.data()};
     if constexpr (are_on_host<Outputs, Targets>)
       for (std::size_t row = 0; row < values.rows(); ++row)
-        into_cell.for_each_cell(row, AddToCell{counts.data(), static_cast<double>(weight(row))});
+        into_cell.for_each_bin(row, AddToCell{counts.data(), static_cast<double>(weight(row))});
     else
       queue.for_each({0, counts.size()}, into_cell);
   }

@@ -10,8 +10,8 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/answers.hpp>
-#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
+#include <dist/nn/metrics/precision_recall.hpp>
 #include <dist/nn/values.hpp>
 
 namespace dist::nn {
@@ -32,7 +32,7 @@ struct ConfusionMatrix {
   /// Throws InvalidArgument.
   void check() const {
     if (classes < 1)
-      throw InvalidArgument("ConfusionMatrix.classes is out of range", text("it is ", classes),
+      throw InvalidArgument("ConfusionMatrix.classes is out of range", concat("it is ", classes),
                             "Give the number of classes, which is that of the network's outputs");
   }
   [[nodiscard]] Shape shape() const { return {classes, classes}; }
@@ -42,22 +42,22 @@ struct ConfusionMatrix {
     detail::require_integer_labels<Label>();
   }
   /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
-  template <class T, std::integral Label, dist::Place Where>
+  template <class T, std::integral Label, dist::MemorySpace Where>
   void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
     require_targets(name, outputs, labels, 1);
     if (outputs.rows() > 0 && outputs.row_size() != classes)
-      throw ShapeMismatch(text(name, " got outputs of another number of classes"),
-                          text("it has ", classes, ", the outputs ", to_string(outputs.shape())),
+      throw ShapeMismatch(concat(name, " got outputs of another number of classes"),
+                          concat("it has ", classes, ", the outputs ", to_string(outputs.shape())),
                           "Give .classes the number of the network's outputs");
     if constexpr (Where::host_accessible)
       for (std::size_t row = 0; row < labels.rows(); ++row)
         if (class_of(labels[row]) >= classes)
-          throw InvalidArgument(text("Label ", +labels[row], " of row ", row, " is not a class"),
-                                text("there are ", classes, " classes, 0 to ", classes - 1),
+          throw InvalidArgument(concat("Label ", +labels[row], " of row ", row, " is not a class"),
+                                concat("there are ", classes, " classes, 0 to ", classes - 1),
                                 "Number the labels from 0");
   }
   template <class T, std::integral Label, class Add>
-  DIST_HD void for_each_cell(Row<const T> outputs, Row<const Label> label, const Add& add) const {
+  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Label> label, const Add& add) const {
     const std::size_t right = class_of(label[0]);
     if (right < classes && add.wants(right * classes, classes)) add(right * classes + index_of_largest(outputs));
   }

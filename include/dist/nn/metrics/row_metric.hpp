@@ -48,7 +48,7 @@ struct WeightOfRow {
   DIST_HD double operator()(std::size_t row) const { return static_cast<double>(weight(row)); }
 };
 
-/// The sum of the rows' weights, by the queue where they lie: a Work.
+/// The sum of the rows' weights, by the queue where they lie: a Future.
 template <class Q, class Weight>
 [[nodiscard]] auto start_sum_of_weights(const Q& queue, std::size_t rows, const Weight& weight) {
   return queue.start_transform_reduce(sum, {0, rows}, WeightOfRow<Weight>{weight});

@@ -29,8 +29,8 @@ namespace dist::nn {
 class OneDnnError : public Error {
  public:
   OneDnnError(std::string_view primitive, std::string_view geometry, dnnl_status_t status, std::string_view message)
-      : Error(text("oneDNN failed in ", primitive),
-              text(geometry, "; status ", static_cast<int>(status), ", ", message),
+      : Error(concat("oneDNN failed in ", primitive),
+              concat(geometry, "; status ", static_cast<int>(status), ", ", message),
               status == dnnl_out_of_memory ? "Use a smaller batch, or free memory on this machine"
                                            : "Check that this oneDNN supports it, or use the back end nn::Reference"),
         status_(status) {}

@@ -3,11 +3,13 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/geometry.hpp>
-#include <dist/nn/onednn/conv2d.hpp>
+#include <dist/nn/onednn/conv2d_primitives.hpp>
+#include <dist/nn/onednn/conv2d_products.hpp>
 #include <dist/nn/onednn/dense.hpp>
 #include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/softmax.hpp>
@@ -20,6 +22,15 @@
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/group_normalization.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
+
+namespace dist::nn::onednn {
+
+/// Convolution: images of few pixels as products of matrices, all others by oneDNN's primitive.
+template <class Geometry, class T>
+using Conv2D =
+    std::conditional_t<is_faster_by_products<Geometry>(), Conv2DProducts<Geometry, T>, Conv2DPrimitives<Geometry, T>>;
+
+}  // namespace dist::nn::onednn
 
 namespace dist::nn {
 

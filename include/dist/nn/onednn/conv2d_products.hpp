@@ -8,7 +8,6 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
 #include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/onednn/api.hpp>
 #include <dist/nn/onednn/elementwise.hpp>

@@ -10,7 +10,6 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
-#include <dist/nn/kernels/dense_batch.hpp>
 #include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/kernels/dense_input_gradient.hpp>
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>

@@ -2,10 +2,7 @@
 /// other headers here read the same for both.
 #pragma once
 
-#include <dist/nn/activations/gelu.hpp>
-#include <dist/nn/activations/sigmoid.hpp>
-#include <dist/nn/activations/silu.hpp>
-#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/onednn/api.hpp>
 
 namespace dist::nn::onednn {

@@ -44,7 +44,7 @@ class Softmax : public reference::Softmax<Classes, T> {
     for (std::size_t i = 0; i < x.size(); ++i) is_below &= static_cast<int>(values[i] < infinity);
     return is_below != 0;
   }
-  [[nodiscard]] static std::string describe() { return text("rows of ", Classes, " classes"); }
+  [[nodiscard]] static std::string describe() { return concat("rows of ", Classes, " classes"); }
   static constexpr Label label{"the softmax of nn::Softmax", &describe};
 
   Plans<Primitive> forward_;

@@ -40,8 +40,8 @@ struct Lion {
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       const T direction = beta_1 * slot[0] + (T{1} - beta_1) * gradient;
       slot[0] = beta_2 * slot[0] + (T{1} - beta_2) * gradient;
-      using detail::chosen;
-      const T sign = chosen(direction > T{0}, T{1}, chosen(direction < T{0}, T{-1}, direction));
+      using detail::select;
+      const T sign = select(direction > T{0}, T{1}, select(direction < T{0}, T{-1}, direction));
       return weight - rate * sign;
     }
   };

@@ -63,7 +63,7 @@ struct AverageWeights {
   void check() const {
     detail::require_part("AverageWeights", "momentum", momentum);
     if (overwrite_frequency < 0)
-      throw InvalidArgument("AverageWeights.overwrite_frequency is out of range", text("it is ", overwrite_frequency),
+      throw InvalidArgument("AverageWeights.overwrite_frequency is out of range", concat("it is ", overwrite_frequency),
                             "Give a number of updates, or 0 for never");
   }
 };
@@ -75,7 +75,7 @@ struct AccumulateGradients {
 
   void check() const {
     if (steps < 1)
-      throw InvalidArgument("AccumulateGradients.steps is out of range", text("it is ", steps),
+      throw InvalidArgument("AccumulateGradients.steps is out of range", concat("it is ", steps),
                             "Give the number of calls that make up an update, 1 or more");
   }
 };

@@ -58,8 +58,8 @@ struct RMSprop {
       if constexpr (Centered) {
         slot[1] = rho * slot[1] + (T{1} - rho) * gradient;
         square -= slot[1] * slot[1];
-        using detail::chosen;
-        square = chosen(square < T{0}, T{0}, square);
+        using detail::select;
+        square = select(square < T{0}, T{0}, square);
       }
       using detail::inverse_root;
       T step = rate * gradient * inverse_root(square + epsilon);

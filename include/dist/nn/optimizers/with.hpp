@@ -10,13 +10,13 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
-#include <dist/nn/schedules/schedule.hpp>
+#include <dist/nn/schedules/decays.hpp>
 
 namespace dist::nn {
 
@@ -71,7 +71,7 @@ struct ExtendedUpdate {
  private:
   DIST_HD DIST_ALWAYS_INLINE T clipped(T gradient) const {
     if constexpr (parts.clips_value)
-      gradient = chosen(gradient < -limit, -limit, chosen(gradient > limit, limit, gradient));
+      gradient = select(gradient < -limit, -limit, select(gradient > limit, limit, gradient));
     if constexpr (parts.scales_gradient) gradient *= scale;
     return gradient;
   }
@@ -231,8 +231,8 @@ namespace detail {
 template <class O>
 [[nodiscard]] O with_learning_rate(O function, float rate) {
   if constexpr (has_schedule<O>)
-    throw InvalidArgument(text("The learning rate of optimizer ", O::name, " cannot be set"),
-                          text("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
+    throw InvalidArgument(concat("The learning rate of optimizer ", O::name, " cannot be set"),
+                          concat("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
                           "Leave the schedule out, or let it say the rate of each step");
   function.learning_rate = rate;
   function.check();

@@ -15,7 +15,7 @@ template <std::size_t Words, class T>
 [[noreturn]] void refuse_id(std::size_t place, T id) {
   throw InvalidArgument(
       "nn::Embedding was given an id that its table does not have",
-      text("element ", place, " of the batch is ", static_cast<double>(id), ", ids are 0 to ", Words - 1),
+      concat("element ", place, " of the batch is ", static_cast<double>(id), ", ids are 0 to ", Words - 1),
       "Give ids in that range, or an nn::Embedding with more words");
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <dist/nn/check.hpp>
-#include <dist/nn/schedules/schedule.hpp>
+#include <dist/nn/schedules/decays.hpp>
 
 namespace dist::nn {
 

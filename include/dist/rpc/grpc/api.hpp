@@ -26,7 +26,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/device/wait.hpp>
 #include <dist/rpc/rpc_session.hpp>
@@ -156,16 +156,16 @@ using ChannelPointer = std::unique_ptr<grpc_channel, Destroyer>;
 
 /// Memory of somebody that the core reads: `freed` is called once neither the core nor the holder of this object does, in
 /// any thread.
-class Lent {
+class Borrowed {
  public:
-  Lent(void (*freed)(void*), void* owner) : freed_(freed), owner_(owner) {}
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
+  Borrowed(void (*freed)(void*), void* owner) : freed_(freed), owner_(owner) {}
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
 
-  [[nodiscard]] grpc_slice slice(rpc::Piece piece) {
+  [[nodiscard]] grpc_slice slice(rpc::Chunk piece) {
     users_.fetch_add(1, std::memory_order_relaxed);
     return grpc_slice_new_with_user_data(
-        const_cast<std::byte*>(piece.data()), piece.size(), [](void* lent) { static_cast<Lent*>(lent)->release(); },
+        const_cast<std::byte*>(piece.data()), piece.size(), [](void* lent) { static_cast<Borrowed*>(lent)->release(); },
         this);
   }
   /// The holder's own use, once.
@@ -184,9 +184,9 @@ class Sender {
  public:
   Sender() = default;
   /// `lent` outlives the messages, of at most `longest` bytes. Without it the bytes are copied.
-  Sender(std::vector<std::byte> head, rpc::GatherList pieces, Lent* lent, std::size_t longest)
+  Sender(std::vector<std::byte> head, rpc::ChunkSpan pieces, Borrowed* lent, std::size_t longest)
       : head_(std::move(head)), pieces_(pieces.begin(), pieces.end()), lent_(lent), longest_(longest) {
-    std::erase_if(pieces_, [](rpc::Piece piece) { return piece.empty(); });
+    std::erase_if(pieces_, [](rpc::Chunk piece) { return piece.empty(); });
   }
 
   /// Nothing is left to send.
@@ -195,8 +195,8 @@ class Sender {
     std::vector<grpc_slice> slices;
     if (!head_.empty()) slices.push_back(copied(std::exchange(head_, {})));
     for (std::size_t room = longest_; room != 0 && at_ != pieces_.size();) {
-      rpc::Piece& piece = pieces_[at_];
-      const rpc::Piece part = piece.first(std::min(room, piece.size()));
+      rpc::Chunk& piece = pieces_[at_];
+      const rpc::Chunk part = piece.first(std::min(room, piece.size()));
       slices.push_back(lent_ == nullptr ? copied(part) : lent_->slice(part));
       room -= part.size();
       piece = piece.subspan(part.size());
@@ -208,14 +208,14 @@ class Sender {
   }
 
  private:
-  [[nodiscard]] static grpc_slice copied(rpc::Piece bytes) {
+  [[nodiscard]] static grpc_slice copied(rpc::Chunk bytes) {
     return grpc_slice_from_copied_buffer(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
 
   std::vector<std::byte> head_;
-  std::vector<rpc::Piece> pieces_;
+  std::vector<rpc::Chunk> pieces_;
   std::size_t at_ = 0;
-  Lent* lent_ = nullptr;
+  Borrowed* lent_ = nullptr;
   std::size_t longest_ = longest_message;
 };
 
@@ -245,28 +245,28 @@ class Received {
   }
   /// Gives the bytes away. They still count as received.
   void give_to(rpc::ReplySink& sink) {
-    for (const rpc::Piece piece : pieces_) sink.take(piece);
+    for (const rpc::Chunk piece : pieces_) sink.take(piece);
     drop_pieces();
   }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  [[nodiscard]] rpc::GatherList pieces() const { return pieces_; }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return pieces_; }
   /// A copy of the first bytes.
   [[nodiscard]] std::vector<std::byte> front(std::size_t longest) const {
     std::vector<std::byte> bytes;
-    for (const rpc::Piece piece : pieces_) {
-      const rpc::Piece part = piece.first(std::min(longest - bytes.size(), piece.size()));
+    for (const rpc::Chunk piece : pieces_) {
+      const rpc::Chunk part = piece.first(std::min(longest - bytes.size(), piece.size()));
       bytes.insert(bytes.end(), part.begin(), part.end());
     }
     return bytes;
   }
   void drop_front(std::size_t count) {
     size_ -= count;
-    for (rpc::Piece& piece : pieces_) {
+    for (rpc::Chunk& piece : pieces_) {
       const std::size_t part = std::min(count, piece.size());
       piece = piece.subspan(part);
       count -= part;
     }
-    std::erase_if(pieces_, [](rpc::Piece piece) { return piece.empty(); });
+    std::erase_if(pieces_, [](rpc::Chunk piece) { return piece.empty(); });
   }
 
  private:
@@ -277,7 +277,7 @@ class Received {
   }
 
   std::deque<grpc_slice> slices_;  // stays where it is: short ones hold their bytes themselves
-  std::vector<rpc::Piece> pieces_;
+  std::vector<rpc::Chunk> pieces_;
   std::uint64_t size_ = 0;
 };
 

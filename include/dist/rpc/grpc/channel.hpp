@@ -174,7 +174,7 @@ class ClientLink {
 /// which is over when the last of them goes.
 class ClientCall : public std::enable_shared_from_this<ClientCall> {
  public:
-  ClientCall(std::shared_ptr<ClientLink> link, std::string_view method, rpc::GatherList pieces,
+  ClientCall(std::shared_ptr<ClientLink> link, std::string_view method, rpc::ChunkSpan pieces,
              const rpc::CallOptions& options)
       : link_(std::move(link)),
         method_(method),
@@ -220,7 +220,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     cancelled_ = why;
     if (call_) grpc_call_cancel(call_.get(), nullptr);
   }
-  [[nodiscard]] rpc::GatherList pieces() const { return received_.pieces(); }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return received_.pieces(); }
   [[nodiscard]] std::uint64_t incarnation() const { return reply_.incarnation; }
 
  private:
@@ -242,9 +242,9 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
         ++users_;
         lent_.emplace([](void* call) { static_cast<ClientCall*>(call)->release(); }, this);
       }
-      sender_ = Sender(head_.frame(), greeting_ ? rpc::GatherList{} : rpc::GatherList{lent_pieces_},
+      sender_ = Sender(head_.frame(), greeting_ ? rpc::ChunkSpan{} : rpc::ChunkSpan{lent_pieces_},
                        lent_ ? &*lent_ : nullptr, longest_message);
-      const std::string path = text("/dist/", greeting_ ? rpc::greeting_method : std::string_view{method_});
+      const std::string path = concat("/dist/", greeting_ ? rpc::greeting_method : std::string_view{method_});
       const grpc_slice name = grpc_slice_from_copied_buffer(path.data(), path.size());
       call_.reset(grpc_channel_create_call(link_->channel.get(), nullptr, GRPC_PROPAGATE_DEFAULTS, poller_->queue(),
                                            name, nullptr, deadline_, nullptr));
@@ -349,15 +349,15 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   bool look_at_end() {
     if (outcome_) return false;
     if (status_ != GRPC_STATUS_OK) {
-      if (cancelled_) return give_up(rpc::Failure::cancelled, *cancelled_);
+      if (cancelled_) return fail(rpc::Failure::cancelled, *cancelled_);
       return look_at_failure(failure_of_status());
     }
-    if (!has_reply_head_) return give_up(rpc::Failure::refused, "it ended without an answer");
-    if (received_.size() < reply_.size) return give_up(rpc::Failure::lost, "the reply ended early");
+    if (!has_reply_head_) return fail(rpc::Failure::refused, "it ended without an answer");
+    if (received_.size() < reply_.size) return fail(rpc::Failure::lost, "the reply ended early");
     if (reply_.greet_again) {
       link_->session.forget(head_.of_server);
       if (attempts_ < most_attempts) return true;
-      return give_up(rpc::Failure::refused, "the server has another nonce at every attempt");
+      return fail(rpc::Failure::refused, "the server has another nonce at every attempt");
     }
     outcome_ = reply_.failure;
     if (outcome_ || !greeting_) return false;
@@ -365,17 +365,17 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     try {
       outcome_ = link_->session.greeted(rpc::joined(received_.pieces()));
     } catch (const net::FrameError& error) {
-      return give_up(rpc::Failure::refused, error.what());
+      return fail(rpc::Failure::refused, error.what());
     }
     return !outcome_;
   }
   bool look_at_failure(rpc::Failure failure) {
     if (failure == rpc::Failure::lost) {
       if (const std::optional<std::string> why = distrust(view(details_), link_->options.tls))
-        return give_up(rpc::Failure::refused, *why);
+        return fail(rpc::Failure::refused, *why);
       std::string why = failed_connection(view(details_), link_->options.tls);
       if (!looking_) {
-        give_up(failure, why);
+        fail(failure, why);
         outcome_->silent = was_silent(view(details_));
         return false;
       }
@@ -383,9 +383,9 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
       return true;
     }
     const bool was_there = failure != rpc::Failure::deadline || found_.empty();
-    return give_up(failure, text(view(details_), was_there ? "" : "; at first ", was_there ? "" : found_));
+    return fail(failure, concat(view(details_), was_there ? "" : "; at first ", was_there ? "" : found_));
   }
-  bool give_up(rpc::Failure failure, std::string_view why) {
+  bool fail(rpc::Failure failure, std::string_view why) {
     outcome_ = rpc::Outcome{failure, std::string{why}, ""};
     return false;
   }
@@ -406,7 +406,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
 
   const std::shared_ptr<ClientLink> link_;
   const std::string method_;
-  std::vector<rpc::Piece> lent_pieces_;
+  std::vector<rpc::Chunk> lent_pieces_;
   const std::uint64_t size_;
   const bool wait_for_server_;
   rpc::ReplySink* const sink_;
@@ -429,7 +429,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   std::string found_;     ///< why it could not
   bool greeting_ = false;
   rpc::RequestHead head_;
-  std::optional<Lent> lent_;
+  std::optional<Borrowed> lent_;
   Sender sender_;
   CallPointer call_;
   Tag send_tag_, receive_tag_, status_tag_;
@@ -447,7 +447,7 @@ class Reply {
  public:
   explicit Reply(std::shared_ptr<const ClientCall> call) : call_(std::move(call)) {}
 
-  [[nodiscard]] rpc::GatherList pieces() const { return call_->pieces(); }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return call_->pieces(); }
   [[nodiscard]] std::uint64_t incarnation() const { return call_->incarnation(); }
 
  private:
@@ -500,7 +500,7 @@ class Channel {
         return rpc::State::lost;
     }
   }
-  [[nodiscard]] Call start(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
+  [[nodiscard]] Call start(std::string_view method, rpc::ChunkSpan pieces, const rpc::CallOptions& options) {
     Core::refuse_after_fork();
     auto call = std::make_shared<ClientCall>(link_, method, pieces, options);
     {
@@ -510,7 +510,7 @@ class Channel {
     call->start(thread_);
     return Call{std::move(call)};
   }
-  Reply call(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
+  Reply call(std::string_view method, rpc::ChunkSpan pieces, const rpc::CallOptions& options) {
     return start(method, pieces, options).reply();
   }
 

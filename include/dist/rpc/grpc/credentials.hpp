@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/net/certificate.hpp>
 #include <dist/net/tls_files.hpp>
@@ -41,18 +41,19 @@ using ServerCredentials = std::unique_ptr<grpc_server_credentials, CredentialsRe
 [[nodiscard]] inline std::optional<std::string> distrust(std::string_view details, const net::TlsFiles& files) {
   const auto says = [&](std::string_view words) { return details.find(words) != std::string_view::npos; };
   if (says("is not in peer certificate"))
-    return text(
+    return concat(
         "its certificate is for another host: list tasks by the names in their certificates, or name the one that all "
         "have in DIST_TLS_SERVER_NAME; ",
         details);
   if (!says("Ssl handshake failed")) return std::nullopt;
   if (says("certificate verify failed"))
-    return text("its certificate is not signed by an authority in ", files.authorities, ", or out of date; ", details);
+    return concat("its certificate is not signed by an authority in ", files.authorities, ", or out of date; ",
+                  details);
   if (says("wrong version number"))
-    return text(
+    return concat(
         "it does not speak TLS: start all tasks of the job with certificates, as DIST_TLS_CERT_FILE names one; ",
         details);
-  return text("it does not agree on TLS; ", details);
+  return concat("it does not agree on TLS; ", details);
 }
 /// What the core says of a connection that failed, and what that may mean where the other side has closed it: a server that
 /// refuses a client does not say so.
@@ -61,9 +62,9 @@ using ServerCredentials = std::unique_ptr<grpc_server_credentials, CredentialsRe
   if (details.find("failed to connect") == std::string_view::npos ||
       details.find("Socket closed") == std::string_view::npos)
     return why;
-  return text(why, files.empty()
-                       ? ": if the server asks for TLS, this task needs certificates, as DIST_TLS_CERT_FILE names one"
-                       : text(": the server may not believe the certificate in ", files.certificate));
+  return concat(why, files.empty()
+                         ? ": if the server asks for TLS, this task needs certificates, as DIST_TLS_CERT_FILE names one"
+                         : concat(": the server may not believe the certificate in ", files.certificate));
 }
 
 }  // namespace dist::grpc

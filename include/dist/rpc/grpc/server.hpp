@@ -36,11 +36,11 @@ class Exchange {
   ~Exchange();
 
   [[nodiscard]] std::string_view method() const;
-  [[nodiscard]] rpc::GatherList pieces() const;
+  [[nodiscard]] rpc::ChunkSpan pieces() const;
   [[nodiscard]] bool cancelled() const;
   [[nodiscard]] Exchange keep() { return std::move(*this); }
   void reply(std::vector<std::byte> bytes);
-  void reply(rpc::GatherList pieces, detail::KeptFunction<void> release);
+  void reply(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release);
   void fail(std::string_view text) { fail(rpc::Outcome{rpc::Failure::handler, std::string{text}, ""}); }
   void fail(rpc::Outcome outcome);
 
@@ -106,7 +106,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   }
 
   [[nodiscard]] std::string_view method() const { return method_; }
-  [[nodiscard]] rpc::GatherList pieces() const { return received_.pieces(); }
+  [[nodiscard]] rpc::ChunkSpan pieces() const { return received_.pieces(); }
   [[nodiscard]] bool is_over() const { return over_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_answered() const { return answered_; }
 
@@ -114,11 +114,11 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     if (answered_.exchange(true)) return;
     const std::lock_guard lock{mutex_};
     bytes_ = std::move(bytes);
-    const rpc::Piece piece = bytes_;
+    const rpc::Chunk piece = bytes_;
     head.size = bytes_.size();
     send_reply(head, {&piece, 1}, bytes_.size() > longest_copied);
   }
-  void answer(rpc::GatherList pieces, detail::KeptFunction<void> release) {
+  void answer(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release) {
     if (!answered_.exchange(true)) {
       const std::lock_guard lock{mutex_};
       if (!over_) {
@@ -235,7 +235,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   }
 
   /// `mutex_` is held. `lend`: the core reads the pieces where they are.
-  void send_reply(const rpc::ReplyHead& head, rpc::GatherList pieces, bool lend) {
+  void send_reply(const rpc::ReplyHead& head, rpc::ChunkSpan pieces, bool lend) {
     if (over_) return;
     if (lend) {
       ++users_;
@@ -298,8 +298,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   std::atomic<bool> answered_{
       false};  ///< asked without the lock: `release_`, which may end the exchange, is called under it
   std::vector<std::byte> bytes_;
-  detail::KeptFunction<void> release_;
-  std::optional<Lent> lent_;
+  detail::UniqueFunction<void> release_;
+  std::optional<Borrowed> lent_;
   Sender sender_;
 };
 
@@ -342,12 +342,12 @@ inline Exchange::~Exchange() {
   if (call_ && !call_->is_answered() && !Core::forked()) fail("the handler gave no answer");
 }
 inline std::string_view Exchange::method() const { return call_->method(); }
-inline rpc::GatherList Exchange::pieces() const { return call_->pieces(); }
+inline rpc::ChunkSpan Exchange::pieces() const { return call_->pieces(); }
 inline bool Exchange::cancelled() const { return call_->is_over(); }
 inline void Exchange::reply(std::vector<std::byte> bytes) {
   call_->answer({0, call_->host().session.incarnation()}, std::move(bytes));
 }
-inline void Exchange::reply(rpc::GatherList pieces, detail::KeptFunction<void> release) {
+inline void Exchange::reply(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release) {
   call_->answer(pieces, std::move(release));
 }
 inline void Exchange::fail(rpc::Outcome outcome) {

@@ -25,6 +25,6 @@ struct Grpc {
   static void prepare_to_serve() { reuse_memory(); }
 };
 
-static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>>);
+static_assert(detail::satisfied<rpc::Transport<Grpc>> && detail::satisfied<rpc::PreparesToServe<Grpc>>);
 
 }  // namespace dist

@@ -11,7 +11,7 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/checkpoint_manager.hpp>
 #include <dist/checkpoint/preemption_handler.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/callbacks/every_batches.hpp>
 #include <dist/train/logs.hpp>

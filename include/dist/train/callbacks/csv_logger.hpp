@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/together.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/logs.hpp>
@@ -57,7 +57,7 @@ class CSVLogger {
       if (model.validates() && model.better(entry.name)) add("val_" + entry.name);
     }
     if (columns.size() > columns_.size()) write_anew(std::move(columns));
-    std::string line = text(epoch.index);
+    std::string line = concat(epoch.index);
     for (const std::string& column : columns_) {
       const double* const value = logs.find(column);
       line.append(1, options_.separator).append(value == nullptr ? absent : shortest(*value));
@@ -69,7 +69,7 @@ class CSVLogger {
 
   /// A fit that goes on keeps the lines that were there when it was saved. The chief counts them. See Trackable.
   void track(auto& model, auto& visit) {
-    rows_ = dist::detail::of_first_process(model.strategy(), [this] { return rows_; });
+    rows_ = dist::detail::broadcast_from_chief(model.strategy(), [this] { return rows_; });
     visit("rows", rows_);
   }
 
@@ -116,7 +116,7 @@ class CSVLogger {
       rows_ = std::min(rows_, std::max<std::size_t>(lines.size(), 1) - 1);
       if (!lines.empty()) header = split(lines[0]);
       if (header[0] != "epoch")
-        throw FileError(path_, "has another header than CSVLogger writes", text("it begins with ", quoted(lines[0])),
+        throw FileError(path_, "has another header than CSVLogger writes", concat("it begins with ", quoted(lines[0])),
                         "Name another file, or leave out CSVLoggerOptions.append");
       for (std::size_t row = 1; row <= rows_; ++row) rows.push_back(split(lines[row]));
     }

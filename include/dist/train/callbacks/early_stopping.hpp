@@ -1,12 +1,18 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <dist/context/run_collectively.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/log.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/callbacks/monitor.hpp>
 #include <dist/train/kept_weights.hpp>
@@ -86,6 +92,20 @@ class EarlyStopping {
   std::size_t waited_ = 0;
   std::size_t best_epoch_ = 0;
   std::optional<std::size_t> stopped_epoch_;
+};
+
+/// Ends a fit after the batch in which its loss is NaN or infinite in some process, and reports it. The processes look
+/// together, after each batch.
+class TerminateOnNaN {
+ public:
+  void on_train_batch_end(auto& model, std::size_t step, CurrentLogs logs) {
+    double loss = logs()["loss"];
+    const auto& strategy = model.strategy();
+    dist::detail::run_collectively(strategy, [&] { strategy.workers().all_reduce(sum, std::span<double>{&loss, 1}); });
+    if (std::isfinite(loss)) return;
+    if (model.is_chief()) log_line(concat("batch ", step, ": the loss is ", loss, ", training ends"));
+    model.stop_training_after_batch();
+  }
 };
 
 }  // namespace dist::nn::callbacks

@@ -25,7 +25,7 @@ void require_calls_between_batches(const Model&, [[maybe_unused]] bool is_given,
                                    [[maybe_unused]] std::string_view option) {
   if constexpr (!calls_between_batches<Model>)
     if (is_given)
-      throw InvalidArgument(text(option, " is for models that call callbacks between training batches"),
+      throw InvalidArgument(concat(option, " is for models that call callbacks between training batches"),
                             "under a ParameterServer workers do not wait for each other, and callbacks are called "
                             "between epochs",
                             "Leave it out");
@@ -37,7 +37,7 @@ class EveryBatches {
   /// None: never. Throws InvalidArgument for 0; `option` is its name.
   EveryBatches(std::optional<std::size_t> batches, std::string_view option) : batches_(batches) {
     if (batches_ == std::size_t{0})
-      throw InvalidArgument(text(option, " is out of range"), "it is 0",
+      throw InvalidArgument(concat(option, " is out of range"), "it is 0",
                             "Give a number of batches, or leave it out for each epoch");
   }
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
-#include <dist/core/say.hpp>
+#include <dist/core/log.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model_metric.hpp>
 
@@ -40,7 +40,7 @@ class Monitor {
     if (mode_ == Mode::automatic) {
       if (better == Better::unsaid)
         throw InvalidArgument(
-            text(who_, " cannot tell whether more or less of '", name_, "' is better"),
+            concat(who_, " cannot tell whether more or less of '", name_, "' is better"),
             "the type of that metric does not say it",
             "Set the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static constexpr "
             "bool more_is_better");
@@ -56,10 +56,10 @@ class Monitor {
     if (value == nullptr) {
       const bool comes_later = is_of_validation() && model.validates() && !has_validation(logs);
       if (!comes_later && !std::exchange(reports_absence_, true))
-        say(text(who_, " monitors '", name_, "', which the logs have not: they have ", logs.names()));
+        log_line(concat(who_, " monitors '", name_, "', which the logs have not: they have ", logs.names()));
     } else if (std::exchange(guesses_, false) && model.is_chief()) {
-      say(text(who_, " takes less of '", name_,
-               "' for better: the model has no metric of that name. Set the mode if more is better"));
+      log_line(concat(who_, " takes less of '", name_,
+                      "' for better: the model has no metric of that name. Set the mode if more is better"));
     }
     return value;
   }
@@ -80,11 +80,11 @@ class Monitor {
  private:
   [[noreturn]] void refuse_name(bool is_metric, const std::string& metrics) const {
     if (is_metric)
-      throw InvalidArgument(text(who_, " monitors '", name_, "'"), "the fit has no validation data",
+      throw InvalidArgument(concat(who_, " monitors '", name_, "'"), "the fit has no validation data",
                             "Set .validation in the options of fit, or monitor a value of the training data");
     throw InvalidArgument(
-        text(who_, " monitors '", name_, "', which nothing adds to the logs"),
-        text("the model logs ", metrics, ", and a validation the same after val_"),
+        concat(who_, " monitors '", name_, "', which nothing adds to the logs"),
+        concat("the model logs ", metrics, ", and a validation the same after val_"),
         "Monitor one of these, give the model such a metric, or give fit a callback whose on_epoch_end "
         "adds the value");
   }

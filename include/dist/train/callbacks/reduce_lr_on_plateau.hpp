@@ -36,7 +36,7 @@ class ReduceLROnPlateau {
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {})
       : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, name) {
     if (!(options_.factor > 0 && options_.factor < 1))
-      throw InvalidArgument("ReduceLROnPlateauOptions.factor is out of range", text("it is ", options_.factor),
+      throw InvalidArgument("ReduceLROnPlateauOptions.factor is out of range", concat("it is ", options_.factor),
                             "Give a number between 0 and 1, by which the learning rate is multiplied");
   }
 

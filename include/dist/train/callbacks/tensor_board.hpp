@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/pointers.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
 #include <dist/nn/describe_layers.hpp>
@@ -56,7 +56,7 @@ class TensorBoard {
   summary::Writer& writer(const auto& model, std::string_view run = {}) {
     for (const auto& [of_run, made] : writers_)
       if (of_run == run) return *made;
-    auto made = model.is_chief() ? std::make_unique<summary::Writer>(run.empty() ? folder_ : text(folder_, "/", run))
+    auto made = model.is_chief() ? std::make_unique<summary::Writer>(run.empty() ? folder_ : concat(folder_, "/", run))
                                  : std::make_unique<summary::Writer>();
     return *writers_.emplace_back(run, std::move(made)).second;
   }
@@ -94,7 +94,7 @@ class TensorBoard {
   void on_test_end(auto& model, std::size_t, const Logs& logs) {
     const std::int64_t iterations = model.optimizer().iterations(model.strategy().scope());
     for (const Logs::Entry& entry : logs)
-      writer(model, "validation").scalar(text("evaluation_", entry.name, "_vs_iterations"), entry.value, iterations);
+      writer(model, "validation").scalar(concat("evaluation_", entry.name, "_vs_iterations"), entry.value, iterations);
     flush();
   }
 
@@ -113,7 +113,7 @@ class TensorBoard {
       summary::Node node{.name = layer.name, .op = layer.kind, .inputs = layer.inputs, .shape = {-1}};
       if (node.inputs.empty()) node.inputs.push_back("input");
       for (const std::size_t extent : layer.output) node.shape.push_back(static_cast<std::int64_t>(extent));
-      node.attributes.emplace_back("parameters", text(layer.parameters + layer.kept));
+      node.attributes.emplace_back("parameters", concat(layer.parameters + layer.kept));
       nodes.push_back(std::move(node));
     }
     return nodes;

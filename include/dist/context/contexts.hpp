@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <dist/core/index_range.hpp>
+#include <dist/core/type_traits.hpp>
+
+namespace dist {
+
+/// What the function of `values_from_function` learns about the replica for which it makes a value (spec C19).
+class ValueContext {
+ public:
+  constexpr ValueContext(ReplicaId replica_id, std::size_t num_replicas_in_sync)
+      : replica_id_(replica_id), num_replicas_in_sync_(num_replicas_in_sync) {}
+
+  [[nodiscard]] constexpr ReplicaId replica_id() const noexcept { return replica_id_; }
+  [[nodiscard]] constexpr std::size_t num_replicas_in_sync() const noexcept { return num_replicas_in_sync_; }
+
+ private:
+  ReplicaId replica_id_;
+  std::size_t num_replicas_in_sync_;
+};
+
+/// Where `strategy.update` calls its function: once for each copy of a variable, outside replica functions (spec B06).
+/// A variable operation that takes this context acts on that one copy, without aggregation.
+template <class S>
+class UpdateContext {
+ public:
+  using Strategy = S;
+
+  UpdateContext(S& strategy, std::size_t local_replica) : strategy_(&strategy), local_replica_(local_replica) {}
+
+  [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+  /// The number of the copy among those of this process.
+  [[nodiscard]] std::size_t local_index() const noexcept { return local_replica_; }
+  /// The stream of work on the device of the copy.
+  [[nodiscard]] auto queue() const {
+    const auto queue = strategy_->queues()[local_replica_];
+    queue.enter();
+    return queue;
+  }
+
+ private:
+  S* strategy_;
+  std::size_t local_replica_;
+};
+
+/// The context of the function that `strategy.update` calls.
+template <class C>
+concept InUpdate = detail::is_specialization<std::remove_cvref_t<C>, UpdateContext>;
+
+/// Where a program is when it is outside replica functions: `scope()` gives one (spec B03). It sees all replicas at
+/// once: variables are read aggregated, and written on every replica.
+template <class S>
+class CrossReplicaContext {
+ public:
+  using Strategy = S;
+
+  explicit CrossReplicaContext(S& strategy) : strategy_(&strategy) {}
+
+  [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+  /// The stream of work on the device of one replica of this process.
+  [[nodiscard]] auto queue(std::size_t local_replica) const {
+    const auto queue = strategy_->queues()[local_replica];
+    queue.enter();
+    return queue;
+  }
+
+ private:
+  S* strategy_;
+};
+
+/// The context outside replica functions.
+template <class C>
+concept InCrossReplica = detail::is_specialization<std::remove_cvref_t<C>, CrossReplicaContext>;
+
+}  // namespace dist

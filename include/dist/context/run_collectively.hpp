@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <type_traits>
+
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/context/run_here.hpp>
+
+namespace dist::detail {
+
+/// Returns what `call` returns, which the processes of a strategy make together. A process that cannot make it tells the
+/// others, which would wait for it. Threads of a process that use the strategy at the same time take turns.
+template <class S, class Call>
+auto run_collectively(const S& strategy, Call&& call) {
+  if constexpr (!CollectivesOfOne<decltype(strategy.workers())>) {
+    const auto turn = strategy.replicas_part().take_turn();
+    strategy.workers().begin_attempt();
+    if (run_here.strategy != &strategy) strategy.workers().communicator().begin_call();
+    try {
+      return call();
+    } catch (const std::exception& error) {
+      strategy.workers().cancel(error);
+      throw;
+    } catch (...) {
+      strategy.workers().cancel("it threw something that is not a std::exception");
+      throw;
+    }
+  } else {
+    return call();
+  }
+}
+
+/// The same of `call(workers)`, where these wait for each other as long as `options` say.
+template <class S, class Call>
+auto run_collectively(const S& strategy, const CommunicationOptions& options, Call&& call) {
+  return run_collectively(strategy, [&] { return as_asked(strategy.workers(), options, call); });
+}
+
+/// What `call()` returns in the first process of a strategy, in all of them: a number or a bool, which only that process
+/// finds out. A collective call of the processes, outside replica functions.
+template <class S, class Call>
+auto broadcast_from_chief(const S& strategy, Call&& call) {
+  return run_collectively(strategy, [&] {
+    std::uint64_t result = strategy.is_chief() ? std::uint64_t{call()} : std::uint64_t{0};
+    strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
+    return static_cast<std::invoke_result_t<Call&>>(result);
+  });
+}
+
+}  // namespace dist::detail

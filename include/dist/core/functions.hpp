@@ -1,0 +1,57 @@
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/light_memory.hpp>
+
+namespace dist::detail {
+
+/// A function that its caller keeps as long as it is called. One piece of code takes it where a template parameter would
+/// make one for every lambda; a call through it cannot be inlined.
+template <class Signature>
+class FunctionRef;
+template <class Result, class... Arguments>
+class FunctionRef<Result(Arguments...)> {
+ public:
+  template <std::invocable<Arguments...> Fn>
+    requires(!std::same_as<std::remove_cvref_t<Fn>, FunctionRef>)
+  FunctionRef(Fn&& function)
+  noexcept
+      : function_(const_cast<void*>(static_cast<const void*>(&function))),
+        call_([](void* kept, Arguments... arguments) -> Result {
+          return (*static_cast<std::remove_reference_t<Fn>*>(kept))(std::forward<Arguments>(arguments)...);
+        }) {}
+
+  Result operator()(Arguments... arguments) const { return call_(function_, std::forward<Arguments>(arguments)...); }
+
+ private:
+  void* function_;
+  Result (*call_)(void*, Arguments...);
+};
+
+/// A function that is kept to be called later; empty ones are false. Copies share what was kept.
+/// std::function does the same, in a header that takes the compiler longer than all collectives between processes.
+template <class Result, class... Arguments>
+class UniqueFunction {
+ public:
+  UniqueFunction() = default;
+  template <std::invocable<Arguments...> Fn>
+    requires(!std::same_as<std::remove_cvref_t<Fn>, UniqueFunction>)
+  UniqueFunction(Fn&& fn)
+      : kept_(std::make_shared<std::decay_t<Fn>>(std::forward<Fn>(fn))),
+        call_([](void* kept, Arguments... arguments) -> Result {
+          return (*static_cast<std::decay_t<Fn>*>(kept))(std::forward<Arguments>(arguments)...);
+        }) {}
+
+  [[nodiscard]] explicit operator bool() const noexcept { return call_ != nullptr; }
+  /// Not of an empty one.
+  Result operator()(Arguments... arguments) const { return call_(kept_.get(), std::forward<Arguments>(arguments)...); }
+
+ private:
+  std::shared_ptr<void> kept_;
+  Result (*call_)(void*, Arguments...) = nullptr;
+};
+
+}  // namespace dist::detail

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace dist::detail {
+
+/// False, for a static_assert that fails only when the template around it is instantiated with these arguments.
+template <class...>
+inline constexpr bool always_false = false;
+
+/// Whether `T` is a `Template` of some types.
+template <class T, template <class...> class Template>
+inline constexpr bool is_specialization = false;
+template <template <class...> class Template, class... Arguments>
+inline constexpr bool is_specialization<Template<Arguments...>, Template> = true;
+
+/// The compiler's name of a type, for messages and to tell types of different replicas apart.
+template <class T>
+[[nodiscard]] constexpr std::string_view type_name() {
+  std::string_view name = __PRETTY_FUNCTION__;  // "… [with T = float; …]" or "… [T = float]"
+  name.remove_prefix(name.find("T = ") + 4);
+  return name.substr(0, name.find_first_of(";]"));
+}
+
+}  // namespace dist::detail
+
+namespace dist {
+
+/// A function that does nothing.
+struct NoOp {
+  constexpr void operator()(const auto&...) const noexcept {}
+};
+
+}  // namespace dist
+
+namespace dist::detail {
+
+/// Everything converts to it, by a conversion that is worse than every conversion of the language itself.
+struct FromAnything {
+  template <class Argument>
+  FromAnything(Argument&&) noexcept;  // never called
+};
+
+/// A function object beside a function that takes all arguments, which is chosen where the object does not take them.
+/// Where a lambda takes them, neither is better: the lambda's parameters fit the first argument better, and the other
+/// function fits the object better, because it is not const. The compiler sees that before it asks what a call returns.
+template <class Fn, class... Rest>
+struct CallProbe : Fn {
+  using Fn::operator();
+  void operator()(FromAnything, Rest...);
+};
+
+template <class Fn>
+concept HasOneCall = requires {
+  &Fn::operator();
+};
+
+template <class Fn, class First, class... Rest>
+concept AnswersProbe = requires(CallProbe<Fn, Rest&&...>& probe) {
+  probe(std::declval<First>(), std::declval<Rest>()...);
+};
+
+template <class Fn, class First, class... Rest>
+concept TakesUnseen =
+    std::is_class_v<Fn> && !std::is_final_v<Fn> && !HasOneCall<Fn> && !AnswersProbe<Fn, First, Rest...>;
+
+/// Whether an lvalue of type `Fn` may be called with these arguments. std::is_invocable instantiates the body of a
+/// generic lambda to learn its result, so a mistake in the body is reported a second time, as a function that does not
+/// take its arguments. This looks at the body only if the lambda is mutable.
+template <class Fn, class First, class... Rest>
+[[nodiscard]] constexpr bool is_callable() {
+  if constexpr (TakesUnseen<std::remove_const_t<Fn>, First, Rest...>)
+    return true;
+  else
+    return std::is_invocable_v<Fn&, First, Rest...>;
+}
+
+}  // namespace dist::detail

@@ -1,8 +1,0 @@
-#pragma once
-
-namespace dist::data {
-
-/// Which part of a dataset.
-enum class Split : bool { train, test };
-
-}  // namespace dist::data

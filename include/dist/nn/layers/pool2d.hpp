@@ -1,0 +1,172 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/geometry.hpp>
+#include <dist/nn/layer.hpp>
+
+namespace dist::nn::detail {
+
+/// The Operation of layers that pool. `Kernel` is the back end's operation.
+template <class Backend, class Kernel, class T>
+class PoolOperation {
+ public:
+  void forward(typename Backend::State& state, ViewOn<Backend, const T> x, const ParameterViewsOn<Backend, const T, 0>&,
+               ViewOn<Backend, T> y) {
+    kernel_.forward(state, x, y);
+  }
+  template <bool InputGradient>
+  void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, const T>, ViewOn<Backend, T> dy,
+                const ParameterViewsOn<Backend, T, 0>&, ViewOn<Backend, T> dx) {
+    if constexpr (InputGradient) kernel_.input_gradient(state, x, dy, dx);
+  }
+
+ private:
+  Kernel kernel_;
+};
+
+}  // namespace dist::nn::detail
+
+namespace dist::nn {
+
+/// The maximum of each square window, per channel, on rows [height, width, channels]. With padding Valid, rows and
+/// columns that no whole window reaches are dropped. With Same or Pad, windows reach over the border; what lies outside
+/// of the image is no maximum.
+template <std::size_t Window, std::size_t Stride = Window, class Padding = Valid>
+struct MaxPool2D {
+  static_assert(Window > 0, "nn::MaxPool2D needs a window of at least one element");
+  static_assert(Stride > 0, "nn::MaxPool2D needs a stride of at least one element");
+
+  template <class In>
+  struct On {
+    static_assert(In::rank == 3,
+                  "nn::MaxPool2D takes rows [height, width, channels], and its input has another number of "
+                  "axes: give such "
+                  "an nn::Input, or put nn::Reshape before it");
+    // After a failed assertion the layer goes on with an image that suits it, so that there is one error
+    // only.
+    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
+    using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
+    static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
+                  "nn::MaxPool2D's window is larger than its input image: use a smaller window, or padding nn::Same");
+    static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
+                  "nn::MaxPool2D has a window that lies outside the image: use less padding");
+    using Layer = MaxPool2D;
+    using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
+    static constexpr std::string_view name = "max_pooling2d";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = false;
+
+    template <class Backend, class T>
+    using Operation = detail::PoolOperation<Backend, typename Backend::template MaxPool2D<Geometry, T>, T>;
+  };
+};
+
+/// The mean of each square window, per channel, on rows [height, width, channels]. With padding Valid, rows and columns
+/// that no whole window reaches are dropped. With Same or Pad, windows reach over the border; the mean is that of the
+/// elements inside the image, as in TensorFlow.
+template <std::size_t Window, std::size_t Stride = Window, class Padding = Valid>
+struct AveragePool2D {
+  static_assert(Window > 0, "nn::AveragePool2D needs a window of at least one element");
+  static_assert(Stride > 0, "nn::AveragePool2D needs a stride of at least one element");
+
+  template <class In>
+  struct On {
+    static_assert(In::rank == 3,
+                  "nn::AveragePool2D takes rows [height, width, channels], and its input has another number of "
+                  "axes: give such "
+                  "an nn::Input, or put nn::Reshape before it");
+    // After a failed assertion the layer goes on with an image that suits it, so that there is one error
+    // only.
+    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
+    using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
+    static_assert(
+        Geometry::output_height > 0 && Geometry::output_width > 0,
+        "nn::AveragePool2D's window is larger than its input image: use a smaller window, or padding nn::Same");
+    static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
+                  "nn::AveragePool2D has a window that lies outside the image: use less padding");
+    using Layer = AveragePool2D;
+    using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
+    static constexpr std::string_view name = "average_pooling2d";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = false;
+
+    template <class T>
+    struct Asked {
+      template <class Backend>
+      using From = typename Backend::template AveragePool2D<Geometry, T>;
+    };
+    template <class Backend, class T>
+    struct Operation : detail::PoolOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, T> {
+      static_assert(detail::computes<Backend, Asked<T>>,
+                    "the back end of this network does not compute nn::AveragePool2D: use another back end, such as "
+                    "nn::Reference or nn::OneDnn, or another layer");
+    };
+  };
+};
+
+/// The mean of each channel of an image: rows [height, width, channels] become [channels].
+struct GlobalAveragePool2D {
+  template <class In>
+  struct On {
+    static_assert(In::rank == 3,
+                  "nn::GlobalAveragePool2D takes rows [height, width, channels], and its input has another number of "
+                  "axes: give such an nn::Input, or put nn::Reshape before it");
+    // After a failed assertion the layer goes on with an image, so that there is one error only.
+    using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
+    using Layer = GlobalAveragePool2D;
+    using Output = StaticShape<Geometry::channels>;
+    static constexpr std::string_view name = "global_average_pooling2d";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = false;
+
+    template <class T>
+    struct Asked {
+      template <class Backend>
+      using From = typename Backend::template GlobalAveragePool2D<Geometry, T>;
+    };
+    template <class Backend, class T>
+    struct Operation : detail::PoolOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, T> {
+      static_assert(detail::computes<Backend, Asked<T>>,
+                    "the back end of this network does not compute nn::GlobalAveragePool2D: use another back end, such "
+                    "as nn::Reference or nn::OneDnn, or another layer");
+    };
+  };
+};
+
+/// The maximum of each channel of an image: rows [height, width, channels] become [channels]. Of equal maxima the first
+/// in row-major order gets the gradient.
+struct GlobalMaxPool2D {
+  template <class In>
+  struct On {
+    static_assert(In::rank == 3,
+                  "nn::GlobalMaxPool2D takes rows [height, width, channels], and its input has another number of "
+                  "axes: give such an nn::Input, or put nn::Reshape before it");
+    // After a failed assertion the layer goes on with an image, so that there is one error only.
+    using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
+    using Layer = GlobalMaxPool2D;
+    using Output = StaticShape<Geometry::channels>;
+    static constexpr std::string_view name = "global_max_pooling2d";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = false;
+
+    template <class T>
+    struct Asked {
+      template <class Backend>
+      using From = typename Backend::template GlobalMaxPool2D<Geometry, T>;
+    };
+    template <class Backend, class T>
+    struct Operation : detail::PoolOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, T> {
+      static_assert(detail::computes<Backend, Asked<T>>,
+                    "the back end of this network does not compute nn::GlobalMaxPool2D: use another back end, such "
+                    "as nn::Reference or nn::OneDnn, or another layer");
+    };
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <dist/core/static_shape.hpp>
+#include <dist/core/type_traits.hpp>
+#include <dist/nn/layer.hpp>
+
+namespace dist::nn {
+
+/// All elements of a row along one axis.
+struct Flatten {
+  template <class In>
+  struct On {
+    using Layer = Flatten;
+    using Output = StaticShape<In::elements>;
+    static constexpr std::string_view name = "flatten";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = true;
+  };
+};
+
+/// The elements of a row under other extents, in the same row-major order.
+template <std::size_t... Extents>
+struct Reshape {
+  template <class In>
+  struct On {
+    using Layer = Reshape;
+    using Output = StaticShape<Extents...>;
+    static_assert(Output::elements == In::elements,
+                  "nn::Reshape must keep the number of elements: the product of its extents is not that of "
+                  "its input's");
+    static constexpr std::string_view name = "reshape";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = true;
+  };
+};
+
+/// The shape of one row of a network's input: what every Sequential starts with.
+template <std::size_t... Extents>
+struct Input {
+  using Output = StaticShape<Extents...>;
+  static_assert(((Extents > 0) && ...), "nn::Input has an extent of 0: give the shape of one row, without the batch");
+
+  template <class In>
+  struct On {
+    static_assert(dist::detail::always_false<In>,
+                  "nn::Input stands inside a nn::Sequential: it may only come first, because later shapes "
+                  "follow from it");
+    using Output = In;
+    static constexpr std::string_view name = "input";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = true;
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,621 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/context/contexts.hpp>
+#include <dist/context/input_context.hpp>
+#include <dist/context/lasting.hpp>
+#include <dist/context/per_replica.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/replica_function.hpp>
+#include <dist/context/run_here.hpp>
+#include <dist/context/select_replica.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/context/structure.hpp>
+#include <dist/core/axes.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/trace.hpp>
+#include <dist/core/type_traits.hpp>
+#include <dist/data/distribute_options.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/compile.hpp>
+#include <dist/strategy/make_variable.hpp>
+#include <dist/strategy/reduce.hpp>
+#include <dist/strategy/shared_copy_order.hpp>
+#include <dist/strategy/update.hpp>
+#include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/replica_buffer.hpp>
+
+namespace dist {
+
+template <ReportsFailures Ops>
+class BackgroundCollectives;
+
+/// The destination of `reduce_to` that is a copy for each replica.
+struct EveryReplica {};
+inline constexpr EveryReplica every_replica{};
+
+namespace detail {
+
+/// How many replicas there are; constants where there is one.
+template <class Derived, bool is_one>
+struct ReplicaCounts {
+  [[nodiscard]] static constexpr std::size_t num_replicas_in_sync() noexcept { return 1; }
+  [[nodiscard]] static constexpr std::size_t num_local_replicas() noexcept { return 1; }
+};
+template <class Derived>
+struct ReplicaCounts<Derived, false> {
+  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept {
+    return derived().workers_part().size() * num_local_replicas();
+  }
+  [[nodiscard]] std::size_t num_local_replicas() const noexcept { return derived().replicas_part().size(); }
+
+ private:
+  [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
+};
+
+}  // namespace detail
+
+/// A strategy, made of three parts:
+/// - `Replicas`: who calls replica functions, on which devices, and how the replicas of a process meet. OneReplica or
+///   ThreadReplicas;
+/// - `Workers`: the processes, and the collectives between them. OneProcess or Workers<Ops, Network>;
+/// - `Store`: how the copies of variables are kept. MirroredStore or CentralStore.
+///
+/// `Derived` brings constructors and `describe()`. What sees all replicas at once, such as `reduce`, is a collective call
+/// of the processes and throws WrongStrategy inside a replica function; the functions of the same names that take the
+/// context outside replica functions (reduce.hpp, update.hpp) say what they do.
+template <class Derived, class ReplicasPart, class WorkersPart, VariableStore StorePart>
+class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_threads> {
+  using Scope = CrossReplicaContext<Derived>;
+  struct NoMemory {};
+  using CopyOrder =
+      std::conditional_t<StorePart::shared && !ReplicasPart::Device::Space::host_accessible,
+                         detail::SharedCopyOrder<typename ReplicasPart::Device>, detail::NoSharedCopyOrder>;
+  struct HostArenas {
+    std::shared_ptr<Cpu::Memory> of_variables;
+    std::shared_ptr<Cpu::Memory> of_buffers;
+  };
+
+ public:
+  using Replicas = ReplicasPart;
+  using Workers = WorkersPart;
+  using Store = StorePart;
+  using Device = typename Replicas::Device;
+  using Memory = typename Device::Memory;
+  /// Those of all replicas of all processes.
+  using Collectives = typename Workers::template ReplicaCollectives<typename Replicas::Collectives>;
+  using Context = ReplicaContext<Derived>;
+  using Background = BackgroundCollectives<typename Workers::WorkerCollectives>;
+  /// Where the host touches memory: the strategy's devices themselves, or the host's own.
+  using HostDevice = std::conditional_t<Device::Space::host_accessible, Device, Cpu>;
+  /// Whether `run` and others return a PerReplica, even of one value (spec C02).
+  static constexpr bool wraps_values = Replicas::are_threads;
+
+  BasicStrategy(const BasicStrategy&) = delete;
+  BasicStrategy& operator=(const BasicStrategy&) = delete;
+
+  /// While it lives, replica 0's thread is outside replica functions although a run is going on: it merges a call.
+  class Merging {
+   public:
+    explicit Merging(const Derived& strategy)
+        : guard_({.strategy = &strategy, .is_merging = true}), others_(strategy.BasicStrategy::order_) {}
+
+   private:
+    detail::RunGuard guard_;
+    [[no_unique_address]] detail::ReplicasAtRest<CopyOrder> others_;
+  };
+
+  [[nodiscard]] constexpr std::size_t first_local_replica() const noexcept {
+    return workers_.rank() * replicas_.size();
+  }
+  /// Its processes, and which of them this one is.
+  [[nodiscard]] constexpr std::size_t num_workers() const noexcept { return workers_.size(); }
+  [[nodiscard]] constexpr std::size_t worker_rank() const noexcept { return workers_.rank(); }
+  /// Whether this process does what only one may do, such as writing files that others read (spec A15, M09).
+  [[nodiscard]] constexpr bool is_chief() const noexcept { return worker_rank() == 0; }
+  /// Its parts.
+  [[nodiscard]] const Replicas& replicas_part() const noexcept { return replicas_; }
+  [[nodiscard]] const Workers& workers_part() const noexcept { return workers_; }
+  /// The collectives between its processes, for code outside replica functions.
+  [[nodiscard]] constexpr decltype(auto) workers() const noexcept { return workers_.between(); }
+  /// The streams of work of its replicas in this process.
+  [[nodiscard]] const typename Device::Queues& queues() const noexcept { return replicas_.queues(); }
+  /// The options as they were given.
+  [[nodiscard]] decltype(auto) communication() const noexcept { return replicas_.communication(); }
+  /// The devices of the replicas of this process, in replica order; replicas that share devices take them in turn (spec
+  /// D11).
+  [[nodiscard]] std::vector<std::string> worker_devices() const {
+    std::vector<std::string> names;
+    for (const std::size_t device : replicas_.devices()) names.push_back(Device::device_name(device));
+    return names;
+  }
+
+  /// Calls `fn(context, args...)` once on every replica (spec C01): a PerReplica argument is sliced, also
+  /// inside tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it
+  /// without care. What `fn` captures is one object for the replicas of a process, and another one in every other process
+  /// of the strategy: what all are to see is a variable, or goes through a collective. A view is returned as `lasting`.
+  ///
+  /// Where there is one replica, returns what `fn` returns (spec C02), and exceptions pass as they are. Where replicas are
+  /// threads, returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so on (spec
+  /// C03), or nothing when `fn` returns nothing.
+  ///
+  /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError; that of
+  /// another process as a PeerError, and the loss of one as Unavailable. Processes that caught it go on together: a
+  /// failure concerns the run in which it happened, and no other. One after the last collective of a run, which others
+  /// may have completed, is that process's own affair.
+  ///
+  /// All processes make the same runs, also runs without collectives: a collective compares how many runs and calls each
+  /// process has begun since the last one, and throws CollectiveMismatch if they differ. A run that other processes do not
+  /// make is `run_here`.
+  template <class Fn, class... Args>
+  DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
+    return run_replicas<false, Fn, Args...>("run", fn, args...);
+  }
+  /// Runs a function on the replicas of this process alone, for example on a batch of `distribute_dataset_here`. Other
+  /// processes neither count the run nor receive its errors, and a collective between processes throws WrongStrategy in it.
+  /// Equals `run` under a strategy of one process.
+  template <class Fn, class... Args>
+  decltype(auto) run_here(Fn&& fn, Args&&... args) {
+    return run_replicas<true, Fn, Args...>("run_here", fn, args...);
+  }
+
+  /// A step that is called as `run` would: `compile(step)(batch)`. Where the devices are Xla ones, XLA compiles it as a whole
+  /// at its first call (CompiledStep, which needs <dist/strategy/compiled_step.hpp>); on others a call runs it. XLA's errors
+  /// name `line`.
+  template <class Step>
+  [[nodiscard]] auto compile(Step step, const CompileOptions& options = {}, SourceLine line = here()) {
+    require_outside("compile", "the step is being run already");
+    return dist::compile(derived(), std::move(step), options, line);
+  }
+
+  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec
+  /// C17, I01, I15): a range whose elements `run` slices. `options` say how batches are cut and how many are made
+  /// ahead.
+  ///
+  /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec
+  /// I31). Needs <dist/data.hpp>.
+  template <class Dataset, class Options = data::InputOptions>
+  [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
+    return replicas_.distribute_dataset(std::move(dataset), input_context(), options, agreement());
+  }
+
+  /// The same for the replicas of this process alone: all of them share each batch, and every process makes passes of its
+  /// own over the whole dataset.
+  template <class Dataset, class Options = data::InputOptions>
+  [[nodiscard]] auto distribute_dataset_here(Dataset dataset, const Options& options = {}) const requires wraps_values {
+    const std::size_t replicas = this->num_local_replicas();
+    return replicas_.distribute_dataset(std::move(dataset), InputContext{1, 0, replicas}, options, data::NoAgreement{});
+  }
+
+  /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step
+  /// takes one batch per replica (spec C18, I17). Nothing is divided, sharded or made ahead. Under Mirrored
+  /// `data::PipelinePerReplica{}` calls `make` once for each replica, which then has a dataset of its own (spec I18).
+  /// Where there is one replica: the dataset itself (spec A21).
+  template <class Make, class Options = data::PipelinePerWorker>
+  [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const Options& options = {}) const {
+    constexpr bool one_for_all = std::same_as<Options, data::PipelinePerWorker>;
+    static_assert(one_for_all || wraps_values,
+                  "a strategy of one replica has one input pipeline: data::PipelinePerReplica is for Mirrored");
+    static_assert(one_for_all || !wraps_values || !Store::shared,
+                  "CentralStorage has one input pipeline for all replicas: data::PipelinePerReplica is for Mirrored");
+    if constexpr (one_for_all || wraps_values)
+      return replicas_.distribute_datasets_from_function(make, input_context(), options, agreement());
+  }
+
+  /// The context of this process's pipeline, which feeds its replicas (spec I20).
+  [[nodiscard]] InputContext input_context() const {
+    return {workers_.size(), workers_.rank(), this->num_replicas_in_sync()};
+  }
+  /// How the processes agree on the end of their data (spec I24).
+  [[nodiscard]] auto agreement() const {
+    [[maybe_unused]] const auto turn = take_turn();
+    return workers_.agreement();
+  }
+
+  /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute.
+  /// Made at the first call, and again at the first after a failure broke it: outside replica functions, and a
+  /// collective call of the processes.
+  [[nodiscard]] std::shared_ptr<Background> background() requires wraps_values {
+    require_outside("background", "use what was made before run, such as nn::OverlappedAllReduce");
+    [[maybe_unused]] const auto turn = take_turn();
+    if (!background_ || background_->is_broken()) background_ = workers_.template make_background<Background>();
+    return background_;
+  }
+
+  /// The context outside replica functions (spec B03). Throws WrongStrategy inside one (spec B09).
+  [[nodiscard]] Scope scope() {
+    require_outside("scope", "use the replica context, or its merge_call");
+    return Scope{derived()};
+  }
+
+  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value, which
+  /// is that of the chief where there are several processes (spec A16, G06).
+  ///
+  /// `initial` is one number for all elements, a TensorView of the shape, a contiguous range of as many numbers, such as
+  /// a std::vector, or a function that fills a `TensorView<T>`.
+  /// `trainable` says whether optimizers take the variable: they throw InvalidArgument for one that is not trainable;
+  /// left out, OnWrite variables are (spec G03). Throws ShapeMismatch, InvalidArgument for a number that T cannot hold,
+  /// OutOfMemory, and WrongStrategy inside a replica function.
+  template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
+  [[nodiscard]] DistributedVariable<T, Sync, Agg, Device> variable(
+      Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+      Trainable trainable = Trainable::by_synchronization) {
+    require_outside("variable", "make it before run, or give variable the replica context as its first argument");
+    return detail::make_variable<DistributedVariable<T, Sync, Agg, Device>>(Scope{derived()}, memory_, shape, initial,
+                                                                            std::move(name), trainable);
+  }
+
+  /// A variable made in a replica function (spec B15): a collective call, of which every replica gets the same
+  /// variable, with replica 0's initial value. Throws CollectiveMismatch when the replicas ask for different shapes or
+  /// names.
+  template <class T, class Sync = OnWrite, class Agg = None, InReplica Context, class Initial = T>
+  [[nodiscard]] std::shared_ptr<DistributedVariable<T, Sync, Agg, Device>> variable(
+      const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+      Trainable trainable = Trainable::by_synchronization) {
+    return replica.merge_call(
+        [&](auto&, const auto& shapes, const auto& names) {
+          detail::require_same_on_all_replicas(shapes, names);
+          return std::make_shared<DistributedVariable<T, Sync, Agg, Device>>(
+              variable<T, Sync, Agg>(shape, std::forward<Initial>(initial), std::move(name), trainable));
+        },
+        shape, name);
+  }
+
+  /// Calls that forgot the type, for a sentence instead of a list of candidates.
+  template <bool has_type = false, class First, class... Rest>
+  auto variable(const First&, const Rest&...) {
+    using Variable = DistributedVariable<float, OnWrite, None, Device>;
+    static_assert(has_type || InReplica<First>,
+                  "a variable needs the type of its elements: strategy.variable<float>(shape)");
+    static_assert(has_type || !InReplica<First>,
+                  "a variable needs the type of its elements: strategy.variable<float>(replica, shape)");
+    return detail::refused<std::conditional_t<InReplica<First>, std::shared_ptr<Variable>, Variable>>();
+  }
+
+  /// Whether the variable or buffer was made by this strategy (spec D09).
+  template <class Variable>
+  [[nodiscard]] bool owns(const Variable& variable) const noexcept {
+    using On = typename Variable::Device;
+    return variable.memory() == memory_on<On>() || variable.memory() == replica_memory_on<On>();
+  }
+
+  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory, and WrongStrategy
+  /// inside a replica function.
+  template <class T>
+  [[nodiscard]] ReplicaBuffer<T, Device> buffer(Shape shape, std::string name = "Buffer") {
+    require_outside("buffer", "use a Tensor of its own, or make the buffer before run");
+    return {replica_memory_, shape, std::move(name)};
+  }
+
+  /// A variable and a buffer in memory of the host whatever the device, for what the host looks at in every step, such as
+  /// counters. Where the host can touch the device's memory they are those of `variable` and `buffer`.
+  template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
+  [[nodiscard]] DistributedVariable<T, Sync, Agg, HostDevice> host_variable(
+      Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+      Trainable trainable = Trainable::by_synchronization) {
+    require_outside("host_variable", "make it before run");
+    make_host_memory();
+    return detail::make_variable<DistributedVariable<T, Sync, Agg, HostDevice>>(
+        Scope{derived()}, memory_on<HostDevice>(), shape, initial, std::move(name), trainable);
+  }
+  template <class T>
+  [[nodiscard]] ReplicaBuffer<T, HostDevice> host_buffer(Shape shape, std::string name = "Buffer") {
+    require_outside("host_buffer", "use a Tensor of its own, or make the buffer before run");
+    make_host_memory();
+    return {replica_memory_on<HostDevice>(), shape, std::move(name)};
+  }
+
+  /// Where its variables and buffers lie on the devices `On`: its own, or those of the host beside it.
+  template <class On>
+  [[nodiscard]] const auto& memory_on() const noexcept {
+    if constexpr (std::same_as<On, Device>)
+      return memory_;
+    else
+      return host_memory_.of_variables;
+  }
+  template <class On>
+  [[nodiscard]] const auto& replica_memory_on() const noexcept {
+    if constexpr (std::same_as<On, Device>)
+      return replica_memory_;
+    else
+      return host_memory_.of_buffers;
+  }
+
+  /// The values of all replicas, or the copies of a variable, become one; of values also along axes.
+  template <class Op, class Value>
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value) const {
+    require_outside("reduce", "use all_reduce, or reduce in a merge_call");
+    return dist::reduce(outside(), op, value);
+  }
+  template <class Op, class Value, std::same_as<CommunicationOptions> Options>
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value, const Options& options) const {
+    require_outside("reduce", "use all_reduce, or reduce in a merge_call");
+    return dist::reduce(outside(), op, value, options);
+  }
+  template <class Op, class Value>
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value, Axes axes,
+                                                 const CommunicationOptions& options = {}) const {
+    require_outside("reduce", "use all_reduce, or reduce in a merge_call");
+    return dist::reduce(outside(), op, value, axes, options);
+  }
+  /// The values of all replicas, concatenated along `axis` in replica order.
+  template <class Value>
+  [[nodiscard(DIST_GATHER_RETURNS)]] auto gather(const Value& value, int axis,
+                                                 const CommunicationOptions& options = {}) const {
+    require_outside("gather", "use all_gather");
+    return dist::gather(outside(), value, axis, options);
+  }
+
+  /// A copy of `value` for each replica of this process (spec D03).
+  template <class Value>
+  [[nodiscard("broadcast_to returns the copies: copies = strategy.broadcast_to(value)")]] PerReplica<Value>
+  broadcast_to(const Value& value) const {
+    require_outside("broadcast_to", "every replica has its own value already");
+    return PerReplica<Value>(this->num_local_replicas(), [&](std::size_t) -> const Value& { return value; });
+  }
+  /// `reduce`, and a copy of the result for each replica of this process (spec D01).
+  template <class Op, class Value>
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce_to(Op op, const Value& value, EveryReplica,
+                                                    const CommunicationOptions& options = {}) const {
+    return broadcast_to(reduce(op, value, options));
+  }
+  /// `reduce`, and the result written to every copy of a variable (spec D01).
+  template <class Op, class Value, class T, class Sync, class Agg, class On>
+  void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, On>& destination,
+                 const CommunicationOptions& options = {}) {
+    destination.assign(scope(), reduce(op, value, options));
+  }
+  /// `reduce` of each of the values, in their order, as a tuple (spec D02).
+  template <class Op, class... Values>
+  [[nodiscard(DIST_REDUCE_RETURNS)]] auto batch_reduce(Op op, const Values&... values) const {
+    return std::tuple{reduce(op, values)...};
+  }
+  /// `reduce_to` of several values and variables: `batch_reduce_to(op, std::tie(value, variable), …)` (spec D02).
+  template <class Op, class... Values, class... Destinations>
+  void batch_reduce_to(Op op, const std::tuple<Values&, Destinations&>&... pairs) {
+    (reduce_to(op, std::get<0>(pairs), std::get<1>(pairs)), ...);
+  }
+
+  /// Calls `fn(context, args...)` for each copy of a variable.
+  template <class Variable, class Fn, class... Args>
+    requires(!InReplica<Variable>)
+  auto update(const Variable& variable, Fn&& fn, Args&&... args) {
+    require_outside("update", "give update the replica context as its first argument");
+    return dist::update(Scope{derived()}, variable, fn, args...);
+  }
+  /// In a replica function: calls `fn(context, args...)` for this replica's copy of a variable.
+  template <InReplica Context, class Variable, class Fn, class... Args>
+  void update(const Context& replica, const Variable& variable, Fn&& fn, Args&&... args) {
+    dist::update(replica, variable, fn, args...);
+  }
+
+  /// What `fn(ValueContext)` returns for each replica of this process (spec C19): a PerReplica where replicas are
+  /// threads, the plain value under Default and OneDevice.
+  template <std::invocable<ValueContext> Fn>
+  [[nodiscard]] auto values_from_function(Fn&& fn) const {
+    const auto value_of = [&](std::size_t replica) {
+      return fn(ValueContext{ReplicaId{first_local_replica() + replica}, this->num_replicas_in_sync()});
+    };
+    if constexpr (wraps_values) {
+      return regroup(PerReplica<std::decay_t<decltype(value_of(0))>>(this->num_local_replicas(), value_of));
+    } else {
+      return value_of(0);
+    }
+  }
+
+  /// The values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas the structure of
+  /// each replica's values; a plain value counts as one.
+  /// Of a temporary, such as what `run` has just returned: a PerReplica that owns the values.
+  template <class Given>
+  [[nodiscard]] auto local_results(Given&& value) const {
+    using Value = std::remove_cvref_t<Given>;
+    constexpr bool is_temporary = std::same_as<Given, Value>;
+    if constexpr (is_per_replica<Value> && is_temporary) {
+      return std::move(value);
+    } else if constexpr (is_per_replica<Value>) {
+      return std::as_const(value).values();
+    } else if constexpr (detail::holds_per_replica<Value>) {
+      return detail::each_replica(value, this->num_local_replicas());
+    } else if constexpr (is_temporary) {
+      return PerReplica<Value>(1, [&](std::size_t) { return std::move(value); });
+    } else {
+      return std::span<const Value>{&value, 1};
+    }
+  }
+
+ protected:
+  using ReplicaOptions = typename Replicas::Options;
+
+  /// `of_workers` are the arguments of the workers' constructor. Throws InvalidArgument for options that cannot be,
+  /// OutOfMemory where the system gives no threads or addresses for the replicas.
+  template <class... OfWorkers>
+  explicit BasicStrategy(const ReplicaOptions& options, OfWorkers&&... of_workers)
+      : workers_(std::forward<OfWorkers>(of_workers)...),
+        replicas_(workers_.adjusted(options)),
+        collective_state_(workers_, replicas_),
+        order_(replicas_.queues(), replicas_.size()) {
+    if constexpr (has_peers) {
+      workers_.admit(replicas_.size());
+      replicas_.set_ids(first_local_replica(), this->num_replicas_in_sync());
+    }
+    const auto devices = replicas_.devices();
+    replica_memory_ = workers_.template memory<Memory>(devices, replicas_, collective_state_);
+    if constexpr (!Store::shared)
+      memory_ = replica_memory_;
+    else if constexpr (Device::Space::host_accessible)
+      memory_ = workers_.template memory<Memory>(std::span<const std::size_t>{devices}.first(Store::copies(size())),
+                                                 replicas_, collective_state_);
+    else
+      memory_ = Memory::on_host(devices);
+  }
+  ~BasicStrategy() = default;
+
+  /// Throws WrongStrategy inside a replica function, of this strategy or another.
+  void require_outside(std::string_view method, std::string_view instead) const {
+    if (detail::run_here.is_replica_function() && detail::run_here.strategy == &derived())
+      throw WrongStrategy(concat("strategy.", method, " was called inside a replica function"),
+                          "it is for the cross-replica context, which sees all replicas at once",
+                          concat("In a replica function ", instead));
+    require_outside_others(method);
+  }
+
+ private:
+  static constexpr bool has_peers = !CollectivesOfOne<typename Workers::WorkerCollectives>;
+
+  [[nodiscard]] Derived& derived() noexcept { return static_cast<Derived&>(*this); }
+  [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
+  [[nodiscard]] CrossReplicaContext<const Derived> outside() const {
+    return CrossReplicaContext<const Derived>{derived()};
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
+
+  /// Throws WrongStrategy inside a replica function of another strategy.
+  void require_outside_others(std::string_view method) const {
+    detail::require_outside_other_strategies(&derived(), made_in_, method);
+  }
+
+  /// The calls of several threads that the other processes take part in follow each other.
+  [[nodiscard]] auto take_turn() const {
+    if constexpr (has_peers)
+      return replicas_.take_turn();
+    else
+      return NoMemory{};
+  }
+
+  template <bool alone, class Fn, class... Args>
+  DIST_ALWAYS_INLINE decltype(auto) run_replicas(std::string_view method, Fn& fn, Args&... args) {
+    if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
+      const auto call = [&]([[maybe_unused]] std::size_t replica, const auto& of_process, const auto& queue)
+                            DIST_INLINE_LAMBDA -> decltype(auto) {
+        Context context{derived(), workers_.join(of_process, queue, collective_state_), queue};
+        return fn(context, select_replica(replica, args)...);
+      };
+      using Returned = std::decay_t<decltype(call(std::size_t{0}, std::declval<const typename Replicas::Collectives&>(),
+                                                  std::declval<const typename Replicas::Queue&>()))>;
+      using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
+      (require_value_per_replica(this->num_local_replicas(), args), ...);
+      require_outside_others(method);
+      if constexpr (wraps_values)
+        return run_all<alone, Fn, Result>(call);
+      else if constexpr (std::same_as<Result, Returned>)
+        return replicas_.run(&derived(), call);
+      else
+        return Result(replicas_.run(&derived(), call));
+    }
+  }
+
+  /// While it lives, the calls of this process are made in a run: the other processes compare that.
+  class RunScope {
+   public:
+    RunScope(const typename Workers::WorkerCollectives& workers, Background* background,
+             std::optional<std::uint64_t> kind)
+        : workers_(workers), background_(background) {
+      workers_.begin_attempt();
+      if (kind)
+        workers_.communicator().begin_run(*kind);
+      else
+        workers_.communicator().begin_alone();
+      if (background_ != nullptr) background_->begin_run(!kind);
+    }
+    RunScope(const RunScope&) = delete;
+    RunScope& operator=(const RunScope&) = delete;
+    ~RunScope() {
+      workers_.communicator().end_run();
+      if (background_ != nullptr) background_->end_run();
+    }
+
+   private:
+    const typename Workers::WorkerCollectives& workers_;
+    Background* background_;
+  };
+  /// The same in every process that has this function; a hint, as two may share it.
+  template <class Fn>
+  [[nodiscard]] static constexpr std::uint64_t kind_of() {
+    std::uint64_t hash = 0;
+    for (const char letter : detail::type_name<Fn>()) hash = hash * 31 + static_cast<unsigned char>(letter);
+    return hash;
+  }
+
+  template <bool alone, class Fn, class Result, class Call>
+  auto run_all(const Call& call) {
+    if constexpr (std::is_void_v<Result>) {
+      run_threads<alone, Fn>(call);
+    } else if constexpr (detail::require_place_of_result<Result>()) {
+      PerReplica<Result> results(this->num_local_replicas());
+      run_threads<alone, Fn>([&](std::size_t replica, const auto& of_process, const auto& queue) {
+        results[replica] = call(replica, of_process, queue);
+      });
+      return regroup(std::move(results));
+    }
+  }
+  template <bool alone, class Fn, class Call>
+  void run_threads(const Call& call) {
+    [[maybe_unused]] const auto turn = take_turn();
+    [[maybe_unused]] std::optional<std::conditional_t<has_peers, RunScope, bool>> place;
+    if constexpr (has_peers) {
+      constexpr std::optional<std::uint64_t> kind = alone ? std::nullopt : std::optional{kind_of<Fn>()};
+      if (detail::run_here.strategy != &derived()) place.emplace(workers(), background_.get(), kind);
+    }
+    try {
+      const detail::ReplicasAtWork<CopyOrder> at_work{order_};
+      replicas_.run(&derived(), call);
+    } catch (const std::exception& error) {
+      const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
+      if (in_replica == nullptr) throw;
+      if constexpr (has_peers) workers().cancel(error);  // they would wait for this process
+      // After that, because what has begun may need a peer that waits for this process.
+      if (background_) background_->cancel(error);
+      if constexpr (has_peers) rethrow_failure_of_peer(in_replica->cause());
+      throw;
+    }
+  }
+  /// If a replica only learnt about the failure of another process, that failure is the error.
+  static void rethrow_failure_of_peer(const std::exception_ptr& cause) {
+    try {
+      std::rethrow_exception(cause);
+    } catch (const Unavailable&) {
+      throw;
+    } catch (const PeerError&) {
+      throw;
+    } catch (...) {
+    }
+  }
+
+  void make_host_memory() {
+    if constexpr (!std::same_as<HostDevice, Device>) {
+      if (host_memory_.of_variables != nullptr) return;
+      host_memory_.of_variables = std::make_shared<Cpu::Memory>(Store::copies(size()));
+      host_memory_.of_buffers = std::make_shared<Cpu::Memory>(size());
+    }
+  }
+
+  const void* made_in_ = detail::run_here.strategy;
+  [[no_unique_address]] Workers workers_;  // before the replicas, whose options depend on them
+  [[no_unique_address]] Replicas replicas_;
+  [[no_unique_address]] typename Workers::CollectiveState collective_state_;
+  [[no_unique_address]] mutable CopyOrder order_;
+  std::shared_ptr<Memory> memory_;
+  std::shared_ptr<Memory> replica_memory_;
+  [[no_unique_address]] std::conditional_t<std::same_as<HostDevice, Device>, NoMemory, HostArenas> host_memory_;
+  std::shared_ptr<std::conditional_t<wraps_values, Background, NoMemory>> background_;
+};
+
+}  // namespace dist

@@ -1,0 +1,24 @@
+#include <dist/coordinator/coordinator_state.hpp>
+
+#include <doctest/doctest.h>
+
+TEST_CASE("the last of a number of failures of a server is an error, each server for itself (spec L15)") {
+  dist::TransientFailures failures{3, 0};
+  CHECK(failures.tolerates_server(0));
+  CHECK(failures.tolerates_server(0));
+  CHECK(failures.tolerates_server(4));
+  CHECK_FALSE(failures.tolerates_server(0));
+  CHECK_FALSE(failures.tolerates_server(0));
+  CHECK(failures.tolerates_server(4));
+  CHECK_FALSE(failures.tolerates_server(4));
+  CHECK_FALSE(dist::TransientFailures(1, 0).tolerates_server(0));
+}
+
+TEST_CASE("a number of timeouts is ignored (spec L16)") {
+  dist::TransientFailures failures{3, 2};
+  CHECK(failures.tolerates_timeout());
+  CHECK(failures.tolerates_timeout());
+  CHECK_FALSE(failures.tolerates_timeout());
+  CHECK_FALSE(failures.tolerates_timeout());
+  CHECK_FALSE(dist::TransientFailures(3, 0).tolerates_timeout());
+}

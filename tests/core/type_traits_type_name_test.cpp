@@ -1,0 +1,16 @@
+#include <dist/core/type_traits.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string_view>
+
+namespace {
+struct Mine {};
+}  // namespace
+
+TEST_CASE("types have their names, different types different ones") {
+  CHECK(dist::detail::type_name<float>() == "float");
+  CHECK(dist::detail::type_name<const int*>().find("int") != std::string_view::npos);
+  CHECK(dist::detail::type_name<Mine>().find("Mine") != std::string_view::npos);
+  CHECK(dist::detail::type_name<long>() != dist::detail::type_name<int>());
+}

@@ -1,5 +1,0 @@
-#include <dist/data/split.hpp>
-
-#include <doctest/doctest.h>
-
-TEST_CASE("a dataset has two parts") { CHECK(dist::data::Split::train != dist::data::Split::test); }

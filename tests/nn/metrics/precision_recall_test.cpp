@@ -1,0 +1,15 @@
+#include <dist/nn/metrics/precision_recall.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/keras/compare_metric.hpp"
+
+namespace nn = dist::nn;
+namespace keras = keras_metrics;
+
+static_assert(nn::CountingMetric<nn::Precision> && nn::MetricFunction<nn::Precision>);
+
+TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+  keras::compare(nn::Precision{}, keras::precision);
+  keras::compare<float>(nn::Precision{.threshold = 0.75f}, keras::precision_above);
+}

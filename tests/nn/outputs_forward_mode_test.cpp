@@ -1,0 +1,11 @@
+#include <dist/nn/outputs.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+TEST_CASE("there are two modes") {
+  CHECK(nn::ForwardMode<nn::Training>);
+  CHECK(nn::ForwardMode<decltype(nn::Inference{})>);
+  CHECK_FALSE(nn::ForwardMode<bool>);
+}
