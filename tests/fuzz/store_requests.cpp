@@ -11,7 +11,7 @@
 
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_memory.hpp>
 
 namespace {
 

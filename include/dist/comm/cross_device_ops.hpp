@@ -26,9 +26,7 @@ struct KeepWeight {
     return weight;
   }
 };
-}  // namespace detail
 
-namespace detail {
 template <class Ops, class C>
 concept PolicyFor = std::is_empty_v<Ops> && requires {
   { Ops::name } -> std::convertible_to<std::string_view>;

@@ -24,7 +24,7 @@
 #include <dist/server/client.hpp>
 #include <dist/server/coordinator_options.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 
 namespace dist {
 

@@ -18,7 +18,7 @@
 #include <dist/server/archive.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
-#include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 
 namespace dist::detail {
 

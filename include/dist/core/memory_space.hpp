@@ -93,9 +93,7 @@ template <class T, class Where>
 struct SpanIn<T, Where> {
   using Type = std::span<T>;
 };
-}  // namespace detail
 
-namespace detail {
 /// True if the elements of a span or a view are in memory of a device, which the host cannot touch.
 template <class Range>
 inline constexpr bool is_on_device = false;

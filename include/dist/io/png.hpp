@@ -52,10 +52,6 @@ struct PngImage {
   png_image image{};
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Reads the samples of a PNG file. libpng leaves a function that fails by longjmp, so its calls are in functions that hold no
 /// objects with destructors. They return false after an error.
 class PngReader {

@@ -15,7 +15,7 @@
 #include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_memory.hpp>
 #include <dist/server/shard_spec.hpp>
 
 namespace dist {

@@ -13,7 +13,7 @@
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 
 namespace dist::server {
 

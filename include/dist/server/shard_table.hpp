@@ -13,6 +13,7 @@
 #include <dist/server/shard.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 
 namespace dist::server {
 

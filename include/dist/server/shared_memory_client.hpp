@@ -10,7 +10,7 @@
 #include <dist/core/light_memory.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 
 namespace dist::server {
 

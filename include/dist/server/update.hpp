@@ -25,7 +25,7 @@
 #include <dist/server/error.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_memory.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/slot_update.hpp>
 

@@ -47,7 +47,7 @@
 #include <dist/server/server_variable.hpp>
 #include <dist/server/session.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 #include <dist/server/variable_cache.hpp>
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/make_variable.hpp>

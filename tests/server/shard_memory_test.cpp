@@ -1,4 +1,4 @@
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_memory.hpp>
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include <dist/server/store_memory.hpp>
+#include <dist/server/store_memory_handle.hpp>
 
 #include <cstdint>
 
