@@ -7,6 +7,7 @@
 #include <string>
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/log.hpp>

@@ -8,6 +8,7 @@
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/context/run_here.hpp>
+#include <dist/core/reduce_op.hpp>
 
 namespace dist::detail {
 
@@ -48,6 +49,15 @@ auto broadcast_from_chief(const S& strategy, Call&& call) {
     strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
     return static_cast<std::invoke_result_t<Call&>>(result);
   });
+}
+
+/// Whether something holds in any process of a strategy: the same answer in all of them. A collective call of the processes,
+/// outside replica functions. Throws PeerError where one of them cannot take part.
+template <class S>
+[[nodiscard]] bool any_process(const S& strategy, bool holds) {
+  int any = holds ? 1 : 0;
+  run_collectively(strategy, [&] { strategy.workers().all_reduce(max, std::span<int>{&any, 1}); });
+  return any != 0;
 }
 
 }  // namespace dist::detail

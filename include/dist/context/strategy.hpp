@@ -2,13 +2,10 @@
 
 #include <concepts>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <type_traits>
 
 #include <dist/context/contexts.hpp>
-#include <dist/context/run_collectively.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/core/type_traits.hpp>
 
 namespace dist {
@@ -83,16 +80,3 @@ concept NoStrategy = !Strategy<std::remove_reference_t<T>>;
 }  // namespace detail
 
 }  // namespace dist
-
-namespace dist::detail {
-
-/// Whether something holds in any process of a strategy: the same answer in all of them. A collective call of the processes,
-/// outside replica functions. Throws PeerError where one of them cannot take part.
-template <class S>
-[[nodiscard]] bool any_process(const S& strategy, bool holds) {
-  int any = holds ? 1 : 0;
-  run_collectively(strategy, [&] { strategy.workers().all_reduce(max, std::span<int>{&any, 1}); });
-  return any != 0;
-}
-
-}  // namespace dist::detail

@@ -1,5 +1,5 @@
 // ranks: 1 2 4
-#include <dist/context/strategy.hpp>
+#include <dist/context/run_collectively.hpp>
 
 #include <cstddef>
 
