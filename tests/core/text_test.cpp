@@ -26,7 +26,7 @@ TEST_CASE("a list is joined with something between its elements, also where some
 }
 
 TEST_CASE("text of nothing is empty") {
-  CHECK(text().empty());
+  CHECK(concat().empty());
   CHECK(concat("", std::string{}, std::string_view{}).empty());
 }
 
