@@ -12,6 +12,7 @@
 
 #include <dist/core/reduce_op.hpp>
 #include <dist/server/requests.hpp>
+#include <dist/server/shard_table.hpp>
 
 #include "support/what_throws.hpp"
 

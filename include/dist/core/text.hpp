@@ -82,7 +82,7 @@ template <class Range, class Say>
   }
   return all;
 }
-/// The elements of a range as text() writes them: `joined(extents, "x")` is "2x2x1".
+/// The elements of a range as concat() writes them: `joined(extents, "x")` is "2x2x1".
 template <class Range>
 [[nodiscard]] std::string joined(const Range& range, std::string_view between = ", ") {
   return joined(range, between, [](const auto& element) { return concat(element); });
