@@ -14,9 +14,9 @@ class Program {
  public:
   dist_test::Pass operator()(const conformance::not_finite::Given& given) {
     const dist_test::PassResult pass = program_({{.parameters = dist_test::packed(Net::parameters, given.parameters),
-                                               .state = {},
-                                               .x = given.batch,
-                                               .targets = given.targets}})[0][0];
+                                                  .state = {},
+                                                  .x = given.batch,
+                                                  .targets = given.targets}})[0][0];
     return {.loss = 0, .outputs = pass.outputs, .gradients = pass.gradients};
   }
 
