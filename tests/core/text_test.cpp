@@ -12,9 +12,10 @@
 
 using dist::concat;
 
-TEST_CASE("text joins strings, characters and numbers") {
+TEST_CASE("concat joins strings, characters and numbers, also by its name until 0.3") {
   CHECK(concat("replica ", 3, " of ", std::size_t{4}) == "replica 3 of 4");
   CHECK(concat('a', std::string("bc"), std::string_view("de"), "fg") == "abcdefg");
+  CHECK(dist::text("replica ", 3) == "replica 3");
 }
 
 TEST_CASE("a list is joined with something between its elements, also where some are empty") {
@@ -25,12 +26,12 @@ TEST_CASE("a list is joined with something between its elements, also where some
   CHECK(dist::joined(std::array<int, 2>{3, 4}, "; ", [](int number) { return concat('%', number); }) == "%3; %4");
 }
 
-TEST_CASE("text of nothing is empty") {
+TEST_CASE("concat of nothing is empty") {
   CHECK(concat().empty());
   CHECK(concat("", std::string{}, std::string_view{}).empty());
 }
 
-TEST_CASE("text takes the extremes of every integer width") {
+TEST_CASE("concat takes the extremes of every integer width") {
   CHECK(concat(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
   CHECK(concat(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
   CHECK(concat(-1, ' ', 0, ' ', 2147483647) == "-1 0 2147483647");

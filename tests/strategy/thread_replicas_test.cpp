@@ -24,12 +24,15 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "support/stderr_of.hpp"
 
 using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
+
+static_assert(std::is_same_v<dist::ThreadedOptions, dist::MirroredOptions>);  // the name until 0.3
 
 namespace {
 

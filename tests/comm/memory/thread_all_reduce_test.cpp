@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
@@ -18,6 +19,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::ThreadAllReduce);
 
 TEST_CASE("ThreadAllReduce is a policy: empty, with a name (spec H02)") {
   static_assert(dist::CrossDeviceOps<dist::ThreadAllReduce, dist::ThreadCommunicator>);
+  static_assert(std::is_same_v<dist::SharedMemoryAllReduce, dist::ThreadAllReduce>);  // the name until 0.3
   CHECK(dist::ThreadAllReduce::name == std::string_view{"ThreadAllReduce"});
 }
 

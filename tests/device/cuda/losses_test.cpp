@@ -65,8 +65,7 @@ std::vector<float> computed(S& strategy, const L& loss, bool are_probabilities, 
     using Space = typename S::Device::Space;
     const auto view = [&](const auto& buffer) {
       const auto elements = buffer.component(replica);
-      return dist::TensorView<std::remove_pointer_t<decltype(elements.data())>, Space>{elements.data(),
-                                                                                             buffer.shape()};
+      return dist::TensorView<std::remove_pointer_t<decltype(elements.data())>, Space>{elements.data(), buffer.shape()};
     };
     const Outputs<S, float> outputs{view(values), view(gradient)};
     const auto result = [&] {

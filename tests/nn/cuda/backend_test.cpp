@@ -56,6 +56,8 @@
 
 namespace nn = dist::nn;
 
+static_assert(std::is_same_v<dist::nn::CuDnn, dist::nn::Cuda>);  // the name until 0.3
+
 namespace {
 
 using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn::Same>,
@@ -84,8 +86,7 @@ auto on_device(S& strategy, const dist::Tensor<T>& values) {
 template <class Buffer>
 auto part_of(const Buffer& buffer, const auto& replica) {
   using Space = typename Buffer::Device::Space;
-  const dist::TensorView<const typename Buffer::Element, Space> all{buffer.component(replica).data(),
-                                                                          buffer.shape()};
+  const dist::TensorView<const typename Buffer::Element, Space> all{buffer.component(replica).data(), buffer.shape()};
   return all.rows(replica.replica_id().index() * rows, rows);
 }
 

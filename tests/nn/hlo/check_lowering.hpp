@@ -177,8 +177,7 @@ class LoweredProgram {
                    const auto state = dist::nn::detail::copied<sizeof...(P), sizeof...(S)>(all);
                    return std::tuple_cat(
                        pass(TraceArguments<dist::nn::Training>{counted, first_row}, parameters, state, x, targets),
-                       pass(TraceArguments<dist::nn::Inference>{counted, first_row}, parameters, state, x,
-                                 targets));
+                       pass(TraceArguments<dist::nn::Inference>{counted, first_row}, parameters, state, x, targets));
                  })
           .module();
     }(std::type_identity<Parameters>{}, std::type_identity<State>{});
