@@ -21,8 +21,6 @@
 
 namespace dist {
 
-using MirroredOptions = MirroredOptions;
-
 namespace detail {
 
 /// Refuses, in a sentence, what is no policy for the replicas of a Mirrored: `Checked` is then one that is.

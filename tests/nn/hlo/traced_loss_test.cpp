@@ -17,7 +17,11 @@
 #include <dist/hlo/dynamic.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/binary_crossentropy.hpp>
+#include <dist/nn/losses/categorical_crossentropy.hpp>
+#include <dist/nn/losses/cosine_similarity.hpp>
+#include <dist/nn/losses/kl_divergence.hpp>
 #include <dist/nn/losses/regression.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <hlo/run.hpp>
 #include <nn/hlo/tracing.hpp>
 #include <nn/keras/losses.hpp>
@@ -142,7 +146,41 @@ struct Cubes {
   }
 };
 
+/// One formula for rows of the host and of programs: the label's distance from the largest output, squared, times how many
+/// outputs are above 0.
+struct DistanceFromTop {
+  static constexpr std::string_view name = "distance_from_top";
+  static constexpr bool takes_labels = true;
+  void check(const auto& outputs, const auto& labels) const { nn::require_targets(name, outputs, labels, 1); }
+  template <class Row, class Labels>
+  typename Row::Number per_example(Row outputs, Labels labels) const {
+    const typename Row::Number distance = outputs[index_of_largest(outputs)] - outputs[class_of(labels)];
+    return distance * distance * sum_of(outputs, [&](auto k) {
+             using nn::detail::select;
+             using Element = typename Row::Element;
+             return select(outputs[k] > Element{0}, Element{1}, Element{0});
+           });
+  }
+};
+
 }  // namespace
+
+TEST_CASE("a formula of a row is a loss of the host and of programs") {
+  using Outputs3 = hlo::Traced<double, 2, 3>;
+  using Labels = hlo::Traced<std::int32_t, 2>;
+  const auto [loss, slopes] = testing::run<Outputs3, Labels>(
+      1,
+      [](Outputs3 outputs, Labels labels) {
+        const auto sum = nn::compute_loss(DistanceFromTop{}, dist_test::Tracing{2}, outputs, labels, 2);
+        return std::tuple{sum, std::get<0>(hlo::gradients(sum, std::tuple{outputs}))};
+      },
+      Tensor<double>{{2, 3}, {3, 1, -1, 0, 2, 1}}, Tensor<std::int32_t>{{2}, {1, 0}});
+  CHECK(loss[0] == (2 * 2 * 2 + 2 * 2 * 2) / 2.0);
+  CHECK(slopes == Tensor<double>{{2, 3}, {4, -4, 0, -4, 4, 0}});
+  const double row[] = {3, 1, -1};
+  const std::int32_t label = 1;
+  CHECK(DistanceFromTop{}.per_example(nn::Row<const double>{row, 3}, nn::Row<const std::int32_t>{&label, 1}) == 8);
+}
 
 TEST_CASE("losses in programs and their gradients are Keras', and rows that do not count may be anything") {
   keras::Case smoothed_labels = keras::categorical_logits_smoothed;

@@ -12,6 +12,10 @@
 #include <vector>
 
 #include <dist/nn/losses/regression.hpp>
+#include <dist/nn/metrics/accuracy.hpp>
+#include <dist/nn/metrics/auc.hpp>
+#include <dist/nn/metrics/confusion_matrix.hpp>
+#include <dist/nn/metrics/precision_recall.hpp>
 #include <hlo/run.hpp>
 #include <nn/hlo/tracing.hpp>
 #include <nn/keras/metrics.hpp>

@@ -18,19 +18,19 @@ TEST_CASE("probabilities stay away from 0 and 1, and NaN is left") {
 }
 
 TEST_CASE("smoothed parts add up to what the targets do") {
-  const detail::SmoothedLabel<double> label{1, 4, 0.5F};
-  CHECK(label(0) == 0.125);
-  CHECK(label(1) == 0.625);
-  const detail::SmoothedLabel<double> plain{1, 4, 0};
-  CHECK((plain(0) == 0 && plain(1) == 1));
+  const detail::SmoothedLabel<Row<const double>, std::size_t> label{1, 4, 0.5F};
+  CHECK(label(std::size_t{0}) == 0.125);
+  CHECK(label(std::size_t{1}) == 0.625);
+  const detail::SmoothedLabel<Row<const double>, std::size_t> plain{1, 4, 0};
+  CHECK((plain(std::size_t{0}) == 0 && plain(std::size_t{1}) == 1));
   const int one_hot[] = {0, 1, 0, 0};
-  const detail::SmoothedTargets<double, int> targets{Row<const int>{one_hot, 4}, 0.5F};
+  const detail::SmoothedTargets<Row<const double>, Row<const int>> targets{{one_hot, 4}, 4, 0.5F};
   for (std::size_t k = 0; k < 4; ++k) CHECK(targets(k) == label(k));
 }
 
 TEST_CASE("the gradient is that of the value, where parts add up to something else than 1 too") {
   const double parts[] = {0.5, 1.0, 0.25};
-  const detail::SmoothedTargets<double, double> target{Row<const double>{parts, 3}, 0};
+  const detail::SmoothedTargets<Row<const double>, Row<const double>> target{{parts, 3}, 3, 0};
   double logits[] = {1, -2, 0.5}, gradient[3];
   const auto value = [&] { return detail::crossentropy_of_logits(Row<const double>{logits, 3}, target); };
   const double total = std::exp(1) + std::exp(-2) + std::exp(0.5);

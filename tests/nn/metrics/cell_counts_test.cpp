@@ -51,11 +51,21 @@ TEST_CASE("rows count into cells with their weights, by rows and by cells") {
   CHECK(by_cell == counts);
 }
 
-TEST_CASE("a cell says which rows it wants to hear of, and rows want all cells") {
+TEST_CASE("a column is computed only where a row may count into the bin (spec P15)") {
   const nn::detail::GivenWeight<float, float> weight{nullptr};
   double counted = 0;
   const nn::detail::AddIfCell<nn::detail::GivenWeight<float, float>> add{5, 0, weight, counted};
-  CHECK((add.wants(5, 1) && add.wants(4, 2) && add.wants(0, 6)));
-  CHECK((!add.wants(6, 3) && !add.wants(4, 1) && !add.wants(5, 0)));
-  CHECK(nn::detail::AddToCell{nullptr, 1}.wants(7, 1));
+  std::size_t asked = 0;
+  const auto column = [&] {
+    ++asked;
+    return std::size_t{0};
+  };
+  add.one_of(0, 4, column);
+  add.one_of(2, 4, column);
+  CHECK(asked == 0);
+  add.one_of(1, 4, column);
+  CHECK((asked == 1 && counted == 0));
+  double counts[8] = {};
+  nn::detail::AddToCell{counts, 3}.one_of(1, 4, [] { return 2; });
+  CHECK(counts[6] == 3);
 }

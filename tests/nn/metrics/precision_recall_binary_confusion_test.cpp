@@ -12,8 +12,8 @@ TEST_CASE("an answer is yes above the threshold, and right where the target agre
   const float outputs[] = {0.5f, 0.75f, 0.25f, 0.75f, NAN};
   const int targets[] = {0, 0, 2, 1, 1};
   std::vector<double> counts(4);
-  nn::detail::BinaryConfusion::for_each_bin(nn::Row<const float>{outputs, 5}, nn::Row<const int>{targets, 5}, 0.5f,
-                                            [&](std::size_t cell) { ++counts[cell]; });
+  nn::Precision{}.for_each_bin(nn::Row<const float>{outputs, 5}, nn::Row<const int>{targets, 5},
+                               [&](std::size_t cell) { ++counts[cell]; });
   const nn::detail::BinaryConfusion answers{
       dist::TensorView<const double>{counts.data(), nn::detail::BinaryConfusion::shape()}};
   CHECK(answers.true_negatives == 1);

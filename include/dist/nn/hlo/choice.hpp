@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/traced.hpp>
 
 namespace dist::hlo {
 
-// What functors call to choose between numbers, beside hlo::select, for traced arrays: found by their namespace. For numbers
-// of the host, see nn/choice.hpp.
+// What formulas call, beside hlo::select and functions of <cmath>, for traced arrays: found by their namespace. For numbers of
+// the host, see nn/choice.hpp and nn/values.hpp.
 
 template <class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> greater(Traced<T, Extents...> a, Traced<T, Extents...> b) {
@@ -17,6 +18,21 @@ template <class T, std::size_t... Extents>
 template <class T>
 [[nodiscard]] Dynamic<T> greater(Dynamic<T> a, Dynamic<T> b) {
   return max(a, b);
+}
+
+template <class T, std::size_t... Extents>
+[[nodiscard]] Traced<T, Extents...> exp_unless(Traced<bool, Extents...> left_out, Traced<T, Extents...> x) {
+  return select(left_out, Traced<T, Extents...>{0}, exp(x));
+}
+/// 1 or 0.
+template <std::size_t... Extents>
+[[nodiscard]] Traced<double, Extents...> number_of(Traced<bool, Extents...> condition) {
+  return condition.template as<double>();
+}
+/// The number of a bin, from a condition or a number that is not negative.
+template <class T, std::size_t... Extents>
+[[nodiscard]] Traced<std::int32_t, Extents...> bin_of(Traced<T, Extents...> number) {
+  return number.template as<std::int32_t>();
 }
 
 }  // namespace dist::hlo

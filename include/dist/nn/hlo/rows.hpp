@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/hlo/operations.hpp>
+#include <dist/nn/hlo/choice.hpp>
 #include <dist/nn/loss.hpp>
 
 namespace dist::nn::detail {
@@ -114,6 +116,96 @@ template <class Label, std::size_t Rows>
 template <hlo::TracedArray Outputs, ArrayInProgram Labels>
 [[nodiscard]] auto labels_of(const Labels& labels) {
   return classes_of(in_shape_of<hlo::Traced<bool, Outputs::extents[0]>>(labels), Outputs::extents[1]);
+}
+
+/// A number for each row of a matrix, which is the same for each element of a row.
+template <hlo::TracedArray Matrix>
+class NumberOfRow : public hlo::Traced<typename Matrix::Element, Matrix::extents[0]> {
+  using Base = hlo::Traced<typename Matrix::Element, Matrix::extents[0]>;
+
+ public:
+  using Base::Base;
+  NumberOfRow(Base of_rows) noexcept : Base(of_rows) {}
+  operator Matrix() const { return along_rows<Matrix>(*this); }
+  [[nodiscard]] friend NumberOfRow select(typename Base::template With<bool> condition, NumberOfRow a, NumberOfRow b) {
+    return hlo::select(condition, Base{a}, Base{b});
+  }
+};
+
+/// The number of an element, where a formula of one row stands for all rows of a matrix: all elements at once.
+template <std::size_t Rows, std::size_t Elements>
+struct EachElement {
+  [[nodiscard]] friend auto operator==(EachElement, hlo::Traced<std::int32_t, Rows> index) {
+    return is_at<Elements>(index);
+  }
+};
+
+/// All rows of a matrix of a program, as formulas see a row: see nn::Row.
+template <hlo::TracedArray Matrix>
+class TracedRow {
+ public:
+  using Element = Matrix;
+  using Number = NumberOfRow<Matrix>;
+  using Each = EachElement<Matrix::extents[0], Matrix::extents[1]>;
+
+  explicit TracedRow(Matrix matrix) noexcept : matrix_(matrix) {}
+
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return Matrix::extents[1]; }
+  [[nodiscard]] Matrix operator[](Each) const noexcept { return matrix_; }
+  /// 0 for an index that the row does not have.
+  [[nodiscard]] Number operator[](hlo::Traced<std::int32_t, Matrix::extents[0]> index) const {
+    return Number{hlo::reduce<1>(sum, hlo::select(is_at<size()>(index), matrix_, Matrix{0}))};
+  }
+
+ private:
+  Matrix matrix_;
+};
+template <hlo::TracedArray Matrix, class F>
+[[nodiscard]] auto sum_of(TracedRow<Matrix>, const F& f) {
+  const auto each = f(typename TracedRow<Matrix>::Each{});
+  return NumberOfRow<std::remove_const_t<decltype(each)>>{hlo::reduce<1>(sum, each)};
+}
+template <hlo::TracedArray Matrix, class F>
+[[nodiscard]] auto count_of(TracedRow<Matrix>, const F& f) {
+  return hlo::reduce<1>(sum, number_of(f(typename TracedRow<Matrix>::Each{})));
+}
+template <hlo::TracedArray Matrix, class F>
+void for_each_element(TracedRow<Matrix>, const F& f) {
+  f(typename TracedRow<Matrix>::Each{});
+}
+template <hlo::TracedArray Matrix>
+[[nodiscard]] auto index_of_largest(TracedRow<Matrix> row) {
+  return index_of_largest(row[typename TracedRow<Matrix>::Each{}]);
+}
+template <hlo::TracedArray Matrix>
+[[nodiscard]] auto element_or_nan(TracedRow<Matrix> row, hlo::Traced<std::int32_t, Matrix::extents[0]> index) {
+  using Number = typename TracedRow<Matrix>::Number;
+  const auto has = (index >= 0) & (index < static_cast<std::int32_t>(row.size()));
+  return select(has, row[index], Number{dist::detail::quiet_nan<typename Matrix::Element>});
+}
+
+/// The labels of all rows, as formulas see those of one: a label that is no class is -1.
+template <std::size_t Rows>
+struct TracedLabels {
+  using Element = std::int32_t;
+  hlo::Traced<std::int32_t, Rows> labels;
+};
+template <std::size_t Rows>
+[[nodiscard]] hlo::Traced<std::int32_t, Rows> class_of(TracedLabels<Rows> row) {
+  return row.labels;
+}
+
+/// A loss or a metric whose targets are numbers of classes, one for each row.
+template <class M>
+concept TakesLabels = M::takes_labels;
+
+/// What a formula `M` of rows sees of targets: labels, or rows of the outputs' shape with elements of type `Target`.
+template <class M, hlo::TracedArray Outputs, ArrayInProgram Targets>
+[[nodiscard]] auto traced_targets(const Targets& targets) {
+  if constexpr (TakesLabels<M>)
+    return TracedLabels<Outputs::extents[0]>{labels_of<Outputs>(targets)};
+  else
+    return TracedRow{in_shape_of<Outputs>(targets)};
 }
 
 }  // namespace dist::nn::detail

@@ -11,131 +11,62 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/choice.hpp>
 #include <dist/nn/hlo/choice.hpp>
 #include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/hlo/rows.hpp>
 #include <dist/nn/loss.hpp>
-#include <dist/nn/losses/categorical_crossentropy.hpp>
-#include <dist/nn/losses/cosine_similarity.hpp>
-#include <dist/nn/losses/crossentropy_of_row.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
-#include <dist/nn/losses/kl_divergence.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/row_loss.hpp>
-#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 
 namespace dist::nn {
 
 namespace detail {
-
-/// As crossentropy_of_logits, for all rows of logits and of the classes' parts of the right answer.
-template <hlo::TracedArray Logits>
-[[nodiscard]] auto crossentropy_of_logits(Logits logits, Logits parts) {
-  const auto largest = hlo::stop_gradient(hlo::reduce<1>(max, logits));
-  const Logits below = along_rows<Logits>(largest) - logits;
-  const auto is_top = is_at<Logits::extents[1]>(index_of_largest(logits));
-  const auto others = hlo::reduce<1>(sum, hlo::select(is_top, expm1(-below), exp(-below)));
-  // A class without a part may have a logit of -infinity.
-  const auto distance = hlo::reduce<1>(sum, hlo::select(parts == Logits{0}, Logits{0}, parts * below));
-  return distance + hlo::reduce<1>(sum, parts) * log1p(others);
-}
-
+/// A loss whose formula of a row is a template over the type of row.
+template <class L, class Outputs, class Targets>
+concept LossOfTracedRows = requires(const L loss, Outputs outputs, Targets targets) {
+  { loss.per_example(outputs, targets) } -> std::same_as<typename Outputs::Number>;
+};
 }  // namespace detail
 
-/// A loss in a program for XLA. The specialisation for a loss of rows has the function
+/// A loss in a program for XLA: its formula of elements or of rows, of which the program's is the gradient, too, where the loss
+/// has no slope. A loss whose targets are numbers of classes says so by `static constexpr bool takes_labels = true`. For a loss
+/// of another form a program specialises this template, with the function
 ///
 ///   template <hlo::TracedArray Outputs, class Targets>
 ///   static auto per_example(const L& loss, Outputs outputs, const Targets& targets);
 ///
 /// which returns the loss of each row, Traced<T, rows>, of outputs [rows, elements] and of targets that the loss's `check` has
-/// let pass: a hlo::Traced or a hlo::Dynamic. Losses of elements need none: their functions are called with all elements at
-/// once, and their slope is the gradient.
+/// let pass: a hlo::Traced or a hlo::Dynamic.
 template <class L>
 struct LossLowering {
+  /// NaN, and with a gradient of NaN, for a label that is not a class.
   template <hlo::TracedArray Outputs, class Targets>
   static auto per_example(const L& loss, Outputs outputs, const Targets& targets) {
     using T = typename Outputs::Element;
-    constexpr bool is_of_elements = LossOfElements<L, Outputs, Outputs>;
-    static_assert(
-        is_of_elements,
-        "this loss is not one for programs: give it templates of element and slope over their number type, an "
-        "nn::Real, or specialise nn::LossLowering for it");
-    if constexpr (is_of_elements) {
-      const Outputs wanted = detail::in_shape_of<Outputs>(targets).template as<T>();
-      const Outputs each = hlo::with_gradient(loss.element(outputs, wanted), outputs,
-                                              [=](Outputs of_each) { return of_each * loss.slope(outputs, wanted); });
-      constexpr auto elements = static_cast<T>(Outputs::extents[1]);
-      return hlo::reduce<1>(sum, each) / elements;
+    using PerRow = hlo::Traced<T, Outputs::extents[0]>;
+    const detail::TracedRow row{outputs};
+    if constexpr (detail::TakesLabels<L>) {
+      const auto labels = detail::traced_targets<L, Outputs>(targets);
+      const PerRow is_class = hlo::select(class_of(labels) < 0, PerRow{dist::detail::quiet_nan<T>}, PerRow{1});
+      return is_class * loss.per_example(row, labels);
     } else {
-      return hlo::Traced<T, Outputs::extents[0]>{0};
+      const Outputs wanted = detail::in_shape_of<Outputs>(targets).template as<T>();
+      constexpr bool is_of_rows = detail::LossOfTracedRows<L, detail::TracedRow<Outputs>, detail::TracedRow<Outputs>>;
+      static_assert(
+          LossOfElements<L, Outputs, Outputs> || is_of_rows,
+          "this loss is not one for programs: give it templates of element and slope over their number type, an "
+          "nn::Real, or a template of per_example over its types of rows, or specialise nn::LossLowering for it");
+      if constexpr (LossOfElements<L, Outputs, Outputs>) {
+        const Outputs each = hlo::with_gradient(loss.element(outputs, wanted), outputs,
+                                                [=](Outputs of_each) { return of_each * loss.slope(outputs, wanted); });
+        return hlo::reduce<1>(sum, each) / static_cast<T>(Outputs::extents[1]);
+      } else if constexpr (is_of_rows) {
+        return PerRow{loss.per_example(row, detail::TracedRow{wanted})};
+      } else {
+        return PerRow{0};
+      }
     }
-  }
-};
-
-template <>
-struct LossLowering<SparseCategoricalCrossentropy> {
-  /// NaN, and with a gradient of NaN, for a label that is no class.
-  template <hlo::TracedArray Outputs, class Labels>
-  static auto per_example(const SparseCategoricalCrossentropy& loss, Outputs outputs, const Labels& labels) {
-    using T = typename Outputs::Element;
-    constexpr std::size_t rows = Outputs::extents[0];
-    constexpr std::size_t classes = Outputs::extents[1];
-    using PerRow = hlo::Traced<T, rows>;
-    const auto label = detail::labels_of<Outputs>(labels);
-    const detail::SmoothedLabel<T> smoothed{0, classes, loss.label_smoothing};
-    const Outputs parts = hlo::select(detail::is_at<classes>(label), Outputs{smoothed.right}, Outputs{smoothed.others});
-    const PerRow is_class = hlo::select(label < 0, PerRow{dist::detail::quiet_nan<T>}, PerRow{1});
-    if (loss.from_logits) return is_class * detail::crossentropy_of_logits(outputs, parts);
-    const Outputs p = detail::clipped_probability(outputs);
-    return is_class * (log(hlo::reduce<1>(sum, p)) - hlo::reduce<1>(sum, parts * log(p)));
-  }
-};
-
-template <>
-struct LossLowering<CategoricalCrossentropy> {
-  template <hlo::TracedArray Outputs, class Targets>
-  static auto per_example(const CategoricalCrossentropy& loss, Outputs outputs, const Targets& targets) {
-    using T = typename Outputs::Element;
-    const T smoothing = static_cast<T>(loss.label_smoothing);
-    const Outputs parts = detail::in_shape_of<Outputs>(targets).template as<T>() * Outputs{T{1} - smoothing} +
-                          Outputs{smoothing / static_cast<T>(Outputs::extents[1])};
-    if (loss.from_logits) return detail::crossentropy_of_logits(outputs, parts);
-    const Outputs p = outputs / detail::along_rows<Outputs>(hlo::reduce<1>(sum, outputs));
-    return -hlo::reduce<1>(sum, parts * log(detail::clipped_probability(p)));
-  }
-};
-
-template <>
-struct LossLowering<KlDivergence> {
-  template <hlo::TracedArray Outputs, class Targets>
-  static auto per_example(const KlDivergence&, Outputs outputs, const Targets& targets) {
-    const Outputs target =
-        KlDivergence::clipped(detail::in_shape_of<Outputs>(targets).template as<typename Outputs::Element>());
-    return hlo::reduce<1>(sum, target * log(target / KlDivergence::clipped(outputs)));
-  }
-};
-
-template <>
-struct LossLowering<CosineSimilarity> {
-  template <hlo::TracedArray Outputs, class Targets>
-  static auto per_example(const CosineSimilarity&, Outputs outputs, const Targets& targets) {
-    const Outputs target = detail::in_shape_of<Outputs>(targets).template as<typename Outputs::Element>();
-    const auto both = hlo::reduce<1>(sum, outputs * target);
-    return -(both / norm(target)) / norm(outputs);
-  }
-
- private:
-  /// At least 1e-7; smaller ones have no gradient.
-  template <hlo::TracedArray Matrix>
-  static auto norm(Matrix x) {
-    using T = typename Matrix::Element;
-    const auto squares = hlo::reduce<1>(sum, x * x);
-    using PerRow = decltype(squares);
-    const auto is_small = sqrt(squares) < T(1e-7);
-    // Of a number that has a root with a slope: that of 0 has none, and would make the gradient NaN.
-    const auto root = sqrt(hlo::select(is_small, std::remove_const_t<PerRow>{1}, squares));
-    return hlo::select(is_small, std::remove_const_t<PerRow>{T(1e-7)}, root);
   }
 };
 

@@ -19,11 +19,9 @@
 #include <dist/nn/hlo/rows.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/accuracy.hpp>
-#include <dist/nn/metrics/auc.hpp>
-#include <dist/nn/metrics/confusion_matrix.hpp>
+#include <dist/nn/metrics/cell_counts.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
-#include <dist/nn/metrics/precision_recall.hpp>
+#include <dist/nn/metrics/row_metric.hpp>
 
 namespace dist::nn {
 
@@ -32,134 +30,83 @@ struct TracedTally {
   hlo::Traced<double> total, count;
 };
 
-/// A metric in a program for XLA. The specialisation for a metric has one of three functions, which are called when the
-/// metric's `check` has let outputs and targets pass:
+namespace detail {
+
+template <class M, class Outputs, class Targets>
+concept MeasuresTracedRows = requires(const M measure, Outputs outputs, Targets targets) {
+  { measure.of_row(outputs, targets) } -> std::convertible_to<hlo::Traced<double, Outputs::Element::extents[0]>>;
+};
+/// Takes the numbers of the bins into which each row counts, as a metric gives them.
+template <std::size_t Rows>
+struct TakeBins {
+  hlo::Value& bins;  // [rows, count], -1 for none
+  template <std::size_t Count>
+  void operator()(hlo::Traced<std::int32_t, Rows, Count> of_elements) const {
+    bins = of_elements.value();
+  }
+  template <class Column>
+  void one_of(hlo::Traced<std::int32_t, Rows> line, std::size_t columns, const Column& column) const {
+    using PerRow = hlo::Traced<std::int32_t, Rows>;
+    const PerRow bin = line * PerRow{static_cast<std::int32_t>(columns)} + column();
+    bins = hlo::reshape<Rows, 1>(hlo::select(line < 0, PerRow{-1}, bin)).value();
+  }
+};
+template <class M, class Outputs, class Targets>
+concept CountsTracedRows = requires(const M measure, Outputs outputs, Targets targets,
+                                    TakeBins<Outputs::Element::extents[0]> take) {
+  measure.for_each_bin(outputs, targets, take);
+};
+
+}  // namespace detail
+
+/// A metric in a program for XLA: its formula of a row, where that is a template over the types of rows. A metric whose targets
+/// are numbers of classes says so by `static constexpr bool takes_labels = true`. For a metric of another form a program
+/// specialises this template, with one of three functions, which are called when the metric's `check` has let outputs and targets
+/// pass:
 ///
 ///   template <hlo::TracedArray Outputs, class Targets>
 ///   static auto of_rows(const M& measure, Outputs outputs, const Targets& targets);
 ///   template <hlo::TracedArray Outputs, class Targets>
-///   static auto cells_of(const M& measure, Outputs outputs, const Targets& targets);
+///   static hlo::Value bins_of(const M& measure, Outputs outputs, const Targets& targets);
 ///   static TracedTally tally(const M& measure, hlo::Traced<std::int32_t> rows, const auto&... given);
 ///
 /// `of_rows` is for a metric that MeasuresRows: the number of each row, Traced<double, rows>, of outputs [rows, elements] and
-/// of targets, a hlo::Traced or a hlo::Dynamic. `cells_of` is for one that CountingMetric: the numbers of the cells into which each
-/// row counts, Traced<std::int32_t, rows, count>, -1 for none. `tally` is for others: what they are given, of which the first
-/// `rows` rows count.
+/// of targets, a hlo::Traced or a hlo::Dynamic. `bins_of` is for a CountingMetric: the numbers of the bins into which each row
+/// counts, of type std::int32_t and shape [rows, count], -1 for none. `tally` is for others: what they are given, of which the
+/// first `rows` rows count.
 template <class M>
 struct MetricLowering {
-  static_assert(
-      dist::detail::always_false<M>,
-      "this metric is not one for programs: specialise nn::MetricLowering for it, or update it in a function that "
-      "is run and not compiled");
-};
-
-template <>
-struct MetricLowering<SparseCategoricalAccuracy> {
-  template <hlo::TracedArray Outputs, class Labels>
-  static auto of_rows(const SparseCategoricalAccuracy&, Outputs outputs, const Labels& labels) {
-    return (detail::index_of_largest(outputs) == detail::labels_of<Outputs>(labels)).template as<double>();
-  }
-};
-
-template <>
-struct MetricLowering<CategoricalAccuracy> {
   template <hlo::TracedArray Outputs, class Targets>
-  static auto of_rows(const CategoricalAccuracy&, Outputs outputs, const Targets& targets) {
-    const auto right = detail::index_of_largest(detail::in_shape_of<Outputs>(targets));
-    return (detail::index_of_largest(outputs) == right).template as<double>();
+  static hlo::Traced<double, Outputs::extents[0]> of_rows(const M& measure, Outputs outputs, const Targets& targets) {
+    const detail::TracedRow row{outputs};
+    const auto target = detail::traced_targets<M, Outputs>(targets);
+    if constexpr (require<detail::MeasuresTracedRows<M, decltype(row), decltype(target)>>())
+      return measure.of_row(row, target);
+    else
+      return 0;
   }
-};
-
-template <>
-struct MetricLowering<BinaryAccuracy> {
   template <hlo::TracedArray Outputs, class Targets>
-  static auto of_rows(const BinaryAccuracy& measure, Outputs outputs, const Targets& targets) {
-    using T = typename Outputs::Element;
-    const auto wanted = detail::in_shape_of<Outputs>(targets);
-    const auto is_yes = outputs > Outputs{static_cast<T>(measure.threshold)};
-    const auto is_right = wanted == is_yes.template as<typename Targets::Element>();
-    return hlo::reduce<1>(sum, is_right.template as<double>()) / static_cast<double>(Outputs::extents[1]);
+  static hlo::Value bins_of(const M& measure, Outputs outputs, const Targets& targets) {
+    const detail::TracedRow row{outputs};
+    const auto target = detail::traced_targets<M, Outputs>(targets);
+    hlo::Value bins{};
+    if constexpr (require<detail::CountsTracedRows<M, decltype(row), decltype(target)>>())
+      measure.for_each_bin(row, target, detail::TakeBins<Outputs::extents[0]>{bins});
+    return bins;
   }
-};
-
-namespace detail {
-
-/// As is_in_top, for all rows: 1 or 0.
-template <class T, std::size_t Rows, std::size_t Classes>
-[[nodiscard]] hlo::Traced<double, Rows> are_in_top(hlo::Traced<T, Rows, Classes> outputs,
-                                                   hlo::Traced<std::int32_t, Rows> labels, std::size_t k) {
-  using Outputs = hlo::Traced<T, Rows, Classes>;
-  const auto own = hlo::reduce<1>(sum, hlo::select(is_at<Classes>(labels), outputs, Outputs{0}));
-  const auto above = hlo::reduce<1>(sum, (outputs > along_rows<Outputs>(own)).template as<std::int32_t>());
-  const auto most = static_cast<std::int32_t>(k < Classes ? k : Classes);
-  return ((labels >= 0) & (own - own == T{0}) & (above < most)).template as<double>();
-}
-
-/// As Answers::for_each_bin, for all elements.
-template <hlo::TracedArray Outputs, class Targets>
-[[nodiscard]] auto cells_of_answers(Outputs outputs, const Targets& targets, float threshold) {
-  using Cells = typename Outputs::template With<std::int32_t>;
-  const auto wanted = in_shape_of<Outputs>(targets);
-  const Cells is_yes =
-      (outputs > Outputs{static_cast<typename Outputs::Element>(threshold)}).template as<std::int32_t>();
-  return Cells{2} * (wanted != decltype(wanted){0}).template as<std::int32_t>() + is_yes;
-}
-
-}  // namespace detail
-
-template <>
-struct MetricLowering<SparseTopKCategoricalAccuracy> {
-  template <hlo::TracedArray Outputs, class Labels>
-  static auto of_rows(const SparseTopKCategoricalAccuracy& measure, Outputs outputs, const Labels& labels) {
-    return detail::are_in_top(outputs, detail::labels_of<Outputs>(labels), measure.k);
+  static TracedTally tally(const M&, const auto&...) {
+    require<false>();
+    return dist::detail::refused<TracedTally>();
   }
-};
 
-template <>
-struct MetricLowering<TopKCategoricalAccuracy> {
-  template <hlo::TracedArray Outputs, class Targets>
-  static auto of_rows(const TopKCategoricalAccuracy& measure, Outputs outputs, const Targets& targets) {
-    return detail::are_in_top(outputs, detail::index_of_largest(detail::in_shape_of<Outputs>(targets)), measure.k);
-  }
-};
-
-/// Metrics of yes and no.
-template <class M>
-  requires(std::same_as<M, Precision> || std::same_as<M, Recall> || std::same_as<M, F1>)
-struct MetricLowering<M> {
-  template <hlo::TracedArray Outputs, class Targets>
-  static auto cells_of(const M& measure, Outputs outputs, const Targets& targets) {
-    return detail::cells_of_answers(outputs, targets, measure.threshold);
-  }
-};
-
-template <>
-struct MetricLowering<Auc> {
-  template <hlo::TracedArray Outputs, class Targets>
-  static auto cells_of(const Auc& measure, Outputs outputs, const Targets& targets) {
-    using T = typename Outputs::Element;
-    using Cells = typename Outputs::template With<std::int32_t>;
-    const auto thresholds = static_cast<std::int32_t>(measure.thresholds);
-    const Outputs p = measure.from_logits ? Outputs{1} / (Outputs{1} + exp(-outputs)) : outputs;
-    // As Auc's bucket: NaN is above no threshold but the least.
-    const Outputs place = -floor(-p * Outputs{static_cast<T>(measure.thresholds - 1)}) - Outputs{1};
-    const Outputs last{static_cast<T>(measure.thresholds - 2)};
-    const Outputs bucket =
-        hlo::select(p >= Outputs{1}, last, hlo::select((p > Outputs{0}) & (place > Outputs{0}), place, Outputs{0}));
-    const auto wanted = detail::in_shape_of<Outputs>(targets);
-    return hlo::select(wanted != decltype(wanted){0}, Cells{thresholds}, Cells{0}) + bucket.template as<std::int32_t>();
-  }
-};
-
-template <>
-struct MetricLowering<ConfusionMatrix> {
-  template <hlo::TracedArray Outputs, class Labels>
-  static auto cells_of(const ConfusionMatrix&, Outputs outputs, const Labels& labels) {
-    constexpr std::size_t rows = Outputs::extents[0];
-    using PerRow = hlo::Traced<std::int32_t, rows>;
-    const PerRow label = detail::labels_of<Outputs>(labels);
-    const PerRow cell = label * PerRow{std::int32_t{Outputs::extents[1]}} + detail::index_of_largest(outputs);
-    return hlo::reshape<rows, 1>(hlo::select(label < 0, PerRow{-1}, cell));
+ private:
+  template <bool is_traced>
+  static constexpr bool require() {
+    static_assert(
+        is_traced,
+        "this metric is not one for programs: give it a template of of_row or for_each_bin over its types of "
+        "rows, specialise nn::MetricLowering for it, or update it in a function that is run and not compiled");
+    return is_traced;
   }
 };
 
@@ -188,21 +135,22 @@ template <class M, class Outputs, class Targets, class Weights = Unweighted>
   }
 }
 
-/// The sums of the weights of the rows that count into each cell, in an array of this shape.
-template <std::size_t Rows, std::size_t Count>
-[[nodiscard]] hlo::Dynamic<double> counts_of_cells(hlo::Traced<std::int32_t, Rows, Count> cells,
-                                                   hlo::Traced<double, Rows> weights, const Shape& shape) {
+/// The sums of the weights of the rows that count into each bin, in an array of this shape.
+template <std::size_t Rows>
+[[nodiscard]] hlo::Dynamic<double> counts_of_bins(hlo::Value bins, hlo::Traced<double, Rows> weights,
+                                                  const Shape& shape) {
   namespace untyped = hlo::untyped;
-  const std::size_t numbers = untyped::type_of(cells.value()).shape.elements();
+  const Shape numbered = untyped::type_of(bins).shape;
+  const std::size_t numbers = numbered.elements();
   const Shape all{numbers, shape.elements()};
   const auto for_each_bin = [&](hlo::Value of_number) {
     return untyped::broadcast(untyped::reshape(of_number, Shape{numbers}), all, {0});
   };
-  const hlo::Value is_cell =
-      untyped::compare("EQ", for_each_bin(cells.value()), untyped::iota({hlo::element_kind<std::int32_t>, all}, 1));
-  const hlo::Value weight = for_each_bin(hlo::broadcast<hlo::Traced<double, Rows, Count>, 0>(weights).value());
+  const hlo::Value is_bin =
+      untyped::compare("EQ", for_each_bin(bins), untyped::iota({hlo::element_kind<std::int32_t>, all}, 1));
+  const hlo::Value weight = for_each_bin(untyped::broadcast(weights.value(), numbered, {0}));
   const hlo::Value zeros = untyped::constant({hlo::element_kind<double>, all}, 0);
-  const hlo::Value counts = untyped::reduce("add", untyped::select(is_cell, weight, zeros), hlo::literal(0.0), {0});
+  const hlo::Value counts = untyped::reduce("add", untyped::select(is_bin, weight, zeros), hlo::literal(0.0), {0});
   return hlo::Dynamic<double>{untyped::reshape(counts, shape)};
 }
 
@@ -259,9 +207,9 @@ template <class M, class Outputs, class Targets, class Weights = Unweighted>
   if constexpr (detail::require_arrays_in_program<M, Outputs, Targets>()) {
     detail::check_rows(measure, measure.name, detail::shape_only(outputs), detail::shape_only(targets));
     const auto matrix = detail::in_shape_of<detail::MatrixOf<Outputs>>(outputs);
-    const auto cells = MetricLowering<M>::cells_of(measure, matrix, targets);
+    const hlo::Value bins = MetricLowering<M>::bins_of(measure, matrix, targets);
     const auto weights = detail::counted_weights(measure.name, replica.rows(), outputs, sample_weight);
-    return detail::counts_of_cells(cells, weights, measure.shape());
+    return detail::counts_of_bins(bins, weights, measure.shape());
   } else {
     return dist::detail::refused<hlo::Dynamic<double>>();
   }

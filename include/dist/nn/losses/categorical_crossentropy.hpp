@@ -40,19 +40,20 @@ struct CategoricalCrossentropy {
     require_targets(name, outputs, targets, outputs.row_size());
   }
 
-  template <std::floating_point T, class Target>
-  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
-    const detail::SmoothedTargets<T, Target> target{targets, label_smoothing};
+  template <class Outputs, class Targets>
+    requires Real<typename Outputs::Element>
+  [[nodiscard]] DIST_HD typename Outputs::Number per_example(Outputs outputs, Targets targets) const {
+    const detail::SmoothedTargets<Outputs, Targets> target{targets, outputs.size(), label_smoothing};
     return from_logits ? detail::crossentropy_of_logits(outputs, target)
-                       : of_probabilities(outputs, target, sum_of(outputs));
+                       : of_probabilities(outputs, target, total_of(outputs));
   }
 
   /// The gradient of logits is (softmax(logits) - targets) * scale, where targets add up to 1.
   template <std::floating_point T, class Target>
   DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
-    const detail::SmoothedTargets<T, Target> target{targets, label_smoothing};
+    const detail::SmoothedTargets<Row<const T>, Row<const Target>> target{targets, outputs.size(), label_smoothing};
     if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
-    const T sum = sum_of(outputs);
+    const T sum = total_of(outputs);
     T parts = 0;  // of the targets whose probabilities are not clipped
     for (std::size_t k = 0; k < outputs.size(); ++k) parts += detail::unless_clipped(outputs[k] / sum, target(k));
     for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -63,18 +64,15 @@ struct CategoricalCrossentropy {
   }
 
  private:
-  template <class T>
-  [[nodiscard]] static DIST_HD T sum_of(Row<const T> outputs) {
-    T sum = 0;
-    for (std::size_t k = 0; k < outputs.size(); ++k) sum += outputs[k];
-    return sum;
+  template <class Outputs>
+  [[nodiscard]] static DIST_HD typename Outputs::Number total_of(Outputs outputs) {
+    return sum_of(outputs, [&](auto k) { return outputs[k]; });
   }
-  template <class T, class Target>
-  [[nodiscard]] static DIST_HD T of_probabilities(Row<const T> outputs, const Target& target, T sum) {
-    T loss = 0;
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-      loss -= target(k) * std::log(detail::clipped_probability(outputs[k] / sum));
-    return loss;
+  template <class Outputs, class Target>
+  [[nodiscard]] static DIST_HD typename Outputs::Number of_probabilities(Outputs outputs, const Target& target,
+                                                                         typename Outputs::Number sum) {
+    using std::log;
+    return -sum_of(outputs, [&](auto k) { return target(k) * log(detail::clipped_probability(outputs[k] / sum)); });
   }
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 
 namespace dist::nn {
@@ -16,43 +17,49 @@ namespace dist::nn {
 struct CosineSimilarity {
   static constexpr std::string_view name = "cosine_similarity";
 
-  template <std::floating_point T, class Target>
-  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
-    const Products<T> of = products(outputs, targets);
-    return -(of.both / of.targets) / of.outputs;
+  template <class Outputs, class Targets>
+    requires Real<typename Outputs::Element>
+  [[nodiscard]] DIST_HD typename Outputs::Number per_example(Outputs outputs, Targets targets) const {
+    return -cosine(outputs, targets, norm(squares<typename Outputs::Element>(outputs)),
+                   norm(squares<typename Outputs::Element>(targets)));
   }
   /// The gradient is (cosine * output / |outputs| - target / |targets|) / |outputs| * scale.
   template <std::floating_point T, class Target>
   DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
-    const Products<T> of = products(outputs, targets);
-    const T cosine = (of.both / of.targets) / of.outputs;
-    const T factor = of.has_direction ? scale / of.outputs : T{0};
+    const T of_outputs = squares<T>(outputs);
+    const T output_norm = norm(of_outputs), target_norm = norm(squares<T>(targets));
+    const T cosine_of_row = cosine(outputs, targets, output_norm, target_norm);
+    const T factor = is_small(of_outputs) ? T{0} : scale / output_norm;
     for (std::size_t k = 0; k < outputs.size(); ++k)
-      gradient[k] = factor * (cosine * (outputs[k] / of.outputs) - static_cast<T>(targets[k]) / of.targets);
-    return -cosine;
+      gradient[k] = factor * (cosine_of_row * (outputs[k] / output_norm) - static_cast<T>(targets[k]) / target_norm);
+    return -cosine_of_row;
   }
 
  private:
-  template <class T>
-  struct Products {
-    T both;
-    T outputs;  // norms
-    T targets;
-    bool has_direction;
-  };
-  template <class T, class Target>
-  [[nodiscard]] static DIST_HD Products<T> products(Row<const T> outputs, Row<const Target> targets) {
-    T both = 0, of_outputs = 0, of_targets = 0;
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const T target = static_cast<T>(targets[k]);
-      both += outputs[k] * target;
-      of_outputs += outputs[k] * outputs[k];
-      of_targets += target * target;
-    }
-    const T least = T(1e-7);
-    const T output_norm = std::sqrt(of_outputs), target_norm = std::sqrt(of_targets);
-    return {both, output_norm < least ? least : output_norm, target_norm < least ? least : target_norm,
-            !(output_norm < least)};
+  template <class Element, class R>
+  [[nodiscard]] static DIST_HD auto squares(R row) {
+    return sum_of(row, [&](auto k) {
+      const auto x = static_cast<Element>(row[k]);
+      return x * x;
+    });
+  }
+  template <class Number>
+  [[nodiscard]] static DIST_HD auto is_small(Number squares) {
+    return squares < Number(1e-14);
+  }
+  /// At least 1e-7. The root is that of a number above 0 also where it is not used, because the slope at 0 is infinite.
+  template <class Number>
+  [[nodiscard]] static DIST_HD Number norm(Number squares) {
+    using detail::select;
+    using std::sqrt;
+    const Number root = sqrt(select(is_small(squares), Number{1}, squares));
+    return select(is_small(squares), Number(1e-7), root);
+  }
+  template <class Outputs, class Targets, class Number>
+  [[nodiscard]] static DIST_HD Number cosine(Outputs outputs, Targets targets, Number output_norm, Number target_norm) {
+    using Element = typename Outputs::Element;
+    const Number both = sum_of(outputs, [&](auto k) { return outputs[k] * static_cast<Element>(targets[k]); });
+    return (both / target_norm) / output_norm;
   }
 };
 

@@ -34,72 +34,74 @@ template <class T>
   return select(p < least, T{0}, select(p > T{1} - least, T{0}, slope));
 }
 
-/// The parts of a label among `classes`, of which `smoothing` is spread over all of them evenly. Together they are 1.
-template <class T>
+/// The parts of a label among the classes of a row of outputs, of which `smoothing` is spread over all of them evenly.
+/// Together they are 1.
+template <class Outputs, class Label>
 struct SmoothedLabel {
-  std::size_t label;
-  T others;
-  T right;
+  using Element = typename Outputs::Element;
+  using Number = typename Outputs::Number;
+  Label label;
+  bool is_smoothed;
+  Element others;
+  Element right;
 
-  DIST_HD SmoothedLabel(std::size_t of, std::size_t classes, float smoothing)
+  DIST_HD SmoothedLabel(Label of, std::size_t classes, float smoothing)
       : label(of),
-        others(static_cast<T>(smoothing) / static_cast<T>(classes)),
-        right(T{1} - static_cast<T>(smoothing) + others) {}
-  [[nodiscard]] DIST_HD T operator()(std::size_t k) const { return k == label ? right : others; }
+        is_smoothed(smoothing != 0),
+        others(static_cast<Element>(smoothing) / static_cast<Element>(static_cast<float>(classes))),
+        right(Element{1} - static_cast<Element>(smoothing) + others) {}
+  [[nodiscard]] DIST_HD Element operator()(auto k) const { return select(k == label, right, others); }
 
-  [[nodiscard]] DIST_HD T total() const { return T{1}; }
-  /// Each part times how far its logit is below the largest.
-  [[nodiscard]] DIST_HD T distance(Row<const T> logits, std::size_t top) const {
-    if (others == T{0}) return logits[top] - logits[label];
-    T sum = 0;
-    for (std::size_t k = 0; k < logits.size(); ++k) sum += logits[top] - logits[k];
-    return others * sum + (right - others) * (logits[top] - logits[label]);
-  }
-  DIST_HD void subtract_from(Row<T> gradient, T scale) const {
-    if (others != T{0})
-      for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] -= scale * others;
-    gradient[label] -= scale * (right - others);
+  [[nodiscard]] DIST_HD Number total() const { return Number{1}; }
+  /// The sum of each part times how far its logit is below the largest.
+  [[nodiscard]] DIST_HD Number distance(Outputs logits, Number largest) const {
+    if (!is_smoothed) return largest - logits[label];
+    return sum_of(logits, [&](auto k) { return (*this)(k) * (largest - logits[k]); });
   }
 };
 /// A row of parts, of which `smoothing` is spread over all classes evenly.
-template <class T, class Target>
+template <class Outputs, class Targets>
 struct SmoothedTargets {
-  Row<const Target> targets;
-  T keep;
-  T add;
+  using Element = typename Outputs::Element;
+  using Number = typename Outputs::Number;
+  Targets targets;
+  Element keep;
+  Element add;
 
-  DIST_HD SmoothedTargets(Row<const Target> of, float smoothing)
+  DIST_HD SmoothedTargets(Targets of, std::size_t classes, float smoothing)
       : targets(of),
-        keep(T{1} - static_cast<T>(smoothing)),
-        add(static_cast<T>(smoothing) / static_cast<T>(of.size())) {}
-  [[nodiscard]] DIST_HD T operator()(std::size_t k) const { return static_cast<T>(targets[k]) * keep + add; }
+        keep(Element{1} - static_cast<Element>(smoothing)),
+        add(static_cast<Element>(smoothing) / static_cast<Element>(static_cast<float>(classes))) {}
+  [[nodiscard]] DIST_HD Element operator()(auto k) const { return static_cast<Element>(targets[k]) * keep + add; }
 
-  [[nodiscard]] DIST_HD T total() const {
-    T sum = 0;
-    for (std::size_t k = 0; k < targets.size(); ++k) sum += (*this)(k);
-    return sum;
+  [[nodiscard]] DIST_HD Number total() const {
+    return sum_of(targets, [&](auto k) { return (*this)(k); });
   }
   /// A class without a part may have a logit of -infinity.
-  [[nodiscard]] DIST_HD T distance(Row<const T> logits, std::size_t top) const {
-    T sum = 0;
-    for (std::size_t k = 0; k < logits.size(); ++k)
-      if (const T part = (*this)(k); part != T{0}) sum += part * (logits[top] - logits[k]);
-    return sum;
-  }
-  DIST_HD void subtract_from(Row<T> gradient, T scale) const {
-    for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] -= scale * (*this)(k);
+  [[nodiscard]] DIST_HD Number distance(Outputs logits, Number largest) const {
+    return sum_of(logits, [&](auto k) {
+      const Element part = (*this)(k);
+      return select(part == Element{0}, Element{0}, part * (largest - logits[k]));
+    });
   }
 };
 
+/// exp(x), and 0 without computing it where the host knows that `left_out`.
+template <std::floating_point T>
+[[nodiscard]] DIST_HD T exp_unless(bool left_out, T x) {
+  return left_out ? T{0} : std::exp(x);
+}
+
 /// sum_k target_k (log(sum_j exp(x_j)) - x_k). With the largest logit taken out of the sum of exponentials nothing
 /// overflows, and small losses keep their digits.
-template <std::floating_point T, class Target>
-[[nodiscard]] DIST_HD T crossentropy_of_logits(Row<const T> logits, const Target& target) {
-  const std::size_t top = index_of_largest(logits);
-  T others = 0;
-  for (std::size_t k = 0; k < logits.size(); ++k)
-    if (k != top) others += std::exp(logits[k] - logits[top]);
-  return target.distance(logits, top) + target.total() * std::log1p(others);
+template <class Logits, class Target>
+[[nodiscard]] DIST_HD typename Logits::Number crossentropy_of_logits(Logits logits, const Target& target) {
+  using std::log1p;
+  using Number = typename Logits::Number;
+  const auto top = index_of_largest(logits);
+  const Number largest = logits[top];
+  const Number others = sum_of(logits, [&](auto k) { return exp_unless(k == top, logits[k] - largest); });
+  return target.distance(logits, largest) + target.total() * log1p(others);
 }
 /// The same, and its gradient, (softmax(logits)_k sum_j target_j - target_k) * scale.
 template <std::floating_point T, class Target>
@@ -112,9 +114,8 @@ template <std::floating_point T, class Target>
   }
   const T total = target.total();
   const T normalise = total * scale / (T{1} + others);
-  for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] *= normalise;
-  target.subtract_from(gradient, scale);
-  return target.distance(logits, top) + total * std::log1p(others);
+  for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] = gradient[k] * normalise - scale * target(k);
+  return target.distance(logits, logits[top]) + total * std::log1p(others);
 }
 
 }  // namespace dist::nn::detail

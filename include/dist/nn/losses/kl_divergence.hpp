@@ -18,14 +18,15 @@ namespace dist::nn {
 struct KlDivergence {
   static constexpr std::string_view name = "kl_divergence";
 
-  template <std::floating_point T, class Target>
-  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
-    T sum = 0;
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const T target = clipped(static_cast<T>(targets[k]));
-      sum += target * std::log(target / clipped(outputs[k]));
-    }
-    return sum;
+  template <class Outputs, class Targets>
+    requires Real<typename Outputs::Element>
+  [[nodiscard]] DIST_HD typename Outputs::Number per_example(Outputs outputs, Targets targets) const {
+    using std::log;
+    using Element = typename Outputs::Element;
+    return sum_of(outputs, [&](auto k) {
+      const Element target = clipped(static_cast<Element>(targets[k]));
+      return target * log(target / clipped(outputs[k]));
+    });
   }
   /// The gradient is -target / output * scale, and 0 where the output is out of range.
   template <std::floating_point T, class Target>
@@ -37,7 +38,7 @@ struct KlDivergence {
     return per_example(outputs, targets);
   }
 
-  /// A number as it is looked at.
+ private:
   template <Real T>
   [[nodiscard]] static DIST_HD T clipped(T p) {
     return detail::clipped_to(p, detail::probability_epsilon<T>(), T{1});

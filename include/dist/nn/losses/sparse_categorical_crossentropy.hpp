@@ -4,11 +4,13 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/check.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/crossentropy_of_row.hpp>
 
@@ -20,6 +22,9 @@ namespace dist::nn {
 /// in Keras). Targets: [rows] or [rows, 1] of an integer type.
 struct SparseCategoricalCrossentropy {
   static constexpr std::string_view name = "sparse_categorical_crossentropy";
+
+  /// See LossLowering.
+  static constexpr bool takes_labels = true;
 
   bool from_logits = true;
   /// This part of the right answer is spread over all classes evenly (Szegedy et al.: "Rethinking the Inception
@@ -47,7 +52,7 @@ struct SparseCategoricalCrossentropy {
   /// Whether the label is a class.
   template <std::integral Label>
   [[nodiscard]] static DIST_HD bool takes(Row<const Label> label, std::size_t classes) {
-    return class_of(label[0]) < classes;
+    return class_of(label) < classes;
   }
   template <std::integral Label>
   [[noreturn]] static void refuse(Label label, std::size_t row, std::size_t classes) {
@@ -56,16 +61,17 @@ struct SparseCategoricalCrossentropy {
                           "Number the labels from 0, and give the last layer one output per class");
   }
 
-  template <std::floating_point T, std::integral Label>
-  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Label> label) const {
-    const auto target = parts<T>(outputs, label);
+  template <class Outputs, class Labels>
+    requires(Real<typename Outputs::Element>&& std::integral<typename Labels::Element>)
+  [[nodiscard]] DIST_HD typename Outputs::Number per_example(Outputs outputs, Labels label) const {
+    const auto target = parts(outputs, label);
     return from_logits ? detail::crossentropy_of_logits(outputs, target) : of_probabilities(outputs, target);
   }
 
   /// The gradient of logits is (softmax(logits) - onehot(label)) * scale.
   template <std::floating_point T, std::integral Label>
   DIST_HD T per_example(Row<const T> outputs, Row<const Label> label, T scale, Row<T> gradient) const {
-    const auto target = parts<T>(outputs, label);
+    const auto target = parts(outputs, label);
     if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
     T sum = 0;
     for (std::size_t k = 0; k < outputs.size(); ++k) sum += detail::clipped_probability(outputs[k]);
@@ -75,19 +81,20 @@ struct SparseCategoricalCrossentropy {
   }
 
  private:
-  template <class T, class Label>
-  [[nodiscard]] DIST_HD detail::SmoothedLabel<T> parts(Row<const T> outputs, Row<const Label> label) const {
-    return {class_of(label[0]), outputs.size(), label_smoothing};
+  template <class Outputs, class Labels>
+  [[nodiscard]] DIST_HD auto parts(Outputs outputs, Labels label) const {
+    const auto number = class_of(label);
+    return detail::SmoothedLabel<Outputs, std::remove_const_t<decltype(number)>>{number, outputs.size(),
+                                                                                 label_smoothing};
   }
-  template <class T>
-  [[nodiscard]] static DIST_HD T of_probabilities(Row<const T> outputs, const detail::SmoothedLabel<T>& target) {
-    T sum = 0, loss = 0;
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const T p = detail::clipped_probability(outputs[k]);
-      sum += p;
-      loss -= target(k) * std::log(p);
-    }
-    return loss + std::log(sum);
+  template <class Outputs, class Target>
+  [[nodiscard]] static DIST_HD typename Outputs::Number of_probabilities(Outputs outputs, const Target& target) {
+    using std::log;
+    using Number = typename Outputs::Number;
+    const Number sum = sum_of(outputs, [&](auto k) { return detail::clipped_probability(outputs[k]); });
+    const Number logs =
+        sum_of(outputs, [&](auto k) { return target(k) * log(detail::clipped_probability(outputs[k])); });
+    return log(sum) - logs;
   }
 };
 

@@ -21,13 +21,13 @@ struct BinaryAccuracy {
   float threshold = 0.5f;
   std::string_view name = "binary_accuracy";
 
-  template <class T, class Target>
-  [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Target> targets) const {
-    double right = 0;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const bool is_yes = outputs[i] > static_cast<T>(threshold);
-      if (targets[i] == static_cast<Target>(is_yes ? 1 : 0)) ++right;
-    }
+  template <class Outputs, class Targets>
+  [[nodiscard]] DIST_HD auto of_row(Outputs outputs, Targets targets) const {
+    using Target = typename Targets::Element;
+    const auto right = count_of(outputs, [&](auto i) {
+      const auto is_yes = outputs[i] > static_cast<typename Outputs::Element>(threshold);
+      return (is_yes & (targets[i] == Target{1})) | ((targets[i] == Target{0}) & !is_yes);
+    });
     return right / static_cast<double>(outputs.size());
   }
 };
@@ -41,9 +41,9 @@ struct CategoricalAccuracy {
 
   std::string_view name = "accuracy";
 
-  template <class T, class Target>
-  [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Target> targets) const {
-    return index_of_largest(outputs) == index_of_largest(targets) ? 1 : 0;
+  template <class Outputs, class Targets>
+  [[nodiscard]] DIST_HD auto of_row(Outputs outputs, Targets targets) const {
+    return number_of(index_of_largest(outputs) == index_of_largest(targets));
   }
 };
 
@@ -64,6 +64,7 @@ constexpr void require_integer_labels() {
 /// labels [rows] or [rows, 1] of an integer type.
 struct SparseCategoricalAccuracy {
   static constexpr bool more_is_better = true;
+  static constexpr bool takes_labels = true;  ///< see MetricLowering
 
   using Tally = nn::Tally<double, double>;
 
@@ -78,24 +79,22 @@ struct SparseCategoricalAccuracy {
   void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
     require_targets(name, outputs, labels, 1);
   }
-  template <class T, std::integral Label>
-  [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Label> label) const {
-    return class_of(label[0]) == index_of_largest(outputs) ? 1 : 0;
+  template <class Outputs, class Labels>
+    requires std::integral<typename Labels::Element>
+  [[nodiscard]] DIST_HD auto of_row(Outputs outputs, Labels label) const {
+    return number_of(class_of(label) == index_of_largest(outputs));
   }
 };
 
 namespace detail {
 /// Whether fewer than `k` outputs are above that of the class, so that equal ones are all among the largest. No class that
 /// there is not, and none whose output is no finite number, is among them (as in TensorFlow).
-template <class T>
-[[nodiscard]] DIST_HD bool is_in_top(Row<const T> outputs, std::size_t label, std::size_t k) {
-  if (label >= outputs.size()) return false;
-  const T own = outputs[label];
-  if (own - own != T{0}) return false;
-  std::size_t above = 0;
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i] > own) ++above;
-  return above < k;
+template <class Outputs>
+[[nodiscard]] DIST_HD auto is_in_top(Outputs outputs, auto label, std::size_t k) {
+  using Number = typename Outputs::Number;
+  const Number own = element_or_nan(outputs, label);
+  const auto above = count_of(outputs, [&](auto i) { return outputs[i] > own; });
+  return (own - own == Number{0}) & (above < static_cast<double>(k));
 }
 }  // namespace detail
 
@@ -103,6 +102,7 @@ template <class T>
 /// [rows, classes], labels [rows] or [rows, 1] of an integer type.
 struct SparseTopKCategoricalAccuracy {
   static constexpr bool more_is_better = true;
+  static constexpr bool takes_labels = true;  ///< see MetricLowering
 
   using Tally = nn::Tally<double, double>;
 
@@ -118,9 +118,10 @@ struct SparseTopKCategoricalAccuracy {
   void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
     require_targets(name, outputs, labels, 1);
   }
-  template <class T, std::integral Label>
-  [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Label> label) const {
-    return detail::is_in_top(outputs, class_of(label[0]), k) ? 1 : 0;
+  template <class Outputs, class Labels>
+    requires std::integral<typename Labels::Element>
+  [[nodiscard]] DIST_HD auto of_row(Outputs outputs, Labels label) const {
+    return number_of(detail::is_in_top(outputs, class_of(label), k));
   }
 };
 
@@ -134,9 +135,9 @@ struct TopKCategoricalAccuracy {
   std::size_t k = 5;
   std::string_view name = "top_k_categorical_accuracy";
 
-  template <class T, class Target>
-  [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Target> targets) const {
-    return detail::is_in_top(outputs, index_of_largest(targets), k) ? 1 : 0;
+  template <class Outputs, class Targets>
+  [[nodiscard]] DIST_HD auto of_row(Outputs outputs, Targets targets) const {
+    return number_of(detail::is_in_top(outputs, index_of_largest(targets), k));
   }
 };
 

@@ -10,6 +10,7 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/precision_recall.hpp>
 #include <dist/nn/values.hpp>
@@ -42,13 +43,15 @@ struct Auc {
   /// The right answer of the elements in each bucket, the last that has a threshold below them.
   [[nodiscard]] Shape shape() const { return {2, thresholds}; }
 
-  template <class T, class Target, class Add>
-  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Target> targets, const Add& add) const {
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const T power = from_logits ? std::exp(-outputs[i]) : T{0};
-      add((targets[i] != Target{0} ? thresholds : std::size_t{0}) +
-          bucket(from_logits ? T{1} / (T{1} + power) : outputs[i]));
-    }
+  template <class Outputs, class Targets, class Add>
+  DIST_HD void for_each_bin(Outputs outputs, Targets targets, const Add& add) const {
+    for_each_element(outputs, [&](auto i) {
+      using std::exp;
+      using T = typename Outputs::Element;
+      const auto is_positive = bin_of(targets[i] != typename Targets::Element{0});
+      const T p = from_logits ? T{1} / (T{1} + exp(-outputs[i])) : outputs[i];
+      add(is_positive * thresholds + bin_of(bucket(p)));
+    });
   }
   [[nodiscard]] double result(TensorView<const double> counts) const {
     double negatives = 0, positives = 0;
@@ -77,11 +80,13 @@ struct Auc {
   /// Thresholds are at i / (thresholds - 1), and a probability that is one of them is not above it. NaN is above none but
   /// the least.
   template <class T>
-  [[nodiscard]] DIST_HD std::size_t bucket(T probability) const {
-    if (!(probability > T{0})) return 0;
-    if (probability >= T{1}) return thresholds - 2;
-    const T place = std::ceil(probability * static_cast<T>(thresholds - 1)) - T{1};
-    return place > T{0} ? static_cast<std::size_t>(place) : 0;
+  [[nodiscard]] DIST_HD T bucket(T probability) const {
+    using detail::select;
+    using std::floor;
+    const auto number = [](std::size_t count) { return static_cast<T>(static_cast<double>(count)); };
+    const T place = -floor(-probability * number(thresholds - 1)) - T{1};
+    const T inside = select((probability > T{0}) & (place > T{0}), place, T{0});
+    return select(probability >= T{1}, number(thresholds - 2), inside);
   }
   [[nodiscard]] static double roc_area(const Point& from, const Point& to, double negatives, double positives) {
     const double width =

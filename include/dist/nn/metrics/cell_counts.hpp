@@ -19,9 +19,10 @@ namespace dist::nn {
 
 /// A metric whose result is a function of weighted counts, in an array of that `shape()`: `check()` throws InvalidArgument
 /// for what is out of range, `result(counts)` is the number that logs show, and `for_each_bin(outputs, targets, add)` calls
-/// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. There a row is asked for each
-/// cell, so what is costly is best computed only where `add.wants(first, count)`, for one of so many cells from the first. What
-/// targets it takes, it says as MeasuresRows does.
+/// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. A row may also count into
+/// one of the `columns` cells of a line of the array, by `add.one_of(line, columns, column)`, where a line that the array does
+/// not have counts nowhere: `column()`, the number of the cell in the line, is then computed only where it is needed, because
+/// GPUs ask each row for each cell. The targets that the metric takes are declared as for MeasuresRows.
 template <class M>
 concept CountingMetric = requires(const M measure, TensorView<const double> counts) {
   measure.check();
@@ -36,7 +37,10 @@ struct AddToCell {
   double* counts;
   double weight;
   DIST_HD void operator()(std::size_t cell) const { counts[cell] += weight; }
-  [[nodiscard]] DIST_HD bool wants(std::size_t, std::size_t) const { return true; }
+  template <class Column>
+  DIST_HD void one_of(std::size_t line, std::size_t columns, const Column& column) const {
+    (*this)(line * columns + column());  // the metric's `check` has refused other lines
+  }
 };
 /// Adds the weight of a row to what one cell has counted.
 template <class Weight>
@@ -48,13 +52,14 @@ struct AddIfCell {
   DIST_HD void operator()(std::size_t of_row) const {
     if (of_row == cell) counted += static_cast<double>(weight(row));
   }
-  [[nodiscard]] DIST_HD bool wants(std::size_t first, std::size_t count) const {
-    return cell >= first && cell - first < count;
+  template <class Column>
+  DIST_HD void one_of(std::size_t line, std::size_t columns, const Column& column) const {
+    if (cell / columns == line) (*this)(line * columns + column());
   }
 };
 struct AddNowhere {
   DIST_HD void operator()(std::size_t) const {}
-  [[nodiscard]] DIST_HD bool wants(std::size_t, std::size_t) const { return false; }
+  DIST_HD void one_of(std::size_t, std::size_t, const auto&) const {}
 };
 template <class M, class T, class Target>
 concept CountsRowsOf = requires(const M measure, Row<const T> outputs, Row<const Target> targets, AddNowhere add) {

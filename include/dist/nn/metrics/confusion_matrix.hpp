@@ -25,6 +25,7 @@ namespace dist::nn {
 /// of an integer type. A label that is no class is refused in the host's memory, and counted nowhere in that of devices.
 struct ConfusionMatrix {
   static constexpr bool more_is_better = true;
+  static constexpr bool takes_labels = true;  ///< see MetricLowering
 
   std::size_t classes;
   std::string_view name = "confusion_matrix";
@@ -56,10 +57,10 @@ struct ConfusionMatrix {
                                 concat("there are ", classes, " classes, 0 to ", classes - 1),
                                 "Number the labels from 0");
   }
-  template <class T, std::integral Label, class Add>
-  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Label> label, const Add& add) const {
-    const std::size_t right = class_of(label[0]);
-    if (right < classes && add.wants(right * classes, classes)) add(right * classes + index_of_largest(outputs));
+  template <class Outputs, class Labels, class Add>
+  requires std::integral<typename Labels::Element> DIST_HD void for_each_bin(Outputs outputs, Labels label,
+                                                                             const Add& add) const {
+    add.one_of(class_of(label), classes, [&] { return index_of_largest(outputs); });
   }
   [[nodiscard]] double result(TensorView<const double> counts) const {
     double right = 0, all = 0;

@@ -28,12 +28,48 @@ struct BinaryConfusion {
   explicit BinaryConfusion(TensorView<const double> counts)
       : true_negatives(counts[0]), false_positives(counts[1]), false_negatives(counts[2]), true_positives(counts[3]) {}
 
-  template <class T, class Target, class Add>
-  static DIST_HD void for_each_bin(Row<const T> outputs, Row<const Target> targets, float threshold, const Add& add) {
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      add((targets[i] != Target{0} ? std::size_t{2} : std::size_t{0}) +
-          (outputs[i] > static_cast<T>(threshold) ? std::size_t{1} : std::size_t{0}));
+  /// The number of the kind.
+  template <class T, class Target>
+  [[nodiscard]] static DIST_HD auto bin(T output, Target target, float threshold) {
+    return 2 * bin_of(target != Target{0}) + bin_of(output > static_cast<T>(threshold));
   }
+};
+
+struct PrecisionScore {
+  static constexpr std::string_view name = "precision";
+  [[nodiscard]] static double of(const BinaryConfusion& answers) {
+    return part_of(answers.true_positives, answers.true_positives + answers.false_positives);
+  }
+};
+struct RecallScore {
+  static constexpr std::string_view name = "recall";
+  [[nodiscard]] static double of(const BinaryConfusion& answers) {
+    return part_of(answers.true_positives, answers.true_positives + answers.false_negatives);
+  }
+};
+struct F1Score {
+  static constexpr std::string_view name = "f1";
+  [[nodiscard]] static double of(const BinaryConfusion& answers) {
+    return part_of(2 * answers.true_positives,
+                   2 * answers.true_positives + answers.false_positives + answers.false_negatives);
+  }
+};
+
+/// A metric of yes and no whose result is a score of the counts.
+template <class Score>
+struct BinaryScore {
+  static constexpr bool more_is_better = true;
+
+  float threshold = 0.5f;
+  std::string_view name = Score::name;
+
+  void check() const {}
+  [[nodiscard]] static Shape shape() { return BinaryConfusion::shape(); }
+  template <class Outputs, class Targets, class Add>
+  DIST_HD void for_each_bin(Outputs outputs, Targets targets, const Add& add) const {
+    for_each_element(outputs, [&](auto i) { add(BinaryConfusion::bin(outputs[i], targets[i], threshold)); });
+  }
+  [[nodiscard]] static double result(TensorView<const double> counts) { return Score::of(BinaryConfusion{counts}); }
 };
 
 }  // namespace dist::nn::detail
@@ -42,63 +78,14 @@ namespace dist::nn {
 
 /// Of the elements whose output is above the threshold, the part whose target is not 0; 0 where there is none. Targets have
 /// the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
-struct Precision {
-  static constexpr bool more_is_better = true;
-
-  float threshold = 0.5f;
-  std::string_view name = "precision";
-
-  void check() const {}
-  [[nodiscard]] static Shape shape() { return detail::BinaryConfusion::shape(); }
-  template <class T, class Target, class Add>
-  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Target> targets, const Add& add) const {
-    detail::BinaryConfusion::for_each_bin(outputs, targets, threshold, add);
-  }
-  [[nodiscard]] static double result(TensorView<const double> counts) {
-    const detail::BinaryConfusion answers{counts};
-    return detail::part_of(answers.true_positives, answers.true_positives + answers.false_positives);
-  }
-};
+using Precision = detail::BinaryScore<detail::PrecisionScore>;
 
 /// Of the elements whose target is not 0, the part whose output is above the threshold; 0 where there is none. Targets have
 /// the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
-struct Recall {
-  static constexpr bool more_is_better = true;
-
-  float threshold = 0.5f;
-  std::string_view name = "recall";
-
-  void check() const {}
-  [[nodiscard]] static Shape shape() { return detail::BinaryConfusion::shape(); }
-  template <class T, class Target, class Add>
-  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Target> targets, const Add& add) const {
-    detail::BinaryConfusion::for_each_bin(outputs, targets, threshold, add);
-  }
-  [[nodiscard]] static double result(TensorView<const double> counts) {
-    const detail::BinaryConfusion answers{counts};
-    return detail::part_of(answers.true_positives, answers.true_positives + answers.false_negatives);
-  }
-};
+using Recall = detail::BinaryScore<detail::RecallScore>;
 
 /// The harmonic mean of nn::Precision and nn::Recall over all elements (Keras' F1Score with a threshold and the average
 /// "micro"); 0 where there is neither. Targets have the outputs' shape.
-struct F1 {
-  static constexpr bool more_is_better = true;
-
-  float threshold = 0.5f;
-  std::string_view name = "f1";
-
-  void check() const {}
-  [[nodiscard]] static Shape shape() { return detail::BinaryConfusion::shape(); }
-  template <class T, class Target, class Add>
-  DIST_HD void for_each_bin(Row<const T> outputs, Row<const Target> targets, const Add& add) const {
-    detail::BinaryConfusion::for_each_bin(outputs, targets, threshold, add);
-  }
-  [[nodiscard]] static double result(TensorView<const double> counts) {
-    const detail::BinaryConfusion answers{counts};
-    return detail::part_of(2 * answers.true_positives,
-                           2 * answers.true_positives + answers.false_positives + answers.false_negatives);
-  }
-};
+using F1 = detail::BinaryScore<detail::F1Score>;
 
 }  // namespace dist::nn
