@@ -20,6 +20,9 @@ namespace dist {
 /// Memory that other processes of this machine and user can map as well, at whatever address they like: an anonymous
 /// file in memory, which vanishes with the last process that knows it, however that ends. Pages come with their first
 /// touch, zeroed. Moves, does not copy.
+///
+/// An MPI window does not have these properties: its size is limited by the shared-memory file system, it starts 8 bytes off
+/// a cache line, and a killed rank leaves its file.
 class SharedMemory {
  public:
   /// What another process needs to attach to it.

@@ -49,7 +49,7 @@ struct CountNotFinite {
 
 /// A factor of the loss that keeps gradients in the range of Float16 (spec P22), as Keras' LossScaleOptimizer has it: it halves,
 /// down to 1, where a gradient of any replica is infinite or NaN, and that step is left out; after `growth_steps` good steps
-/// in a row it doubles.
+/// in a row it doubles. The host decides this in each step, so compiled steps cannot use it.
 ///
 ///     nn::LossScale scale{strategy};
 ///     ...

@@ -21,7 +21,7 @@ namespace dist {
 ///     const dist::MpiRolesResolver resolver{{.parameter_servers = 2}};
 class MpiRolesResolver {
  public:
-  /// The launcher ends all processes when one of them is lost.
+  /// The launcher ends all processes when one of them is lost: mpirun by default, srun with --kill-on-bad-exit.
   static constexpr bool ends_together = true;
 
   struct Options {

@@ -63,7 +63,8 @@ struct UsersOfRanks {
 /// The ranks that this process's replicas have in one NCCL communicator. No call blocks: NCCL is asked until it is done, the
 /// time is up, or something failed: a call, or a process with other ranks, which NCCL itself may not notice. The first
 /// failure, of whichever replica, ends the work of all of them on the GPUs (ncclCommAbort), and is what every later call
-/// throws. Replicas call at the same time.
+/// throws. Replicas call at the same time. Other processes notice the failure through NCCL, at their next collective, or at
+/// the deadline of a wait.
 class Communicators {
  public:
   /// One rank for each replica on these GPUs, from rank `first` on, of `ranks` that know the same `id`. Returns when all of
