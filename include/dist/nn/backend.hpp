@@ -22,24 +22,10 @@
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, x, dy, dx)`, after a `forward` with this x, overwrites dx.
 ///
-/// BatchNormalization<Channels, T>, with a number per channel, the last axis; the batch may be without rows. `Sums` are two
-/// doubles for each channel, all first ones first, `Coefficients` one of the type in which T is computed, as spans of the
-/// device's place:
-/// - `sums(state, x, sums)`, of the elements and of their squares;
-/// - `forward(state, x, mean, scale, shift, y)`, y = (x - mean) * scale + shift;
-/// - `gradient_sums(state, x, dy, mean, sums)`, of dy and of dy * (x - mean);
-/// - `input_gradient(state, x, dy, mean, of_dy, of_x, constant, dx)`,
-///   dx = dy * of_dy + (x - mean) * of_x + constant.
-///
 /// Elementwise<Function, T>, for any Activation:
 /// - `forward(state, x, y)`; y may be x;
 /// - `input_gradient(state, value, dy, dx)` overwrites dx, which may be dy; `value` is y where the function
 ///   HasGradientOfOutput, else x.
-///
-/// GroupNormalization<Geometry, T>, of single rows, with a gamma and a beta for each channel:
-/// - `forward(state, x, gamma, beta, epsilon, y)`;
-/// - `backward(state, x, gamma, dy, gamma_gradient, beta_gradient, dx)`, after a `forward` with this x, overwrites the
-///   gradients, and dx where it has elements.
 ///
 /// Attention<Geometry, T>, of queries, keys and values [rows * length, heads * width] and weights [rows, heads, length,
 /// length]:
@@ -57,9 +43,13 @@
 /// - `forward(state, x, y)` drops none;
 /// - `input_gradient(state, dy, dx)` overwrites dx, as the last forward dropped.
 ///
-/// Softmax<Classes, T>, along the last axis:
+/// Softmax<Classes, T>, along the last axis, where a back end is faster than the formula in nn/softmax.hpp:
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, y, dy, dx)` overwrites dx.
+///
+/// Layers whose formula of a row is written once need no operation, but on a device whose memory the host does not touch the two
+/// static functions `for_each_row(state, rows, size, body)` and `sum_columns(state, rows, columns, terms, to)` of
+/// nn/row_kernels.hpp.
 ///
 /// The dy of Dense and Conv2D is the gradient before the activation: the layer applies Elementwise to it
 /// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them

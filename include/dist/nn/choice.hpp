@@ -28,6 +28,13 @@ template <std::floating_point T>
   return Max{}(a, b);
 }
 
+/// A number for a sum in double; a sum of a program keeps its type.
+template <class T>
+  requires std::floating_point<Accumulator<T>>
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr double as_double(T number) {
+  return static_cast<double>(number);
+}
+
 }  // namespace detail
 
 }  // namespace dist::nn

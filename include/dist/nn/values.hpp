@@ -2,14 +2,13 @@
 
 #include <concepts>
 #include <cstddef>
-#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn {
 
@@ -53,89 +52,6 @@ template <Values V>
 /// Whether the host may touch what was given.
 template <Values... V>
 inline constexpr bool are_on_host = (decltype(values_of(std::declval<const V&>()))::is_host_accessible && ...);
-
-/// A row as code of the host and of devices sees it.
-///
-/// Formulas of rows, such as losses and metrics, are templates over the type of row: this one, or a detail::TracedRow, which
-/// stands for all rows of a matrix in a program for XLA. `row[k]` is an Element, a sum over a row is a Number. A formula visits
-/// elements by the functions below, whose argument calls `f(k)` for each number k of an element, and chooses between values by
-/// `select`, because a program has no `if`.
-template <class T>
-struct Row {
-  using Element = std::remove_const_t<T>;
-  using Number = Element;
-
-  T* elements = nullptr;
-  std::size_t count = 0;
-
-  [[nodiscard]] DIST_HD std::size_t size() const noexcept { return count; }
-  [[nodiscard]] DIST_HD T& operator[](std::size_t index) const noexcept { return elements[index]; }
-};
-/// The sum of `f(k)`, in the order of the elements.
-template <class T, class F>
-[[nodiscard]] DIST_HD auto sum_of(Row<T> row, const F& f) {
-  decltype(f(std::size_t{})) sum{0};
-  for (std::size_t k = 0; k < row.size(); ++k) sum += f(k);
-  return sum;
-}
-/// For how many elements `f(k)` is true.
-template <class T, class F>
-[[nodiscard]] DIST_HD double count_of(Row<T> row, const F& f) {
-  std::size_t count = 0;
-  for (std::size_t k = 0; k < row.size(); ++k) count += f(k) ? 1 : 0;
-  return static_cast<double>(count);
-}
-template <class T, class F>
-DIST_HD void for_each_element(Row<T> row, const F& f) {
-  for (std::size_t k = 0; k < row.size(); ++k) f(k);
-}
-/// Element `k`, or NaN where there is none.
-template <class T>
-[[nodiscard]] DIST_HD typename Row<T>::Element element_or_nan(Row<T> row, std::size_t k) {
-  return k < row.size() ? row[k] : static_cast<typename Row<T>::Element>(__builtin_nan(""));
-}
-/// 1 or 0.
-[[nodiscard]] DIST_HD constexpr double number_of(bool condition) { return condition ? 1 : 0; }
-/// The number of a bin, from a condition or a number that is not negative.
-template <class T>
-[[nodiscard]] DIST_HD constexpr std::size_t bin_of(T number) {
-  return static_cast<std::size_t>(number);
-}
-
-template <class T>
-[[nodiscard]] Row<T> row_of(std::span<T> elements) {
-  return {elements.data(), elements.size()};
-}
-
-/// Row `index`, without the cost of a shape.
-template <class T>
-[[nodiscard]] Row<T> row_at(T* elements, std::size_t row_size, std::size_t index) {
-  return {elements + index * row_size, row_size};
-}
-
-/// Where the largest of `scores` is, the first of equals; 0 where there is none.
-template <class T>
-[[nodiscard]] DIST_HD std::size_t index_of_largest(Row<T> scores) {
-  std::size_t top = 0;
-  for (std::size_t k = 1; k < scores.size(); ++k)
-    if (scores[k] > scores[top]) top = k;
-  return top;
-}
-template <class T>
-[[nodiscard]] std::size_t index_of_largest(std::span<const T> scores) {
-  return index_of_largest(row_of(scores));
-}
-
-/// The number of the class that a label means; of a negative label one above those of all classes.
-template <std::integral Label>
-[[nodiscard]] DIST_HD constexpr std::size_t class_of(Label label) {
-  return static_cast<std::size_t>(label);
-}
-/// The same of the label of a row.
-template <class Label>
-[[nodiscard]] DIST_HD constexpr std::size_t class_of(Row<Label> label) {
-  return class_of(label[0]);
-}
 
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
 /// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any

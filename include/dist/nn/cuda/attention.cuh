@@ -8,8 +8,9 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/cuda/elementwise.cuh>
 #include <dist/nn/cuda/memory.cuh>
-#include <dist/nn/cuda/softmax.cuh>
+#include <dist/nn/cuda/rows.cuh>
 #include <dist/nn/cuda/state.cuh>
+#include <dist/nn/softmax.hpp>
 
 namespace dist::nn::cuda {
 
@@ -108,9 +109,11 @@ class Attention {
   void forward(State& state, View<const T> queries, View<const T> keys, View<const T> values, View<T> weights,
                View<T> outputs) {
     const auto& queue = state.queue();
-    queue.for_each({0, weights.size()}, ProductsOfHeads<Geometry, T>{queries.data(), keys.data(), weights.data(),
-                                                                     scale_of_products(), SumOfPowers<T>::none});
-    softmax_.forward(state, weights, weights);
+    queue.for_each({0, weights.size()},
+                   ProductsOfHeads<Geometry, T>{queries.data(), keys.data(), weights.data(), scale_of_products(),
+                                                -static_cast<T>(__builtin_huge_val())});
+    for_each_row(state, weights.size() / length, length,
+                 detail::SoftmaxOfRow<T>{weights.data(), weights.data(), length});
     queue.for_each({0, outputs.size()}, SumOverKeys<Geometry, T>{weights.data(), values.data(), outputs.data(), T{1}});
   }
 
@@ -126,7 +129,9 @@ class Attention {
                    ProductsOfHeads<Geometry, T>{output_gradients.data(), values.data(), of_weights.data(), T{1}, T{0}});
     queue.for_each({0, value_gradients.size()},
                    SumOverQueries<Geometry, T>{weights.data(), output_gradients.data(), value_gradients.data(), T{1}});
-    softmax_.input_gradient(state, weights, of_weights, of_weights);  // from here on those of the products
+    // From here on they are the gradients of the products.
+    for_each_row(state, weights.size() / length, length,
+                 detail::SoftmaxGradientOfRow<T>{weights.data(), of_weights.data(), of_weights.data(), length});
     queue.for_each({0, query_gradients.size()},
                    SumOverKeys<Geometry, T>{of_weights.data(), keys.data(), query_gradients.data(), scale});
     queue.for_each({0, key_gradients.size()},
@@ -136,7 +141,6 @@ class Attention {
  private:
   [[nodiscard]] static T scale_of_products() { return T{1} / std::sqrt(static_cast<T>(Geometry::width)); }
 
-  Softmax<length, T> softmax_;
   Memory<T> of_weights_;
 };
 

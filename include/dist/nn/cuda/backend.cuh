@@ -8,16 +8,15 @@
 #include <dist/nn/backend.hpp>
 #include <dist/nn/cuda/attention.cuh>
 #include <dist/nn/cuda/average_pool2d.cuh>
-#include <dist/nn/cuda/batch_normalization.cuh>
+#include <dist/nn/cuda/column_sums.cuh>
 #include <dist/nn/cuda/conv2d.cuh>
 #include <dist/nn/cuda/dense.cuh>
 #include <dist/nn/cuda/dropout.cuh>
 #include <dist/nn/cuda/elementwise.cuh>
 #include <dist/nn/cuda/embedding.cuh>
-#include <dist/nn/cuda/group_normalization.cuh>
 #include <dist/nn/cuda/max_pool2d.cuh>
 #include <dist/nn/cuda/memory.cuh>
-#include <dist/nn/cuda/softmax.cuh>
+#include <dist/nn/cuda/rows.cuh>
 #include <dist/nn/cuda/state.cuh>
 #include <dist/nn/geometry.hpp>
 
@@ -36,6 +35,17 @@ struct Cuda {
   template <class T>
   static constexpr bool supports = std::same_as<T, float>;
 
+  /// See nn/row_kernels.hpp.
+  template <class Body>
+  static void for_each_row(State& state, std::size_t rows, std::size_t size, const Body& body) {
+    cuda::for_each_row(state, rows, size, body);
+  }
+  template <class Terms>
+  static void sum_columns(State& state, std::size_t rows, std::size_t columns, const Terms& terms,
+                          typename Terms::Sum* to) {
+    cuda::sum_columns(state, rows, columns, terms, to);
+  }
+
   template <class Geometry, class T>
   using Dense = cuda::Dense<Geometry, T>;
   template <class Geometry, class T>
@@ -48,18 +58,12 @@ struct Cuda {
   using GlobalAveragePool2D = cuda::AveragePool2D<GlobalPoolGeometry<Image>, T>;
   template <class Image, class T>
   using GlobalMaxPool2D = cuda::MaxPool2D<GlobalPoolGeometry<Image>, T>;
-  template <std::size_t Channels, class T>
-  using BatchNormalization = cuda::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>
   using Dropout = cuda::Dropout<Numerator, Denominator, T>;
   template <class Geometry, class T>
   using Attention = cuda::Attention<Geometry, T>;
   template <std::size_t Words, std::size_t Width, class T>
   using Embedding = cuda::Embedding<Words, Width, T>;
-  template <class Geometry, class T>
-  using GroupNormalization = cuda::GroupNormalization<Geometry, T>;
-  template <std::size_t Classes, class T>
-  using Softmax = cuda::Softmax<Classes, T>;
   /// Also works in place.
   template <class Function, class T>
   using Elementwise = cuda::Elementwise<Function, T>;

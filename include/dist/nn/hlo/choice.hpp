@@ -24,6 +24,11 @@ template <class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> exp_unless(Traced<bool, Extents...> left_out, Traced<T, Extents...> x) {
   return select(left_out, Traced<T, Extents...>{0}, exp(x));
 }
+/// A sum of a program keeps its type.
+template <class T, std::size_t... Extents>
+[[nodiscard]] Traced<T, Extents...> as_double(Traced<T, Extents...> number) {
+  return number;
+}
 /// 1 or 0.
 template <std::size_t... Extents>
 [[nodiscard]] Traced<double, Extents...> number_of(Traced<bool, Extents...> condition) {

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <tuple>
 
-#include <dist/core/reduce_op.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/nn/hlo/lowering.hpp>
+#include <dist/nn/hlo/rows.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
 
 namespace dist::nn {
@@ -22,17 +22,18 @@ template <class Geometry, hlo::TracedArray X, hlo::TracedArray Channels>
   // All groups of a row: those of one channel after another lie side by side, at each of the pixels.
   using Groups = hlo::Traced<T, X::extents[0], in_row / (Geometry::pixels * Geometry::channels), Geometry::pixels,
                              Geometry::groups, width>;
-  const auto mean_of = [](Groups values) {
-    const auto total = hlo::reduce<2, 4>(sum, values);
-    return hlo::broadcast<Groups, 0, 1, 3>(total * decltype(total){T(1.0 / (Geometry::pixels * width))});
-  };
   const auto of_channels = [](Channels values) {
     return hlo::broadcast<Groups, 3, 4>(hlo::reshape<Geometry::groups, width>(values));
   };
-  const Groups given{hlo::untyped::reshape(x.value(), Groups::type().shape)};
-  const Groups difference = given - mean_of(given);
-  const Groups normalized = difference * rsqrt(mean_of(difference * difference) + Groups{T(epsilon)});
-  return X{hlo::untyped::reshape((normalized * of_channels(gamma) + of_channels(beta)).value(), X::type().shape)};
+  const Groups values{hlo::untyped::reshape(x.value(), Groups::type().shape)};
+  const Groups scale = of_channels(gamma), shift = of_channels(beta);
+  Groups normalized = values;
+  using Elements = TracedElements<const Groups>;
+  constexpr TracedThreads<2, 4> group;
+  const auto statistics = statistics_of_group(group, Elements{values}, Geometry::group_size, epsilon);
+  normalize_group<Groups>(group, Elements{values}, statistics, Elements{scale}, Elements{shift},
+                          TracedElements<Groups>{normalized});
+  return X{hlo::untyped::reshape(normalized.value(), X::type().shape)};
 }
 
 }  // namespace detail

@@ -1,16 +1,19 @@
 /// What losses and metrics in programs for XLA look at: rows of outputs and of targets.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/nn/hlo/choice.hpp>
 #include <dist/nn/loss.hpp>
@@ -118,18 +121,65 @@ template <hlo::TracedArray Outputs, ArrayInProgram Labels>
   return classes_of(in_shape_of<hlo::Traced<bool, Outputs::extents[0]>>(labels), Outputs::extents[1]);
 }
 
-/// A number for each row of a matrix, which is the same for each element of a row.
-template <hlo::TracedArray Matrix>
-class NumberOfRow : public hlo::Traced<typename Matrix::Element, Matrix::extents[0]> {
-  using Base = hlo::Traced<typename Matrix::Element, Matrix::extents[0]>;
+/// The axes of an array of `Rank` axes but `Axis...`.
+template <std::size_t Rank, std::size_t... Axis>
+inline constexpr auto axes_without = [] {
+  std::array<std::size_t, Rank - sizeof...(Axis)> rest{};
+  std::size_t count = 0;
+  for (std::size_t axis = 0; axis < Rank; ++axis)
+    if (((axis != Axis) && ...)) rest[count++] = axis;
+  return rest;
+}();
+/// A number for each row, where the elements of a row lie along `Axis...` of an array: the same number for each of them.
+template <hlo::TracedArray A, std::size_t... Axis>
+class NumberOfRow
+    : public hlo::detail::TracedWith<
+          typename A::Element, hlo::detail::without(A::extents, std::array<std::size_t, sizeof...(Axis)>{Axis...})> {
+  using Base =
+      hlo::detail::TracedWith<typename A::Element,
+                              hlo::detail::without(A::extents, std::array<std::size_t, sizeof...(Axis)>{Axis...})>;
 
  public:
   using Base::Base;
   NumberOfRow(Base of_rows) noexcept : Base(of_rows) {}
-  operator Matrix() const { return along_rows<Matrix>(*this); }
+  operator A() const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return hlo::broadcast<A, axes_without<A::rank, Axis...>[I]...>(Base{*this});
+    }
+    (std::make_index_sequence<A::rank - sizeof...(Axis)>{});
+  }
   [[nodiscard]] friend NumberOfRow select(typename Base::template With<bool> condition, NumberOfRow a, NumberOfRow b) {
     return hlo::select(condition, Base{a}, Base{b});
   }
+};
+
+/// All rows of an array of a program, whose elements lie along `Axis...`, as the threads that a formula of a layer visits the
+/// elements of a row by: see nn/row.hpp. What the formula calls the number of an element is one name for all.
+template <std::size_t... Axis>
+struct TracedThreads {
+  struct Each {};
+};
+template <std::size_t... Axis, class F>
+[[nodiscard]] auto sum_of(TracedThreads<Axis...>, const F& f) {
+  const auto each = f(typename TracedThreads<Axis...>::Each{});
+  return NumberOfRow<std::remove_const_t<decltype(each)>, Axis...>{hlo::reduce<Axis...>(sum, each)};
+}
+/// A constant for gradients.
+template <std::size_t... Axis, class F>
+[[nodiscard]] auto max_of(TracedThreads<Axis...>, const F& f) {
+  const auto each = f(typename TracedThreads<Axis...>::Each{});
+  return NumberOfRow<std::remove_const_t<decltype(each)>, Axis...>{hlo::stop_gradient(hlo::reduce<Axis...>(max, each))};
+}
+template <std::size_t... Axis, class F>
+void for_each_of(TracedThreads<Axis...>, const F& f) {
+  f(typename TracedThreads<Axis...>::Each{});
+}
+/// An array whose elements such a formula reads or writes.
+template <class A>
+struct TracedElements {
+  A& array;
+  [[nodiscard]] A& operator[](auto) const noexcept { return array; }
+  void set(auto, A value) const { array = value; }
 };
 
 /// The number of an element, where a formula of one row stands for all rows of a matrix: all elements at once.
@@ -145,7 +195,7 @@ template <hlo::TracedArray Matrix>
 class TracedRow {
  public:
   using Element = Matrix;
-  using Number = NumberOfRow<Matrix>;
+  using Number = NumberOfRow<Matrix, 1>;
   using Each = EachElement<Matrix::extents[0], Matrix::extents[1]>;
 
   explicit TracedRow(Matrix matrix) noexcept : matrix_(matrix) {}
@@ -163,7 +213,7 @@ class TracedRow {
 template <hlo::TracedArray Matrix, class F>
 [[nodiscard]] auto sum_of(TracedRow<Matrix>, const F& f) {
   const auto each = f(typename TracedRow<Matrix>::Each{});
-  return NumberOfRow<std::remove_const_t<decltype(each)>>{hlo::reduce<1>(sum, each)};
+  return NumberOfRow<std::remove_const_t<decltype(each)>, 1>{hlo::reduce<1>(sum, each)};
 }
 template <hlo::TracedArray Matrix, class F>
 [[nodiscard]] auto count_of(TracedRow<Matrix>, const F& f) {

@@ -14,6 +14,7 @@
 #include <dist/hlo/indexing.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/nn/hlo/lowering.hpp>
+#include <dist/nn/hlo/rows.hpp>
 #include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/softmax.hpp>
@@ -29,12 +30,11 @@ template <hlo::TracedArray X, hlo::TracedArray Reduced>
   (std::make_index_sequence<X::rank - 1>{});
 }
 
-/// exp(x) over its sum along the last axis. Largest elements are taken out first, so that no power overflows.
 template <hlo::TracedArray X>
 [[nodiscard]] X softmax(X x) {
-  const auto largest = hlo::stop_gradient(hlo::reduce<X::rank - 1>(max, x));
-  const X powers = exp(x - along_last_axis<X>(largest));
-  return powers / along_last_axis<X>(hlo::reduce<X::rank - 1>(sum, powers));
+  X y = x;
+  softmax(TracedThreads<X::rank - 1>{}, TracedElements<const X>{x}, TracedElements<X>{y});
+  return y;
 }
 
 }  // namespace detail

@@ -11,9 +11,11 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_memory.hpp>
 #include <dist/nn/layers/scale_and_shift.hpp>
+#include <dist/nn/row_kernels.hpp>
 
 namespace dist::nn {
 
@@ -138,6 +140,74 @@ struct GradientOfStatistics {
   }
 };
 
+/// What an element adds to the sums of its channel: itself, and its square. Sums are in double: over many images a sum in float
+/// would lose digits, and the difference of two squares even more.
+template <class T>
+struct SumsOfElements {
+  using Sum = double;
+  static constexpr std::size_t count = 2;
+  const T* x;
+  DIST_HD void operator()(std::size_t element, std::size_t, Sum (&sums)[count]) const {
+    const double value = as_double(x[element]);
+    sums[0] += value;
+    sums[1] += value * value;
+  }
+};
+/// The same of gradients: dy, and dy * (x - mean).
+template <class T>
+struct SumsOfGradients {
+  using Sum = double;
+  static constexpr std::size_t count = 2;
+  const T* x;
+  const T* dy;
+  const Accumulator<T>* mean;
+  DIST_HD void operator()(std::size_t element, std::size_t channel, Sum (&sums)[count]) const {
+    const double slope = as_double(dy[element]);
+    sums[0] += slope;
+    sums[1] += slope * (as_double(x[element]) - as_double(mean[channel]));
+  }
+};
+/// y = (x - mean) * scale + shift, for the channels of a pixel.
+template <std::size_t channels, class T>
+struct NormalizePixel {
+  using Compute = Accumulator<T>;
+  const T* x;
+  const Compute* mean;
+  const Compute* scale;
+  const Compute* shift;
+  T* y;
+  template <class Threads>
+  DIST_HD void operator()(const Threads& threads, std::size_t pixel) const {
+    const T* const from = x + pixel * channels;
+    T* const to = y + pixel * channels;
+    for_each_of(threads, [&](std::size_t c) {
+      to[c] = static_cast<T>((static_cast<Compute>(from[c]) - mean[c]) * scale[c] + shift[c]);
+    });
+  }
+};
+/// dx = dy * scale + (x - mean) * of_x + shift.
+template <std::size_t channels, class T>
+struct GradientOfPixel {
+  using Compute = Accumulator<T>;
+  const T* x;
+  const T* dy;
+  const Compute* mean;
+  const Compute* scale;
+  const Compute* of_x;
+  const Compute* shift;
+  T* dx;
+  template <class Threads>
+  DIST_HD void operator()(const Threads& threads, std::size_t pixel) const {
+    const T* const from = x + pixel * channels;
+    const T* const slope = dy + pixel * channels;
+    T* const to = dx + pixel * channels;
+    for_each_of(threads, [&](std::size_t c) {
+      to[c] = static_cast<T>(static_cast<Compute>(slope[c]) * scale[c] +
+                             (static_cast<Compute>(from[c]) - mean[c]) * of_x[c] + shift[c]);
+    });
+  }
+};
+
 }  // namespace detail
 
 /// Normalises each channel, the last axis, over the rows and the axes between: Ioffe and Szegedy, "Batch
@@ -173,9 +243,6 @@ struct BatchNormalization {
 
     template <class Backend, class T>
     class Operation {
-      using Kernel = typename Backend::template BatchNormalization<channels, T>;
-      using Sums = typename Kernel::Sums;
-      using Coefficients = typename Kernel::Coefficients;
       using Compute = Accumulator<T>;
       using Device = typename Backend::Device;
       using Channels = detail::NormalizedChannels<Options, channels, Compute>;
@@ -193,7 +260,8 @@ struct BatchNormalization {
         using S = std::remove_cvref_t<decltype(*moving_mean)>;
         of_batch_ = Call::training;
         if constexpr (Call::training) {
-          kernel_.sums(engine, x, Sums{of.sums, 2 * channels});
+          detail::sum_columns<Backend>(engine, x.size() / channels, channels, detail::SumsOfElements<T>{x.data()},
+                                       of.sums);
           const Span<double> sums{of.sums, Channels::sums_count};
           queue.fill(sums.subspan(2 * channels, 1), static_cast<double>(x.size() / channels));
           Statistics::combine(call.replica, sums);
@@ -204,8 +272,9 @@ struct BatchNormalization {
           queue.for_each({0, channels}, detail::UseMovingStatistics<Options, channels, Compute, T, S>{
                                             of, gamma, beta, moving_mean, moving_variance});
         }
-        kernel_.forward(engine, x, Coefficients{of.mean, channels}, Coefficients{of.scale, channels},
-                        Coefficients{of.shift, channels}, y);
+        detail::for_each_row<Backend>(
+            engine, x.size() / channels, channels,
+            detail::NormalizePixel<channels, T>{x.data(), of.mean, of.scale, of.shift, y.data()});
       }
 
       /// With n elements per channel, and sums over the batch that was normalised:
@@ -217,14 +286,16 @@ struct BatchNormalization {
                     const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
         const auto queue = replica.queue();
         const Channels of = channels_on(queue);
-        kernel_.gradient_sums(engine, x, dy, Coefficients{of.mean, channels}, Sums{of.sums, 2 * channels});
+        detail::sum_columns<Backend>(engine, x.size() / channels, channels,
+                                     detail::SumsOfGradients<T>{x.data(), dy.data(), of.mean}, of.sums);
         queue.for_each({0, channels}, detail::GradientsOfScaleAndShift<Options, channels, Compute, T>{
                                           of, gradients[0].data(), gradients[1].data()});
         if constexpr (InputGradient) {
           if (of_batch_) Statistics::combine(replica, Span<double>{of.sums, 2 * channels});
           queue.for_each({0, channels}, detail::GradientOfStatistics<Options, channels, Compute>{of, of_batch_});
-          kernel_.input_gradient(engine, x, dy, Coefficients{of.mean, channels}, Coefficients{of.scale, channels},
-                                 Coefficients{of.of_x, channels}, Coefficients{of.shift, channels}, dx);
+          detail::for_each_row<Backend>(engine, x.size() / channels, channels,
+                                        detail::GradientOfPixel<channels, T>{x.data(), dy.data(), of.mean, of.scale,
+                                                                             of.of_x, of.shift, dx.data()});
         }
       }
 
@@ -240,7 +311,6 @@ struct BatchNormalization {
         return Channels::in(doubles_.data(), coefficients_.data());
       }
 
-      Kernel kernel_;
       detail::LayerMemory<Backend, double> doubles_;
       detail::LayerMemory<Backend, Compute> coefficients_;
       bool of_batch_ = true;

@@ -1,34 +1,20 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 
+#include <dist/core/config.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/layers/scale_and_shift.hpp>
+#include <dist/nn/row_kernels.hpp>
 
 namespace dist::nn::detail {
-
-/// The Operation of layers that normalise parts of single rows. `Kernel` is the back end's operation.
-template <class Backend, class Kernel, class Options, class T>
-class GroupNormalizationOperation {
- public:
-  void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
-               const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, T> y) {
-    kernel_.forward(state, x, parameters[0], parameters[1], Options::epsilon, y);
-  }
-  template <bool InputGradient>
-  void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
-                const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T>,
-                ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
-    kernel_.backward(state, x, parameters[0], dy, gradients[0], gradients[1],
-                     InputGradient ? dx : ViewOn<Backend, T>{});
-  }
-
- private:
-  Kernel kernel_;
-};
 
 /// The numbers of channels, the last axis of `In`, in groups; with `PixelsTogether` statistics are over the other axes, too.
 template <class In, std::size_t Groups, bool PixelsTogether>
@@ -36,6 +22,221 @@ struct GroupGeometry {
   static constexpr std::size_t channels = In::rank == 0 ? Groups : In::last_extent;
   static constexpr std::size_t groups = Groups;
   static constexpr std::size_t pixels = PixelsTogether ? In::elements / channels : 1;
+  static constexpr std::size_t group_size = pixels * (channels / groups);
+};
+
+/// An element of a group: its distance from the group's first one in memory, and its channel among those of the group.
+struct GroupIndex {
+  std::size_t offset, channel;
+};
+/// The threads that visit the elements of a group, `Geometry::pixels` times some neighbouring channels.
+template <class Geometry, class Threads>
+struct ThreadsOfGroup {
+  static constexpr std::size_t width = Geometry::channels / Geometry::groups;
+  Threads threads;
+
+  [[nodiscard]] static DIST_HD constexpr GroupIndex index(std::size_t k) {
+    return {k / width * Geometry::channels + k % width, k % width};
+  }
+};
+template <class Geometry, class Threads, class F>
+[[nodiscard]] DIST_HD auto sum_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
+  return sum_of(group.threads, [&](std::size_t k) { return f(group.index(k)); });
+}
+template <class Geometry, class Threads, class F>
+DIST_HD void for_each_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
+  for_each_of(group.threads, [&](std::size_t k) { f(group.index(k)); });
+}
+/// One thread goes through the channels of one pixel after another, so that a compiler may use vector registers.
+template <class Geometry, class F>
+[[nodiscard]] DIST_HD auto sum_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
+  decltype(f(GroupIndex{})) sum{0};
+  for (std::size_t pixel = 0; pixel < Geometry::pixels; ++pixel)
+    sum += sum_of(ThreadOfRow{group.width}, [&](std::size_t c) {
+      return f(GroupIndex{pixel * Geometry::channels + c, c});
+    });
+  return sum;
+}
+template <class Geometry, class F>
+DIST_HD void for_each_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
+  for (std::size_t pixel = 0; pixel < Geometry::pixels; ++pixel)
+    for_each_of(ThreadOfRow{group.width}, [&](std::size_t c) { f(GroupIndex{pixel * Geometry::channels + c, c}); });
+}
+
+/// The elements of a group, and the numbers of its channels.
+template <class T>
+struct ElementsOfGroup {
+  T* first;
+  DIST_HD void set(GroupIndex k, Accumulator<T> value) const { first[k.offset] = static_cast<T>(value); }
+  [[nodiscard]] DIST_HD T& operator[](GroupIndex k) const { return first[k.offset]; }
+};
+template <class T>
+struct ChannelsOfGroup {
+  T* first;
+  [[nodiscard]] DIST_HD T& operator[](GroupIndex k) const { return first[k.channel]; }
+};
+
+template <class Number>
+struct GroupStatistics {
+  Number mean, inverse_deviation;
+};
+/// Sums are in double. The variance is that of the differences from the mean, which loses no digits.
+template <class Threads, class X>
+[[nodiscard]] DIST_HD auto statistics_of_group(const Threads& group, X x, std::size_t size, double epsilon) {
+  using std::sqrt;
+  using Number = decltype(sum_of(group, [&](auto k) { return as_double(x[k]); }));
+  const auto share = Number(1 / static_cast<double>(size));
+  const Number mean = sum_of(group, [&](auto k) { return as_double(x[k]); }) * share;
+  const Number variance = share * sum_of(group, [&](auto k) {
+                            const auto difference = as_double(x[k]) - mean;
+                            return difference * difference;
+                          });
+  return GroupStatistics<Number>{mean, Number(1) / sqrt(variance + Number(epsilon))};
+}
+/// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, computed in type `Compute`.
+template <class Compute, class Threads, class X, class Number, class Channels, class Y>
+DIST_HD void normalize_group(const Threads& group, X x, const GroupStatistics<Number>& statistics, Channels gamma,
+                             Channels beta, Y y) {
+  const Compute center = static_cast<Compute>(statistics.mean);
+  const Compute factor = static_cast<Compute>(statistics.inverse_deviation);
+  for_each_of(group, [&](auto k) {
+    const Compute normalized = (static_cast<Compute>(x[k]) - center) * factor;
+    y.set(k, normalized * static_cast<Compute>(gamma[k]) + static_cast<Compute>(beta[k]));
+  });
+}
+
+/// Where a group's elements and channels begin.
+template <class Geometry>
+struct FirstOfGroup {
+  std::size_t element, channel;
+  DIST_HD explicit FirstOfGroup(std::size_t group)
+      : element(group / Geometry::groups * Geometry::pixels * Geometry::channels),
+        channel(group % Geometry::groups * (Geometry::channels / Geometry::groups)) {
+    element += channel;
+  }
+};
+
+template <class Geometry, class T>
+struct NormalizeGroup {
+  const T* x;
+  const T* gamma;
+  const T* beta;
+  double epsilon;
+  GroupStatistics<double>* statistics;
+  T* y;
+
+  template <class Threads>
+  DIST_HD void operator()(const Threads& threads, std::size_t number) const {
+    const FirstOfGroup<Geometry> first{number};
+    const ThreadsOfGroup<Geometry, Threads> group{threads};
+    const ElementsOfGroup<const T> values{x + first.element};
+    const auto found = statistics_of_group(group, values, Geometry::group_size, epsilon);
+    if (threads.is_first()) statistics[number] = found;
+    normalize_group<Accumulator<T>>(group, values, found, ChannelsOfGroup<const T>{gamma + first.channel},
+                                    ChannelsOfGroup<const T>{beta + first.channel},
+                                    ElementsOfGroup<T>{y + first.element});
+  }
+};
+
+/// With n = dy * gamma over a group: dx = (n - mean(n) - normalised * mean(n * normalised)) / deviation.
+template <class Geometry, class T>
+struct GradientOfGroup {
+  using Compute = Accumulator<T>;
+  const T* x;
+  const T* gamma;
+  const T* dy;
+  const GroupStatistics<double>* statistics;
+  T* dx;
+
+  template <class Threads>
+  DIST_HD void operator()(const Threads& threads, std::size_t number) const {
+    const FirstOfGroup<Geometry> first{number};
+    const ThreadsOfGroup<Geometry, Threads> group{threads};
+    const ElementsOfGroup<const T> values{x + first.element}, slopes{dy + first.element};
+    const ChannelsOfGroup<const T> scale{gamma + first.channel};
+    const ElementsOfGroup<T> to{dx + first.element};
+    const double center = statistics[number].mean, inverse_deviation = statistics[number].inverse_deviation;
+    constexpr double share = 1.0 / static_cast<double>(Geometry::group_size);
+    const auto slope = [&](auto k) { return as_double(slopes[k]) * as_double(scale[k]); };
+    const auto constant = static_cast<Compute>(share * sum_of(group, slope));
+    const auto of_normalized = static_cast<Compute>(
+        share * inverse_deviation * sum_of(group, [&](auto k) { return slope(k) * (as_double(values[k]) - center); }));
+    const auto middle = static_cast<Compute>(center), factor = static_cast<Compute>(inverse_deviation);
+    for_each_of(group, [&](auto k) {
+      const Compute normalized = (static_cast<Compute>(values[k]) - middle) * factor;
+      const Compute before = static_cast<Compute>(slopes[k]) * static_cast<Compute>(scale[k]);
+      to.set(k, (before - constant - normalized * of_normalized) * factor);
+    });
+  }
+};
+
+/// What an element adds to the gradients of its channel's gamma and beta.
+template <class Geometry, class T>
+struct GradientsOfChannel {
+  using Sum = double;
+  static constexpr std::size_t count = 2;
+  const T* x;
+  const T* dy;
+  const GroupStatistics<double>* statistics;
+  DIST_HD void operator()(std::size_t element, std::size_t channel, Sum (&sums)[count]) const {
+    constexpr std::size_t width = Geometry::channels / Geometry::groups;
+    const std::size_t image = element / (Geometry::pixels * Geometry::channels);
+    const GroupStatistics<double>& of = statistics[image * Geometry::groups + channel / width];
+    const double slope = as_double(dy[element]);
+    sums[0] += slope * ((as_double(x[element]) - of.mean) * of.inverse_deviation);
+    sums[1] += slope;
+  }
+};
+template <class T>
+struct TakeChannelGradients {
+  const double* sums;
+  std::size_t channels;
+  T* of_gamma;
+  T* of_beta;
+  DIST_HD void operator()(std::size_t c) const {
+    of_gamma[c] = static_cast<T>(sums[c]);
+    of_beta[c] = static_cast<T>(sums[channels + c]);
+  }
+};
+
+/// The Operation of layers that normalise parts of single rows. Keeps the statistics from `forward` to `backward`.
+template <class Backend, class Geometry, class Options, class T>
+class GroupNormalizationOperation {
+  static constexpr std::size_t channels = Geometry::channels;
+
+ public:
+  void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
+               const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, T> y) {
+    const std::size_t groups = x.size() / Geometry::group_size;
+    if (reserved_ < groups) {
+      statistics_ = make_layer_memory<Backend, GroupStatistics<double>>(queue_of<Backend>(state), groups);
+      reserved_ = groups;
+    }
+    for_each_row<Backend>(state, groups, Geometry::group_size,
+                          NormalizeGroup<Geometry, T>{x.data(), parameters[0].data(), parameters[1].data(),
+                                                      Options::epsilon, statistics_.data(), y.data()});
+  }
+  template <bool InputGradient>
+  void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T>,
+                ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
+    const auto queue = queue_of<Backend>(state);
+    if constexpr (InputGradient)
+      for_each_row<Backend>(
+          state, x.size() / Geometry::group_size, Geometry::group_size,
+          GradientOfGroup<Geometry, T>{x.data(), parameters[0].data(), dy.data(), statistics_.data(), dx.data()});
+    if (channel_sums_.data() == nullptr) channel_sums_ = make_layer_memory<Backend, double>(queue, 2 * channels);
+    sum_columns<Backend>(state, x.size() / channels, channels,
+                         GradientsOfChannel<Geometry, T>{x.data(), dy.data(), statistics_.data()},
+                         channel_sums_.data());
+    queue.for_each({0, channels},
+                   TakeChannelGradients<T>{channel_sums_.data(), channels, gradients[0].data(), gradients[1].data()});
+  }
+
+ private:
+  LayerMemory<Backend, GroupStatistics<double>> statistics_;
+  LayerMemory<Backend, double> channel_sums_;
+  std::size_t reserved_ = 0;
 };
 
 }  // namespace dist::nn::detail
@@ -73,17 +274,8 @@ struct GroupNormalization {
     static constexpr std::string_view name = "group_normalization";
     static constexpr bool is_view = false;
 
-    template <class T>
-    struct Asked {
-      template <class Backend>
-      using From = typename Backend::template GroupNormalization<Geometry, T>;
-    };
     template <class Backend, class T>
-    struct Operation : detail::GroupNormalizationOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, Options, T> {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::GroupNormalization: use another back end, such "
-                    "as nn::Reference or nn::OneDnn, or another layer");
-    };
+    using Operation = detail::GroupNormalizationOperation<Backend, Geometry, Options, T>;
   };
 };
 
@@ -113,17 +305,8 @@ struct LayerNormalization {
     static constexpr std::string_view name = "layer_normalization";
     static constexpr bool is_view = false;
 
-    template <class T>
-    struct Asked {
-      template <class Backend>
-      using From = typename Backend::template GroupNormalization<Geometry, T>;
-    };
     template <class Backend, class T>
-    struct Operation : detail::GroupNormalizationOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, Options, T> {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::LayerNormalization: use another back end, such "
-                    "as nn::Reference or nn::OneDnn, or another layer");
-    };
+    using Operation = detail::GroupNormalizationOperation<Backend, Geometry, Options, T>;
   };
 };
 

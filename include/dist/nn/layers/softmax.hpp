@@ -5,6 +5,7 @@
 
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/softmax.hpp>
 
 namespace dist::nn {
 
@@ -24,17 +25,8 @@ struct Softmax {
     static constexpr auto& parameters = detail::no_parameters;
     static constexpr bool is_view = false;
 
-    template <class T>
-    struct Asked {
-      template <class Backend>
-      using From = typename Backend::template Softmax<classes, T>;
-    };
     template <class Backend, class T>
     class Operation {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::Softmax: use another back end, such as "
-                    "nn::Reference or nn::OneDnn, or another layer");
-
      public:
       void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
@@ -48,7 +40,7 @@ struct Softmax {
       }
 
      private:
-      detail::KernelFrom<Backend, Asked<T>> kernel_;
+      detail::SoftmaxKernel<Backend, classes, T> kernel_;
     };
   };
 };

@@ -16,11 +16,9 @@
 #include <dist/nn/onednn/state.hpp>
 #include <dist/nn/reference/attention.hpp>
 #include <dist/nn/reference/average_pool2d.hpp>
-#include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/embedding.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
-#include <dist/nn/reference/group_normalization.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
 
 namespace dist::nn::onednn {
@@ -56,17 +54,12 @@ struct OneDnn {
   using GlobalAveragePool2D = reference::GlobalAveragePool2D<Image, T>;
   template <class Image, class T>
   using GlobalMaxPool2D = reference::MaxPool2D<GlobalPoolGeometry<Image>, T>;
-  /// Memory is the limit, so plain loops are as fast.
-  template <std::size_t Channels, class T>
-  using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>
   using Dropout = reference::Dropout<Numerator, Denominator, T>;
   template <class Geometry, class T>
   using Attention = reference::Attention<Geometry, T>;
   template <std::size_t Words, std::size_t Width, class T>
   using Embedding = reference::Embedding<Words, Width, T>;
-  template <class Geometry, class T>
-  using GroupNormalization = reference::GroupNormalization<Geometry, T>;
   template <std::size_t Classes, class T>
   using Softmax = onednn::Softmax<Classes, T>;
   template <class Function, class T>

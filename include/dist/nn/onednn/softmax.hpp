@@ -9,18 +9,23 @@
 #include <dist/nn/onednn/descriptors.hpp>
 #include <dist/nn/onednn/primitive.hpp>
 #include <dist/nn/plans.hpp>
-#include <dist/nn/reference/softmax.hpp>
+#include <dist/nn/row.hpp>
+#include <dist/nn/softmax.hpp>
 
 namespace dist::nn::onednn {
 
 /// The exponentials by oneDNN, because the compiler's are scalar; the gradient, which has none, by plain loops. By plain
 /// loops, too, where a number is NaN or +infinity, which makes its whole row NaN: oneDNN makes 0 of the other elements.
 template <std::size_t Classes, class T>
-class Softmax : public reference::Softmax<Classes, T> {
+class Softmax {
  public:
   void forward(State& state, TensorView<const T> x, TensorView<T> y) {
-    if (!are_below_infinity(x)) return reference::Softmax<Classes, T>::forward(state, x, y);
     const std::size_t rows = x.size() / Classes;
+    if (!are_below_infinity(x)) {
+      const nn::detail::SoftmaxOfRow<T> body{x.data(), y.data(), Classes};
+      for (std::size_t row = 0; row < rows; ++row) body(nn::detail::ThreadOfRow{Classes}, row);
+      return;
+    }
     Primitive& primitive = forward_.for_rows(rows, [&] {
       return translated(label, [&] {
         using Dim = dnnl::memory::dim;
@@ -34,6 +39,10 @@ class Softmax : public reference::Softmax<Classes, T> {
       });
     });
     primitive.execute(state, {x.data(), y.data()});
+  }
+  void input_gradient(State&, TensorView<const T> y, TensorView<const T> dy, TensorView<T> dx) {
+    const nn::detail::SoftmaxGradientOfRow<T> body{y.data(), dy.data(), dx.data(), Classes};
+    for (std::size_t row = 0; row < y.size() / Classes; ++row) body(nn::detail::ThreadOfRow{Classes}, row);
   }
 
  private:

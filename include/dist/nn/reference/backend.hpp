@@ -9,16 +9,13 @@
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/reference/attention.hpp>
 #include <dist/nn/reference/average_pool2d.hpp>
-#include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/conv2d.hpp>
 #include <dist/nn/reference/dense.hpp>
 #include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/elementwise.hpp>
 #include <dist/nn/reference/embedding.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
-#include <dist/nn/reference/group_normalization.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
-#include <dist/nn/reference/softmax.hpp>
 
 namespace dist::nn {
 
@@ -48,18 +45,12 @@ struct Reference {
   using GlobalAveragePool2D = reference::GlobalAveragePool2D<Image, T>;
   template <class Image, class T>
   using GlobalMaxPool2D = reference::MaxPool2D<GlobalPoolGeometry<Image>, T>;
-  template <std::size_t Channels, class T>
-  using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>
   using Dropout = reference::Dropout<Numerator, Denominator, T>;
   template <class Geometry, class T>
   using Attention = reference::Attention<Geometry, T>;
   template <std::size_t Words, std::size_t Width, class T>
   using Embedding = reference::Embedding<Words, Width, T>;
-  template <class Geometry, class T>
-  using GroupNormalization = reference::GroupNormalization<Geometry, T>;
-  template <std::size_t Classes, class T>
-  using Softmax = reference::Softmax<Classes, T>;
   template <class Function, class T>
   using Elementwise = reference::Elementwise<Function, T>;
 };

@@ -1,4 +1,4 @@
-#include <dist/nn/cuda/group_normalization.cuh>
+#include <dist/nn/cuda/rows.cuh>
 
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/conv2d.hpp>

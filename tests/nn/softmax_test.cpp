@@ -1,4 +1,4 @@
-#include <dist/nn/reference/softmax.hpp>
+#include <dist/nn/softmax.hpp>
 
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/softmax.hpp>

@@ -1,8 +1,7 @@
-#include <dist/nn/reference/group_normalization.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
 
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>

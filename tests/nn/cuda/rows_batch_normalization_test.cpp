@@ -1,4 +1,4 @@
-#include <dist/nn/cuda/batch_normalization.cuh>
+#include <dist/nn/cuda/rows.cuh>
 
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/nn/cuda/backend.cuh>

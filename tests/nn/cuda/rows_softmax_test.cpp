@@ -1,4 +1,4 @@
-#include <dist/nn/cuda/softmax.cuh>
+#include <dist/nn/cuda/rows.cuh>
 
 #include <cmath>
 #include <cstddef>
@@ -38,7 +38,8 @@ TEST_CASE("no power overflows, what is minus infinity has no share, and a NaN is
   const auto of_row = [&](const std::vector<float>& row) {
     const dist_test::Bench<nn::Cuda>::Elements<float> x{bench, row};
     const dist::Shape shape{1, classes};
-    nn::cuda::Softmax<classes, float>{}.forward(state, {x.span().data(), shape}, {x.span().data(), shape});
+    nn::detail::SoftmaxKernel<nn::Cuda, classes, float>{}.forward(state, {x.span().data(), shape},
+                                                                  {x.span().data(), shape});
     return support::on_host(bench.queue(), x.span());
   };
   std::vector<float> row(classes, -infinity);
