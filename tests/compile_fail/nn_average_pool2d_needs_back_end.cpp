@@ -1,4 +1,4 @@
-// expect: the back end of this network does not compute nn::AveragePool2D
+// expect: the back end of this network does not compute the layer that is named here
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/views.hpp>

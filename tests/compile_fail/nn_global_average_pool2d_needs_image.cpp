@@ -1,4 +1,4 @@
-// expect: nn::GlobalAveragePool2D takes rows [height, width, channels], and its input has another
+// expect: nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], and their input has
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>

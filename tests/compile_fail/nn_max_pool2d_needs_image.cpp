@@ -1,4 +1,4 @@
-// expect: nn::MaxPool2D takes rows [height, width, channels], and its input has another number of axes
+// expect: nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], and their input has another
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,4 +1,4 @@
-// expect: nn::MaxPool2D's window is larger than its input image
+// expect: the window of nn::MaxPool2D or nn::AveragePool2D is larger than its input image
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -55,7 +55,7 @@
 /// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them
 /// in row-major order. The maximum of a window with a NaN is NaN, and its gradient goes to the first NaN.
 ///
-/// A network whose layer asks for an operation that its back end lacks is refused in a sentence that names the layer.
+/// A back end on the host may derive from nn::Reference and name only the operations that are its own.
 ///
 /// Errors of the engine underneath leave as dist::Error naming the operation and its geometry.
 #pragma once
@@ -114,31 +114,27 @@ concept Computes = requires {
   typename Asked::template From<B>;
 };
 
-/// The same as a number, for the shorter of the compilers' sentences.
+/// Refuses a back end that does not have the operation of a layer, in a sentence that is the only error.
 template <class B, class Asked>
-inline constexpr bool computes = Computes<B, Asked>;
-
-/// Stands for an operation that a back end lacks, after the sentence that says so.
-struct LacksOperation {
-  void forward(const auto&...) {}
-  void input_gradient(const auto&...) {}
-  void parameter_gradients(const auto&...) {}
-  void backward(const auto&...) {}
-  void table_gradient(const auto&...) {}
-  void input_gradients(const auto&...) {}
-};
-
-template <class B, class Asked>
-struct OperationFrom {
-  using Type = LacksOperation;
+struct KernelOf {
+  static_assert(
+      Computes<B, Asked>,
+      "the back end of this network does not compute the layer that is named here: use another back end, such as "
+      "nn::Reference or nn::OneDnn, derive yours from one of these, or use another layer");
+  struct Type {
+    void forward(const auto&...) {}
+    void input_gradient(const auto&...) {}
+    void table_gradient(const auto&...) {}
+    void input_gradients(const auto&...) {}
+  };
 };
 template <class B, class Asked>
   requires Computes<B, Asked>
-struct OperationFrom<B, Asked> {
+struct KernelOf<B, Asked> {
   using Type = typename Asked::template From<B>;
 };
 template <class B, class Asked>
-using KernelFrom = typename OperationFrom<B, Asked>::Type;
+using KernelFrom = typename KernelOf<B, Asked>::Type;
 
 }  // namespace detail
 

@@ -41,10 +41,6 @@ struct Dropout {
     };
     template <class Backend, class T>
     class Operation {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::Dropout: use another back end, such as "
-                    "nn::Reference or nn::OneDnn, or another layer");
-
      public:
       template <class Call>
       void forward(const Call& call, typename Backend::State& engine, ViewOn<Backend, const T> x,

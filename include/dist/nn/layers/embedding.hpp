@@ -45,10 +45,6 @@ struct Embedding {
     };
     template <class Backend, class T>
     class Operation {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::Embedding: use another back end, such as "
-                    "nn::Reference or nn::OneDnn, or another layer");
-
      public:
       void forward(typename Backend::State& state, ViewOn<Backend, const T> ids,
                    const ParameterViewsOn<Backend, const T, 1>& weights, ViewOn<Backend, T> y) {

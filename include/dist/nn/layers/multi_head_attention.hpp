@@ -95,9 +95,6 @@ struct MultiHeadAttention {
     };
     template <class Backend, class T>
     class Operation {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::MultiHeadAttention: use another back end, such "
-                    "as nn::Reference or nn::OneDnn, or another layer");
       using State = typename Backend::State;
       template <class Element>
       using View = ViewOn<Backend, Element>;

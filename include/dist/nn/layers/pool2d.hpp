@@ -30,6 +30,74 @@ class PoolOperation {
   Kernel kernel_;
 };
 
+/// What MaxPool2D and AveragePool2D are in their place in a network. `Pooling` has the name and the back end's operation.
+template <class LayerType, class Pooling, class In, std::size_t Window, std::size_t Stride, class Padding>
+struct BoundPool2D {
+  static_assert(In::rank == 3,
+                "nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], and their input has another "
+                "number of axes: give such an nn::Input, or put nn::Reshape before them");
+  // After a failed assertion the layer goes on with an image that suits it, so that there is one error only.
+  using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
+  using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
+  static_assert(
+      Geometry::output_height > 0 && Geometry::output_width > 0,
+      "the window of nn::MaxPool2D or nn::AveragePool2D is larger than its input image: use a smaller window, "
+      "or padding nn::Same");
+  static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
+                "nn::MaxPool2D or nn::AveragePool2D has a window that lies outside the image: use less padding");
+  using Layer = LayerType;
+  using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
+  static constexpr std::string_view name = Pooling::name;
+  static constexpr auto& parameters = no_parameters;
+  static constexpr bool is_view = false;
+
+  template <class T>
+  struct Asked {
+    template <class Backend>
+    using From = typename Pooling::template Kernel<Backend, Geometry, T>;
+  };
+  template <class Backend, class T>
+  using Operation = PoolOperation<Backend, KernelFrom<Backend, Asked<T>>, T>;
+};
+/// The same of GlobalMaxPool2D and GlobalAveragePool2D.
+template <class LayerType, class Pooling, class In>
+struct BoundGlobalPool2D {
+  static_assert(
+      In::rank == 3,
+      "nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], and their input has "
+      "another number of axes: give such an nn::Input, or put nn::Reshape before them");
+  // After a failed assertion the layer goes on with an image, so that there is one error only.
+  using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
+  using Layer = LayerType;
+  using Output = StaticShape<Geometry::channels>;
+  static constexpr std::string_view name = Pooling::global_name;
+  static constexpr auto& parameters = no_parameters;
+  static constexpr bool is_view = false;
+
+  template <class T>
+  struct Asked {
+    template <class Backend>
+    using From = typename Pooling::template GlobalKernel<Backend, Geometry, T>;
+  };
+  template <class Backend, class T>
+  using Operation = PoolOperation<Backend, KernelFrom<Backend, Asked<T>>, T>;
+};
+
+struct MaxPooling {
+  static constexpr std::string_view name = "max_pooling2d", global_name = "global_max_pooling2d";
+  template <class Backend, class Geometry, class T>
+  using Kernel = typename Backend::template MaxPool2D<Geometry, T>;
+  template <class Backend, class Image, class T>
+  using GlobalKernel = typename Backend::template GlobalMaxPool2D<Image, T>;
+};
+struct AveragePooling {
+  static constexpr std::string_view name = "average_pooling2d", global_name = "global_average_pooling2d";
+  template <class Backend, class Geometry, class T>
+  using Kernel = typename Backend::template AveragePool2D<Geometry, T>;
+  template <class Backend, class Image, class T>
+  using GlobalKernel = typename Backend::template GlobalAveragePool2D<Image, T>;
+};
+
 }  // namespace dist::nn::detail
 
 namespace dist::nn {
@@ -43,28 +111,7 @@ struct MaxPool2D {
   static_assert(Stride > 0, "nn::MaxPool2D needs a stride of at least one element");
 
   template <class In>
-  struct On {
-    static_assert(In::rank == 3,
-                  "nn::MaxPool2D takes rows [height, width, channels], and its input has another number of "
-                  "axes: give such "
-                  "an nn::Input, or put nn::Reshape before it");
-    // After a failed assertion the layer goes on with an image that suits it, so that there is one error
-    // only.
-    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
-    using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
-    static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
-                  "nn::MaxPool2D's window is larger than its input image: use a smaller window, or padding nn::Same");
-    static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
-                  "nn::MaxPool2D has a window that lies outside the image: use less padding");
-    using Layer = MaxPool2D;
-    using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
-    static constexpr std::string_view name = "max_pooling2d";
-    static constexpr auto& parameters = detail::no_parameters;
-    static constexpr bool is_view = false;
-
-    template <class Backend, class T>
-    using Operation = detail::PoolOperation<Backend, typename Backend::template MaxPool2D<Geometry, T>, T>;
-  };
+  struct On : detail::BoundPool2D<MaxPool2D, detail::MaxPooling, In, Window, Stride, Padding> {};
 };
 
 /// The mean of each square window, per channel, on rows [height, width, channels]. With padding Valid, rows and columns
@@ -76,97 +123,20 @@ struct AveragePool2D {
   static_assert(Stride > 0, "nn::AveragePool2D needs a stride of at least one element");
 
   template <class In>
-  struct On {
-    static_assert(In::rank == 3,
-                  "nn::AveragePool2D takes rows [height, width, channels], and its input has another number of "
-                  "axes: give such "
-                  "an nn::Input, or put nn::Reshape before it");
-    // After a failed assertion the layer goes on with an image that suits it, so that there is one error
-    // only.
-    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
-    using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
-    static_assert(
-        Geometry::output_height > 0 && Geometry::output_width > 0,
-        "nn::AveragePool2D's window is larger than its input image: use a smaller window, or padding nn::Same");
-    static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
-                  "nn::AveragePool2D has a window that lies outside the image: use less padding");
-    using Layer = AveragePool2D;
-    using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
-    static constexpr std::string_view name = "average_pooling2d";
-    static constexpr auto& parameters = detail::no_parameters;
-    static constexpr bool is_view = false;
-
-    template <class T>
-    struct Asked {
-      template <class Backend>
-      using From = typename Backend::template AveragePool2D<Geometry, T>;
-    };
-    template <class Backend, class T>
-    struct Operation : detail::PoolOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, T> {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::AveragePool2D: use another back end, such as "
-                    "nn::Reference or nn::OneDnn, or another layer");
-    };
-  };
+  struct On : detail::BoundPool2D<AveragePool2D, detail::AveragePooling, In, Window, Stride, Padding> {};
 };
 
 /// The mean of each channel of an image: rows [height, width, channels] become [channels].
 struct GlobalAveragePool2D {
   template <class In>
-  struct On {
-    static_assert(In::rank == 3,
-                  "nn::GlobalAveragePool2D takes rows [height, width, channels], and its input has another number of "
-                  "axes: give such an nn::Input, or put nn::Reshape before it");
-    // After a failed assertion the layer goes on with an image, so that there is one error only.
-    using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
-    using Layer = GlobalAveragePool2D;
-    using Output = StaticShape<Geometry::channels>;
-    static constexpr std::string_view name = "global_average_pooling2d";
-    static constexpr auto& parameters = detail::no_parameters;
-    static constexpr bool is_view = false;
-
-    template <class T>
-    struct Asked {
-      template <class Backend>
-      using From = typename Backend::template GlobalAveragePool2D<Geometry, T>;
-    };
-    template <class Backend, class T>
-    struct Operation : detail::PoolOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, T> {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::GlobalAveragePool2D: use another back end, such "
-                    "as nn::Reference or nn::OneDnn, or another layer");
-    };
-  };
+  struct On : detail::BoundGlobalPool2D<GlobalAveragePool2D, detail::AveragePooling, In> {};
 };
 
 /// The maximum of each channel of an image: rows [height, width, channels] become [channels]. Of equal maxima the first
 /// in row-major order gets the gradient.
 struct GlobalMaxPool2D {
   template <class In>
-  struct On {
-    static_assert(In::rank == 3,
-                  "nn::GlobalMaxPool2D takes rows [height, width, channels], and its input has another number of "
-                  "axes: give such an nn::Input, or put nn::Reshape before it");
-    // After a failed assertion the layer goes on with an image, so that there is one error only.
-    using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
-    using Layer = GlobalMaxPool2D;
-    using Output = StaticShape<Geometry::channels>;
-    static constexpr std::string_view name = "global_max_pooling2d";
-    static constexpr auto& parameters = detail::no_parameters;
-    static constexpr bool is_view = false;
-
-    template <class T>
-    struct Asked {
-      template <class Backend>
-      using From = typename Backend::template GlobalMaxPool2D<Geometry, T>;
-    };
-    template <class Backend, class T>
-    struct Operation : detail::PoolOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, T> {
-      static_assert(detail::computes<Backend, Asked<T>>,
-                    "the back end of this network does not compute nn::GlobalMaxPool2D: use another back end, such "
-                    "as nn::Reference or nn::OneDnn, or another layer");
-    };
-  };
+  struct On : detail::BoundGlobalPool2D<GlobalMaxPool2D, detail::MaxPooling, In> {};
 };
 
 }  // namespace dist::nn

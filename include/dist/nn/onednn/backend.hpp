@@ -14,12 +14,7 @@
 #include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/softmax.hpp>
 #include <dist/nn/onednn/state.hpp>
-#include <dist/nn/reference/attention.hpp>
-#include <dist/nn/reference/average_pool2d.hpp>
-#include <dist/nn/reference/dropout.hpp>
-#include <dist/nn/reference/embedding.hpp>
-#include <dist/nn/reference/global_average_pool2d.hpp>
-#include <dist/nn/reference/max_pool2d.hpp>
+#include <dist/nn/reference/backend.hpp>
 
 namespace dist::nn::onednn {
 
@@ -32,11 +27,11 @@ using Conv2D =
 
 namespace dist::nn {
 
-/// Layers by oneDNN, in float, one thread per replica. Primitives are compiled once per batch size; a step of
-/// a known size allocates nothing, but for what oneDNN needs during a product of Conv2DProducts. Needs the component dist::onednn.
-struct OneDnn {
+/// Layers by oneDNN, in float, one thread per replica. Layers whose limit is memory are those of the Reference. Primitives are
+/// compiled once per batch size; a step of a known size allocates nothing, but for what oneDNN needs during a product of
+/// Conv2DProducts. Needs the component dist::onednn.
+struct OneDnn : Reference {
   static constexpr std::string_view name = "oneDNN";
-  using Device = Cpu;
   using State = onednn::State;
 
   template <class T>
@@ -46,20 +41,6 @@ struct OneDnn {
   using Dense = onednn::Dense<Geometry, T>;
   template <class Geometry, class T>
   using Conv2D = onednn::Conv2D<Geometry, T>;
-  template <class Geometry, class T>
-  using MaxPool2D = reference::MaxPool2D<Geometry, T>;
-  template <class Geometry, class T>
-  using AveragePool2D = reference::AveragePool2D<Geometry, T>;
-  template <class Image, class T>
-  using GlobalAveragePool2D = reference::GlobalAveragePool2D<Image, T>;
-  template <class Image, class T>
-  using GlobalMaxPool2D = reference::MaxPool2D<GlobalPoolGeometry<Image>, T>;
-  template <std::size_t Numerator, std::size_t Denominator, class T>
-  using Dropout = reference::Dropout<Numerator, Denominator, T>;
-  template <class Geometry, class T>
-  using Attention = reference::Attention<Geometry, T>;
-  template <std::size_t Words, std::size_t Width, class T>
-  using Embedding = reference::Embedding<Words, Width, T>;
   template <std::size_t Classes, class T>
   using Softmax = onednn::Softmax<Classes, T>;
   template <class Function, class T>
