@@ -114,19 +114,22 @@ concept Computes = requires {
   typename Asked::template From<B>;
 };
 
-/// Refuses a back end that does not have the operation of a layer, in a sentence that is the only error.
+/// Stands for the operation that a back end does not have, and refuses it in a sentence that is the only error.
 template <class B, class Asked>
-struct KernelOf {
+struct LacksOperation {
   static_assert(
       Computes<B, Asked>,
-      "the back end of this network does not compute the layer that is named here: use another back end, such as "
-      "nn::Reference or nn::OneDnn, derive yours from one of these, or use another layer");
-  struct Type {
-    void forward(const auto&...) {}
-    void input_gradient(const auto&...) {}
-    void table_gradient(const auto&...) {}
-    void input_gradients(const auto&...) {}
-  };
+      "the back end of this network does not compute the layer that is named here: use another back end, such "
+      "as nn::Reference or nn::OneDnn, derive yours from one of these, or use another layer");
+  void forward(const auto&...) {}
+  void input_gradient(const auto&...) {}
+  void table_gradient(const auto&...) {}
+  void input_gradients(const auto&...) {}
+};
+
+template <class B, class Asked>
+struct KernelOf {
+  using Type = LacksOperation<B, Asked>;
 };
 template <class B, class Asked>
   requires Computes<B, Asked>
