@@ -75,7 +75,7 @@ TEST_CASE("the same over TLS, where the environment names certificates; without 
   const auto& servers = job.strategy().server_endpoints();
   const dist::server::Served server{{dist::TaskType::parameter_server, 0}, servers.front()};
   const std::string said = support::what_throws<dist::ServerUnavailable>([&] {
-    const dist::server::Session<Grpc> session{{server}, {.channel = {}, .wait_for_servers = 3s}};
+    const dist::server::Session<Grpc> session{{server}, {{.channel = {}, .wait_for_servers = 3s}}};
   });
   CHECK(said.starts_with("Parameter server 0 at " + to_string(servers.front()) + " has not come within 3 s"));
   CHECK(said.find("this task needs certificates, as DIST_TLS_CERT_FILE names one") != std::string::npos);

@@ -77,7 +77,7 @@ TEST_CASE("a worker's functions call parameter servers with the secret that the 
       return dist::serve<Local>(SimpleResolver{cluster, task}, options);
     }));
   {
-    const Session session{dist_test::served(cluster), {.channel = {.secret = secret}}};
+    const Session session{dist_test::served(cluster), {{.channel = {.secret = secret}}}};
     dist::ClusterCoordinator coordinator{
         dist::WorkerList<Local>{{worker_address}, {.secret = secret}, {server_address}}};
     const auto greet = [](WorkerContext& worker) { return worker.clients<Local>().of(0, 0)->incarnation(); };

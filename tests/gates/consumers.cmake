@@ -52,4 +52,4 @@ add_test(NAME consumers.pkg_config
          COMMAND "${CMAKE_COMMAND}" "-DSTAGE=${stage}" "-DCXX=${CMAKE_CXX_COMPILER}"
                  "-DPROGRAM=${CMAKE_CURRENT_BINARY_DIR}/consumers/by_pkg_config"
                  -P "${CMAKE_CURRENT_SOURCE_DIR}/consumers/pkg_config/test.cmake")
-set_tests_properties(consumers.pkg_config PROPERTIES FIXTURES_REQUIRED dist_stage TIMEOUT 300)
+set_tests_properties(consumers.pkg_config PROPERTIES FIXTURES_REQUIRED dist_stage TIMEOUT 300 COST 70)

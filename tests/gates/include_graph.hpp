@@ -19,6 +19,7 @@ using Table = std::map<std::string, std::vector<std::string>>;
 
 struct Rules {
   Table folders, namespaces, packages, heavy, free;
+  Table needs;  // of cmake/headers.txt
 };
 
 inline std::vector<std::string> words(const std::string& text) {
@@ -51,6 +52,28 @@ inline Rules parse_rules(const std::string& text) {
     for (const auto& name : words(line.substr(0, colon))) (*section)[name] = words(line.substr(colon + 1));
   }
   return rules;
+}
+
+/// The components that each entry of cmake/headers.txt needs.
+inline Table parse_needs(const std::string& text) {
+  Table needs;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':');
+    if (line.front() == '#') continue;
+    for (const auto& entry : words(line.substr(colon + 1))) needs[entry] = words(line.substr(0, colon));
+  }
+  return needs;
+}
+
+/// The components that a header needs: those of the longest entry that it begins with.
+inline std::vector<std::string> needs_of(const Table& needs, const std::string& header) {
+  std::string entry = header.substr(0, header.rfind('.'));
+  while (!entry.empty() && !needs.contains(entry)) {
+    if (entry.back() == '/') entry.pop_back();
+    entry.resize(entry.rfind('/') + 1);
+  }
+  return entry.empty() ? std::vector<std::string>{} : needs.at(entry);
 }
 
 /// A pattern is a name, a name with * for the rest, or a folder that ends in /.
@@ -181,6 +204,8 @@ class IncludeGraph {
     }
     for (const auto& [header, packages] : rules_.free) check_free(header, packages);
     check_mutual();
+    for (const auto& [header, targets] : edges_) check_needs(header, targets);
+    for (const auto& [entry, components] : rules_.needs) check_entry(entry, components);
     return std::exchange(violations_, {});
   }
 
@@ -258,6 +283,35 @@ class IncludeGraph {
         violations_.push_back("the folders " + a + " and " + b + " include each other: " + sentence + ", and " +
                               back->second);
     }
+  }
+
+  void check_needs(const std::string& header, const std::vector<std::string>& targets) {
+    const auto needs = needs_of(rules_.needs, header);
+    for (const auto& target : targets)
+      for (const auto& component : needs_of(rules_.needs, target))
+        if (!matches_any(needs, component))
+          violations_.push_back("cmake/headers.txt lacks that " + header + " needs " + component +
+                                ", because it includes " + target);
+  }
+
+  /// An entry for a single header needs nothing that the header does not reach, except what its folder needs.
+  void check_entry(const std::string& entry, const std::vector<std::string>& components) {
+    if (entry.back() == '/') return;
+    for (const char* const ending : {".hpp", ".cuh", ".ipp"}) {
+      if (!headers_.contains(entry + ending)) continue;
+      const std::string header = node_of(entry + ending);
+      const auto& foreign = foreign_[header];
+      if (std::any_of(foreign.begin(), foreign.end(), [&](const auto& name) { return is_package(name); })) return;
+      const auto inherited = needs_of(rules_.needs, path_of(header) + "/.");
+      for (const auto& component : components)
+        if (!matches_any(inherited, component) &&
+            std::none_of(edges_[header].begin(), edges_[header].end(),
+                         [&](const auto& target) { return matches_any(needs_of(rules_.needs, target), component); }))
+          violations_.push_back("cmake/headers.txt says that " + header + " needs " + component +
+                                ", and nothing that it includes does");
+      return;
+    }
+    violations_.push_back("cmake/headers.txt names " + entry + ", which does not exist");
   }
 
   void check_foreign(const std::string& header) {

@@ -30,18 +30,43 @@
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
+#include <dist/server/coordinator_options.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/serve.hpp>
+#include <dist/server/store_memory_handle.hpp>
+#include <dist/variable/partitioner.hpp>
 
-namespace dist::server {
+namespace dist {
 
-struct SessionOptions {
+/// How a ParameterServer divides variables and waits for servers.
+struct ParameterServerOptions {
+  /// Into how many shards variables are divided: see Partitioner. None leaves them whole (spec J01).
+  AnyPartitioner partitioner = {};
   rpc::ChannelOptions channel = {.secret = net::job_secret(), .tls = net::job_tls()};
-  net::Milliseconds wait_for_servers{180'000};         ///< for all parameter servers to come (spec J02)
-  net::Milliseconds patience = net::default_patience;  ///< before stderr says who is missing
-  /// How often a parameter server that was lost is dialled before it counts as gone (spec L15).
-  std::size_t attempts = 3;
+  net::Milliseconds wait_for_servers{180'000};                  ///< for all parameter servers to come (spec J02)
+  net::Milliseconds patience = net::default_patience;           ///< before stderr says who is missing
+  std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of a call to a server
+  std::size_t attempts = 3;  ///< of a call, before the server counts as gone (spec L15)
+  /// What this process and the workers do with the memory of servers on their machines. By default `write` where one process that
+  /// is lost ends all of them, which the resolver says by `ends_together`, or where all are threads of one process; else `read`.
+  std::optional<server::SharedMemoryAccess> shared_memory = {};
+  /// The tensors of a variable with a layout, such as the parameters of a network, travel in buckets, the last ones first, which
+  /// are closed once they have more bytes than this: to a worker, which waits for them layer by layer, and their gradients back,
+  /// which leave when they are ready. 0: in one message. The default costs small networks no second message, and lets the
+  /// transfer of large layers go on while others are computed.
+  std::size_t bucket_bytes = std::size_t{1} << 20;
+  /// Of the updates that a shard has taken since a gradient's parameters were pulled, the most with which it takes the gradient. It
+  /// refuses others, and counts these (dist::staleness), while the step counts as one.
+  std::uint64_t max_staleness = server::any_staleness;
+  CoordinatorOptions coordinator =
+      {};  ///< of a ClusterCoordinator of the strategy, also of the one that Model::fit has
+};
+
+namespace server {
+
+struct SessionOptions : ParameterServerOptions {
   /// True: this coordinator takes over processes that wait for the return of a lost coordinator (ServeOptions::keep_alive), with the
   /// variables that they hold for it. Else a parameter server that holds some is an error.
   bool takes_over = false;
@@ -370,4 +395,6 @@ class Session {
   std::thread thread_;
 };
 
-}  // namespace dist::server
+}  // namespace server
+
+}  // namespace dist

@@ -30,10 +30,8 @@
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/io/element_type.hpp>
-#include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/secret.hpp>
-#include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
@@ -61,30 +59,6 @@
 #include <span>
 
 namespace dist {
-
-/// How a ParameterServer divides variables and waits for servers.
-struct ParameterServerOptions {
-  /// Into how many shards variables are divided: see Partitioner. None leaves them whole (spec J01).
-  AnyPartitioner partitioner = {};
-  rpc::ChannelOptions channel = {.secret = net::job_secret(), .tls = net::job_tls()};
-  net::Milliseconds wait_for_servers{180'000};                  ///< for all parameter servers to come (spec J02)
-  net::Milliseconds patience = net::default_patience;           ///< before stderr says who is missing
-  std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of a call to a server
-  std::size_t attempts = 3;  ///< of a call, before the server counts as gone (spec L15)
-  /// What this process and the workers do with the memory of servers on their machines. By default `write` where one process that
-  /// is lost ends all of them, which the resolver says by `ends_together`, or where all are threads of one process; else `read`.
-  std::optional<server::SharedMemoryAccess> shared_memory = {};
-  /// The tensors of a variable with a layout, such as the parameters of a network, travel in buckets, the last ones first, which
-  /// are closed once they have more bytes than this: to a worker, which waits for them layer by layer, and their gradients back,
-  /// which leave when they are ready. 0: in one message. The default costs small networks no second message, and lets the
-  /// transfer of large layers go on while others are computed.
-  std::size_t bucket_bytes = std::size_t{1} << 20;
-  /// Of the updates that a shard has taken since a gradient's parameters were pulled, the most with which it takes the gradient. It
-  /// refuses others, and counts these (dist::staleness), while the step counts as one.
-  std::uint64_t max_staleness = server::any_staleness;
-  CoordinatorOptions coordinator =
-      {};  ///< of a ClusterCoordinator of the strategy, also of the one that Model::fit has
-};
 
 namespace detail {
 
@@ -389,14 +363,12 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   }
   [[nodiscard]] static server::SessionOptions session_options(const ParameterServerOptions& options,
                                                               const std::shared_ptr<Losses>& losses) {
-    return {.channel = options.channel,
-            .wait_for_servers = options.wait_for_servers,
-            .patience = options.patience,
-            .attempts = options.attempts,
-            .on_loss = [losses](const ServerUnavailable& error) {
-              const std::lock_guard lock{losses->mutex};
-              if (losses->on_loss) losses->on_loss(error);
-            }};
+    server::SessionOptions session{options};
+    session.on_loss = [losses](const ServerUnavailable& error) {
+      const std::lock_guard lock{losses->mutex};
+      if (losses->on_loss) losses->on_loss(error);
+    };
+    return session;
   }
 
   /// Creates the shards of a tensor on the servers in turn, by `create(client, spec, rows)`, and calls `add(place, rows)` for each.

@@ -1,10 +1,14 @@
-# A user's program, compiled without CMake: with the flags that pkg-config gives for the installation below STAGE. Without
-# pkg-config the flags are read from the file itself.
+# Users' programs, compiled without CMake: with the flags that pkg-config gives for the installation below STAGE. Without
+# pkg-config the flags of the core are read from the file itself.
 set(directory "${STAGE}/share/pkgconfig")
 find_program(pkg_config NAMES pkg-config pkgconf)
-if(pkg_config)
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${directory}" "${pkg_config}" --cflags --libs dist
+function(flags_of name)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${directory}" "${pkg_config}" --cflags --libs ${name}
                   OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(flags "${flags}" PARENT_SCOPE)
+endfunction()
+if(pkg_config)
+  flags_of(dist)
 else()
   file(STRINGS "${directory}/dist.pc" lines)
   set(flags "")
@@ -31,4 +35,18 @@ foreach(way IN ITEMS "" "-DDIST_COMPILED;${PROGRAM}_parts.cpp")
   if(NOT printed MATCHES "^[0-9]+ replicas: pi is 3.141592654\n$")
     message(FATAL_ERROR "unexpected output: ${printed}")
   endif()
+endforeach()
+
+if(NOT pkg_config)
+  return()
+endif()
+file(GLOB packages RELATIVE "${directory}" "${directory}/dist-*.pc")
+foreach(package IN LISTS packages)
+  string(REGEX REPLACE "^dist-(.*)[.]pc$" "\\1" component "${package}")
+  flags_of(dist-${component})
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  message(STATUS "${CXX} -std=c++20 ${component}.cpp ${flags}")
+  set(source "${CMAKE_CURRENT_LIST_DIR}/../find_package/${component}.cpp")
+  execute_process(COMMAND "${CXX}" -std=c++20 "${source}" ${flags} -o "${PROGRAM}" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND "${PROGRAM}" COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -1,0 +1,37 @@
+# Sets of tests, by which DIST_TEST_FOLDERS may choose: folders of tests/, single tests and other sets. After "-" stands what
+# is left out again; a set that begins with that has all others.
+
+# The README's test command: all but the gates and some suites that repeat others with more types or nodes.
+set(dist_set_test -gates -comm/auto_all_reduce -comm/hierarchical_neighbor_exchange -conformance/guarded_device
+    -conformance/paired -conformance/simulated_collectives -conformance/simulated_methods -conformance/simulated_optimizers
+    -conformance/simulated_variables -multi_worker/collectives_in_window -multi_worker/several_nodes)
+
+# Under the address sanitizer: what handles memory, files and processes, and a few tests of each other folder.
+set(dist_set_asan checkpoint comm rpc -comm/hierarchical -comm/hierarchical_neighbor_exchange -comm/cuda comm/cuda/policies
+    -comm/messages comm/messages/message_collectives -comm/mpi/killed -comm/nccl comm/nccl/nccl_all_reduce -comm/node context
+    coordinator core data device -device/cuda/optimizer_policies -device/cuda/optimizer_suite -device/reuse_memory fake_cuda
+    fake_nccl fake_cudnn io server strategy/cuda/central_storage strategy/mirrored summary train/model_fit variable/scatter
+    variable/slice)
+
+# In release: what does not run under the address sanitizer, or runs there with fewer types, processes and GPUs.
+set(dist_set_suites -asan comm/cuda comm/mailboxes comm/messages comm/mpi comm/nccl context/run_collectively_any_process
+    context/run_collectively_of_processes device/arena device/hwloc device/pjrt/executable device/service_thread fake_cuda
+    fake_cudnn fake_nccl rpc/grpc/api rpc/local_transport server/shard strategy/cuda/central_storage strategy/mirrored
+    train/model_fit variable/scatter variable/slice)
+
+# Under the thread sanitizer: what has threads.
+set(dist_set_tsan device -device/cuda/losses -device/cuda/metrics -device/cuda/optimizer -device/reuse_memory comm rpc
+    -comm/messages context data/cache data/distributed_dataset data/distributed_pipelines data/prefetch data/dataset_resumable
+    data/several_workers data/uploaded server coordinator strategy -strategy/combine_values -strategy/cuda/methods
+    -strategy/cuda/variables fake_cuda fake_nccl fake_cudnn)
+
+set(dist_set_libcxx core io comm rpc context data device nn strategy train variable)
+
+# With MPICH: strategies of several processes.
+set(dist_set_mpich comm/mpi comm/node faults/faulty_workers multi_worker -multi_worker/collectives_in_window
+    -multi_worker/several_nodes)
+
+# In an emulator: suites of one process, and kernels with vectors of another length.
+set(dist_set_aarch64 checkpoint comm/memory comm/thread conformance context core data io nn -nn/onednn strategy/mirrored
+    strategy/central_storage strategy/default train variable)
+set(dist_set_aarch64-sve comm/memory comm/thread core nn/kernels nn/reference)
