@@ -29,16 +29,16 @@ void for_each_pixel(const Body& body) {
 
 TEST_CASE("sums and sums of squares per channel") {
   std::array<double, 4> sums{9, 9, 9, 9};
-  detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfElements<double>{x.data()}, sums.data());
+  detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfElements<2, double>{x.data()}, sums.data());
   CHECK(sums == std::array<double, 4>{7, 20, 1 + 4 + 16, 100 + 400 + 900});
-  detail::sum_columns<Reference>(state, 0, 2, detail::SumsOfElements<double>{x.data()}, sums.data());
+  detail::sum_columns<Reference>(state, 0, 2, detail::SumsOfElements<2, double>{x.data()}, sums.data());
   CHECK(sums == std::array<double, 4>{});
 }
 
 TEST_CASE("sums of floats are in double") {
   const std::vector<float> many(1 << 15, 4097.0F);
   std::array<double, 2> sums{};
-  detail::sum_columns<Reference>(state, many.size(), 1, detail::SumsOfElements<float>{many.data()}, sums.data());
+  detail::sum_columns<Reference>(state, many.size(), 1, detail::SumsOfElements<1, float>{many.data()}, sums.data());
   CHECK(sums[1] == 4097.0 * 4097.0 * (1 << 15));
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("(x - mean) * scale + shift") {
 
 TEST_CASE("sums for the gradients, and the input's gradient") {
   std::array<double, 4> sums{};
-  detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfGradients<double>{x.data(), dy.data(), means}, sums.data());
+  detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfGradients<2, double>{x.data(), dy.data(), means}, sums.data());
   CHECK(sums == std::array<double, 4>{6, 4, 0 + 2 + 9, -8 + 0 + 140});
   List dx(6);
   const double scale[] = {10, 1}, of_x[] = {2, 3}, shift[] = {0.5, 0};

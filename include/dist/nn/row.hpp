@@ -18,29 +18,48 @@ struct ThreadOfRow {
   [[nodiscard]] static DIST_HD constexpr bool is_first() noexcept { return true; }
 };
 
+/// Two numbers that are summed together.
+struct TwoSums {
+  double first = 0, second = 0;
+  DIST_HD void operator+=(const TwoSums& other) {
+    first += other.first;
+    second += other.second;
+  }
+};
 /// The sum of `f(k)`: on the host over 16 partial sums, so that a compiler may use vector registers.
 template <class F>
-[[nodiscard]] DIST_HD auto sum_of(ThreadOfRow row, const F& f) {
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto sum_of(ThreadOfRow row, const F& f) {
   using Sum = decltype(f(std::size_t{}));
-  Sum sum{0};
+  Sum sum{};
   std::size_t k = 0;
 #ifndef __CUDA_ARCH__
   constexpr std::size_t lanes = 16;
-  Sum partial[lanes] = {};
-  for (; k + lanes <= row.count; k += lanes) {
-    DIST_INDEPENDENT_LOOP
-    for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] += f(k + lane);
+  if constexpr (std::is_same_v<Sum, TwoSums>) {
+    double first[lanes] = {}, second[lanes] = {};
+    for (; k + lanes <= row.count; k += lanes) {
+      DIST_INDEPENDENT_LOOP
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const TwoSums next = f(k + lane);
+        first[lane] += next.first;
+        second[lane] += next.second;
+      }
+    }
+    for (std::size_t lane = 0; lane < lanes; ++lane) sum += TwoSums{first[lane], second[lane]};
+  } else {
+    Sum partial[lanes] = {};
+    for (; k + lanes <= row.count; k += lanes) {
+      DIST_INDEPENDENT_LOOP
+      for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] += f(k + lane);
+    }
+    for (const Sum& lane : partial) sum += lane;
   }
 #endif
   for (; k < row.count; ++k) sum += f(k);
-#ifndef __CUDA_ARCH__
-  for (const Sum& lane : partial) sum += lane;
-#endif
   return sum;
 }
 /// The largest `f(k)`, without regard to NaN; of no element, -infinity.
 template <class F>
-[[nodiscard]] DIST_HD auto max_of(ThreadOfRow row, const F& f) {
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto max_of(ThreadOfRow row, const F& f) {
   using Number = decltype(f(std::size_t{}));
   Number largest = -static_cast<Number>(__builtin_huge_val());
   for (std::size_t k = 0; k < row.count; ++k) {
@@ -50,7 +69,7 @@ template <class F>
   return largest;
 }
 template <class F>
-DIST_HD void for_each_of(ThreadOfRow row, const F& f) {
+DIST_HD DIST_ALWAYS_INLINE void for_each_of(ThreadOfRow row, const F& f) {
   DIST_INDEPENDENT_LOOP
   for (std::size_t k = 0; k < row.count; ++k) f(k);
 }

@@ -19,8 +19,15 @@ void for_each_row([[maybe_unused]] typename Backend::State& state, std::size_t r
     Backend::for_each_row(state, rows, size, body);
 }
 
-/// `Terms::count` sums of each column of a matrix, all first ones first; without rows they are 0. `terms(element, column,
-/// sums)` adds what an element brings, DIST_HD.
+/// Where the sums of a column are, each in the same place among those of all columns.
+template <class Sum>
+struct SumsOfColumn {
+  Sum* first;
+  std::size_t columns;
+  [[nodiscard]] Sum& operator[](std::size_t which) const { return first[which * columns]; }
+};
+/// `Terms::count` sums of each column of a matrix, all first ones first; without rows they are 0. `terms(row, column, sums)`,
+/// DIST_HD, adds what an element brings to `sums[which]`.
 template <class Backend, class Terms>
 void sum_columns([[maybe_unused]] typename Backend::State& state, std::size_t rows, std::size_t columns,
                  const Terms& terms, typename Terms::Sum* to) {
@@ -30,9 +37,7 @@ void sum_columns([[maybe_unused]] typename Backend::State& state, std::size_t ro
     for (std::size_t row = 0; row < rows; ++row) {
       DIST_INDEPENDENT_LOOP
       for (std::size_t column = 0; column < columns; ++column) {
-        Sum sums[Terms::count] = {};
-        terms(row * columns + column, column, sums);
-        for (std::size_t which = 0; which < Terms::count; ++which) to[which * columns + column] += sums[which];
+        terms(row, column, SumsOfColumn<Sum>{to + column, columns});
       }
     }
   } else {

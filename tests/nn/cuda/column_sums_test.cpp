@@ -19,9 +19,12 @@ struct TwoSums {
   using Sum = double;
   static constexpr std::size_t count = 2;
   const float* matrix;
-  DIST_HD void operator()(std::size_t element, std::size_t column, double (&sums)[count]) const {
-    sums[0] += static_cast<double>(matrix[element]);
-    sums[1] += static_cast<double>(matrix[element]) * static_cast<double>(column);
+  std::size_t columns;
+  template <class Sums>
+  DIST_HD void operator()(std::size_t row, std::size_t column, Sums&& sums) const {
+    const auto element = static_cast<double>(matrix[row * columns + column]);
+    sums[0] += element;
+    sums[1] += element * static_cast<double>(column);
   }
 };
 
@@ -49,7 +52,7 @@ TEST_CASE("sums of columns, of no row, of few and of many") {
     const dist::Cuda::Span<double> of_columns{sums.data(), 2 * columns};
     queue.copy(std::span<const float>{matrix}, there);
     queue.fill(of_columns, 99.0);  // is overwritten
-    cudnn::sum_columns(state, rows, columns, TwoSums{elements.data()}, sums.data());
+    cudnn::sum_columns(state, rows, columns, TwoSums{elements.data(), columns}, sums.data());
     std::array<double, 2 * columns> found{};
     queue.copy(of_columns, std::span<double>{found});
     queue.wait();

@@ -13,7 +13,11 @@ struct SumOfElements {
   using Sum = T;
   static constexpr std::size_t count = 1;
   const T* matrix;
-  DIST_HD void operator()(std::size_t element, std::size_t, Sum (&sums)[count]) const { sums[0] += matrix[element]; }
+  std::size_t columns;
+  template <class Sums>
+  DIST_HD void operator()(std::size_t row, std::size_t column, Sums&& sums) const {
+    sums[0] += matrix[row * columns + column];
+  }
 };
 
 /// What the rows of a chunk add to the sums of a column; chunks and columns are numbered together, columns first.
@@ -29,7 +33,7 @@ struct SumChunk {
     const std::size_t first = chunk * rows_of_chunk;
     const std::size_t end = first + rows_of_chunk < rows ? first + rows_of_chunk : rows;
     Sum sums[Terms::count] = {};
-    for (std::size_t row = first; row < end; ++row) terms(row * columns + column, column, sums);
+    for (std::size_t row = first; row < end; ++row) terms(row, column, sums);
     for (std::size_t which = 0; which < Terms::count; ++which)
       to[(chunk * Terms::count + which) * columns + column] = sums[which];
   }
@@ -47,7 +51,7 @@ struct AddChunks {
   }
 };
 
-/// `Terms::count` sums of each column of a matrix, all first ones first. `terms(element, column, sums)` adds what an element
+/// `Terms::count` sums of each column of a matrix, all first ones first. `terms(row, column, sums)` adds what an element
 /// brings. In the same order for a size, so that the same matrix gives the same bits; without rows the sums are 0.
 ///
 /// Neighbouring threads add neighbouring columns, so that they read memory together; of many rows there are chunks, so that

@@ -97,7 +97,8 @@ class Conv2D {
         state.dnn(), &one, plan.images.get(), padded(state, x, parts), plan.outputs.get(), dy.data(),
         plan.convolution.get(), plan.algorithm, parts.work, plan.bytes, &zero, plan.kernel.get(), parts.kernel));
     transpose(state, parts.kernel, kernel_gradient.data(), G::filters, taps);
-    sum_columns(state, dy.size() / G::filters, G::filters, SumOfElements<T>{dy.data()}, bias_gradient.data());
+    sum_columns(state, dy.size() / G::filters, G::filters, SumOfElements<T>{dy.data(), G::filters},
+                bias_gradient.data());
   }
 
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {

@@ -31,7 +31,7 @@ class Dense {
                            View<T> bias_gradient) {
     multiply(state, CUBLAS_OP_N, CUBLAS_OP_T, units, inputs, rows_of(x), dy.data(), units, x.data(), inputs,
              kernel_gradient.data(), units);
-    sum_columns(state, dy.rows(), Geometry::units, SumOfElements<T>{dy.data()}, bias_gradient.data());
+    sum_columns(state, dy.rows(), Geometry::units, SumOfElements<T>{dy.data(), Geometry::units}, bias_gradient.data());
   }
 
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {

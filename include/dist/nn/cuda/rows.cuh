@@ -54,7 +54,7 @@ struct TakeGreater {
 /// See nn/row.hpp.
 template <class F>
 [[nodiscard]] DIST_HD auto sum_of(const ThreadsOfRow& row, const F& f) {
-  decltype(f(std::size_t{})) sum{0};
+  decltype(f(std::size_t{})) sum{};
   for (std::size_t k = row.number; k < row.count; k += row.threads) sum += f(k);
   return combine_threads(row, sum, AddNumbers{});
 }

@@ -142,29 +142,31 @@ struct GradientOfStatistics {
 
 /// What an element adds to the sums of its channel: itself, and its square. Sums are in double: over many images a sum in float
 /// would lose digits, and the difference of two squares even more.
-template <class T>
+template <std::size_t channels, class T>
 struct SumsOfElements {
   using Sum = double;
   static constexpr std::size_t count = 2;
   const T* x;
-  DIST_HD void operator()(std::size_t element, std::size_t, Sum (&sums)[count]) const {
-    const double value = as_double(x[element]);
+  template <class Sums>
+  DIST_HD void operator()(std::size_t pixel, std::size_t c, Sums&& sums) const {
+    const double value = as_double(x[pixel * channels + c]);
     sums[0] += value;
     sums[1] += value * value;
   }
 };
 /// The same of gradients: dy, and dy * (x - mean).
-template <class T>
+template <std::size_t channels, class T>
 struct SumsOfGradients {
   using Sum = double;
   static constexpr std::size_t count = 2;
   const T* x;
   const T* dy;
   const Accumulator<T>* mean;
-  DIST_HD void operator()(std::size_t element, std::size_t channel, Sum (&sums)[count]) const {
-    const double slope = as_double(dy[element]);
+  template <class Sums>
+  DIST_HD void operator()(std::size_t pixel, std::size_t c, Sums&& sums) const {
+    const double slope = as_double(dy[pixel * channels + c]);
     sums[0] += slope;
-    sums[1] += slope * (as_double(x[element]) - as_double(mean[channel]));
+    sums[1] += slope * (as_double(x[pixel * channels + c]) - as_double(mean[c]));
   }
 };
 /// y = (x - mean) * scale + shift, for the channels of a pixel.
@@ -260,8 +262,8 @@ struct BatchNormalization {
         using S = std::remove_cvref_t<decltype(*moving_mean)>;
         of_batch_ = Call::training;
         if constexpr (Call::training) {
-          detail::sum_columns<Backend>(engine, x.size() / channels, channels, detail::SumsOfElements<T>{x.data()},
-                                       of.sums);
+          detail::sum_columns<Backend>(engine, x.size() / channels, channels,
+                                       detail::SumsOfElements<channels, T>{x.data()}, of.sums);
           const Span<double> sums{of.sums, Channels::sums_count};
           queue.fill(sums.subspan(2 * channels, 1), static_cast<double>(x.size() / channels));
           Statistics::combine(call.replica, sums);
@@ -287,7 +289,7 @@ struct BatchNormalization {
         const auto queue = replica.queue();
         const Channels of = channels_on(queue);
         detail::sum_columns<Backend>(engine, x.size() / channels, channels,
-                                     detail::SumsOfGradients<T>{x.data(), dy.data(), of.mean}, of.sums);
+                                     detail::SumsOfGradients<channels, T>{x.data(), dy.data(), of.mean}, of.sums);
         queue.for_each({0, channels}, detail::GradientsOfScaleAndShift<Options, channels, Compute, T>{
                                           of, gradients[0].data(), gradients[1].data()});
         if constexpr (InputGradient) {

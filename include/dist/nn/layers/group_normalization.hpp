@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 
@@ -40,17 +42,17 @@ struct ThreadsOfGroup {
   }
 };
 template <class Geometry, class Threads, class F>
-[[nodiscard]] DIST_HD auto sum_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto sum_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
   return sum_of(group.threads, [&](std::size_t k) { return f(group.index(k)); });
 }
 template <class Geometry, class Threads, class F>
-DIST_HD void for_each_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
+DIST_HD DIST_ALWAYS_INLINE void for_each_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
   for_each_of(group.threads, [&](std::size_t k) { f(group.index(k)); });
 }
 /// One thread goes through the channels of one pixel after another, so that a compiler may use vector registers.
 template <class Geometry, class F>
-[[nodiscard]] DIST_HD auto sum_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
-  decltype(f(GroupIndex{})) sum{0};
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto sum_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
+  decltype(f(GroupIndex{})) sum{};
   for (std::size_t pixel = 0; pixel < Geometry::pixels; ++pixel)
     sum += sum_of(ThreadOfRow{group.width}, [&](std::size_t c) {
       return f(GroupIndex{pixel * Geometry::channels + c, c});
@@ -58,7 +60,7 @@ template <class Geometry, class F>
   return sum;
 }
 template <class Geometry, class F>
-DIST_HD void for_each_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
+DIST_HD DIST_ALWAYS_INLINE void for_each_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
   for (std::size_t pixel = 0; pixel < Geometry::pixels; ++pixel)
     for_each_of(ThreadOfRow{group.width}, [&](std::size_t c) { f(GroupIndex{pixel * Geometry::channels + c, c}); });
 }
@@ -138,6 +140,25 @@ struct NormalizeGroup {
   }
 };
 
+/// What an element adds to the gradients of its channel's gamma and beta.
+template <class Geometry, class T>
+struct GradientsOfChannel {
+  using Sum = double;
+  static constexpr std::size_t count = 2;
+  const T* x;
+  const T* dy;
+  const GroupStatistics<double>* statistics;
+  template <class Sums>
+  DIST_HD void operator()(std::size_t pixel, std::size_t channel, Sums&& sums) const {
+    constexpr std::size_t width = Geometry::channels / Geometry::groups;
+    const std::size_t group = Geometry::groups == 1 ? 0 : channel / width;
+    const GroupStatistics<double>& of = statistics[pixel / Geometry::pixels * Geometry::groups + group];
+    const std::size_t element = pixel * Geometry::channels + channel;
+    const double slope = as_double(dy[element]);
+    sums[0] += slope * ((as_double(x[element]) - of.mean) * of.inverse_deviation);
+    sums[1] += slope;
+  }
+};
 /// With n = dy * gamma over a group: dx = (n - mean(n) - normalised * mean(n * normalised)) / deviation.
 template <class Geometry, class T>
 struct GradientOfGroup {
@@ -146,6 +167,7 @@ struct GradientOfGroup {
   const T* gamma;
   const T* dy;
   const GroupStatistics<double>* statistics;
+  double* channel_sums;
   T* dx;
 
   template <class Threads>
@@ -157,34 +179,27 @@ struct GradientOfGroup {
     const ElementsOfGroup<T> to{dx + first.element};
     const double center = statistics[number].mean, inverse_deviation = statistics[number].inverse_deviation;
     constexpr double share = 1.0 / static_cast<double>(Geometry::group_size);
-    const auto slope = [&](auto k) { return as_double(slopes[k]) * as_double(scale[k]); };
-    const auto constant = static_cast<Compute>(share * sum_of(group, slope));
-    const auto of_normalized = static_cast<Compute>(
-        share * inverse_deviation * sum_of(group, [&](auto k) { return slope(k) * (as_double(values[k]) - center); }));
+    const ChannelsOfGroup<double> of_gamma{channel_sums + first.channel};
+    const ChannelsOfGroup<double> of_beta{channel_sums + Geometry::channels + first.channel};
+    const auto sums = sum_of(group, [&](auto k) {
+      const double slope = as_double(slopes[k]);
+      const double normalized = (as_double(values[k]) - center) * inverse_deviation;
+      if constexpr (std::same_as<Threads,
+                                 ThreadOfRow>) {  // what sum_columns does elsewhere, as one thread visits all rows
+        of_gamma[k] += slope * normalized;
+        of_beta[k] += slope;
+      }
+      const double before = slope * as_double(scale[k]);
+      return TwoSums{before, before * normalized};
+    });
+    const auto constant = static_cast<Compute>(share * sums.first);
+    const auto of_normalized = static_cast<Compute>(share * sums.second);
     const auto middle = static_cast<Compute>(center), factor = static_cast<Compute>(inverse_deviation);
     for_each_of(group, [&](auto k) {
       const Compute normalized = (static_cast<Compute>(values[k]) - middle) * factor;
       const Compute before = static_cast<Compute>(slopes[k]) * static_cast<Compute>(scale[k]);
       to.set(k, (before - constant - normalized * of_normalized) * factor);
     });
-  }
-};
-
-/// What an element adds to the gradients of its channel's gamma and beta.
-template <class Geometry, class T>
-struct GradientsOfChannel {
-  using Sum = double;
-  static constexpr std::size_t count = 2;
-  const T* x;
-  const T* dy;
-  const GroupStatistics<double>* statistics;
-  DIST_HD void operator()(std::size_t element, std::size_t channel, Sum (&sums)[count]) const {
-    constexpr std::size_t width = Geometry::channels / Geometry::groups;
-    const std::size_t image = element / (Geometry::pixels * Geometry::channels);
-    const GroupStatistics<double>& of = statistics[image * Geometry::groups + channel / width];
-    const double slope = as_double(dy[element]);
-    sums[0] += slope * ((as_double(x[element]) - of.mean) * of.inverse_deviation);
-    sums[1] += slope;
   }
 };
 template <class T>
@@ -221,14 +236,18 @@ class GroupNormalizationOperation {
                 const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T>,
                 ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
     const auto queue = queue_of<Backend>(state);
-    if constexpr (InputGradient)
-      for_each_row<Backend>(
-          state, x.size() / Geometry::group_size, Geometry::group_size,
-          GradientOfGroup<Geometry, T>{x.data(), parameters[0].data(), dy.data(), statistics_.data(), dx.data()});
     if (channel_sums_.data() == nullptr) channel_sums_ = make_layer_memory<Backend, double>(queue, 2 * channels);
-    sum_columns<Backend>(state, x.size() / channels, channels,
-                         GradientsOfChannel<Geometry, T>{x.data(), dy.data(), statistics_.data()},
-                         channel_sums_.data());
+    constexpr bool in_one_pass = InputGradient && Backend::Device::Space::host_accessible;
+    if constexpr (in_one_pass)
+      std::fill_n(channel_sums_.data(), 2 * channels, 0.0);
+    else
+      sum_columns<Backend>(state, x.size() / channels, channels,
+                           GradientsOfChannel<Geometry, T>{x.data(), dy.data(), statistics_.data()},
+                           channel_sums_.data());
+    if constexpr (InputGradient)
+      for_each_row<Backend>(state, x.size() / Geometry::group_size, Geometry::group_size,
+                            GradientOfGroup<Geometry, T>{x.data(), parameters[0].data(), dy.data(), statistics_.data(),
+                                                         channel_sums_.data(), dx.data()});
     queue.for_each({0, channels},
                    TakeChannelGradients<T>{channel_sums_.data(), channels, gradients[0].data(), gradients[1].data()});
   }
