@@ -1,9 +1,9 @@
 #include <dist/nn/layers/group_normalization.hpp>
 
-#include <string>
+#include <array>
 
 #include <dist/core/static_shape.hpp>
-#include <dist/device/cpu.hpp>
+#include <dist/nn/reference/backend.hpp>
 
 #include <doctest/doctest.h>
 
@@ -11,37 +11,35 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// A back end that writes down what it is asked.
-struct Recorder {
-  using Device = dist::Cpu;
-  using State = std::string;
-  struct Kernel {
-    void forward(State& calls, auto, auto, auto, double epsilon, auto) {
-      calls += epsilon == 0.5 ? "forward " : "forward with another epsilon ";
-    }
-    void backward(State& calls, auto, auto, auto, auto, auto, dist::TensorView<float> dx) {
-      calls += "backward ";
-      calls += dx.data() == nullptr ? "without dx" : "with dx";
-    }
-  };
+struct Three {
+  static constexpr double epsilon = 3;
 };
-struct Half {
-  static constexpr double epsilon = 0.5;
-};
+using Numbers = std::array<float, 4>;
 
 }  // namespace
 
-TEST_CASE("the gradient of the input is computed where one is needed") {
-  nn::detail::GroupNormalizationOperation<Recorder, Recorder::Kernel, Half, float> operation;
-  float memory[1] = {};
-  const dist::TensorView<float> any{memory, dist::Shape{1}};
-  std::string calls;
-  operation.forward(calls, any, {any, any}, any);
-  operation.backward<true>(calls, any, {any, any}, any, any, {any, any}, any);
-  CHECK(calls == "forward backward with dx");
-  calls.clear();
-  operation.backward<false>(calls, any, {any, any}, any, any, {any, any}, any);
-  CHECK(calls == "backward without dx");
+TEST_CASE("the gradient of the input is computed where one is needed, and the others are the same") {
+  using Geometry = nn::detail::GroupGeometry<dist::StaticShape<2>, 1, false>;
+  nn::detail::GroupNormalizationOperation<nn::Reference, Geometry, Three, float> operation;
+  nn::Reference::State state;
+  Numbers x{1, 3, 7, 5}, y{}, dy{1, 2, 3, 4}, dx{9, 9, 9, 9}, gamma{1, 1}, beta{0, 1}, of_gamma{}, of_beta{};
+  const auto rows = [](Numbers& numbers) { return dist::TensorView<float>{numbers.data(), dist::Shape{2, 2}}; };
+  const auto channels = [](Numbers& numbers) { return dist::TensorView<float>{numbers.data(), dist::Shape{2}}; };
+  operation.forward(state, rows(x), {channels(gamma), channels(beta)}, rows(y));
+  CHECK(y == Numbers{-0.5F, 1.5F, 0.5F, 0.5F});  // deviations of 1, and an epsilon of 3
+  operation.backward<false>(state, rows(x), {channels(gamma), channels(beta)}, rows(y), rows(dy),
+                            {channels(of_gamma), channels(of_beta)}, rows(dx));
+  CHECK(dx == Numbers{9, 9, 9, 9});
+  CHECK(of_gamma == Numbers{-0.5F + 1.5F, 1 - 2});
+  CHECK(of_beta == Numbers{4, 6});
+  const Numbers expected_gamma = of_gamma, expected_beta = of_beta;
+  operation.backward<true>(state, rows(x), {channels(gamma), channels(beta)}, rows(y), rows(dy),
+                           {channels(of_gamma), channels(of_beta)}, rows(dx));
+  CHECK(of_gamma == expected_gamma);
+  CHECK(of_beta == expected_beta);
+  // (n - mean(n) - normalised * mean(n * normalised)) / 2, with n = dy and normalised = -0.5, 0.5 and 0.5, -0.5.
+  CHECK(dx[0] == doctest::Approx((1 - 1.5 + 0.5 * 0.25) / 2));
+  CHECK(dx[3] == doctest::Approx((4 - 3.5 + 0.5 * -0.25) / 2));
 }
 
 TEST_CASE("groups of channels, over the pixels or not") {
@@ -49,4 +47,5 @@ TEST_CASE("groups of channels, over the pixels or not") {
   CHECK(nn::detail::GroupGeometry<Image, 2, true>::pixels == 12);
   CHECK(nn::detail::GroupGeometry<Image, 1, false>::pixels == 1);
   CHECK(nn::detail::GroupGeometry<Image, 1, false>::channels == 6);
+  CHECK(nn::detail::GroupGeometry<Image, 2, true>::group_size == 36);
 }
