@@ -20,6 +20,7 @@
 #include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/nn/cuda/embedding.cuh>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/concatenate.hpp>

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include <dist/core/type_traits.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/cuda/attention.cuh>
@@ -13,12 +14,26 @@
 #include <dist/nn/cuda/dense.cuh>
 #include <dist/nn/cuda/dropout.cuh>
 #include <dist/nn/cuda/elementwise.cuh>
-#include <dist/nn/cuda/embedding.cuh>
 #include <dist/nn/cuda/max_pool2d.cuh>
 #include <dist/nn/cuda/memory.cuh>
 #include <dist/nn/cuda/rows.cuh>
 #include <dist/nn/cuda/state.cuh>
 #include <dist/nn/geometry.hpp>
+
+namespace dist::nn::cuda {
+
+/// The header <dist/nn/cuda/embedding.cuh> has it.
+template <std::size_t Words, std::size_t Width, class T>
+class Embedding {
+  static_assert(::dist::detail::always_false<T>,
+                "nn::Embedding on a GPU sorts by CUB: include <dist/nn/cuda/embedding.cuh> in programs that use it");
+
+ public:
+  void forward(const auto&...) {}
+  void table_gradient(const auto&...) {}
+};
+
+}  // namespace dist::nn::cuda
 
 namespace dist::nn {
 

@@ -1,16 +1,23 @@
 #pragma once
 
+#include <cub/device/device_radix_sort.cuh>
+
+#include <bit>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/device/pending.hpp>
+#include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/cuda/elementwise.cuh>
+#include <dist/nn/cuda/memory.cuh>
 #include <dist/nn/cuda/state.cuh>
 #include <dist/nn/reference/embedding.hpp>
 
@@ -57,57 +64,43 @@ struct LookForUnknown {
   }
 };
 
-/// The place before of the same id in a batch, and whether there is one after.
-struct IdLink {
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  std::size_t before;
-  std::size_t is_last;
-};
-struct UnlinkIds {
-  IdLink* links;
-  DIST_HD void operator()(std::size_t i) const { links[i] = {IdLink::none, 1}; }
-};
+/// The row that each id names, and the number of the id, for a sort by rows.
 template <std::size_t Words, class T>
-struct LinkIds {
+struct NumberIds {
   const T* ids;
-  IdLink* links;
+  std::uint32_t* rows;
+  std::uint32_t* numbers;
   DIST_HD void operator()(std::size_t i) const {
-    const std::size_t row = row_of_id<Words>(ids[i]);
-    if (row == Words) {
-      links[i].is_last = 0;  // it has no gradient
-      return;
-    }
-    for (std::size_t before = i; before-- > 0;)
-      if (row_of_id<Words>(ids[before]) == row) {
-        links[i].before = before;
-        links[before].is_last = 0;
-        return;
-      }
+    rows[i] = static_cast<std::uint32_t>(row_of_id<Words>(ids[i]));
+    numbers[i] = static_cast<std::uint32_t>(i);
   }
 };
-/// The gradient of a row of the table, at the last place of its id.
+/// The gradient of a row of the table, where the ids that name it begin in the sorted order. What is no id has none.
 template <std::size_t Words, std::size_t Width, class T>
-struct AddOverLinks {
-  const T* ids;
+struct AddSlopesOfRow {
+  const std::uint32_t* rows;
+  const std::uint32_t* numbers;
+  std::size_t ids;
   const T* dy;
-  const IdLink* links;
   T* gradient;
-  DIST_HD void operator()(std::size_t i) const {
-    const std::size_t last = i / Width, column = i % Width;
-    if (links[last].is_last == 0) return;
+  DIST_HD void operator()(std::size_t at) const {
+    const std::size_t first = at / Width, column = at % Width;
+    const std::uint32_t row = rows[first];
+    if (row == Words || (first > 0 && rows[first - 1] == row)) return;
     T sum{0};
-    for (std::size_t at = last; at != IdLink::none; at = links[at].before) sum += dy[at * Width + column];
-    gradient[row_of_id<Words>(ids[last]) * Width + column] = sum;
+    for (std::size_t i = first; i < ids && rows[i] == row; ++i) sum += dy[numbers[i] * Width + column];
+    gradient[row * Width + column] = sum;
   }
 };
 
 /// Rows of a table by their numbers. The host does not wait for the ids of a batch: an id that is no number of a row gives a
 /// vector of NaN, and the error comes from a later call, when the GPU has told.
 ///
-/// The gradient is added up from the last place of an id to the first, so that its bits are the same each time. Each place
-/// looks for the one before with the same id, which takes as many comparisons as the square of the number of places at most.
+/// For the gradient, CUB sorts the ids by the rows that they name, and keeps their order in a row: the gradient of a row is
+/// added up in the order of the batch, as on the host.
 template <std::size_t Words, std::size_t Width, class T>
-class Embedding {
+  requires(Words > 0)
+class Embedding<Words, Width, T> {
  public:
   /// Throws InvalidArgument for an id of an earlier batch that is no number of a row.
   void forward(State& state, View<const T> ids, View<const T> table, View<T> y) {
@@ -121,14 +114,29 @@ class Embedding {
   /// Of all rows; those that no id names have none.
   void table_gradient(State& state, View<const T> ids, View<const T> dy, View<T> gradient) {
     const auto& queue = state.queue();
-    auto* const links = reinterpret_cast<IdLink*>(state.workspace(ids.size() * sizeof(IdLink)));
     queue.fill(gradient.elements(), T{0});
-    queue.for_each({0, ids.size()}, UnlinkIds{links});
-    queue.for_each({0, ids.size()}, LinkIds<Words, T>{ids.data(), links});
-    queue.for_each({0, dy.size()}, AddOverLinks<Words, Width, T>{ids.data(), dy.data(), links, gradient.data()});
+    const std::size_t count = ids.size();
+    if (count == 0) return;
+    for (Memory<std::uint32_t>* memory : {&rows_, &numbers_, &sorted_rows_, &sorted_numbers_})
+      memory->reserve(queue, count);
+    queue.for_each({0, count}, NumberIds<Words, T>{ids.data(), rows_.data(), numbers_.data()});
+    std::size_t bytes = 0;
+    sort(state, nullptr, bytes, count);
+    sort(state, state.workspace(bytes), bytes, count);
+    queue.for_each({0, dy.size()}, AddSlopesOfRow<Words, Width, T>{sorted_rows_.data(), sorted_numbers_.data(), count,
+                                                                   dy.data(), gradient.data()});
   }
 
  private:
+  static_assert(Words < 0xffffffffU, "nn::Embedding on a GPU has fewer than 2^32 - 1 words");
+
+  /// Into the sorted memory, by `storage`; without that, says how many bytes it needs.
+  void sort(State& state, void* storage, std::size_t& bytes, std::size_t count) {
+    dist::cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, rows_.data(), sorted_rows_.data(),
+                                                      numbers_.data(), sorted_numbers_.data(), count, 0,
+                                                      std::bit_width(Words), state.queue().stream().get()),
+                      "cub::DeviceRadixSort::SortPairs", state.queue().stream().device());
+  }
   /// Where it is known, without waiting.
   void refuse_unknown() {
     while (!looked_for_.empty() && looked_for_.front().is_done()) {
@@ -145,6 +153,7 @@ class Embedding {
 
   using Looked = Pending<UnknownId<T>, dist::cuda::Queue>;
   std::deque<Looked> looked_for_;
+  Memory<std::uint32_t> rows_, numbers_, sorted_rows_, sorted_numbers_;
 };
 
 }  // namespace dist::nn::cuda
