@@ -1,4 +1,4 @@
-#include <dist/nn/row_kernels.hpp>
+#include <dist/nn/row.hpp>
 
 #include <array>
 #include <cstddef>
@@ -51,7 +51,8 @@ TEST_CASE("(x - mean) * scale + shift") {
 
 TEST_CASE("sums for the gradients, and the input's gradient") {
   std::array<double, 4> sums{};
-  detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfGradients<2, double>{x.data(), dy.data(), means}, sums.data());
+  detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfGradients<2, double>{x.data(), dy.data(), means},
+                                 sums.data());
   CHECK(sums == std::array<double, 4>{6, 4, 0 + 2 + 9, -8 + 0 + 140});
   List dx(6);
   const double scale[] = {10, 1}, of_x[] = {2, 3}, shift[] = {0.5, 0};

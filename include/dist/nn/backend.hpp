@@ -49,7 +49,7 @@
 ///
 /// Layers whose formula of a row is written once need no operation, but on a device whose memory the host does not touch the two
 /// static functions `for_each_row(state, rows, size, body)` and `sum_columns(state, rows, columns, terms, to)` of
-/// nn/row_kernels.hpp.
+/// nn/row.hpp.
 ///
 /// The dy of Dense and Conv2D is the gradient before the activation: the layer applies Elementwise to it
 /// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them

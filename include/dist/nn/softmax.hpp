@@ -5,7 +5,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/nn/backend.hpp>
-#include <dist/nn/row_kernels.hpp>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn::detail {
 

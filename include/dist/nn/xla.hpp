@@ -4,12 +4,11 @@
 #pragma once
 
 #include <dist/nn/hlo/backend.hpp>
-#include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
 #include <dist/nn/hlo/dropout.hpp>
-#include <dist/nn/hlo/group_normalization.hpp>
 #include <dist/nn/hlo/image_layers.hpp>
+#include <dist/nn/hlo/normalization.hpp>
 #include <dist/nn/hlo/sequence_layers.hpp>
 #include <dist/nn/hlo/traced_fit.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>

@@ -11,10 +11,10 @@
 #include <dist/data/example.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
-#include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
 #include <dist/nn/hlo/image_layers.hpp>
+#include <dist/nn/hlo/normalization.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/hlo/traced_metric.hpp>
 #include <dist/nn/hlo/traced_optimizer.hpp>

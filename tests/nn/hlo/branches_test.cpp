@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/nn/hlo/batch_normalization.hpp>
+#include <dist/nn/hlo/normalization.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>

@@ -8,9 +8,9 @@
 
 #include <dist/core/float16.hpp>
 #include <dist/nn/activations/smooth.hpp>
-#include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
+#include <dist/nn/hlo/normalization.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/mixed_precision.hpp>

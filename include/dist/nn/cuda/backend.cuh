@@ -8,14 +8,13 @@
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/cuda/attention.cuh>
-#include <dist/nn/cuda/average_pool2d.cuh>
 #include <dist/nn/cuda/column_sums.cuh>
 #include <dist/nn/cuda/conv2d.cuh>
 #include <dist/nn/cuda/dense.cuh>
 #include <dist/nn/cuda/dropout.cuh>
 #include <dist/nn/cuda/elementwise.cuh>
-#include <dist/nn/cuda/max_pool2d.cuh>
 #include <dist/nn/cuda/memory.cuh>
+#include <dist/nn/cuda/pool2d.cuh>
 #include <dist/nn/cuda/rows.cuh>
 #include <dist/nn/cuda/state.cuh>
 #include <dist/nn/geometry.hpp>
@@ -50,7 +49,7 @@ struct Cuda {
   template <class T>
   static constexpr bool supports = std::same_as<T, float>;
 
-  /// See nn/row_kernels.hpp.
+  /// See nn/row.hpp.
   template <class Body>
   static void for_each_row(State& state, std::size_t rows, std::size_t size, const Body& body) {
     cuda::for_each_row(state, rows, size, body);

@@ -14,7 +14,7 @@
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_memory.hpp>
 #include <dist/nn/layers/scale_and_shift.hpp>
-#include <dist/nn/row_kernels.hpp>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn::detail {
 

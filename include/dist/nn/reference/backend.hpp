@@ -8,14 +8,12 @@
 #include <dist/nn/backend.hpp>
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/reference/attention.hpp>
-#include <dist/nn/reference/average_pool2d.hpp>
 #include <dist/nn/reference/conv2d.hpp>
 #include <dist/nn/reference/dense.hpp>
 #include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/elementwise.hpp>
 #include <dist/nn/reference/embedding.hpp>
-#include <dist/nn/reference/global_average_pool2d.hpp>
-#include <dist/nn/reference/max_pool2d.hpp>
+#include <dist/nn/reference/pool2d.hpp>
 
 namespace dist::nn {
 

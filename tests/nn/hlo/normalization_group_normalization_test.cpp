@@ -1,4 +1,4 @@
-#include <dist/nn/hlo/group_normalization.hpp>
+#include <dist/nn/hlo/normalization.hpp>
 
 #include <doctest/doctest.h>
 

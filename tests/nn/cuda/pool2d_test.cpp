@@ -1,4 +1,4 @@
-#include <dist/nn/cuda/max_pool2d.cuh>
+#include <dist/nn/cuda/pool2d.cuh>
 
 #include <cstddef>
 #include <vector>

@@ -1,4 +1,4 @@
-#include <dist/nn/hlo/batch_normalization.hpp>
+#include <dist/nn/hlo/normalization.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <dist/nn/reference/max_pool2d.hpp>
+#include <dist/nn/reference/pool2d.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include <dist/nn/cuda/average_pool2d.cuh>
+#include <dist/nn/cuda/pool2d.cuh>
 
 #include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/conv2d.hpp>
