@@ -227,13 +227,13 @@ class Hierarchical {
 
   /// The groups share the elements, and the members of a group its part of them.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+  void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
     if (is_single_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
     if (is_flat()) return upper_->reduce_and_apply(op, gradient, mirror, update);
     reporting_failures([&] {
       const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
       const detail::Borrowed loan{patient_.communicator()};
-      reduce_shares("reduce_and_apply", op, std::span<const T>{gradient}, result.data(),
+      reduce_shares("reduce_and_apply", op, gradient, result.data(),
                     [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                       const std::span<T> mine = mirror.subspan(first, reduced.size());
                       detail::update_block(update, first, mine, reduced);
@@ -260,9 +260,9 @@ class Hierarchical {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
       const detail::Borrowed loan{patient_.communicator()};
-      lower_.communicator().publish(call, static_cast<T*>(nullptr));
+      lower_.communicator().publish(call, {});
       if (leads()) upper_->communicator().announce(call);
-      patient_.communicator().publish(call, static_cast<T*>(nullptr), result.data());
+      patient_.communicator().publish(call, {.write = result.data()});
       for_each_share(mirror.size(), [&](IndexRange share) {
         const std::span<T> mine = mirror.subspan(share.begin, share.size());
         detail::update_range(update, share.begin, mine, gradients.subspan(share.begin, share.size()));
@@ -287,7 +287,7 @@ class Hierarchical {
   }
 
   void announce(const CollectiveCall& call) const {
-    lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
+    lower_.communicator().publish(call, {});
     if (!is_single_group() && leads()) upper_->communicator().announce(call);
   }
 
@@ -396,8 +396,8 @@ class Hierarchical {
                             [&](std::size_t first, std::span<const W> combined) {
                               std::copy(combined.begin(), combined.end(), sums.data() + first);
                             });
-    comm.publish(call, static_cast<void*>(sums.data()), static_cast<void*>(result));
-    const W* const all_values = static_cast<const W*>(comm.template peer<void>(0, 0));
+    comm.publish(call, {.read = sums.data(), .write = result});
+    const W* const all_values = comm.template peer<W>(0);
     for_each_share(values.size(), [&](IndexRange share) {
       detail::finish_sums<T>(op, layout_->size(), std::span<const W>{all_values + share.begin, share.size()},
                              share.begin, use);
@@ -406,7 +406,7 @@ class Hierarchical {
   /// Copies elements from `first` on to those that member 0 lends.
   template <class T>
   DIST_ALWAYS_INLINE void give_to_leader(std::size_t first, std::span<T> mine) const {
-    T* const theirs = static_cast<T*>(patient_.communicator().template peer<void>(0, 1)) + first;
+    T* const theirs = patient_.communicator().template peer_to_write<T>(0) + first;
     if (theirs != mine.data()) std::copy(mine.begin(), mine.end(), theirs);
   }
   /// Gives all members the shares of all, which member 0 of each group has in `result`.
@@ -418,11 +418,12 @@ class Hierarchical {
   }
   /// Gives every member of the group the values that member 0 has at `from`, where all can reach them.
   template <class T>
-  void take_from_leader(T* from, std::span<T> values) const {
+  void take_from_leader(const T* from, std::span<T> values) const {
     const auto& comm = patient_.communicator();
     const detail::Borrowed loan{comm};
-    comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>}, from);
-    if (const T* const theirs = comm.template peer<T>(0, 0); theirs != values.data())
+    comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>},
+                 {.read = from});
+    if (const T* const theirs = comm.template peer<T>(0); theirs != values.data())
       std::copy_n(theirs, values.size(), values.data());
     comm.barrier();
   }

@@ -61,11 +61,11 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     };
     LentMessages<std::remove_cvref_t<decltype(comm)>> lent{comm, sends, receives, found, is_elsewhere};
     const Borrowed loan{comm};
-    comm.publish({.operation = neighbor_exchange_name}, lent.table());
+    comm.publish({.operation = neighbor_exchange_name}, {.read = lent.table()});
     for (std::size_t at = 0; at < receives.size(); ++at) {
       const GroupLayout::GroupRank place = layout.place_of(receives[at].peer);
       if (place.group == layout.group())
-        receive_from_table(*comm.template peer<NeighborTable>(place.member, 0), receives, at, layout.rank());
+        receive_from_table(*comm.template peer<NeighborTable>(place.member), receives, at, layout.rank());
     }
     NeighborMismatch mismatch;
     if (ops.leads()) mismatch = exchange_between_groups(ops);
@@ -98,7 +98,7 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     Messages<SendTo> sends;
     Messages<ReceiveFrom> receives;
     for (std::size_t member = 0; member < comm.size(); ++member) {
-      const NeighborTable& table = *comm.template peer<NeighborTable>(member, 0);
+      const NeighborTable& table = *comm.template peer<NeighborTable>(member);
       const std::size_t rank = layout.members(layout.group())[member];
       if (mismatch.is_there == 0) mismatch = table.found();
       for (SendTo send : table.sends()) {

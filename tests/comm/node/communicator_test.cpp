@@ -225,9 +225,9 @@ TEST_CASE("a stage that grows keeps its old memory until all have come to anothe
   auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
     const std::span<float> old = member.comm.stage<float>(0, 100'000);
     old.back() = 7;
-    member.comm.publish({.operation = "read"}, old.data());
+    member.comm.publish({.operation = "read"}, {.read = old.data()});
     if (member.comm.stage<float>(0, 200'000).data() == old.data()) return 1;
-    if (member.comm.peer<float>(1 - member.comm.rank(), 0)[old.size() - 1] != 7) return 2;
+    if (member.comm.peer<float>(1 - member.comm.rank())[old.size() - 1] != 7) return 2;
     if (old.back() != 7) return 3;
     member.comm.barrier();
     return old.back() == 0 ? 0 : 4;  // its pages are gone

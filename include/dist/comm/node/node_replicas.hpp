@@ -53,12 +53,12 @@ class NodeReplicas {
       last_ = 1 - last_;
       std::byte* const block = node.template stage<std::byte>(3 + last_, bytes.size()).data();
       std::memcpy(block, bytes.data(), bytes.size());
-      node.publish(call, block);
+      node.publish(call, {.read = block});
     }
     incoming_.clear();
     for (std::size_t rank = 0; rank < node.size(); ++rank) {
       const std::byte* const brought =
-          fits ? node.template received<std::byte>(rank) : node.template peer<std::byte>(rank, 0);
+          fits ? node.template received<std::byte>(rank) : node.template peer<std::byte>(rank);
       incoming_.insert(incoming_.end(), brought, brought + bytes.size());
     }
   }
@@ -118,35 +118,40 @@ class NodeReplicaCommunicator {
     in_levels([&] { here_.barrier(); }, [&] { node_.barrier(); });
   }
 
-  template <class T>
-  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    if (is_one_process()) return here_.publish(call, first, second);
-    in_levels([&] { here_.publish(call, first, second); },
+  void publish(const CollectiveCall& call, const Operand& lent) const {
+    if (is_one_process()) return here_.publish(call, lent);
+    in_levels([&] { here_.publish(call, lent); },
               [&] {
-                if (is_one_replica()) return node_.publish(call, first, second);
+                if (is_one_replica()) return node_.publish(call, lent);
                 std::vector<std::byte>& places = group_->outgoing_;
                 places.resize(bytes_of_places());
                 for (std::size_t replica = 0; replica < replicas_; ++replica) {
-                  const std::uint64_t of_replica[] = {node_.place_of(here_.peer<void>(replica, 0)),
-                                                      node_.place_of(here_.peer<void>(replica, 1))};
-                  std::memcpy(places.data() + replica * sizeof(of_replica), of_replica, sizeof(of_replica));
+                  const OperandPlaces of_replica = node_.places_of(here_.lent_by(replica));
+                  std::memcpy(places.data() + replica * sizeof(of_replica), &of_replica, sizeof(of_replica));
                 }
                 group_->send(node_, call, places);
               });
   }
   template <class T>
-  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    if (is_one_process()) return here_.peer<T>(rank, which);
-    if (is_one_replica()) return node_.peer<T>(rank, which);
-    const std::size_t process = rank / replicas_;
-    return static_cast<T*>(static_cast<void*>(node_.memory_of(process) + place_in_window(rank, which)));
+  [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
+    if (is_one_process()) return here_.peer<T>(rank);
+    if (is_one_replica()) return node_.peer<T>(rank);
+    return reinterpret_cast<const T*>(node_.memory_of(rank / replicas_) + places_in_window(rank).read);
   }
-  /// Whether all of every `step`-th member of `ranks` published an operand `which` that lies in its process's window.
-  [[nodiscard]] bool are_reachable(IndexRange ranks, std::size_t step, int which) const noexcept {
-    if (is_one_process()) return true;
-    for (std::size_t rank = ranks.begin; rank < ranks.end; rank += step)
-      if (place_in_window(rank, which) == 0) return false;
-    return true;
+  template <class T>
+  [[nodiscard]] T* peer_to_write(std::size_t rank) const noexcept {
+    if (is_one_process()) return here_.peer_to_write<T>(rank);
+    if (is_one_replica()) return node_.peer_to_write<T>(rank);
+    const OperandPlaces lent = places_in_window(rank);
+    DIST_EXPECT_INNER(lent.write != 0 || lent.read == 0);
+    return reinterpret_cast<T*>(node_.memory_of(rank / replicas_) + lent.write);
+  }
+  /// How many of every `step`-th member published an operand to read that lies in its process's window. Of several replicas
+  /// and processes.
+  [[nodiscard]] std::size_t count_reachable(std::size_t step) const noexcept {
+    std::size_t count = 0;
+    for (std::size_t rank = 0; rank < size(); rank += step) count += places_in_window(rank).read != 0;
+    return count;
   }
 
   template <class T>
@@ -215,15 +220,14 @@ class NodeReplicaCommunicator {
   [[nodiscard]] bool is_one_replica() const noexcept { return replicas_ == 1; }
   [[nodiscard]] bool leads() const noexcept { return here_.rank() == 0; }
   [[nodiscard]] NodeReplicas::Member& me() const noexcept { return group_->members_[here_.rank()]; }
-  [[nodiscard]] std::size_t bytes_of_places() const noexcept { return replicas_ * 2 * sizeof(std::uint64_t); }
+  [[nodiscard]] std::size_t bytes_of_places() const noexcept { return replicas_ * sizeof(OperandPlaces); }
 
-  /// Where a member's operand lies in the memory of its process; 0 where it does not. Of several replicas and processes.
-  [[nodiscard]] std::uint64_t place_in_window(std::size_t rank, int which) const noexcept {
-    const std::byte* const places = group_->received(rank / replicas_, bytes_of_places());
-    std::uint64_t place = 0;
-    std::memcpy(&place, places + (rank % replicas_ * 2 + static_cast<std::size_t>(which)) * sizeof(place),
-                sizeof(place));
-    return place;
+  /// Where a member's operands lie in the memory of its process. Of several replicas and processes.
+  [[nodiscard]] OperandPlaces places_in_window(std::size_t rank) const noexcept {
+    const std::byte* const all_places = group_->received(rank / replicas_, bytes_of_places());
+    OperandPlaces places;
+    std::memcpy(&places, all_places + rank % replicas_ * sizeof(places), sizeof(places));
+    return places;
   }
 
   /// The replicas of this process meet, then replica 0 meets the other processes, then the replicas meet again. After that
