@@ -23,30 +23,10 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
 
   [[nodiscard]] static NeighborMismatch run(const Groups& ops, std::span<const SendTo> sends,
                                             std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
-    const GroupLayout& layout = ops.layout();
-    const auto relabelled = [&]<class Message>(std::span<const Message> messages, auto&& peer_of) {
-      std::vector<Message> changed;
-      for (const Message& message : messages) {
-        changed.push_back(with_ends(message, layout.rank()));
-        changed.back().peer = peer_of(layout.place_of(message.peer));
-      }
-      return changed;
-    };
-    if (ops.is_single_group()) {
-      const auto member = [](const GroupLayout::GroupRank& place) { return place.member; };
-      NeighborMismatch mismatch;
-      ops.in_group([&] {
-        mismatch =
-            NeighborExchange<Lower>::run(ops.lower_, relabelled(sends, member), relabelled(receives, member), found);
-      });
-      return mismatch;
-    }
-    if (ops.is_flat()) {
-      const auto group = [](const GroupLayout::GroupRank& place) { return place.group; };
-      return NeighborExchange<Upper>::run(*ops.upper_, relabelled(sends, group), relabelled(receives, group), found);
-    }
     NeighborMismatch mismatch;
-    ops.reporting_failures([&] { mismatch = on_both_levels(ops, sends, receives, found); });
+    ops.by_shape([&]<class Level>(
+                     const Level& level) { mismatch = NeighborExchange<Level>::run(level, sends, receives, found); },
+                 [&] { mismatch = on_both_levels(ops, sends, receives, found); });
     return mismatch;
   }
 
