@@ -391,7 +391,7 @@ class NodeCommunicator {
 
  private:
   [[nodiscard]] std::uint64_t place_of(const void* operand) const noexcept {
-    if (!group_->holds(operand, 0)) return 0;
+    if (!group_->holds(operand, 1)) return 0;
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(operand) -
                                       group_->workers_[group_->rank()].memory.data());
   }
