@@ -1,5 +1,6 @@
 #include <dist/checkpoint/background_save.hpp>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,9 +54,16 @@ std::string saving(BackgroundSave& save) {
 std::mutex synced_mutex;
 Names synced;
 
+/// How often a file was looked for.
+std::atomic<int> looks{0};
+
 }  // namespace
 
-// The system call of the files under test, which are linked with this instead of the C library's.
+// The system calls of the files under test, which are linked with these instead of the C library's.
+extern "C" int access(const char* path, int mode) noexcept {
+  ++looks;
+  return static_cast<int>(syscall(SYS_faccessat, AT_FDCWD, path, mode));
+}
 extern "C" int fsync(int descriptor) {
   char path[4096] = {};
   if (::readlink(dist::concat("/proc/self/fd/", descriptor).c_str(), path, sizeof path - 1) > 0) {
@@ -113,6 +121,20 @@ TEST_CASE("the first process waits for the files of the others, in whatever orde
   reader.verify();
   CHECK(reader.keys() == Names{"t0", "t1", "t2", "t3"});
   CHECK(reader.manifest().files.size() == 3);
+}
+
+TEST_CASE(
+    "the first process looks for the files of the others less and less often, but at once when it is waited for") {
+  const support::TemporaryFolder folder;
+  BackgroundSave first{at(folder, "one"), numbers(0, 2), {}};
+  first.wait_for_file();
+  looks = 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds{1300});
+  CHECK(looks < 30);
+  BackgroundSave{at(folder, "one"), numbers(1, 2), {}}.wait();
+  const auto start = std::chrono::steady_clock::now();
+  first.wait();
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds{800});  // the pause is 1 s
 }
 
 TEST_CASE(

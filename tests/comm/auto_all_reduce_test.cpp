@@ -24,10 +24,13 @@ struct OnlyShares {
   [[nodiscard]] std::size_t size() const { return 1; }
   void barrier() const {}
   void cancel_operands() const noexcept {}
+  void publish(const dist::CollectiveCall&, const dist::Operand&) const {}
   template <class T>
-  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  [[nodiscard]] const T* peer(std::size_t) const {
+    return nullptr;
+  }
   template <class T>
-  [[nodiscard]] T* peer(std::size_t, int) const {
+  [[nodiscard]] T* peer_to_write(std::size_t) const {
     return nullptr;
   }
 };

@@ -68,38 +68,39 @@ static_assert(!dist::Communicator<NoBarrier>);
 
 template <class Base>
 struct Sharing : Base {
+  void publish(const dist::CollectiveCall&, const dist::Operand&) const {}
+  template <class T>
+  [[nodiscard]] const T* peer(std::size_t) const {
+    return nullptr;
+  }
+  template <class T>
+  [[nodiscard]] T* peer_to_write(std::size_t) const {
+    return nullptr;
+  }
+};
+struct PublishesPointers : Sharing<Reclaiming> {
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
-  template <class T>
-  [[nodiscard]] T* peer(std::size_t, int) const {
-    return nullptr;
-  }
 };
-struct SharesOneOperand : Reclaiming {
-  template <class T>
-  void publish(const dist::CollectiveCall&, T*) const {}
-  template <class T>
-  [[nodiscard]] T* peer(std::size_t, int) const {
-    return nullptr;
-  }
-};
-struct SharesTwoOperandsOnly : Reclaiming {
-  template <class T>
-  void publish(const dist::CollectiveCall&, T*, T*) const {}
-  template <class T>
-  [[nodiscard]] T* peer(std::size_t, int) const {
-    return nullptr;
-  }
+struct PublishChangesIt : Sharing<Reclaiming> {
+  void publish(const dist::CollectiveCall&, const dist::Operand&) {}
 };
 struct NoPeer : Reclaiming {
+  void publish(const dist::CollectiveCall&, const dist::Operand&) const {}
   template <class T>
-  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  [[nodiscard]] T* peer_to_write(std::size_t) const {
+    return nullptr;
+  }
 };
-struct SharesToRead : Reclaiming {
+struct ReadsToChange : Sharing<Reclaiming> {
   template <class T>
-  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  [[nodiscard]] T* peer(std::size_t) const {
+    return nullptr;
+  }
+};
+struct SharesToRead : Sharing<Reclaiming> {
   template <class T>
-  [[nodiscard]] const T* peer(std::size_t, int) const {
+  [[nodiscard]] const T* peer_to_write(std::size_t) const {
     return nullptr;
   }
 };
@@ -109,9 +110,10 @@ static_assert(!dist::SharesMemory<Minimal>);
 static_assert(!dist::SharesMemory<Sharing<Minimal>>);
 static_assert(!dist::SharesMemory<Sharing<ReclaimThrows>>);
 static_assert(!dist::SharesMemory<Sharing<NoBarrier>>);
-static_assert(!dist::SharesMemory<SharesOneOperand>);
-static_assert(!dist::SharesMemory<SharesTwoOperandsOnly>);
+static_assert(!dist::SharesMemory<PublishesPointers>);
+static_assert(!dist::SharesMemory<PublishChangesIt>);
 static_assert(!dist::SharesMemory<NoPeer>);
+static_assert(!dist::SharesMemory<ReadsToChange>);
 static_assert(!dist::SharesMemory<SharesToRead>);
 
 template <class Base>

@@ -30,7 +30,7 @@ struct Exchanging {
 };
 struct Applying {
   template <class Op, class T, class Update>
-  void reduce_and_apply(Op, std::span<T>, std::span<T>, const Update&) const {}
+  void reduce_and_apply(Op, std::span<const T>, std::span<T>, const Update&) const {}
 };
 struct Scattering {
   template <class Op, class T, class Use>

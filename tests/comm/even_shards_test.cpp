@@ -37,7 +37,7 @@ TEST_CASE("shards are in rank order, whatever nodes the replicas form, and have 
       };
       std::vector<float> fused(elements, 1.0F), halves(elements, 1.0F), means(elements);
       for (std::size_t i = 0; i < elements; ++i) means[i] = static_cast<float>(i) + 2.5F;
-      ops.reduce_and_apply(dist::mean, std::span<float>{values}, std::span<float>{fused}, owned);
+      ops.reduce_and_apply(dist::mean, std::span<const float>{values}, std::span<float>{fused}, owned);
       ops.update_shards(std::span<const float>{means}, std::span<float>{halves}, owned);
       for (std::size_t owner = 0; owner < 6; ++owner) {
         const dist::IndexRange shard = dist::shard_of(elements, owner, 6, dist::cache_line / sizeof(float));

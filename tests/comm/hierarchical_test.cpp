@@ -42,7 +42,7 @@ TEST_CASE_TEMPLATE("every member of every group updates a share of its group's s
     std::vector<float> fused(count), scattered(count), updated(count);
     const auto members = static_cast<float>(layout.size());
 
-    ops.reduce_and_apply(dist::sum, gradients, mirror,
+    ops.reduce_and_apply(dist::sum, std::span<const float>{gradients}, mirror,
                          [marks = fused.data()](std::size_t i, float weight, float gradient) {
                            marks[i] += 1;
                            return weight - gradient;

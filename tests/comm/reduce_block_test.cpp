@@ -18,10 +18,13 @@ struct Operands {
   [[nodiscard]] std::size_t size() const { return values->size(); }
   void barrier() const {}
   void cancel_operands() const noexcept {}
+  void publish(const dist::CollectiveCall&, const dist::Operand&) const {}
   template <class T>
-  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  [[nodiscard]] const T* peer(std::size_t rank) const {
+    return peer_to_write<T>(rank);
+  }
   template <class T>
-  [[nodiscard]] T* peer(std::size_t rank, int) const {
+  [[nodiscard]] T* peer_to_write(std::size_t rank) const {
     return reinterpret_cast<T*>((*values)[rank].data());
   }
 };

@@ -58,7 +58,7 @@ TEST_CASE("tensors in two parts are reduced like others (spec H18)") {
     std::vector<float> values(elements);
     for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<float>(i % 1000 + replica.local_index());
     std::vector<float> mirror(elements, 1.0f);
-    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{values}, std::span<float>{mirror},
+    replica.collectives().reduce_and_apply(dist::sum, std::span<const float>{values}, std::span<float>{mirror},
                                            [](std::size_t, float weight, float reduced) { return weight + reduced; });
     std::vector<float> sums(elements);
     std::vector<float> halves(elements);

@@ -38,16 +38,16 @@ TEST_CASE("updates of device memory are put into the queue, and the rest changes
   const auto weights = slice(10);
   alone.all_reduce(dist::sum, gradient);
   alone.broadcast(0, gradient);
-  alone.reduce_and_apply(dist::mean, gradient, weights, [](std::size_t i, float weight, float slope) {
-    return weight - slope * static_cast<float>(i);
-  });
+  alone.reduce_and_apply(
+      dist::mean, GuardedDevice::Span<const float>{gradient}, weights,
+      [](std::size_t i, float weight, float slope) { return weight - slope * static_cast<float>(i); });
   std::vector<float> seen(3);
   queue.copy(weights, std::span<float>{seen});
   queue.wait();
   CHECK(seen == std::vector<float>{10, 8, 6});
   alone.all_reduce(dist::sum, std::span<float>{seen});
   CHECK(seen[1] == 8);
-  alone.with_timeout({}).reduce_and_apply(dist::sum, gradient, weights,
+  alone.with_timeout({}).reduce_and_apply(dist::sum, GuardedDevice::Span<const float>{gradient}, weights,
                                           [](std::size_t, float, float slope) { return slope; });
   queue.copy(weights, std::span<float>{seen});
   queue.wait();

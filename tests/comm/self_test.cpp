@@ -41,7 +41,7 @@ TEST_CASE("reduce_and_apply updates every element once, by the gradients themsel
   std::array<float, 4> gradient{1, 2, 3, 4};
   std::array<float, 4> mirror{10, 20, 30, 40};
   std::array<int, 4> calls{};
-  dist::SelfCollectives::reduce_and_apply(dist::mean, std::span<float>{gradient}, std::span<float>{mirror},
+  dist::SelfCollectives::reduce_and_apply(dist::mean, std::span<const float>{gradient}, std::span<float>{mirror},
                                           [&](std::size_t i, float weight, float reduced) {
                                             ++calls[i];
                                             CHECK(reduced == gradient[i]);
@@ -81,7 +81,7 @@ TEST_CASE("nothing is called where there are no elements") {
     ++calls;
     return weight;
   };
-  dist::SelfCollectives::reduce_and_apply(dist::sum, none, none, update);
+  dist::SelfCollectives::reduce_and_apply(dist::sum, std::span<const float>{none}, none, update);
   dist::SelfCollectives::reduce_scatter(dist::sum, std::span<const float>{none}, [&](auto...) { ++calls; });
   dist::SelfCollectives::update_shards(std::span<const float>{none}, none, update);
   CHECK(calls == 0);

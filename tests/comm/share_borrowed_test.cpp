@@ -27,11 +27,11 @@ TEST_CASE("a member that leaves by an exception waits until the peers have given
             const dist::ThreadCommunicator comm{group, rank};
             std::vector<int> values(1000, 7);
             const dist::detail::Borrowed loan{comm};
-            comm.publish({.operation = "read", .elements = 1000}, values.data());
+            comm.publish({.operation = "read", .elements = 1000}, {.read = values.data()});
             if (rank == 1) throw std::runtime_error("no more");
             ++reading;
             std::this_thread::sleep_for(std::chrono::microseconds{200});
-            const int* const theirs = comm.peer<int>(1, 0);
+            const int* const theirs = comm.peer<int>(1);
             for (std::size_t i = 0; i < 1000; ++i) wrong += theirs[i] != 7;
             comm.barrier();
           },
@@ -56,7 +56,7 @@ TEST_CASE("all members may leave at once") {
                           const dist::ThreadCommunicator comm{group, rank};
                           int value = 0;
                           const dist::detail::Borrowed loan{comm};
-                          comm.publish({.operation = "read", .elements = 1}, &value);
+                          comm.publish({.operation = "read", .elements = 1}, {.read = &value});
                           throw std::runtime_error("all");
                         },
                         [&] { group.reset(); }),

@@ -400,7 +400,8 @@ void check_reduce_and_apply(S& strategy, std::size_t count) {
     gradients.with(replica, result.gradient, [&](auto gradient) {
       mirrors.with(replica, result.mirror, [&](auto mirror) {
         visits_of_replicas.with(replica, visits, [&](auto visited) {
-          replica.collectives().reduce_and_apply(dist::sum, gradient, mirror, CountedDescent{visited.data()});
+          const typename dist::detail::ReadOnly<decltype(gradient)>::type given = gradient;
+          replica.collectives().reduce_and_apply(dist::sum, given, mirror, CountedDescent{visited.data()});
         });
       });
     });
@@ -499,7 +500,7 @@ void check_halves_are_the_whole(S& strategy, std::size_t count) {
     std::vector<float> gradient(count), whole(count), halves(count), sums(count);
     for (std::size_t i = 0; i < count; ++i) gradient[i] = awkward_number(replica.replica_id().index(), i);
     const auto take = [](std::size_t, float, float reduced) { return reduced; };
-    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{whole}, take);
+    replica.collectives().reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{whole}, take);
     replica.collectives().reduce_scatter(dist::sum, std::span<const float>{gradient},
                                          [&](std::size_t first, std::span<const float> reduced) {
                                            std::ranges::copy(reduced, std::span{sums}.subspan(first).begin());
@@ -618,7 +619,7 @@ void check_mismatches(S& strategy) {
   const auto keep = [](std::size_t, float weight, float) { return weight; };
   const auto apply = [keep](auto& replica) {
     std::vector<float> gradient(1000), mirror(1000);
-    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror}, keep);
+    replica.collectives().reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{mirror}, keep);
   };
   check_mismatch(strategy, "called all_reduce(sum) of 4 f32", "called all_reduce(max) of 4 f32",
                  all_reduce_of<float>(dist::sum, 4), all_reduce_of<float>(dist::max, 4));
@@ -794,7 +795,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
           strategy.run([&](auto& replica) {
             std::vector<float> gradient(mirror.size(), static_cast<float>(replica.local_index() + 1));
             replica.collectives().reduce_and_apply(
-                dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+                dist::sum, std::span<const float>{gradient}, std::span<float>{mirror},
                 [](std::size_t, float weight, float reduced) { return weight + reduced; });
           });
         const auto expected = 1 + 3 * static_cast<float>(replicas * (replicas + 1) / 2);
@@ -908,7 +909,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     Strategy strategy{Groups::several[1]};
     const std::string message = stopped_by(0, strategy, [](auto& replica) {
       std::vector<float> gradient(3000), mirror(3000);
-      replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+      replica.reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{mirror},
                                [&](std::size_t i, float weight, float) {
                                  if (replica.replica_id().index() == 0) throw std::runtime_error("the step is NaN");
                                  if (i % 500 == 0) std::this_thread::sleep_for(30ms);
@@ -981,7 +982,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       const auto mirrors = strategy.run([&](auto& replica) {
         std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
         together.arrive_and_wait();  // a thread may start late, and its call is to come in time
-        replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+        replica.collectives().reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{mirror},
                                                [](std::size_t i, float weight, float reduced) {
                                                  if (i == 0) std::this_thread::sleep_for(900ms);
                                                  return weight - reduced;

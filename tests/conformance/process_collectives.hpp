@@ -228,7 +228,7 @@ void check_reduce_and_apply(const Ops& ops, Op op, std::size_t count, Findings& 
   Values<T> gradient(comm.rank(), count);
   const Values<T> before(comm.rank(), count);
   Values<T> mirror(0, count);
-  ops.reduce_and_apply(op, gradient.span(), mirror.span(), [](std::size_t i, T weight, T reduced) {
+  ops.reduce_and_apply(op, std::span<const T>{gradient.span()}, mirror.span(), [](std::size_t i, T weight, T reduced) {
     return static_cast<T>(weight + reduced + static_cast<T>(i % 3));
   });
   std::size_t wrong = 0;
@@ -473,7 +473,7 @@ void check_update_that_throws(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
   std::vector<float> gradient(3000), mirror(3000);
   const auto apply = [&] {
-    ops.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+    ops.reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{mirror},
                          [&](std::size_t, float weight, float) {
                            if (comm.rank() == 0) throw std::runtime_error("the step is NaN");
                            return weight;

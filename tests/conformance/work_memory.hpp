@@ -25,7 +25,7 @@ TEST_CASE_TEMPLATE_DEFINE("once work memory is there, nothing is allocated", Fix
     ops.all_reduce(dist::sum, std::span<float>{values});
     ops.all_reduce(dist::mean, std::span<float>{values}.first(3));
     ops.all_reduce(dist::sum, std::span<dist::BFloat16>{halves});
-    ops.reduce_and_apply(dist::sum, std::span<float>{values}, std::span<float>{mirror},
+    ops.reduce_and_apply(dist::sum, std::span<const float>{values}, std::span<float>{mirror},
                          [](std::size_t, float weight, float) { return weight; });
     ops.broadcast(0, std::span<float>{mirror});
   };

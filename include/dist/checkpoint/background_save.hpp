@@ -3,10 +3,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -14,6 +14,8 @@
 #include <dist/checkpoint/manifest.hpp>
 #include <dist/checkpoint/shard.hpp>
 #include <dist/checkpoint/snapshot.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/functions.hpp>
@@ -54,9 +56,11 @@ class BackgroundSave {
     if (!thread_.is_here()) return;
     if (std::uncaught_exceptions() > 0) {
       wait_for_file();
-      const std::int64_t start = monotonic_nanoseconds();
-      while (!is_done() && monotonic_nanoseconds() - start < std::chrono::nanoseconds{grace}.count())
-        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      set(looks_now_);
+      {
+        Lock lock{mutex_};
+        changed_.wait_for(lock, grace, [&] { return done_; });
+      }
       cancel();
     }
     if (thread_.joinable()) thread_.join();
@@ -64,11 +68,19 @@ class BackgroundSave {
   }
 
   [[nodiscard]] const std::string& folder() const noexcept { return place_.folder; }
-  [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_done() const noexcept {
+    const std::lock_guard lock{mutex_};
+    return done_;
+  }
   /// Waits until this process has written its file; what kept it from that, `wait` throws.
-  void wait_for_file() const noexcept { has_file_.wait(false, std::memory_order_acquire); }
-  /// Waits for this process's part, and throws what kept it from being written.
+  void wait_for_file() noexcept {
+    Lock lock{mutex_};
+    changed_.wait(lock, [&] { return has_file_ || done_; });
+  }
+  /// Waits for this process's part, and throws what kept it from being written. The first process looks at once for the
+  /// files of the others.
   void wait() {
+    set(looks_now_);
     if (thread_.joinable()) thread_.join();
     is_awaited_ = true;
     if (failure_) std::rethrow_exception(failure_);
@@ -79,9 +91,17 @@ class BackgroundSave {
   /// Whether it is known already that this process's part failed.
   [[nodiscard]] bool is_failed() const noexcept { return is_done() && failure_; }
   /// Waits for no other process any longer: one of them is known to have failed.
-  void cancel() noexcept { is_cancelled_.store(true, std::memory_order_relaxed); }
+  void cancel() noexcept { set(is_cancelled_); }
 
  private:
+  using Lock = ConditionVariable::Lock;
+
+  void set(bool& event) noexcept {
+    const std::lock_guard lock{mutex_};
+    event = true;
+    changed_.notify_all();
+  }
+
   [[nodiscard]] std::string path_of(std::size_t rank) const {
     return concat(place_.folder, "/", shard_name(place_.id, rank, snapshot_.processes()));
   }
@@ -96,18 +116,13 @@ class BackgroundSave {
         sync_folder(folder);
       }
       write_shard(path_of(snapshot_.rank()), snapshot_);
-      say_that_file_is_there();
+      set(has_file_);
       if (snapshot_.rank() == 0) complete();
     } catch (...) {
       failure_ = std::current_exception();
       remove_files();
     }
-    done_.store(true, std::memory_order_release);
-    say_that_file_is_there();
-  }
-  void say_that_file_is_there() noexcept {
-    has_file_.store(true, std::memory_order_release);
-    has_file_.notify_all();
+    set(done_);
   }
 
   void complete() {
@@ -125,19 +140,22 @@ class BackgroundSave {
     remove_older_files(place_.folder, manifest);
     if (then_) then_();
   }
-  void await_file(std::size_t rank, std::int64_t start) const {
-    while (::access(path_of(rank).c_str(), F_OK) != 0) {
+  /// Looks for the file less and less often, because each look asks a file system that all processes share.
+  void await_file(std::size_t rank, std::int64_t start) {
+    for (std::chrono::nanoseconds pause = shortest_pause; ::access(path_of(rank).c_str(), F_OK) != 0;) {
       if (::access(failed_path(rank).c_str(), F_OK) == 0)
         throw FileError(place_.folder, "is a checkpoint that was not completed",
                         concat("process ", rank, " could not write its part"), "See what that process says");
-      if (is_cancelled_.load(std::memory_order_relaxed))
+      Lock lock{mutex_};
+      if (is_cancelled_)
         throw FileError(place_.folder, "is a checkpoint that was not completed", "another process failed",
                         "See what that process says");
       if (place_.timeout.count() > 0 && monotonic_nanoseconds() - start > place_.timeout.count())
         throw FileError(place_.folder, "is a checkpoint that was not completed",
                         concat("process ", rank, " had not written its part after ", place_.timeout),
                         "Give a folder that all processes share, or a longer timeout");
-      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      changed_.wait_for(lock, pause, [&] { return is_cancelled_ || looks_now_; });
+      pause = std::exchange(looks_now_, false) ? shortest_pause : std::min(2 * pause, longest_pause);
     }
   }
   /// Takes away what this process has written of a checkpoint that will not be one.
@@ -167,6 +185,8 @@ class BackgroundSave {
   }
 
   static constexpr std::chrono::seconds grace{3};
+  static constexpr std::chrono::nanoseconds shortest_pause = std::chrono::milliseconds{10};
+  static constexpr std::chrono::nanoseconds longest_pause = std::chrono::seconds{1};
   /// A tenth of what a thread of the program has, of a processor for which they compete; bench_checkpoint measures what
   /// a step takes meanwhile.
   static constexpr int niceness = 10;
@@ -177,9 +197,12 @@ class BackgroundSave {
   std::exception_ptr failure_;
   bool is_awaited_ = false;
   bool is_complete_ = false;  // of the writing thread
-  std::atomic<bool> has_file_{false};
-  std::atomic<bool> is_cancelled_{false};
-  std::atomic<bool> done_{false};
+  mutable std::mutex mutex_;  // of what follows
+  ConditionVariable changed_;
+  bool has_file_ = false;
+  bool looks_now_ = false;
+  bool is_cancelled_ = false;
+  bool done_ = false;
   JoinedThread thread_;
 };
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +32,7 @@
 #include <dist/core/track.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/io/writable_file.hpp>
+#include <dist/net/secret.hpp>
 
 namespace dist {
 
@@ -284,8 +284,7 @@ class Checkpoint {
     detail::SaveTarget place{.folder = path, .timeout = options_.timeout};
     if (strategy_.is_chief()) {
       io::make_folders(path);
-      std::random_device random;
-      numbers[0] = std::uint64_t{random()} << 30 ^ random();  // positive as a signed number, too
+      numbers[0] = net::random_number() >> 1;  // positive as a signed number, too
       const auto others = detail::checkpoints_in(detail::folder_of(path));
       numbers[1] = others.empty() ? 1 : others.back().serial + 1;
       place.id = numbers[0];

@@ -20,15 +20,14 @@ void all_gather(const C& comm, std::span<const T> mine, std::span<const std::siz
   DIST_EXPECT(counts.size() == comm.size() && mine.size() == counts[comm.rank()]);
   DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
   const detail::Borrowed loan{comm};
-  // `publish` takes a mutable pointer; the peers only read.
   comm.publish({.operation = "all_gather",
                 .elements = all.size(),
                 .dtype = dtype_name<T>,
                 .counts = detail::hash_of_numbers(counts)},
-               const_cast<T*>(mine.data()));
+               {.read = mine.data()});
   T* place = all.data();
   for (std::size_t rank = 0; rank < comm.size(); ++rank) {
-    const T* const theirs = comm.template peer<T>(rank, 0);
+    const T* const theirs = comm.template peer<T>(rank);
     if (theirs != place) std::copy_n(theirs, counts[rank], place);
     place += counts[rank];
   }

@@ -96,11 +96,10 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
   const auto comm = collectives.communicator();
   using Comm = std::remove_const_t<decltype(comm)>;
   if constexpr (SharesMemory<Comm>) {
-    IndexedSlicesView<T> published = mine;
     const detail::Borrowed loan{comm};
-    comm.publish({.operation = "use of indexed slices", .reduction = dtype_name<T>}, &published);
+    comm.publish({.operation = "use of indexed slices", .reduction = dtype_name<T>}, {.read = &mine});
     const auto slices_of = [&](std::size_t rank) -> const IndexedSlicesView<T>& {
-      return *comm.template peer<IndexedSlicesView<T>>(rank, 0);
+      return *comm.template peer<IndexedSlicesView<T>>(rank);
     };
     for (std::size_t rank = 1; rank < comm.size(); ++rank)
       detail::require_one_dense_shape(rank, slices_of(rank).dense_shape(), slices_of(0).dense_shape());

@@ -79,15 +79,22 @@ concept HasLocalGroup = requires(const C member) {
   { member.local() } -> Communicator;
 };
 
+/// The memory that a member lends to its peers in one collective. Peers read `read`, and read and write `write`; both may be
+/// the same memory.
+struct Operand {
+  const void* read = nullptr;
+  void* write = nullptr;
+};
+
 /// The members read and write each other's memory. `publish` tells the peers where this member's operands are and
-/// returns when all have published (so all may touch the operands of all); `peer<T>(rank, which)` is where a peer's
-/// are; `barrier` ends the access. `cancel_operands` is for a member that leaves before: it waits until no peer uses its
-/// operands.
+/// returns when all have published (so all may touch the operands of all); `peer<T>(rank)` is the memory that a peer lends
+/// to be read, and `peer_to_write<T>(rank)` the memory that it lends to be written; `barrier` ends the access.
+/// `cancel_operands` is for a member that leaves before: it waits until no peer uses its operands.
 template <class C>
-concept SharesMemory = Communicator<C> && requires(const C comm, const CollectiveCall& call, float* operand) {
-  comm.publish(call, operand);
-  comm.publish(call, operand, operand);
-  { comm.template peer<float>(std::size_t{0}, 0) } -> std::same_as<float*>;
+concept SharesMemory = Communicator<C> && requires(const C comm, const CollectiveCall& call, const Operand& lent) {
+  comm.publish(call, lent);
+  { comm.template peer<float>(std::size_t{0}) } -> std::same_as<const float*>;
+  { comm.template peer_to_write<float>(std::size_t{0}) } -> std::same_as<float*>;
   { comm.cancel_operands() }
   noexcept;
 };

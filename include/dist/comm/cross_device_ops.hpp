@@ -69,8 +69,9 @@ concept HasUpdateShards = requires(const B ops, std::span<const T> gradients, st
 };
 /// Reduces, changes the shards and gives them to all, in one pass.
 template <class B, class T, class Op>
-concept FusesUpdate = requires(const B ops, std::span<T> values, detail::KeepWeight update) {
-  ops.reduce_and_apply(Op{}, values, values, update);
+concept FusesUpdate = requires(const B ops, std::span<const T> gradients, std::span<T> mirror,
+                               detail::KeepWeight update) {
+  ops.reduce_and_apply(Op{}, gradients, mirror, update);
 };
 
 /// `meet(call)`: no member goes on before it is known that all are about to make this call. For groups on several levels,
@@ -99,7 +100,7 @@ concept ReducesMemoryIn = Where::host_accessible ||
     requires(const B ops, DeviceSpan<T, Where> values, detail::KeepWeight update) {
   ops.all_reduce(Op{}, values);
   ops.broadcast(std::size_t{0}, values);
-  ops.reduce_and_apply(Op{}, values, values, update);
+  ops.reduce_and_apply(Op{}, DeviceSpan<const T, Where>{values}, values, update);
   { ops.reduce_scatter(Op{}, values, values) } -> std::same_as<IndexRange>;
   ops.update_shards(DeviceSpan<const T, Where>{values}, values, update);
 };

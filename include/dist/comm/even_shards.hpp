@@ -37,7 +37,7 @@ class EvenShards : public Ops {
   }
 
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+  void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
     this->agree(
         {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>});
     const AlignedBuffer<T> all = reduced<T>(op, gradient);

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/contract.hpp>
 
 namespace dist {
 
-/// Where the members of the groups stand among all: group by group, and in each by rank there.
+/// Where the members of the groups stand among all: group by group, in the order of the groups' lowest ranks, and in each
+/// group in the order of the members' ranks. So all members are in the order of their ranks if there is one group, or if
+/// each group has one member.
 class GroupLayout {
  public:
   /// `ranks` are the ranks of all members in that order, `sizes` those of the groups; this member is number `member` of
@@ -19,6 +22,7 @@ class GroupLayout {
     for (std::size_t earlier = 0; earlier < group; ++earlier) first_ += sizes_[earlier];
     rank_ = ranks_[first_ + member];
     for (std::size_t place = 0; place < ranks_.size(); ++place) in_order_ = in_order_ && ranks_[place] == place;
+    DIST_EXPECT(in_order_ || (groups() > 1 && groups() < size()));
   }
   /// `groups` groups of `size` members each, numbered through.
   [[nodiscard]] static GroupLayout uniform(std::size_t groups, std::size_t size, std::size_t group,

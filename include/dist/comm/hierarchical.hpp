@@ -154,125 +154,110 @@ class Hierarchical {
 
   /// Returns once every member has called it. A collective call.
   void barrier() const {
-    if (is_flat() && !is_single_group()) return upper_->communicator().barrier();
-    if (is_single_group()) return in_group([&] { lower_.communicator().barrier(); });
-    reporting_failures([&] {
-      lower_.communicator().barrier();
-      if (leads()) upper_->communicator().barrier();
-      patient_.communicator().barrier();
-    });
+    by_shape([](const auto& level) { level.communicator().barrier(); },
+             [&] {
+               lower_.communicator().barrier();
+               if (leads()) upper_->communicator().barrier();
+               patient_.communicator().barrier();
+             });
   }
 
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
-    if (is_single_group()) return in_group([&] { lower_.all_reduce(op, values); });
-    if (is_flat()) return upper_->all_reduce(op, values);
-    if constexpr (std::same_as<Accumulator<T>, T>) {
-      reporting_failures([&] {
-        if (values.size_bytes() <= CommunicatorOf<Lower>::exchange_capacity) {
-          lower_.all_reduce(detail::Unfinished<Op>{}, values);
-          if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
-          patient_.broadcast(0, values);
-        } else {
-          const std::span<T> sums = leads() ? reachable(values, 2) : std::span<T>{};
-          lower_.reduce(
-              {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-              detail::Unfinished<Op>{}, std::span<const T>{values}, sums);
-          if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, sums);
-          take_from_leader(sums.data(), values);
-        }
-      });
-      for (T& value : values) value = Op::finish(value, layout_->size());
-    } else {
-      AlignedBuffer<Accumulator<T>> wide(values.size());
-      std::copy(values.begin(), values.end(), wide.data());
-      all_reduce(op, std::span<Accumulator<T>>{wide.data(), wide.size()});
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide.data()[i]);
-    }
+    by_shape([&](const auto& level) { level.all_reduce(op, values); },
+             [&] {
+               if constexpr (std::same_as<Accumulator<T>, T>) {
+                 all_reduce_on_levels(op, values);
+               } else {
+                 AlignedBuffer<Accumulator<T>> wide(values.size());
+                 std::copy(values.begin(), values.end(), wide.data());
+                 all_reduce_on_levels(op, std::span<Accumulator<T>>{wide.data(), wide.size()});
+                 for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide.data()[i]);
+               }
+             });
   }
 
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < layout_->size());
-    if (is_single_group() && layout_->in_order()) return in_group([&] { lower_.broadcast(root, values); });
-    if (is_flat() && layout_->in_order()) return upper_->broadcast(root, values);
-    agree({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
-    const auto place = layout_->place_of(root);
-    reporting_failures([&] {
-      if (place.group == layout_->group() && place.member != 0) patient_.broadcast(place.member, values);
-      if (leads() && !is_single_group()) upper_->broadcast(place.group, values);
-      patient_.broadcast(0, values);
-    });
+    by_shape([&](const auto& level) { level.broadcast(root, values); },
+             [&] {
+               announce({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
+               const auto place = layout_->place_of(root);
+               if (place.group == layout_->group() && place.member != 0) patient_.broadcast(place.member, values);
+               if (leads()) upper_->broadcast(place.group, values);
+               patient_.broadcast(0, values);
+             });
   }
 
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     DIST_EXPECT(counts.size() == layout_->size());
-    if (!is_single_group() && !is_flat())
-      agree({.operation = "all_gather",
-             .elements = all.size(),
-             .dtype = dtype_name<T>,
-             .counts = detail::hash_of_numbers(counts)});
-    gather_in_rank_order(mine, counts, all);
+    by_shape([&](const auto& level) { level.all_gather(mine, counts, all); },
+             [&] {
+               announce({.operation = "all_gather",
+                         .elements = all.size(),
+                         .dtype = dtype_name<T>,
+                         .counts = detail::hash_of_numbers(counts)});
+               gather_in_rank_order(mine, counts, all);
+             });
   }
 
   template <class T>
   void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    if (is_single_group() && layout_->in_order())
-      return in_group([&] { lower_.all_gather_values(operation, mine, all_values); });
-    if (is_flat() && layout_->in_order()) return upper_->all_gather_values(operation, mine, all_values);
-    agree({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
-    const std::vector<std::size_t> counts(layout_->size(), sizeof(T));
-    gather_in_rank_order(bytes_of<const std::uint8_t>(std::span<const T>{&mine, 1}),
-                         std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(all_values));
+    by_shape([&](const auto& level) { level.all_gather_values(operation, mine, all_values); },
+             [&] {
+               announce({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
+               const std::vector<std::size_t> counts(layout_->size(), sizeof(T));
+               gather_in_rank_order(bytes_of<const std::uint8_t>(std::span<const T>{&mine, 1}),
+                                    std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(all_values));
+             });
   }
 
   /// The groups share the elements, and the members of a group its part of them.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
-    if (is_single_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
-    if (is_flat()) return upper_->reduce_and_apply(op, gradient, mirror, update);
-    reporting_failures([&] {
-      const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
-      const detail::Borrowed loan{patient_.communicator()};
-      reduce_shares("reduce_and_apply", op, std::span<const T>{gradient}, result.data(),
-                    [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
-                      const std::span<T> mine = mirror.subspan(first, reduced.size());
-                      detail::update_block(update, first, mine, reduced);
-                      give_to_leader(first, mine);
-                    });
-      gather_shares("end of reduce_and_apply", result, mirror);
-    });
+  void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
+    by_shape([&](const auto& level) { level.reduce_and_apply(op, gradient, mirror, update); },
+             [&] {
+               const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
+               const detail::Borrowed loan{patient_.communicator()};
+               reduce_shares("reduce_and_apply", op, gradient, result.data(),
+                             [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
+                               const std::span<T> mine = mirror.subspan(first, reduced.size());
+                               detail::update_block(update, first, mine, reduced);
+                               give_to_leader(first, mine);
+                             });
+               gather_shares("end of reduce_and_apply", result, mirror);
+             });
   }
 
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    if (is_single_group()) return in_group([&] { lower_.reduce_scatter(op, values, use); });
-    if (is_flat()) return upper_->reduce_scatter(op, values, use);
-    reporting_failures([&] {
-      reduce_shares("reduce_scatter", op, values, static_cast<T*>(nullptr), use);
-      patient_.communicator().barrier();
-    });
+    by_shape([&](const auto& level) { level.reduce_scatter(op, values, use); },
+             [&] {
+               reduce_shares("reduce_scatter", op, values, static_cast<T*>(nullptr), use);
+               patient_.communicator().barrier();
+             });
   }
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-    if (is_single_group()) return in_group([&] { lower_.update_shards(gradients, mirror, update); });
-    if (is_flat()) return upper_->update_shards(gradients, mirror, update);
-    reporting_failures([&] {
-      const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
-      const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
-      const detail::Borrowed loan{patient_.communicator()};
-      lower_.communicator().publish(call, static_cast<T*>(nullptr));
-      if (leads()) upper_->communicator().announce(call);
-      patient_.communicator().publish(call, static_cast<T*>(nullptr), result.data());
-      for_each_share(mirror.size(), [&](IndexRange share) {
-        const std::span<T> mine = mirror.subspan(share.begin, share.size());
-        detail::update_range(update, share.begin, mine, gradients.subspan(share.begin, share.size()));
-        give_to_leader(share.begin, mine);
-      });
-      gather_shares("end of update_shards", result, mirror);
-    });
+    by_shape([&](const auto& level) { level.update_shards(gradients, mirror, update); },
+             [&] {
+               const CollectiveCall call{
+                   .operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
+               const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
+               const detail::Borrowed loan{patient_.communicator()};
+               lower_.communicator().publish(call, {});
+               if (leads()) upper_->communicator().announce(call);
+               patient_.communicator().publish(call, {.write = result.data()});
+               for_each_share(mirror.size(), [&](IndexRange share) {
+                 const std::span<T> mine = mirror.subspan(share.begin, share.size());
+                 detail::update_range(update, share.begin, mine, gradients.subspan(share.begin, share.size()));
+                 give_to_leader(share.begin, mine);
+               });
+               gather_shares("end of update_shards", result, mirror);
+             });
   }
 
  private:
@@ -290,7 +275,7 @@ class Hierarchical {
   }
 
   void announce(const CollectiveCall& call) const {
-    lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
+    lower_.communicator().publish(call, {});
     if (!is_single_group() && leads()) upper_->communicator().announce(call);
   }
 
@@ -311,13 +296,32 @@ class Hierarchical {
     }
   }
 
-  /// Calls `body`, which meets the members of the one group.
-  template <class Body>
-  void in_group(Body&& body) const {
+  /// Calls `use` with the collectives of one level if that level has all members. Else it calls `on_levels`, which meets the
+  /// members of one level after the other.
+  template <class Use, class OnLevels>
+  void by_shape(Use&& use, OnLevels&& on_levels) const {
+    if (!is_single_group()) return is_flat() ? use(*upper_) : reporting_failures(on_levels);
     if constexpr (detail::has_levels<CommunicatorOf<Lower>>)
-      reporting_failures(body);
+      reporting_failures([&] { use(lower_); });
     else
-      body();
+      use(lower_);
+  }
+
+  template <class T, class Op>
+  void all_reduce_on_levels(Op, std::span<T> values) const {
+    if (values.size_bytes() <= CommunicatorOf<Lower>::exchange_capacity) {
+      lower_.all_reduce(detail::Unfinished<Op>{}, values);
+      if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
+      patient_.broadcast(0, values);
+    } else {
+      const std::span<T> sums = leads() ? reachable(values, 2) : std::span<T>{};
+      lower_.reduce(
+          {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+          detail::Unfinished<Op>{}, std::span<const T>{values}, sums);
+      if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, sums);
+      take_from_leader(sums.data(), values);
+    }
+    for (T& value : values) value = Op::finish(value, layout_->size());
   }
 
   template <class T>
@@ -338,8 +342,6 @@ class Hierarchical {
   template <class T>
   void all_gather_by_group(std::span<const T> mine, std::span<const std::size_t> counts,
                            std::span<const std::size_t> counts_by_group, std::span<T> by_group) const {
-    if (is_single_group()) return in_group([&] { lower_.all_gather(mine, counts_by_group, by_group); });
-    if (is_flat()) return upper_->all_gather(mine, counts_by_group, by_group);
     std::vector<std::size_t> group_counts(layout_->groups());
     std::size_t place = 0;
     std::size_t before = 0;
@@ -353,12 +355,9 @@ class Hierarchical {
     }
     DIST_EXPECT(counts[layout_->rank()] == mine.size());
     const std::span<T> of_group = by_group.subspan(before, group_counts[layout_->group()]);
-    reporting_failures([&] {
-      patient_.all_gather(mine, counts_here, of_group);
-      if (leads())
-        upper_->all_gather(std::span<const T>{of_group}, std::span<const std::size_t>{group_counts}, by_group);
-      patient_.broadcast(0, by_group);
-    });
+    patient_.all_gather(mine, counts_here, of_group);
+    if (leads()) upper_->all_gather(std::span<const T>{of_group}, std::span<const std::size_t>{group_counts}, by_group);
+    patient_.broadcast(0, by_group);
   }
 
   /// These values, where the members of the group can reach them, or else memory for as many that they can reach.
@@ -399,8 +398,8 @@ class Hierarchical {
                             [&](std::size_t first, std::span<const W> combined) {
                               std::copy(combined.begin(), combined.end(), sums.data() + first);
                             });
-    comm.publish(call, static_cast<void*>(sums.data()), static_cast<void*>(result));
-    const W* const all_values = static_cast<const W*>(comm.template peer<void>(0, 0));
+    comm.publish(call, {.read = sums.data(), .write = result});
+    const W* const all_values = comm.template peer<W>(0);
     for_each_share(values.size(), [&](IndexRange share) {
       detail::finish_sums<T>(op, layout_->size(), std::span<const W>{all_values + share.begin, share.size()},
                              share.begin, use);
@@ -409,7 +408,7 @@ class Hierarchical {
   /// Copies elements from `first` on to those that member 0 lends.
   template <class T>
   DIST_ALWAYS_INLINE void give_to_leader(std::size_t first, std::span<T> mine) const {
-    T* const theirs = static_cast<T*>(patient_.communicator().template peer<void>(0, 1)) + first;
+    T* const theirs = patient_.communicator().template peer_to_write<T>(0) + first;
     if (theirs != mine.data()) std::copy(mine.begin(), mine.end(), theirs);
   }
   /// Gives all members the shares of all, which member 0 of each group has in `result`.
@@ -421,11 +420,12 @@ class Hierarchical {
   }
   /// Gives every member of the group the values that member 0 has at `from`, where all can reach them.
   template <class T>
-  void take_from_leader(T* from, std::span<T> values) const {
+  void take_from_leader(const T* from, std::span<T> values) const {
     const auto& comm = patient_.communicator();
     const detail::Borrowed loan{comm};
-    comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>}, from);
-    if (const T* const theirs = comm.template peer<T>(0, 0); theirs != values.data())
+    comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>},
+                 {.read = from});
+    if (const T* const theirs = comm.template peer<T>(0); theirs != values.data())
       std::copy_n(theirs, values.size(), values.data());
     comm.barrier();
   }

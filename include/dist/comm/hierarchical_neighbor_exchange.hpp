@@ -23,30 +23,10 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
 
   [[nodiscard]] static NeighborMismatch run(const Groups& ops, std::span<const SendTo> sends,
                                             std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
-    const GroupLayout& layout = ops.layout();
-    const auto relabelled = [&]<class Message>(std::span<const Message> messages, auto&& peer_of) {
-      std::vector<Message> changed;
-      for (const Message& message : messages) {
-        changed.push_back(with_ends(message, layout.rank()));
-        changed.back().peer = peer_of(layout.place_of(message.peer));
-      }
-      return changed;
-    };
-    if (ops.is_single_group()) {
-      const auto member = [](const GroupLayout::GroupRank& place) { return place.member; };
-      NeighborMismatch mismatch;
-      ops.in_group([&] {
-        mismatch =
-            NeighborExchange<Lower>::run(ops.lower_, relabelled(sends, member), relabelled(receives, member), found);
-      });
-      return mismatch;
-    }
-    if (ops.is_flat()) {
-      const auto group = [](const GroupLayout::GroupRank& place) { return place.group; };
-      return NeighborExchange<Upper>::run(*ops.upper_, relabelled(sends, group), relabelled(receives, group), found);
-    }
     NeighborMismatch mismatch;
-    ops.reporting_failures([&] { mismatch = on_both_levels(ops, sends, receives, found); });
+    ops.by_shape([&]<class Level>(
+                     const Level& level) { mismatch = NeighborExchange<Level>::run(level, sends, receives, found); },
+                 [&] { mismatch = on_both_levels(ops, sends, receives, found); });
     return mismatch;
   }
 
@@ -61,11 +41,11 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     };
     LentMessages<std::remove_cvref_t<decltype(comm)>> lent{comm, sends, receives, found, is_elsewhere};
     const Borrowed loan{comm};
-    comm.publish({.operation = neighbor_exchange_name}, lent.table());
+    comm.publish({.operation = neighbor_exchange_name}, {.read = lent.table()});
     for (std::size_t at = 0; at < receives.size(); ++at) {
       const GroupLayout::GroupRank place = layout.place_of(receives[at].peer);
       if (place.group == layout.group())
-        receive_from_table(*comm.template peer<NeighborTable>(place.member, 0), receives, at, layout.rank());
+        receive_from_table(*comm.template peer<NeighborTable>(place.member), receives, at, layout.rank());
     }
     NeighborMismatch mismatch;
     if (ops.leads()) mismatch = exchange_between_groups(ops);
@@ -98,7 +78,7 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     Messages<SendTo> sends;
     Messages<ReceiveFrom> receives;
     for (std::size_t member = 0; member < comm.size(); ++member) {
-      const NeighborTable& table = *comm.template peer<NeighborTable>(member, 0);
+      const NeighborTable& table = *comm.template peer<NeighborTable>(member);
       const std::size_t rank = layout.members(layout.group())[member];
       if (mismatch.is_there == 0) mismatch = table.found();
       for (SendTo send : table.sends()) {

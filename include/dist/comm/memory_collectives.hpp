@@ -22,8 +22,8 @@ void broadcast(const C& comm, std::size_t root, std::span<T> values) {
   DIST_EXPECT(root < comm.size());
   const detail::Borrowed loan{comm};
   comm.publish({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root},
-               values.data());
-  const T* const theirs = comm.template peer<T>(root, 0);
+               {.read = values.data()});
+  const T* const theirs = comm.template peer<T>(root);
   if (theirs != values.data()) std::copy_n(theirs, values.size(), values.data());  // unless all gave one memory
   comm.barrier();
 }
@@ -43,9 +43,8 @@ void all_gather_values(const C& comm, std::string_view operation, const T& mine,
     }
   }
   const detail::Borrowed loan{comm};
-  T copy = mine;  // `publish` takes a mutable pointer
-  comm.publish(call, &copy);
-  for (std::size_t rank = 0; rank < all_values.size(); ++rank) all_values[rank] = *comm.template peer<T>(rank, 0);
+  comm.publish(call, {.read = &mine});
+  for (std::size_t rank = 0; rank < all_values.size(); ++rank) all_values[rank] = *comm.template peer<T>(rank);
   comm.barrier();
 }
 

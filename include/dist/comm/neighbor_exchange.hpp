@@ -92,7 +92,7 @@ class LentMessages {
                const NeighborMismatch& found, WrittenByPeer&&)
       : table_(sends, receives, found) {}
 
-  [[nodiscard]] NeighborTable* table() noexcept { return &table_; }
+  [[nodiscard]] const NeighborTable* table() const noexcept { return &table_; }
   void take() const noexcept {}
 
  private:
@@ -136,7 +136,7 @@ class LentMessages<C> {
     table_ = new (table) NeighborTable{{lent_sends, sends.size()}, {lent_receives, receives.size()}, found};
   }
 
-  [[nodiscard]] NeighborTable* table() noexcept { return table_; }
+  [[nodiscard]] const NeighborTable* table() const noexcept { return table_; }
   void take() const noexcept {
     for (std::size_t i = 0; i < receives_.size(); ++i)
       if (lent_receives_[i].data != receives_[i].data) copy_message(lent_receives_[i].data, receives_[i]);
@@ -214,9 +214,9 @@ struct NeighborExchange {
     if constexpr (takes_memory_of_devices)
       if (mine.on_devices != 0) ops.record_ready();
     const Borrowed loan{comm};
-    comm.publish(call, lent.table());
+    comm.publish(call, {.read = lent.table()});
     for (std::size_t at = 0; at < receives.size(); ++at) {
-      const NeighborTable& theirs = *comm.template peer<NeighborTable>(receives[at].peer, 0);
+      const NeighborTable& theirs = *comm.template peer<NeighborTable>(receives[at].peer);
       const SendTo* const send = receive_from_table(theirs, receives, at, comm.rank());
       if (send == nullptr) continue;
       ++mine.received;
@@ -238,7 +238,7 @@ struct NeighborExchange {
         if (all.on_devices != 0) copy_between_devices(ops, sends, receives, arrivals);
       return {};
     }
-    comm.publish(call, lent.table());  // again: all look for what does not fit, and find the same
+    comm.publish(call, {.read = lent.table()});  // again: all look for what does not fit, and find the same
     const NeighborMismatch mismatch = look_for_mismatch(comm);
     comm.barrier();
     return mismatch;
@@ -265,7 +265,7 @@ struct NeighborExchange {
     std::vector<SendTo> sends;
     std::vector<ReceiveFrom> receives;
     for (std::size_t rank = 0; rank < comm.size(); ++rank) {
-      const NeighborTable& table = *comm.template peer<NeighborTable>(rank, 0);
+      const NeighborTable& table = *comm.template peer<NeighborTable>(rank);
       if (table.found().is_there != 0) return table.found();
       for (const SendTo& send : table.sends()) sends.push_back(with_ends(send, rank));
       for (const ReceiveFrom& receive : table.receives()) receives.push_back(with_ends(receive, rank));

@@ -40,15 +40,15 @@ template <class T, class Use>
 void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
   std::size_t elements = 0;
   bool adjacent = true;
-  const T* end = nullptr;
+  T* begin = nullptr;
   for (const std::span<T> tensor : tensors) {
     if (tensor.empty()) continue;
-    adjacent = adjacent && (end == nullptr || tensor.data() == end);
-    end = tensor.data() + tensor.size();
+    if (elements == 0) begin = tensor.data();
+    adjacent = adjacent && tensor.data() == begin + elements;
     elements += tensor.size();
   }
   if (elements == 0) return use(std::span<T>{});
-  if (adjacent) return use(std::span<T>{const_cast<T*>(end) - elements, elements});
+  if (adjacent) return use(std::span<T>{begin, elements});
   AlignedBuffer<T> copy(elements);
   T* place = copy.data();
   for (const std::span<T> tensor : tensors) place = std::copy(tensor.begin(), tensor.end(), place);

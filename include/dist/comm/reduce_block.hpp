@@ -103,7 +103,7 @@ DIST_ALWAYS_INLINE void reduce_members(Op op, const C& comm, std::span<T> result
   reduce_block(op, comm.size(), result, values);
 }
 
-/// Reduces operand 0 of all members over `range`, block by block, and hands each finished block to
+/// Reduces the operands of all members over `range`, block by block, and hands each finished block to
 /// `consume(first_index, sums)`, which is compiled for the widest vectors with it.
 template <class T, class Op, SharesMemory C, class Consume>
 void reduce_range(Op op, const C& comm, IndexRange range, Consume&& consume) {
@@ -114,20 +114,20 @@ void reduce_range(Op op, const C& comm, IndexRange range, Consume&& consume) {
       const std::span<T> block{sums, std::min(block_elements<T>, range.end - first)};
       if (const std::size_t next = first + block_elements<T>; ahead && next < range.end)
         for (std::size_t rank = 0; rank < comm.size(); ++rank) {
-          const T* const operand = comm.template peer<T>(rank, 0);
+          const T* const operand = comm.template peer<T>(rank);
           prefetch(operand + next, operand + std::min(next + block_elements<T>, range.end));
         }
-      reduce_members(op, comm, block, [&](std::size_t rank) { return comm.template peer<T>(rank, 0) + first; });
+      reduce_members(op, comm, block, [&](std::size_t rank) { return comm.template peer<T>(rank) + first; });
       consume(first, std::span<const T>{block});
     }
   });
 }
 
-/// Replaces operand 0 of so many members, in groups of `group`, by their reduction over `range`, in one pass without
+/// Replaces the operands of so many members, in groups of `group`, by their reduction over `range`, in one pass without
 /// memory between.
 template <class T, std::size_t group, class Op, SharesMemory C, std::size_t... Member>
 void reduce_in_place_of(Op op, const C& comm, IndexRange range, std::index_sequence<Member...>) {
-  const std::array<T*, sizeof...(Member)> operands{comm.template peer<T>(Member, 0)...};
+  const std::array<T*, sizeof...(Member)> operands{comm.template peer_to_write<T>(Member)...};
   with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
     DIST_INDEPENDENT_LOOP
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -144,7 +144,7 @@ void reduce_in_place_of(Op op, const C& comm, IndexRange range, std::index_seque
   });
 }
 
-/// Replaces operand 0 of all members by their reduction over `range`.
+/// Replaces the operands of all members, which they lend to be read and written, by their reduction over `range`.
 template <class T, class Op, SharesMemory C>
 void reduce_in_place(Op op, const C& comm, IndexRange range) {
   if constexpr (std::same_as<Accumulator<T>, T>) {
@@ -160,7 +160,7 @@ void reduce_in_place(Op op, const C& comm, IndexRange range) {
   }
   reduce_range<T>(op, comm, range, [&](std::size_t first, std::span<const T> reduced) {
     for (std::size_t rank = 0; rank < comm.size(); ++rank)
-      std::copy_n(reduced.data(), reduced.size(), comm.template peer<T>(rank, 0) + first);
+      std::copy_n(reduced.data(), reduced.size(), comm.template peer_to_write<T>(rank) + first);
   });
 }
 

@@ -79,15 +79,15 @@ struct RingAllReduce {
           .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
       if constexpr (std::same_as<Accumulator<T>, T>) {
         const detail::Borrowed loan{comm_};
-        reduce_chunks(call, op, values, values);
-        pass_round(call, values, values, values.size_bytes());
+        reduce_chunks(call, op, values);
+        pass_round(call, values, values.size_bytes());
         comm_.barrier();
       } else {
         AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{values});
         const std::span<Accumulator<T>> wide{work.data(), values.size()};
         const detail::Borrowed loan{comm_};
-        reduce_chunks(call, op, wide, wide);
-        pass_round(call, wide, wide, wide.size_bytes());
+        reduce_chunks(call, op, wide);
+        pass_round(call, wide, wide.size_bytes());
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide[i]);
         comm_.barrier();
       }
@@ -95,17 +95,17 @@ struct RingAllReduce {
 
     /// Each replica updates its own elements by its chunks of the reduced gradients, and the results go round.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{
           .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
-      AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{gradient});
+      AlignedBuffer<Accumulator<T>> work = widened(gradient);
       const std::span<Accumulator<T>> wide{work.data(), gradient.size()};
       const detail::Borrowed loan{comm_};
-      reduce_chunks(call, op, wide, mirror);
+      reduce_chunks(call, op, wide);
       for_each_own_block<T>(wide, [&](std::size_t first, std::span<const T> reduced) {
         detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
       });
-      pass_round(call, wide, mirror, wide.size_bytes());
+      pass_round(call, mirror, wide.size_bytes());
       comm_.barrier();
     }
 
@@ -116,7 +116,7 @@ struct RingAllReduce {
       AlignedBuffer<Accumulator<T>> work = widened(values);
       const std::span<Accumulator<T>> wide{work.data(), values.size()};
       const detail::Borrowed loan{comm_};
-      reduce_chunks(call, op, wide, wide);
+      reduce_chunks(call, op, wide);
       for_each_own_block<T>(wide, use);
       comm_.barrier();
     }
@@ -126,13 +126,13 @@ struct RingAllReduce {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       const std::size_t bytes_reduced = mirror.size() * sizeof(Accumulator<T>);
       const detail::Borrowed loan{comm_};
-      publish(call, mirror, mirror);
+      comm_.publish(call, {});
       for_each_part(bytes_reduced, mirror.size(), [&](IndexRange part) {
         const IndexRange mine = chunk(part, comm_.rank() + 1);
         detail::update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
                              gradients.subspan(mine.begin, mine.size()));
       });
-      pass_round(call, mirror, mirror, bytes_reduced);
+      pass_round(call, mirror, bytes_reduced);
       comm_.barrier();
     }
 
@@ -180,16 +180,16 @@ struct RingAllReduce {
 
     /// Sums go round: afterwards chunk rank + 1 of `work` is complete and finished here. Operands are published anew in
     /// each step, so that no member leaves while its neighbour reads.
-    template <class Op, class W, class T>
-    void reduce_chunks(const CollectiveCall& call, Op op, std::span<W> work, std::span<T> result) const {
-      publish(call, work, result);
+    template <class Op, class W>
+    void reduce_chunks(const CollectiveCall& call, Op op, std::span<W> work) const {
+      comm_.publish(call, {.read = work.data()});
       for (std::size_t step = 0; step + 1 < comm_.size(); ++step) {
-        const W* const theirs = static_cast<const W*>(comm_.template peer<void>(left(), 0));
+        const W* const theirs = comm_.template peer<W>(left());
         for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
           const IndexRange range = chunk(part, comm_.rank() + 2 * comm_.size() - 1 - step);
           for (std::size_t i = range.begin; i < range.end; ++i) work[i] = op(theirs[i], work[i]);
         });
-        publish(call, work, result);
+        comm_.publish(call, {.read = work.data()});
       }
       for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
         const IndexRange range = chunk(part, comm_.rank() + 1);
@@ -197,23 +197,18 @@ struct RingAllReduce {
       });
     }
 
-    /// Finished chunks go round. `bytes` are those of `work`, which say how it is divided.
-    template <class W, class T>
-    void pass_round(const CollectiveCall& call, std::span<W> work, std::span<T> result, std::size_t bytes) const {
+    /// Finished chunks go round. `bytes` are those of what was reduced, which say how it is divided.
+    template <class T>
+    void pass_round(const CollectiveCall& call, std::span<T> result, std::size_t bytes) const {
       for (std::size_t step = 0; step + 1 < comm_.size(); ++step) {
-        publish(call, work, result);
-        const T* const theirs = static_cast<const T*>(comm_.template peer<void>(left(), 1));
+        comm_.publish(call, {.read = result.data()});
+        const T* const theirs = comm_.template peer<T>(left());
         if (theirs == result.data()) continue;  // one memory for all
         for_each_part(bytes, result.size(), [&](IndexRange part) {
           const IndexRange range = chunk(part, comm_.rank() + comm_.size() - step);
           std::copy_n(theirs + range.begin, range.size(), result.data() + range.begin);
         });
       }
-    }
-
-    template <class W, class T>
-    void publish(const CollectiveCall& call, std::span<W> work, std::span<T> result) const {
-      comm_.publish(call, static_cast<void*>(work.data()), static_cast<void*>(result.data()));
     }
   };
 };

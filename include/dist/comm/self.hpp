@@ -70,8 +70,8 @@ class SelfCollectives {
   }
 
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  static void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, const Update& update) {
-    update_shards(std::span<const T>{gradient}, mirror, update);
+  static void reduce_and_apply(Op, std::span<const T> gradient, std::span<T> mirror, const Update& update) {
+    update_shards(gradient, mirror, update);
   }
 
   template <class T, ReduceOp<T> Op, class Use>

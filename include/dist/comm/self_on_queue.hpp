@@ -38,7 +38,8 @@ class SelfOnQueue : public SelfCollectives {
   static void broadcast(std::size_t, DeviceSpan<T, Where>) noexcept {}
 
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update, MemorySpace Where>
-  void reduce_and_apply(Op, DeviceSpan<T, Where> gradient, DeviceSpan<T, Where> mirror, const Update& update) const {
+  void reduce_and_apply(Op, DeviceSpan<const T, Where> gradient, DeviceSpan<T, Where> mirror,
+                        const Update& update) const {
     detail::update_on(queue_, update, mirror, gradient);
   }
   template <class T, ReduceOp<T> Op, MemorySpace Where>

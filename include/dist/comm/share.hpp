@@ -39,8 +39,8 @@ namespace dist {
 template <SharesMemory C, class T, class Use>
 void share(const C& comm, std::string_view operation, T& mine, Use&& use) {
   const detail::Borrowed loan{comm};
-  comm.publish({.operation = operation, .reduction = detail::type_name<T>()}, &mine);
-  std::forward<Use>(use)([&](std::size_t rank) -> T& { return *comm.template peer<T>(rank, 0); });
+  comm.publish({.operation = operation, .reduction = detail::type_name<T>()}, {.write = &mine});
+  std::forward<Use>(use)([&](std::size_t rank) -> T& { return *comm.template peer_to_write<T>(rank); });
   comm.barrier();
 }
 template <class T, class Use>

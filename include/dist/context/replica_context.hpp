@@ -316,7 +316,7 @@ class ReplicaContext {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
           [[maybe_unused]] auto regrouped = std::tuple{PerReplica<std::tuple_element_t<I, Mine>>(
               comm.size(), [&](std::size_t rank) -> std::tuple_element_t<I, Mine>&& {
-                return std::move(std::get<I>(*comm.template peer<Mine>(rank, 0)));
+                return std::move(std::get<I>(*comm.template peer_to_write<Mine>(rank)));
               })...};
           return fn(scope, std::get<I>(regrouped)...);
         }
@@ -330,7 +330,7 @@ class ReplicaContext {
                     .reduction = detail::type_name<Mine>(),
                     .elements = sizeof...(Args),
                     .dtype = "arguments"},
-                   &mine);
+                   {.write = &mine});
       if constexpr (std::is_void_v<Result>) {
         if (comm.rank() == 0) {
           merged();
@@ -345,8 +345,9 @@ class ReplicaContext {
           require_value_per_replica(comm.size(), *result, "merge_call's function returned");
           queue_.enter();
         }
-        comm.publish({.operation = "merge_call", .reduction = detail::type_name<Result>()}, &result);
-        auto own = select_copy(comm.rank(), **comm.template peer<std::optional<Result>>(0, 0));
+        comm.publish(CollectiveCall{.operation = "merge_call", .reduction = detail::type_name<Result>()},
+                     {.read = &result});
+        auto own = select_copy(comm.rank(), **comm.template peer<std::optional<Result>>(0));
         comm.barrier();  // until then replica 0 keeps the result
         return own;
       }
@@ -363,14 +364,16 @@ class ReplicaContext {
   /// share: `mirror[i] = update(i, mirror[i], reduced[i])`, for each element on one replica and in any order (see
   /// ElementUpdate). Every replica's `mirror` must hold the same values before, and holds the same bits after. Leaves
   /// `gradient` as it was. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A collective call.
-  template <detail::ElementSpan Span, class Op, class Update>
-  void reduce_and_apply(Op op, Span gradient, Span mirror, const Update& update,
+  template <detail::ElementSpan Gradient, detail::ElementSpan Span, class Op, class Update>
+    requires std::convertible_to<Gradient, typename detail::ReadOnly<Span>::type>
+  void reduce_and_apply(Op op, Gradient gradient, Span mirror, const Update& update,
                         const CommunicationOptions& options = {}) const {
     using T = typename Span::element_type;
     if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
-      require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
+      const typename detail::ReadOnly<Span>::type given = gradient;
+      require_gradient_for_each("reduce_and_apply", given.size(), mirror.size());
       collective<Span>("reduce_and_apply", options,
-                       [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
+                       [&](const Collectives& ops) { ops.reduce_and_apply(op, given, mirror, update); });
     }
   }
 

@@ -66,9 +66,7 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
   constexpr bool kept_equal = !dist::detail::copies_may_differ<Variable, Context> &&
                               (!std::same_as<typename Variable::Aggregation, None> || StoreOf<Context>::shared);
   if constexpr (kept_equal) {
-    // reduce_and_apply takes a mutable span, but only reads the operand.
-    const std::span<T> operand{const_cast<T*>(value.data()), value.size()};
-    replica.reduce_and_apply(mean, operand, copy, moved);
+    replica.reduce_and_apply(mean, std::span<const T>{value.data(), value.size()}, copy, moved);
   } else {
     constexpr std::size_t block = 1024;
     T means[block];

@@ -181,9 +181,7 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
     write_aggregate_of(variable, replica, std::span<T>{aggregated.data(), aggregated.size()},
                        static_cast<const T*>(aggregated.data()), update);
   } else {
-    // `publish` takes a mutable pointer, but the peers only read; it may be the copy itself.
-    const std::span<T> operand{const_cast<T*>(given.data()), given.size()};
-    replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, operand, variable.component(replica),
+    replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, given, variable.component(replica),
                                            WriteElement<Update>{update});
   }
 }
@@ -191,8 +189,7 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
 /// The same of elements of the device's memory.
 template <class Variable, InReplica Context, class T, MemorySpace Where, class Update>
 void write_aggregated(Variable& variable, const Context& replica, DeviceSpan<const T, Where> given, Update update) {
-  const DeviceSpan<T, Where> operand{const_cast<T*>(given.data()), given.size()};
-  replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, operand, variable.component(replica),
+  replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, given, variable.component(replica),
                                          WriteElement<Update>{update});
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("operands that exceed the caches are reduced and applied alike (spec H
       std::vector<float> gradient(size);
       std::vector<float> mirror(size, 1000);
       for (std::size_t i = 0; i < size; ++i) gradient[i] = gradient_of(rank, i);
-      ops.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+      ops.reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{mirror},
                            [](std::size_t, float weight, float reduced) { return weight - reduced; });
       std::vector<float> terms(size);
       for (std::size_t i = 0; i < size; ++i) terms[i] = static_cast<float>(i % 3);

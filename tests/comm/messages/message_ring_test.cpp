@@ -35,7 +35,7 @@ TEST_CASE("shards of several segments, the last of which is short, or missing on
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 100 + rank);
     const std::vector<float> before = values;
     std::vector<float> mirror(count, 1.0f);
-    ring.reduce_and_apply(dist::sum, std::span<float>{values}, std::span<float>{mirror},
+    ring.reduce_and_apply(dist::sum, std::span<const float>{values}, std::span<float>{mirror},
                           [](std::size_t, float weight, float reduced) { return weight + reduced; });
     CHECK(values == before);
     ring.all_reduce(dist::sum, std::span<float>{values});

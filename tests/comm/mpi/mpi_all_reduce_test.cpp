@@ -37,7 +37,7 @@ TEST_CASE("what is too much for one call of MPI goes in pieces") {
   for (std::size_t i = 0; i < count; ++i) wrong += root[i] != static_cast<float>(i + members - 1);
 
   std::vector<float> updated(count, 1);
-  ops.reduce_and_apply(dist::sum, std::span{values}, std::span{updated},
+  ops.reduce_and_apply(dist::sum, std::span<const float>{values}, std::span{updated},
                        [](std::size_t, float weight, float gradient) { return weight + gradient; });
   for (std::size_t i = 0; i < count; ++i) wrong += updated[i] != 1 + static_cast<float>(i) * all + ranks;
 

@@ -221,13 +221,24 @@ TEST_CASE("a process that comes after another one has given up throws, too") {
   }
 }
 
+TEST_CASE("what begins where the window ends lies elsewhere") {
+  auto processes = support::node_processes(1, 20s, [](NodeMember& member) {
+    std::byte* end = member.comm.stage<std::byte>(0, 1).data();
+    while (member.comm.holds(end, 4096)) end += 4096;
+    while (member.comm.holds(end, 1)) ++end;
+    const dist::OperandPlaces places = member.comm.places_of({.read = end - 1, .write = end});
+    return places.read != 0 && places.write == 0 ? 0 : 1;
+  });
+  CHECK(processes.wait() == fine(1));
+}
+
 TEST_CASE("a stage that grows keeps its old memory until all have come to another collective") {
   auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
     const std::span<float> old = member.comm.stage<float>(0, 100'000);
     old.back() = 7;
-    member.comm.publish({.operation = "read"}, old.data());
+    member.comm.publish({.operation = "read"}, {.read = old.data()});
     if (member.comm.stage<float>(0, 200'000).data() == old.data()) return 1;
-    if (member.comm.peer<float>(1 - member.comm.rank(), 0)[old.size() - 1] != 7) return 2;
+    if (member.comm.peer<float>(1 - member.comm.rank())[old.size() - 1] != 7) return 2;
     if (old.back() != 7) return 3;
     member.comm.barrier();
     return old.back() == 0 ? 0 : 4;  // its pages are gone

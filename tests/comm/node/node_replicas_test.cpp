@@ -134,7 +134,7 @@ TEST_CASE("every replica of every process updates a share, and all mirrors get a
           dist::shard_of(elements, comm.rank(), comm.size(), dist::cache_line / sizeof(float));
       std::atomic<std::size_t> updated{0};
       std::atomic<std::size_t> of_others{0};
-      ops.reduce_and_apply(dist::sum, gradient, mirror,
+      ops.reduce_and_apply(dist::sum, std::span<const float>{gradient}, mirror,
                            [&updated, &of_others, share](std::size_t i, float weight, float reduced) {
                              ++updated;
                              if (i < share.begin || i >= share.end) ++of_others;
@@ -194,9 +194,9 @@ TEST_CASE("a stage that grows keeps its old memory until all replicas have come 
       const auto& comm = ops.communicator();
       const std::span<float> old = comm.stage<float>(2, 100'000);
       old.back() = 7;
-      comm.publish({.operation = "read"}, old.data());
+      comm.publish({.operation = "read"}, {.read = old.data()});
       std::size_t wrong = comm.stage<float>(2, 200'000).data() == old.data();
-      for (std::size_t rank = 0; rank < comm.size(); ++rank) wrong += comm.peer<float>(rank, 0)[old.size() - 1] != 7;
+      for (std::size_t rank = 0; rank < comm.size(); ++rank) wrong += comm.peer<float>(rank)[old.size() - 1] != 7;
       wrong += old.back() != 7;
       comm.barrier();
       return wrong + std::size_t{old.back() != 0};  // its pages are gone

@@ -20,6 +20,7 @@
 
 #include <doctest/doctest.h>
 #include <support/end_of.hpp>
+#include <support/stderr_of.hpp>
 
 static_assert(dist::SharesMemory<dist::ThreadCommunicator> && dist::ExchangesSmall<dist::ThreadCommunicator> &&
               dist::ReportsFailures<dist::ThreadCommunicator> && dist::ComparesCalls<dist::ThreadCommunicator> &&
@@ -132,9 +133,9 @@ TEST_CASE("publish: the members read and write each other's operands until the b
       for (std::int64_t round = 0; round < 10000; ++round) {
         std::int64_t mine = round * 10 + static_cast<std::int64_t>(comm.rank());
         std::int64_t inbox = -1;
-        comm.publish(shared_call, &mine, &inbox);
-        *comm.peer<std::int64_t>(next, 1) = *comm.peer<std::int64_t>(comm.rank(), 0);
-        wrong += *comm.peer<std::int64_t>(previous, 0) != round * 10 + static_cast<std::int64_t>(previous);
+        comm.publish(shared_call, {.read = &mine, .write = &inbox});
+        *comm.peer_to_write<std::int64_t>(next) = *comm.peer<std::int64_t>(comm.rank());
+        wrong += *comm.peer<std::int64_t>(previous) != round * 10 + static_cast<std::int64_t>(previous);
         comm.barrier();
         wrong += inbox != round * 10 + static_cast<std::int64_t>(previous);
       }
@@ -235,7 +236,7 @@ TEST_CASE("members that disagree all throw in the same collective; those that ca
           if (odd == (round % 2 == 0))
             comm.barrier();
           else if (round % 3 == 0)
-            comm.publish(shared_call, &operand);
+            comm.publish(shared_call, {.read = &operand});
           else
             comm.exchange(small_call, std::span<const std::int64_t>{&round, 1});
           ++wrong[comm.rank()];
@@ -285,7 +286,7 @@ TEST_CASE("a member that leaves a collective by an exception and goes on does no
       try {
         std::int64_t operand = round;
         const dist::detail::Borrowed loan{comm};
-        comm.publish(shared_call, &operand);
+        comm.publish(shared_call, {.read = &operand});
         if (comm.rank() == 1) throw std::runtime_error("no update");
         comm.barrier();
         ++wrong[comm.rank()];
@@ -353,6 +354,19 @@ TEST_CASE("a deadline counts from the start of the wait, however long the looks 
   CHECK(std::chrono::steady_clock::now() - begin < 1min);
 }
 
+TEST_CASE("to write what a peer lends to be read only is a broken contract") {
+  const testing::Ending ending = testing::stderr_of([] {
+    Replicas replicas{1};
+    replicas.run([](dist::ThreadCommunicator comm) {
+      const std::int64_t operand = 0;
+      comm.publish(shared_call, {.read = &operand});
+      static_cast<void>(comm.peer_to_write<std::int64_t>(0));
+    });
+  });
+  CHECK(ending.aborted);
+  CHECK(ending.says("broken contract"));
+}
+
 TEST_CASE("a peer that does not give operands back ends the process, which names the peer and what it does") {
   using namespace std::chrono_literals;
   const support::End end = support::end_of([] {
@@ -360,7 +374,7 @@ TEST_CASE("a peer that does not give operands back ends the process, which names
     replicas.run([&](dist::ThreadCommunicator comm) {
       std::int64_t operand = 0;
       const dist::detail::Borrowed loan{comm};
-      comm.publish(shared_call, &operand);
+      comm.publish(shared_call, {.read = &operand});
       if (comm.rank() == 1) std::this_thread::sleep_for(1min);  // an update that is stuck
       comm.barrier();
     });
@@ -389,7 +403,7 @@ TEST_CASE(
       comm.barrier();
       std::int64_t operand = 0;
       const dist::detail::Borrowed loan{comm};
-      comm.publish(shared_call, &operand);
+      comm.publish(shared_call, {.read = &operand});
       is_asked_by_then();
       comm.barrier();
     });

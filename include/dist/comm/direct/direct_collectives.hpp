@@ -112,11 +112,11 @@ struct DirectCollectives {
 
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op, Span<T> values) const {
-      reduce<Op>("all_reduce", values, values, detail::TakeReduced{});
+      reduce<Op, T>("all_reduce", values, values, detail::TakeReduced{});
     }
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
-      reduce<Op>("reduce_and_apply", gradient, mirror, update);
+    void reduce_and_apply(Op, Span<const T> gradient, Span<T> mirror, const Update& update) const {
+      reduce<Op, T>("reduce_and_apply", gradient, mirror, update);
     }
     /// The reduction of this replica's share of the values, into the same places of `kept`, which are not the values
     /// themselves. Returns the share.
@@ -126,8 +126,8 @@ struct DirectCollectives {
                 .reduction = Op::name,
                 .elements = kept.size(),
                 .dtype = detail::dtype_on_device<T>},
-               values.data(), values.data(), [&] {
-                 const auto all = operands<const T>(0);
+               {.read = values.data()}, [&] {
+                 const auto all = operands<const T>();
                  T* const mine = kept.data();
                  put_share<Op, T>(kept.size(), std::span{all}.first(size()), {&mine, 1}, 0, detail::TakeReduced{});
                });
@@ -137,8 +137,8 @@ struct DirectCollectives {
     template <class T, ElementUpdate<T> Update>
     void update_shards(Span<const T> gradients, Span<T> mirror, const Update& update) const {
       together({.operation = "update_shards", .elements = mirror.size(), .dtype = detail::dtype_on_device<T>},
-               mirror.data(), mirror.data(), [&] {
-                 const auto all = operands<T>(1);
+               {.write = mirror.data()}, [&] {
+                 const auto all = operands<T>();
                  const T* const mine = gradients.data();
                  const std::size_t copies = distinct(all);
                  put_share<Sum, T>(mirror.size(), {&mine, 1}, std::span{all}.first(copies), copies == 1 ? 0 : rank(),
@@ -148,15 +148,15 @@ struct DirectCollectives {
     template <class T>
     void broadcast(std::size_t root, Span<T> values) const {
       together({.operation = "broadcast", .elements = values.size(), .dtype = detail::dtype_on_device<T>, .root = root},
-               values.data(), values.data(), [&] {
+               {.read = values.data()}, [&] {
                  if (rank() != root)
-                   queue_.copy(Span<T>{this->communicator().template peer<T>(root, 0), values.size()}, values);
+                   queue_.copy(Span<const T>{this->communicator().template peer<T>(root), values.size()}, values);
                });
     }
 
     /// What all replicas put into their queues before this is done before what they put there next.
     void order_queues() const {
-      together<std::byte>({.operation = "barrier"}, nullptr, nullptr, [] {});
+      together({.operation = "barrier"}, {}, [] {});
     }
 
     /// For copies between neighbours: see CopiesBetweenDevices.
@@ -170,11 +170,17 @@ struct DirectCollectives {
     [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
     [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
 
-    /// Operand `which` of every replica.
+    /// The memory that each replica lends: to be read if T is const, else to be written.
     template <class T>
-    [[nodiscard]] std::array<T*, most_replicas> operands(int which) const {
+    [[nodiscard]] std::array<T*, most_replicas> operands() const {
+      const C& comm = this->communicator();
       std::array<T*, most_replicas> all{};
-      for (std::size_t each = 0; each < size(); ++each) all[each] = this->communicator().template peer<T>(each, which);
+      for (std::size_t each = 0; each < size(); ++each) {
+        if constexpr (std::is_const_v<T>)
+          all[each] = comm.template peer<T>(each);
+        else
+          all[each] = comm.template peer_to_write<T>(each);
+      }
       return all;
     }
     /// How many of these operands are to be written: one where all replicas gave the same, else that of each.
@@ -191,12 +197,12 @@ struct DirectCollectives {
 
     /// `put()` puts work that reads and writes the operands of all replicas into the queue, once all of them are ready.
     /// Returns when what this replica puts next follows what all put there.
-    template <class T, class Put>
-    void together(const CollectiveCall& call, T* from, T* to, Put&& put) const {
+    template <class Put>
+    void together(const CollectiveCall& call, const Operand& lent, Put&& put) const {
       record_ready();
       {
         const detail::Borrowed loan{this->communicator()};
-        this->communicator().publish(call, from, to);
+        this->communicator().publish(call, lent);
         for (std::size_t each = 0; each < size(); ++each) wait_for_ready(each);
         put();
         record_done();
@@ -207,12 +213,12 @@ struct DirectCollectives {
 
    private:
     template <class Op, class T, class Update>
-    void reduce(std::string_view operation, Span<T> from, Span<T> to, const Update& update) const {
+    void reduce(std::string_view operation, Span<const T> from, Span<T> to, const Update& update) const {
       together(
           {.operation = operation, .reduction = Op::name, .elements = to.size(), .dtype = detail::dtype_on_device<T>},
-          from.data(), to.data(), [&] {
-            const auto values = operands<const T>(0);
-            const auto mirrors = operands<T>(1);
+          {.read = from.data(), .write = to.data()}, [&] {
+            const auto values = operands<const T>();
+            const auto mirrors = operands<T>();
             const std::size_t written = distinct(mirrors);
             detail::put_direct_reduction<Op, T>(queue_, share_of<T>(to.size()), std::span{values}.first(size()),
                                                 std::span{mirrors}.first(written), written == 1 ? 0 : rank(), update);

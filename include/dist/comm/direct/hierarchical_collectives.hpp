@@ -143,7 +143,7 @@ struct HierarchicalCollectives {
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op, Span<T> values) const {
       const std::size_t main = *this->tensors_ % this->size();
-      in_groups<Op>("all_reduce", main, values, values, [&](std::span<T* const> all) {
+      in_groups<Op, T>("all_reduce", main, values, values, [&](std::span<T* const> all) {
         ++*this->tensors_;  // now that all have come: replicas that caught an error agree with the others
         const IndexRange group = this->my_group();
         if (this->combines(main))
@@ -153,17 +153,16 @@ struct HierarchicalCollectives {
     }
     /// Replica 0 updates, always the same, as it keeps the slots of the optimizer, and writes all mirrors.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
-      in_groups<Op>("reduce_and_apply", 0, gradient, mirror, [&](std::span<T* const> mirrors) {
+    void reduce_and_apply(Op, Span<const T> gradient, Span<T> mirror, const Update& update) const {
+      in_groups<Op, T>("reduce_and_apply", 0, gradient, mirror, [&](std::span<T* const> mirrors) {
         if (this->rank() == 0) put_result<Op, T>(0, mirror.size(), mirrors, 0, update);
       });
     }
     /// The reduction of all values into `kept` of replica 0. Returns the range of what this replica has.
     template <class T, ReduceOp<T> Op>
     IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
-      in_groups<Op>("reduce_scatter", 0, values, values, [&](std::span<T* const>) {
-        T* const mine = kept.data();
-        if (this->rank() == 0) put_result<Op, T>(0, kept.size(), {&mine, 1}, 0, detail::TakeReduced{});
+      in_groups<Op, T>("reduce_scatter", 0, values, kept, [&](std::span<T* const> all) {
+        if (this->rank() == 0) put_result<Op, T>(0, kept.size(), all.first(1), 0, detail::TakeReduced{});
       });
       return this->template share_of<T>(kept.size());
     }
@@ -172,7 +171,7 @@ struct HierarchicalCollectives {
     /// Calls `put(to of all)` where the queues of the replicas that combine, `main` in its group, follow what both groups
     /// combine.
     template <class Op, class T, class Put>
-    void in_groups(std::string_view operation, std::size_t main, Span<T> from, Span<T> to, Put&& put) const {
+    void in_groups(std::string_view operation, std::size_t main, Span<const T> from, Span<T> to, Put&& put) const {
       const bool combines = this->combines(main);
       if (combines) groups_->reserve(this->rank(), from.size() * sizeof(Accumulator<T>));
       // The replica that combines is a part of the call, as for memory of the host.
@@ -181,8 +180,8 @@ struct HierarchicalCollectives {
                                 .elements = to.size(),
                                 .dtype = detail::dtype_on_device<T>,
                                 .root = main};
-      this->together(call, from.data(), to.data(), [&] {
-        const auto to_all = this->template operands<T>(1);  // the peers' operands are known until the barrier
+      this->together(call, {.read = from.data(), .write = to.data()}, [&] {
+        const auto to_all = this->template operands<T>();  // the peers' operands are known until the barrier
         if (combines) {
           put_group<Op, T>(from.size());
           this->queue().record(groups_->combined[this->rank()]);
@@ -198,7 +197,7 @@ struct HierarchicalCollectives {
     template <class Op, class T>
     void put_group(std::size_t elements) const {
       constexpr std::size_t most = (Direct::most_replicas + 1) / 2;
-      const auto all = this->template operands<const T>(0);
+      const auto all = this->template operands<const T>();
       const IndexRange group = this->my_group();
       detail::CombineGroup<T, Op, most> body{
           {}, group.size(), groups_->template combined_by<Accumulator<T>>(this->rank())};

@@ -70,40 +70,39 @@ struct HierarchicalCopyAllReduce {
       const std::size_t main = *tensors_ % comm_.size();
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Borrowed loan{comm_};
-      sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
+      sums = reduce_in_groups<T>("all_reduce", op, main, values);
       ++*tensors_;  // now that all have come: members that caught an error agree with the others
-      const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values);
+      const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values.size());
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(total[i]);
       comm_.barrier();
     }
 
     /// Replica 0 updates, always the same, as it keeps the slots of the optimizer; the other mirrors are copies.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Borrowed loan{comm_};
-      sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
-      on_first_replica<T>(across_groups<T>(op, 0, sums, mirror), [&](std::size_t first, std::span<const T> reduced) {
-        detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
-      });
+      sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient);
+      on_first_replica<T>(across_groups<T>(op, 0, sums, mirror.size()),
+                          [&](std::size_t first, std::span<const T> reduced) {
+                            detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
+                          });
       this->broadcast(0, mirror);
     }
 
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-      // `publish` takes a mutable pointer; the peers only read.
-      const std::span<T> operands{const_cast<T*>(values.data()), values.size()};
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Borrowed loan{comm_};
-      sums = reduce_in_groups<T>("reduce_scatter", op, 0, operands, operands);
-      on_first_replica<T>(across_groups<T>(op, 0, sums, operands), use);
+      sums = reduce_in_groups<T>("reduce_scatter", op, 0, values);
+      on_first_replica<T>(across_groups<T>(op, 0, sums, values.size()), use);
       comm_.barrier();
     }
 
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, {});
       if (comm_.rank() == 0) detail::update_range(update, 0, mirror, gradients);
       this->broadcast(0, mirror);
     }
@@ -129,22 +128,22 @@ struct HierarchicalCopyAllReduce {
     /// What the replicas that combine have of their groups' values; nothing elsewhere.
     template <class T, class Op>
     [[nodiscard]] AlignedBuffer<Accumulator<T>> reduce_in_groups(std::string_view operation, Op op, std::size_t main,
-                                                                 std::span<T> values, std::span<T> second) const {
+                                                                 std::span<const T> values) const {
       // The replica that combines is a part of the call: replicas that have reduced different numbers of tensors do not
       // agree.
       comm_.publish({.operation = operation,
                      .reduction = Op::name,
-                     .elements = second.size(),
+                     .elements = values.size(),
                      .dtype = dtype_name<T>,
                      .root = main},
-                    values.data(), second.data());
+                    {.read = values.data()});
       if (!combines(main)) return {};
       AlignedBuffer<Accumulator<T>> sums(values.size());
       const std::span<Accumulator<T>> combined{sums.data(), values.size()};
       const IndexRange group = my_group();
-      std::copy_n(comm_.template peer<T>(group.begin, 0), values.size(), combined.data());
+      std::copy_n(comm_.template peer<T>(group.begin), values.size(), combined.data());
       for (std::size_t rank = group.begin + 1; rank < group.end; ++rank)
-        detail::combine(op, combined, comm_.template peer<T>(rank, 0));
+        detail::combine(op, combined, comm_.template peer<T>(rank));
       return sums;
     }
 
@@ -152,22 +151,22 @@ struct HierarchicalCopyAllReduce {
     template <class T, class Op>
     [[nodiscard]] std::span<const Accumulator<T>> across_groups(Op op, std::size_t main,
                                                                 AlignedBuffer<Accumulator<T>>& sums,
-                                                                std::span<T> values) const {
+                                                                std::size_t elements) const {
       using Wide = Accumulator<T>;
-      const CollectiveCall call{.operation = "exchange of groups", .elements = values.size(), .dtype = dtype_name<T>};
-      AlignedBuffer<Wide> total(combines(main) ? values.size() : 0);
+      const CollectiveCall call{.operation = "exchange of groups", .elements = elements, .dtype = dtype_name<T>};
+      AlignedBuffer<Wide> total(combines(main) ? elements : 0);
       const detail::Borrowed loan{comm_};  // of `total`, which goes first
-      comm_.publish(call, sums.data());
+      comm_.publish(call, {.read = sums.data()});
       if (combines(main)) {
         const Wide* const first =
-            first_group().size() == 0 ? nullptr : comm_.template peer<Wide>(main_of(first_group(), main), 0);
-        const Wide* const second = comm_.template peer<Wide>(main_of(second_group(), main), 0);
-        for (std::size_t i = 0; i < values.size(); ++i)
+            first_group().size() == 0 ? nullptr : comm_.template peer<Wide>(main_of(first_group(), main));
+        const Wide* const second = comm_.template peer<Wide>(main_of(second_group(), main));
+        for (std::size_t i = 0; i < elements; ++i)
           total.data()[i] = Op::finish(first == nullptr ? second[i] : op(first[i], second[i]), comm_.size());
       }
-      comm_.publish(call, total.data());
+      comm_.publish(call, {.read = total.data()});
       sums = std::move(total);  // the peers have come: none reads the group's sums any more
-      return {comm_.template peer<Wide>(main_of(my_group(), main), 0), values.size()};
+      return {comm_.template peer<Wide>(main_of(my_group(), main)), elements};
     }
 
     /// Calls `use(first, reduced)` with blocks of `total`, rounded to T, on replica 0.

@@ -57,7 +57,7 @@ struct ReductionToOneDevice {
       const detail::Borrowed loan{comm_};
       comm_.publish(
           {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-          values.data());
+          {.read = values.data()});
       if (comm_.rank() == device)
         detail::reduce_range<T>(op, comm_, {0, values.size()}, [&](std::size_t first, std::span<const T> sums) {
           std::copy_n(sums.data(), sums.size(), values.data() + first);
@@ -67,11 +67,11 @@ struct ReductionToOneDevice {
 
     /// Replica 0 updates; the other mirrors are copies.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
       const detail::Borrowed loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
-          gradient.data(), mirror.data());
+          {.read = gradient.data()});
       if (comm_.rank() == device)
         detail::reduce_range<T>(op, comm_, {0, gradient.size()},
                                 [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
@@ -83,10 +83,9 @@ struct ReductionToOneDevice {
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       const detail::Borrowed loan{comm_};
-      // `publish` takes a mutable pointer; the peers only read.
       comm_.publish(
           {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-          const_cast<T*>(values.data()));
+          {.read = values.data()});
       if (comm_.rank() == device) detail::reduce_range<T>(op, comm_, {0, values.size()}, use);
       comm_.barrier();
     }
@@ -94,7 +93,7 @@ struct ReductionToOneDevice {
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, {});
       if (comm_.rank() == device) detail::update_range(update, 0, mirror, gradients);
       this->broadcast(device, mirror);
     }

@@ -49,7 +49,7 @@ struct ThreadAllReduce {
         return;
       }
       const detail::Borrowed loan{comm_};
-      comm_.publish(call, values.data());
+      comm_.publish(call, {.read = values.data(), .write = values.data()});
       if (comm_.size() > 1) detail::reduce_in_place<T>(op, comm_, my_shard<T>(values.size()));
       comm_.barrier();
     }
@@ -57,17 +57,17 @@ struct ThreadAllReduce {
     /// Each block of this replica's shard is reduced, updates the replica's own elements while it is in the cache, and
     /// these are copied into the mirrors of the others.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
       const detail::Borrowed loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
-          gradient.data(), mirror.data());
+          {.read = gradient.data(), .write = mirror.data()});
       const bool past_caches = detail::exceeds_caches<T>(mirror.size());
       detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()),
                               [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                                 const std::span<T> mine = mirror.subspan(first, reduced.size());
                                 detail::update_block(update, first, mine, reduced);
-                                give_to_others<T>(1, first, mine, past_caches);
+                                give_to_others<T>(first, mine, past_caches);
                               });
       detail::finish_streams();
       comm_.barrier();
@@ -76,10 +76,9 @@ struct ThreadAllReduce {
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       const detail::Borrowed loan{comm_};
-      // `publish` takes a mutable pointer; the peers only read.
       comm_.publish(
           {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-          const_cast<T*>(values.data()));
+          {.read = values.data()});
       detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), use);
       comm_.barrier();
     }
@@ -87,14 +86,15 @@ struct ThreadAllReduce {
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>},
+                    {.write = mirror.data()});
       const IndexRange shard = my_shard<T>(mirror.size());
       const bool past_caches = detail::exceeds_caches<T>(mirror.size());
       detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
         for (std::size_t first = shard.begin; first < shard.end; first += detail::block_elements<T>) {
           const std::span<T> mine = mirror.subspan(first, std::min(detail::block_elements<T>, shard.end - first));
           detail::update_block(update, first, mine, gradients.subspan(first, mine.size()));
-          give_to_others<T>(0, first, mine, past_caches);
+          give_to_others<T>(first, mine, past_caches);
         }
       });
       detail::finish_streams();
@@ -102,12 +102,11 @@ struct ThreadAllReduce {
     }
 
    private:
-    /// Copies this replica's elements from `first` on into operand `which` of the others.
+    /// Copies this replica's elements from `first` on into those that the others lend.
     template <class T>
-    DIST_ALWAYS_INLINE void give_to_others(int which, std::size_t first, std::span<const T> mine,
-                                           bool past_caches) const {
+    DIST_ALWAYS_INLINE void give_to_others(std::size_t first, std::span<const T> mine, bool past_caches) const {
       detail::copy_to_others<T>(
-          comm_.size(), [&](std::size_t rank) { return comm_.template peer<T>(rank, which) + first; }, mine,
+          comm_.size(), [&](std::size_t rank) { return comm_.template peer_to_write<T>(rank) + first; }, mine,
           past_caches);
     }
     template <class T>

@@ -116,14 +116,13 @@ class MessageCollectives : public Membership<C> {
 
   /// Each member updates its own elements by its shard of the reduced gradients, block by block as these are complete.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
+  void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
     const CollectiveCall call{
         .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
     comm_.announce(call);
-    reduce_shard(call, op, std::span<const T>{gradient},
-                 [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
-                   update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
-                 });
+    reduce_shard(call, op, gradient, [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
+      update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
+    });
     gather_shards("end of reduce_and_apply", mirror);  // unless an update threw
   }
 

@@ -172,15 +172,18 @@ class Polls {
     std::vector<bool> heard{};  // by partner
   };
 
-  [[nodiscard]] bool is_open(std::uint64_t pass) const noexcept {
-    return std::any_of(passes_.begin(), passes_.end(), [&](const Pass& each) { return each.number == pass; });
+  template <class Passes>
+  [[nodiscard]] static auto find_in(Passes& passes, std::uint64_t pass) noexcept {
+    return std::find_if(passes.begin(), passes.end(), [&](const Pass& each) { return each.number == pass; });
   }
+  [[nodiscard]] bool is_open(std::uint64_t pass) const noexcept { return find_in(passes_, pass) != passes_.end(); }
   [[nodiscard]] const Pass& find(std::uint64_t pass) const noexcept {
     DIST_EXPECT(is_open(pass));
-    return *std::find_if(passes_.begin(), passes_.end(), [&](const Pass& each) { return each.number == pass; });
+    return *find_in(passes_, pass);
   }
   [[nodiscard]] Pass& find(std::uint64_t pass) noexcept {
-    return const_cast<Pass&>(static_cast<const Polls&>(*this).find(pass));
+    DIST_EXPECT(is_open(pass));
+    return *find_in(passes_, pass);
   }
   [[nodiscard]] bool round_has_come(const Pass& pass) const noexcept {
     for (std::size_t i = schedule_.begin(pass.round); i < schedule_.end(pass.round); ++i)

@@ -113,7 +113,7 @@ class Collectives : public Host {
       together(call_of<T, Op>("all_reduce", values.size()), [&] {
         if (values.empty()) return;
         if constexpr (has_keys<T, Op>) {
-          const auto keys = keys_of<Op>(values, 0);
+          const auto keys = keys_of<Op, T>(values, 0);
           put_all_reduce<Op>(keys);
           queue_.for_each({0, values.size()}, detail::FromKeys<T, Op>{keys.data(), values.data()});
         } else {
@@ -124,7 +124,7 @@ class Collectives : public Host {
   }
 
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
+  void reduce_and_apply(Op, Span<const T> gradient, Span<T> mirror, const Update& update) const {
     if constexpr (require_reduction<T, Op>())
       together(call_of<T, Op>("reduce_and_apply", mirror.size()), [&] { put_in_steps<Op>(gradient, mirror, update); });
   }
@@ -133,7 +133,7 @@ class Collectives : public Host {
     const IndexRange shard = shard_of<T>(kept.size(), rank());
     if constexpr (require_reduction<T, Op>())
       together(call_of<T, Op>("reduce_scatter", kept.size()), [&] {
-        put_reduce_scatter<Op>(values, kept.data() + shard.begin, 0);
+        put_reduce_scatter<Op, T>(values, kept.data() + shard.begin, 0);
         finish<Op>(kept.subspan(shard.begin, shard.size()));
       });
     return shard;
@@ -258,12 +258,12 @@ class Collectives : public Host {
 
   /// Reduces the shards into memory of its own, updates this replica's, and gives all to all in place.
   template <class Op, class T, class Update>
-  void put_in_steps(Span<T> gradient, Span<T> mirror, const Update& update) const {
+  void put_in_steps(Span<const T> gradient, Span<T> mirror, const Update& update) const {
     const IndexRange shard = shard_of<T>(mirror.size(), rank());
     const std::size_t bytes = shard.size() * sizeof(T);
     const std::size_t keys_at = (bytes + 255) / 256 * 256;
     T* const reduced = reinterpret_cast<T*>(scratch<T, Op>(keys_at, mirror.size()));
-    put_reduce_scatter<Op>(gradient, reduced, keys_at);
+    put_reduce_scatter<Op, T>(gradient, reduced, keys_at);
     put_update<Op>(Span<const T>{reduced, shard.size()}, mirror, update);
     put_gather(mirror);
   }
@@ -276,7 +276,7 @@ class Collectives : public Host {
     return bytes == 0 ? nullptr : state_->scratch(here(), bytes);
   }
   template <class Op, class T>
-  [[nodiscard]] auto keys_of(Span<T> values, std::size_t at) const {
+  [[nodiscard]] auto keys_of(Span<const T> values, std::size_t at) const {
     using K = typename Key<T, Op>::Type;
     const Span<K> keys{reinterpret_cast<K*>(scratch<T, Op>(at, values.size()) + at), values.size()};
     queue_.for_each({0, values.size()}, detail::ToKeys<T, Op>{values.data(), keys.data()});
@@ -293,7 +293,7 @@ class Collectives : public Host {
   /// What NCCL combines of this replica's shard to `to`, which may be its place among the values. The shards are those of
   /// elements of type T, for which `values` stand.
   template <class T, class Op, class Value>
-  void put_combined(Span<Value> values, Value* to) const {
+  void put_combined(Span<const Value> values, Value* to) const {
     const ncclDataType_t type = detail::type_of<Value>();
     const ncclRedOp_t operation = detail::operation_of<Op>();
     if (values.empty()) return;
@@ -315,12 +315,12 @@ class Collectives : public Host {
   }
   /// The same, where extrema are those of keys, which have their place `at` so many bytes of the scratch memory.
   template <class Op, class T>
-  void put_reduce_scatter(Span<T> values, T* to, std::size_t at) const {
+  void put_reduce_scatter(Span<const T> values, T* to, std::size_t at) const {
     if constexpr (has_keys<T, Op>) {
       if (values.empty()) return;
       const IndexRange shard = shard_of<T>(values.size(), rank());
-      const auto keys = keys_of<Op>(values, at);
-      put_combined<T, Op>(keys, keys.data() + shard.begin);
+      const auto keys = keys_of<Op, T>(values, at);
+      put_combined<T, Op, typename Key<T, Op>::Type>(keys, keys.data() + shard.begin);
       queue_.for_each({0, shard.size()}, detail::FromKeys<T, Op>{keys.data() + shard.begin, to});
     } else {
       put_combined<T, Op>(values, to);

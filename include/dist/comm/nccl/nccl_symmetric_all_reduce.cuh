@@ -195,7 +195,7 @@ class SymmetricCollectives : public Collectives<Host> {
 
   using Base::reduce_and_apply;
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
+  void reduce_and_apply(Op, Span<const T> gradient, Span<T> mirror, const Update& update) const {
     if constexpr (require_reduction<T, Op>())
       this->together(this->template call_of<T, Op>("reduce_and_apply", mirror.size()), [&] {
         const std::optional<Operands> all = find_operands(gradient.data(), mirror.data(), mirror.size());

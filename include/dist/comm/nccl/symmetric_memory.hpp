@@ -115,7 +115,7 @@ class SymmetricMemory : public cuda::MemorySource {
     std::uint64_t number = 0;
     std::array<std::byte*, most_ranks> peers{};
   };
-  using Allocations = std::map<std::byte*, Allocation>;
+  using Allocations = std::map<std::byte*, Allocation, std::less<>>;
   struct Replica {
     Allocations allocations;
     std::uint64_t windows = 0;
@@ -124,7 +124,7 @@ class SymmetricMemory : public cuda::MemorySource {
   /// Of a map, changeable or not.
   template <class Map>
   [[nodiscard]] static auto find(Map& allocations, const void* operand) -> decltype(allocations.begin()) {
-    auto* const at = const_cast<std::byte*>(static_cast<const std::byte*>(operand));
+    const auto* const at = static_cast<const std::byte*>(operand);
     auto after = allocations.upper_bound(at);
     if (after == allocations.begin()) return allocations.end();
     --after;

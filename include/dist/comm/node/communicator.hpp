@@ -66,6 +66,13 @@ class Stages {
 
 }  // namespace detail
 
+/// An Operand as other processes find it: its offsets in the memory of its process. An offset is 0 if the operand lies
+/// elsewhere, as one without elements may.
+struct OperandPlaces {
+  std::uint64_t read;
+  std::uint64_t write;
+};
+
 /// The processes of one node, which map each other's memory. Each brings a SharedMemory: its first bytes hold the
 /// mailboxes of the process, the rest is its window, where operands of collectives lie. One thread of each process
 /// takes part.
@@ -148,7 +155,7 @@ class NodeGroup {
 
   /// What a member brings to a collective: where its operands are in its memory, or a few values.
   union alignas(8) Content {
-    std::uint64_t operands[2];
+    OperandPlaces lent;
     std::byte payload[payload_capacity];
   };
   struct alignas(cache_line) Mailbox {
@@ -331,16 +338,18 @@ class NodeCommunicator {
     group_->meet({.operation = "barrier"}, timeout_, 0, [](NodeGroup::Content&) {});
   }
 
-  template <class T>
-  DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    group_->meet(call, timeout_, 0, [&](NodeGroup::Content& content) {
-      content.operands[0] = place_of(first);
-      content.operands[1] = place_of(second);
-    });
+  DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, const Operand& lent) const {
+    group_->meet(call, timeout_, 0, [&](NodeGroup::Content& content) { content.lent = places_of(lent); });
   }
   template <class T>
-  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    return reinterpret_cast<T*>(memory_of(rank) + group_->brought_by(rank).operands[which]);
+  [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
+    return reinterpret_cast<const T*>(memory_of(rank) + group_->brought_by(rank).lent.read);
+  }
+  template <class T>
+  [[nodiscard]] T* peer_to_write(std::size_t rank) const noexcept {
+    const OperandPlaces& lent = group_->brought_by(rank).lent;
+    DIST_EXPECT_INNER(lent.write != 0 || lent.read == 0);
+    return reinterpret_cast<T*>(memory_of(rank) + lent.write);
   }
 
   /// Nothing to wait for: the window outlives the function that lent a part of it.
@@ -373,16 +382,20 @@ class NodeCommunicator {
     return reinterpret_cast<const T*>(group_->brought_by(rank).payload);
   }
 
-  /// Where an operand lies in this process's memory. One without elements may lie anywhere.
-  [[nodiscard]] std::uint64_t place_of(const void* operand) const noexcept {
-    if (!group_->holds(operand, 0)) return 0;
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(operand) -
-                                      group_->workers_[group_->rank()].memory.data());
+  /// Where an operand lies in this process's memory.
+  [[nodiscard]] OperandPlaces places_of(const Operand& lent) const noexcept {
+    return {place_of(lent.read), place_of(lent.write)};
   }
   /// The memory of member `rank`, as this process sees it.
   [[nodiscard]] std::byte* memory_of(std::size_t rank) const noexcept { return group_->workers_[rank].memory.data(); }
 
  private:
+  [[nodiscard]] std::uint64_t place_of(const void* operand) const noexcept {
+    if (!group_->holds(operand, 1)) return 0;
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(operand) -
+                                      group_->workers_[group_->rank()].memory.data());
+  }
+
   NodeGroup* group_;
   std::int64_t timeout_;
 };

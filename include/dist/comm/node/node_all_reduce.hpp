@@ -62,11 +62,10 @@ struct NodeAllReduce {
     void reduce(const CollectiveCall& call, Op op, std::span<const T> values, std::span<T> sums) const {
       const Staged<const T> staged{comm_, 0, values};
       const detail::Borrowed loan{comm_};
-      comm_.publish(call, const_cast<T*>(staged.elements().data()), sums.data());
-      T* const of_first = comm_.template peer<T>(0, 1);
+      comm_.publish(call, {.read = staged.elements().data(), .write = sums.data()});
       detail::reduce_range<T>(op, comm_, shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)),
                               [&](std::size_t first, std::span<const T> reduced) {
-                                std::copy(reduced.begin(), reduced.end(), of_first + first);
+                                std::copy(reduced.begin(), reduced.end(), comm_.template peer_to_write<T>(0) + first);
                               });
       comm_.barrier();
     }
@@ -90,15 +89,14 @@ struct NodeAllReduce {
         const Staged<const T> staged{comm_, 0, std::span<const T>{&mine, 1}};
         const detail::Borrowed loan{comm_};
         comm_.publish({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"},
-                      const_cast<T*>(staged.elements().data()));
-        for (std::size_t rank = 0; rank < all_values.size(); ++rank)
-          all_values[rank] = *comm_.template peer<T>(rank, 0);
+                      {.read = staged.elements().data()});
+        for (std::size_t rank = 0; rank < all_values.size(); ++rank) all_values[rank] = *comm_.template peer<T>(rank);
         comm_.barrier();
       }
     }
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
-      const Staged<T> gradients{comm_, 0, gradient};
+    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
+      const Staged<const T> gradients{comm_, 0, gradient};
       const Staged<T> mirrors{comm_, 1, mirror};
       in_window_.reduce_and_apply(op, gradients.elements(), mirrors.elements(), update);
       mirrors.copy_back();
@@ -130,39 +128,38 @@ struct NodeAllReduce {
       const bool brings_stage = here.rank() == 0 && !comm_.holds(values.data(), values.size_bytes());
       T* const stage = brings_stage ? comm_.template stage<T>(2, values.size()).data() : nullptr;
       const detail::Borrowed loan{comm_};
-      comm_.publish(call, values.data(), stage);
-      const IndexRange all_values{0, comm_.size()};
-      if (comm_.are_reachable(all_values, 1, 0)) {
+      const Operand values_of_mine{.read = values.data(), .write = values.data()};
+      comm_.publish(call, values_of_mine);
+      if (comm_.count_reachable(1) == comm_.size()) {
         detail::reduce_in_place<T>(op, comm_,
                                    shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)));
         return comm_.barrier();
       }
-      if (!comm_.are_reachable(all_values, here.size(),
-                               1)) {  // operands of some processes lie in the window, others do not
+      if (comm_.count_reachable(here.size()) != 0) {  // some processes bring no stage
         const Staged<T> staged{comm_, 0, values};
         in_window_.all_reduce(op, staged.elements());
         return staged.copy_back();
       }
       // The operands need not outlive this function: they are lent within the process, while they are used.
       const detail::Borrowed lent{here};
-      const auto operand = [&](std::size_t replica) { return here.template peer<T>(replica, 0); };
-      const auto stage_of = [&](std::size_t process) { return comm_.template peer<T>(process * here.size(), 1); };
-      T* const sums = stage_of(comm_.rank() / here.size());
       const IndexRange part = shard_of(values.size(), here.rank(), here.size(), cache_line / sizeof(T));
-      here.publish(call, values.data());
+      here.publish(call, {.read = values.data(), .write = stage});
       for_each_block<T>(part, [&](std::size_t first, std::size_t count) DIST_INLINE_LAMBDA {
-        detail::reduce_block(detail::Unfinished<Op>{}, here.size(), std::span<T>{sums + first, count},
-                             [&](std::size_t replica) { return operand(replica) + first; });
+        detail::reduce_block(detail::Unfinished<Op>{}, here.size(),
+                             std::span<T>{here.template peer_to_write<T>(0) + first, count},
+                             [&](std::size_t replica) { return here.template peer<T>(replica) + first; });
       });
-      comm_.publish(call, values.data(), stage);  // all stages are complete
-      here.publish(call, values.data());
+      comm_.publish(call, {.read = stage});  // all stages are complete
+      here.publish(call, values_of_mine);
       for_each_block<T>(part, [&](std::size_t first, std::size_t count) DIST_INLINE_LAMBDA {
         const std::span<T> mine = values.subspan(first, count);
-        detail::reduce_block(detail::Unfinished<Op>{}, comm_.processes(), mine,
-                             [&](std::size_t process) { return stage_of(process) + first; });
+        detail::reduce_block(detail::Unfinished<Op>{}, comm_.processes(), mine, [&](std::size_t process) {
+          return comm_.template peer<T>(process * here.size()) + first;
+        });
         for (T& value : mine) value = Op::finish(value, comm_.size());
         for (std::size_t replica = 0; replica < here.size(); ++replica)
-          if (replica != here.rank()) std::copy(mine.begin(), mine.end(), operand(replica) + first);
+          if (replica != here.rank())
+            std::copy(mine.begin(), mine.end(), here.template peer_to_write<T>(replica) + first);
       });
       here.barrier();
     }

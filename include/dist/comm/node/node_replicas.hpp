@@ -39,7 +39,6 @@ class NodeReplicas {
 
   struct alignas(cache_line) Member {
     detail::Stages stages;  // for operands 0 and 1, and for sums on their way to other nodes
-    std::size_t bytes = 0;  // of each member's values in the last exchange
   };
 
   /// Replica 0 gives the other processes `bytes`, as many as they give, and copies what they give: where replica 0 fails,
@@ -53,18 +52,14 @@ class NodeReplicas {
       last_ = 1 - last_;
       std::byte* const block = node.template stage<std::byte>(3 + last_, bytes.size()).data();
       std::memcpy(block, bytes.data(), bytes.size());
-      node.publish(call, block);
+      node.publish(call, {.read = block});
     }
     incoming_.clear();
     for (std::size_t rank = 0; rank < node.size(); ++rank) {
       const std::byte* const brought =
-          fits ? node.template received<std::byte>(rank) : node.template peer<std::byte>(rank, 0);
+          fits ? node.template received<std::byte>(rank) : node.template peer<std::byte>(rank);
       incoming_.insert(incoming_.end(), brought, brought + bytes.size());
     }
-  }
-  /// What process `rank` gave, `bytes` bytes. For every replica, until its next call.
-  [[nodiscard]] const std::byte* received(std::size_t rank, std::size_t bytes) const noexcept {
-    return incoming_.data() + rank * bytes;
   }
 
   NodeCommunicator node_;
@@ -72,7 +67,7 @@ class NodeReplicas {
   std::unique_ptr<Member[]> members_;
   int last_ = 0;
   std::vector<std::byte> outgoing_;  // what replica 0 gathers from those of this process
-  std::vector<std::byte> incoming_;  // what the processes gave last, one after another
+  std::vector<std::byte> incoming_;  // of all replicas in the last call, in the order of their ranks
 };
 
 /// All replicas of all processes of one node as one group, which works in place on the memory of all of them: the
@@ -114,49 +109,48 @@ class NodeReplicaCommunicator {
   }
 
   void barrier() const {
-    if (is_one_process()) return here_.barrier();
-    in_levels([&] { here_.barrier(); }, [&] { node_.barrier(); });
+    in_levels([](const auto& level) { level.barrier(); }, [&] { node_.barrier(); });
   }
 
-  template <class T>
-  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    if (is_one_process()) return here_.publish(call, first, second);
-    in_levels([&] { here_.publish(call, first, second); },
+  void publish(const CollectiveCall& call, const Operand& lent) const {
+    in_levels([&](const auto& level) { level.publish(call, lent); },
               [&] {
-                if (is_one_replica()) return node_.publish(call, first, second);
                 std::vector<std::byte>& places = group_->outgoing_;
-                places.resize(bytes_of_places());
+                places.resize(replicas_ * sizeof(OperandPlaces));
                 for (std::size_t replica = 0; replica < replicas_; ++replica) {
-                  const std::uint64_t of_replica[] = {node_.place_of(here_.peer<void>(replica, 0)),
-                                                      node_.place_of(here_.peer<void>(replica, 1))};
-                  std::memcpy(places.data() + replica * sizeof(of_replica), of_replica, sizeof(of_replica));
+                  const OperandPlaces of_replica = node_.places_of(here_.lent_by(replica));
+                  std::memcpy(places.data() + replica * sizeof(of_replica), &of_replica, sizeof(of_replica));
                 }
                 group_->send(node_, call, places);
               });
   }
   template <class T>
-  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    if (is_one_process()) return here_.peer<T>(rank, which);
-    if (is_one_replica()) return node_.peer<T>(rank, which);
-    const std::size_t process = rank / replicas_;
-    return static_cast<T*>(static_cast<void*>(node_.memory_of(process) + place_in_window(rank, which)));
+  [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
+    if (is_one_process()) return here_.peer<T>(rank);
+    if (is_one_replica()) return node_.peer<T>(rank);
+    return reinterpret_cast<const T*>(node_.memory_of(rank / replicas_) + places_in_window(rank).read);
   }
-  /// Whether all of every `step`-th member of `ranks` published an operand `which` that lies in its process's window.
-  [[nodiscard]] bool are_reachable(IndexRange ranks, std::size_t step, int which) const noexcept {
-    if (is_one_process()) return true;
-    for (std::size_t rank = ranks.begin; rank < ranks.end; rank += step)
-      if (place_in_window(rank, which) == 0) return false;
-    return true;
+  template <class T>
+  [[nodiscard]] T* peer_to_write(std::size_t rank) const noexcept {
+    if (is_one_process()) return here_.peer_to_write<T>(rank);
+    if (is_one_replica()) return node_.peer_to_write<T>(rank);
+    const OperandPlaces lent = places_in_window(rank);
+    DIST_EXPECT_INNER(lent.write != 0 || lent.read == 0);
+    return reinterpret_cast<T*>(node_.memory_of(rank / replicas_) + lent.write);
+  }
+  /// Counts the members, of every `step`-th one, whose operand to read lies in the window of their process. For several
+  /// replicas and processes only.
+  [[nodiscard]] std::size_t count_reachable(std::size_t step) const noexcept {
+    std::size_t count = 0;
+    for (std::size_t rank = 0; rank < size(); rank += step) count += places_in_window(rank).read != 0;
+    return count;
   }
 
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
-    if (is_one_process()) return here_.exchange(call, values);
-    const std::size_t bytes = values.size_bytes();
-    me().bytes = bytes;
-    in_levels([&] { here_.exchange(call, values); },
+    in_levels([&](const auto& level) { level.exchange(call, values); },
               [&] {
-                if (is_one_replica()) return node_.exchange(call, values);
+                const std::size_t bytes = values.size_bytes();
                 std::vector<std::byte>& of_process = group_->outgoing_;
                 of_process.resize(replicas_ * bytes);
                 for (std::size_t replica = 0; replica < replicas_ && bytes != 0; ++replica)
@@ -168,10 +162,8 @@ class NodeReplicaCommunicator {
   [[nodiscard]] const T* received(std::size_t rank) const noexcept {
     if (is_one_process()) return here_.received<T>(rank);
     if (is_one_replica()) return node_.received<T>(rank);
-    const std::size_t process = rank / replicas_;
-    const std::size_t bytes = me().bytes;
-    const std::byte* const of_process = group_->received(process, replicas_ * bytes);
-    return reinterpret_cast<const T*>(of_process + (rank - process * replicas_) * bytes);
+    const std::vector<std::byte>& of_all = group_->incoming_;
+    return reinterpret_cast<const T*>(of_all.data() + rank * (of_all.size() / size()));
   }
 
   /// What lies in the window stays there after the function that lent it; peers may go on to use a stage.
@@ -215,24 +207,27 @@ class NodeReplicaCommunicator {
   [[nodiscard]] bool is_one_replica() const noexcept { return replicas_ == 1; }
   [[nodiscard]] bool leads() const noexcept { return here_.rank() == 0; }
   [[nodiscard]] NodeReplicas::Member& me() const noexcept { return group_->members_[here_.rank()]; }
-  [[nodiscard]] std::size_t bytes_of_places() const noexcept { return replicas_ * 2 * sizeof(std::uint64_t); }
 
-  /// Where a member's operand lies in the memory of its process; 0 where it does not. Of several replicas and processes.
-  [[nodiscard]] std::uint64_t place_in_window(std::size_t rank, int which) const noexcept {
-    const std::byte* const places = group_->received(rank / replicas_, bytes_of_places());
-    std::uint64_t place = 0;
-    std::memcpy(&place, places + (rank % replicas_ * 2 + static_cast<std::size_t>(which)) * sizeof(place),
-                sizeof(place));
-    return place;
+  /// Where a member's operands lie in the memory of its process. Of several replicas and processes.
+  [[nodiscard]] OperandPlaces places_in_window(std::size_t rank) const noexcept {
+    OperandPlaces places;
+    std::memcpy(&places, group_->incoming_.data() + rank * sizeof(places), sizeof(places));
+    return places;
   }
 
-  /// The replicas of this process meet, then replica 0 meets the other processes, then the replicas meet again. After that
-  /// all members have entered a collective after the retirement of a stage.
-  template <class Here, class Between>
-  void in_levels(Here&& here, Between&& between) const {
-    if (!is_one_replica()) here();
-    if (leads()) between();
-    if (!is_one_replica()) patient_.barrier();
+  /// Calls `meet(level)` with the level that has all members, if there is one. Else the replicas of this process meet by
+  /// `meet`, then replica 0 meets the other processes by `between()`, then the replicas meet again. After that all members
+  /// have entered a collective after the retirement of a stage.
+  template <class Meet, class Between>
+  void in_levels(Meet&& meet, Between&& between) const {
+    if (is_one_process()) return meet(here_);
+    if (is_one_replica()) {
+      meet(node_);
+    } else {
+      meet(here_);
+      if (leads()) between();
+      patient_.barrier();
+    }
     me().stages.release_retired(group_->window_);
   }
 

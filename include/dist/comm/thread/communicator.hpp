@@ -52,7 +52,7 @@ class ThreadGroup {
 
   /// What a member brings to a collective: where its operands are, or a few values.
   union alignas(16) Content {
-    void* operands[2];
+    Operand lent{};
     std::byte payload[payload_capacity];
   };
   struct alignas(cache_line) Mailbox {
@@ -186,17 +186,20 @@ class ThreadCommunicator {
     meet({.operation = "barrier"}, false, 0, [](ThreadGroup::Content&) {});
   }
 
-  template <class T>
-  DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    meet(call, true, 0, [&](ThreadGroup::Content& content) {
-      content.operands[0] = first;
-      content.operands[1] = second;
-    });
+  DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, const Operand& lent) const {
+    meet(call, true, 0, [&](ThreadGroup::Content& content) { content.lent = lent; });
   }
   template <class T>
-  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    return static_cast<T*>(announced_by(rank).operands[which]);
+  [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
+    return static_cast<const T*>(lent_by(rank).read);
   }
+  template <class T>
+  [[nodiscard]] T* peer_to_write(std::size_t rank) const noexcept {
+    DIST_EXPECT_INNER(lent_by(rank).write != nullptr || lent_by(rank).read == nullptr);
+    return static_cast<T*>(lent_by(rank).write);
+  }
+  /// The operand that member `rank` published.
+  [[nodiscard]] const Operand& lent_by(std::size_t rank) const noexcept { return announced_by(rank).lent; }
 
   /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
   void cancel_operands() const noexcept { group_->leave(rank_, timeout_); }
