@@ -30,10 +30,8 @@ namespace server {
 template <class Element, class T>
 class ServerRead : public Batch<T>::Pull {
  public:
-  /// `pull(elements)` adds them to a batch.
-  template <class Pull>
-  ServerRead(const Shape& shape, const Pull& pull) : values_(std::make_shared<Tensor<Element>>(shape)) {
-    Batch<T>::Pull::operator=(pull(values_->elements()));
+  ServerRead(typename Batch<T>::Pull part, std::shared_ptr<Tensor<Element>> values)
+      : Batch<T>::Pull(std::move(part)), values_(std::move(values)) {
     this->keep(values_);
   }
 
@@ -75,14 +73,15 @@ class ServerShard {
   template <ServerContext<T> Context>
   [[nodiscard]] Read start_read(const Context& context, std::uint32_t array = 0) const {
     return begin(context, [&](const server::Batch<T>& batch) {
-      return Read{shape_, [&](std::span<Element> elements) { return batch.pull(place_, elements, {.array = array}); }};
+      const auto values = std::make_shared<Tensor<Element>>(shape_);
+      return Read{batch.pull(place_, values->elements(), {.array = array}), values};
     });
   }
   template <ServerContext<T> Context>
   [[nodiscard]] Read start_gather(const Context& context, std::span<const std::int64_t> rows) const {
     return begin(context, [&](const server::Batch<T>& batch) {
-      return Read{shape_.with_rows(rows.size()),
-                  [&](std::span<Element> elements) { return batch.pull_rows(place_, rows, elements); }};
+      const auto values = std::make_shared<Tensor<Element>>(shape_.with_rows(rows.size()));
+      return Read{batch.pull_rows(place_, rows, values->elements()), values};
     });
   }
   template <ServerContext<T> Context, class Value, class Update>
