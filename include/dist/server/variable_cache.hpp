@@ -19,6 +19,7 @@
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/clients.hpp>
@@ -282,9 +283,9 @@ class VariableCache {
       if constexpr (std::is_same_v<Values, dist::detail::Uniform<E>>) {
         pushed.push_back(batch.push_uniform(shard.place, update, given.number, options));
       } else {
-        const auto values = std::make_shared<std::vector<E>>();
-        for (std::size_t i = shard.begin; i < shard.end; ++i) values->push_back(given[i - range.begin]);
-        pushed.push_back(batch.push(shard.place, update, std::span<const E>{*values}, options));
+        const auto values = std::make_shared<Tensor<E>>(Shape{static_cast<std::size_t>(shard.end - shard.begin)});
+        for (std::size_t i = shard.begin; i < shard.end; ++i) (*values)[i - shard.begin] = given[i - range.begin];
+        pushed.push_back(batch.push(shard.place, update, values->elements(), options));
         pushed.back().keep(values);
       }
     }
