@@ -13,7 +13,6 @@
 #include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/update.hpp>
 
 namespace dist::server {
 

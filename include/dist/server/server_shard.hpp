@@ -11,14 +11,12 @@
 #include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/client.hpp>
-#include <dist/server/requests.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/server_context.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/update.hpp>
 #include <dist/variable/given_value.hpp>
 
 namespace dist {
