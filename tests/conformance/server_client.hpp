@@ -15,6 +15,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -146,7 +148,7 @@ void pushes_and_pulls() {
   CHECK(w == std::vector<float>{14, 15, 11, 11, 17, 19});
   CHECK(some == std::vector<float>{17, 19, 11, 11});
   CHECK(n == std::vector<int>{96, 95});
-  client.push_rows(1, dist::detail::Assign{}, rows, given(values), DuplicateRows::in_order);
+  client.push(PushRequest{}.rows(1, dist::detail::Assign{}, rows, given(values), DuplicateRows::in_order));
   CHECK(pulled<float>(client, 1, 6) == std::vector<float>{3, 4, 11, 11, 5, 6});
   client.push(2, dist::detail::Assign{}, given(std::vector<int>{7, 8}));
   CHECK(pulled<int>(client, 2, 2) == std::vector<int>{7, 8});
@@ -229,7 +231,8 @@ void large_messages() {
   for (std::size_t shard = 0; shard < shards; ++shard) {
     client.create({shard, "large", count, 1}, 1);
     client.create({10 + shard, "between", 1, 1}, false);
-    std::iota(values.emplace_back(count).begin(), values.back().end(), static_cast<std::int32_t>(shard));
+    values.emplace_back(count);
+    std::iota(values.back().begin(), values.back().end(), static_cast<std::int32_t>(shard));
     to.emplace_back(count);
   }
   bool between[shards] = {};
@@ -285,7 +288,7 @@ void optimizers_have_slots() {
   // A row that comes twice is updated once, by the sum.
   const std::vector<std::int64_t> rows{4, 4};
   const std::vector<double> halves(20, 0.5);
-  client.push_rows(1, dist::nn::SGD::Plain<double>{2}, rows, given(halves), DuplicateRows::summed);
+  client.push(PushRequest{}.rows(1, dist::nn::SGD::Plain<double>{2}, rows, given(halves), DuplicateRows::summed));
   CHECK(pulled<double>(client, 1, count)[45] == doctest::Approx(weights[45] - 2));
   CHECK(pulled<double>(client, 1, count)[55] == doctest::Approx(weights[55]));
 }
@@ -323,15 +326,17 @@ void mistakes() {
   for (const std::int64_t row : {std::int64_t{3}, std::int64_t{-1}, std::int64_t{1} << 62}) {
     const std::vector<std::int64_t> rows{0, row};
     const std::vector<float> values(4);
-    CHECK(message([&] { client.push_rows(1, dist::sum, rows, given(values), DuplicateRows::in_order); }) ==
-          dist::concat("Shard 'w' (number 1) has no row ", row,
-                       " (it has 3). Give indices from 0 to the number of rows - 1."));
-    CHECK(problem_of([&] { client.pull_rows(1, rows, std::span{short_memory}); }) == Problem::wrong_row);
+    CHECK(message([&] {
+            client.push(PushRequest{}.rows(1, dist::sum, rows, given(values), DuplicateRows::in_order));
+          }) == dist::concat("Shard 'w' (number 1) has no row ", row,
+                             " (it has 3). Give indices from 0 to the number of rows - 1."));
+    CHECK(problem_of([&] { client.pull(PullRequest{}.rows(1, rows, std::span{short_memory})); }) == Problem::wrong_row);
   }
   const std::vector<std::int64_t> one{0};
-  CHECK(problem_of([&] { client.push_rows(1, dist::sum, one, given(six), DuplicateRows::summed); }) ==
+  CHECK(problem_of([&] { client.push(PushRequest{}.rows(1, dist::sum, one, given(six), DuplicateRows::summed)); }) ==
         Problem::wrong_size);
-  CHECK_THROWS_AS(client.push_rows(1, dist::sum, wrong, given(five), DuplicateRows::summed), dist::ShapeMismatch);
+  CHECK_THROWS_AS(client.push(PushRequest{}.rows(1, dist::sum, wrong, given(five), DuplicateRows::summed)),
+                  dist::ShapeMismatch);
   CHECK(message([&] { client.push(1, dist::nn::Adam::Update<float, false>{}, given(six)); }) ==
         "Shard 'w' (number 1) lacks slots for an update (it has 0, and the update uses 2 from number 0 on). Create the "
         "optimizer's slots before it is applied.");
@@ -393,7 +398,8 @@ void staleness_is_bounded() {
   };
   const std::vector<std::int64_t> row{1};
   const std::array<float, 1> one{1};
-  for (int i = 0; i < 3; ++i) client.push_rows(1, dist::sum, row, std::span{one}, DuplicateRows::in_order);
+  for (int i = 0; i < 3; ++i)
+    client.push(PushRequest{}.rows(1, dist::sum, row, std::span{one}, DuplicateRows::in_order));
   CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 2, true}, {1, 0, true}});
   CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 3, false}, {2, 1, true}});
   CHECK(push(4, 0, 0) == std::vector<Pushed>{{5, 0, true}, {2, 2, false}});
@@ -444,23 +450,30 @@ void outstanding_calls() {
   auto& client = pair.client;
   client.create({1, "w", 4, 1}, 0.0f);
   const std::vector<float> ones(4, 1);
-  const PushRequest request = std::move(PushRequest{}.dense(1, dist::sum, given(ones)));
+  using Transport = typename Kit::Transport;
   {
-    std::vector<typename ServerPair<Kit>::Client::template Call<std::vector<Pushed>>> calls;
-    for (int i = 0; i < 64; ++i) calls.push_back(client.start(request));
-    for (auto& call : calls) call.wait();
-    for (auto& call : calls) CHECK(call.is_done());
-    CHECK(calls[0].result().size() == 1);
+    std::deque<server::PendingMessage<Transport, PushRequest>> messages;
+    for (int i = 0; i < 64; ++i) messages.emplace_back(client).request().dense(1, dist::sum, given(ones));
+    for (auto& message : messages) message.send();
+    for (auto& message : messages) message.wait();
+    for (auto& message : messages) CHECK(message.is_done());
   }
   CHECK(pulled<float>(client, 1, 4) == std::vector<float>(4, 64));
   std::vector<float> to(4);
-  const PullRequest pull = std::move(PullRequest{}.dense(1, std::span{to}));
+  const auto started = [&] {
+    auto message = std::make_shared<server::PendingMessage<Transport, PullRequest>>(client);
+    message->request().dense(1, std::span{to});
+    typename server::PendingMessage<Transport, PullRequest>::Part part{message};
+    message->send();
+    return part;
+  };
   {
-    const auto given_up = client.start(pull);  // which goes before anybody waits
+    const auto given_up = started();  // which goes before anybody waits
   }
-  auto call = client.start(pull);
-  auto moved = std::move(call);
-  CHECK(moved.result() == std::vector<std::uint64_t>{64});
+  auto part = started();
+  auto moved = std::move(part);
+  moved.wait();
+  CHECK(moved.result() == 64);
   CHECK(to[3] == 64.0f);
 }
 

@@ -23,6 +23,14 @@ namespace conformance {
 template <class S>
 inline constexpr bool shares_copies = S::Store::shared;
 
+/// Whether `variable` of strategy `S` makes variables of these policies. On servers, those are only OnWrite, sums and means.
+template <class S, class Sync, class Agg>
+inline constexpr bool has_variables = !dist::RemoteStore<typename S::Store> || std::same_as<Sync, dist::OnWrite> ||
+                                      std::same_as<Agg, dist::Sum> || std::same_as<Agg, dist::Mean>;
+/// Whether a replica function finds zeros in OnRead variables that are summed, and adds to what other replica functions have added.
+template <class S>
+inline constexpr bool sums_begin_at_zero = dist::RemoteStore<typename S::Store>;
+
 /// The first replica of a process, of those that read copy `copy`.
 template <class S>
 [[nodiscard]] std::size_t first_reader(std::size_t copy) {

@@ -110,19 +110,21 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
     for (std::size_t replicas = 1; replicas <= 4; ++replicas) others.push_back(with_replicas<S>(replicas));
     for (const dist::Shape& shape : shapes) {
       for_each_kind(FewTypes{}, [&]<class T, class Sync, class Agg>() {
-        const auto values = uneven<T>(shape, 1);
-        auto variable = strategy.template variable<T, Sync, Agg>(shape);
-        variable.restore(strategy.scope(), values);
-        const auto kept = variable.whole(strategy.scope());
-        CHECK(same_elements(kept, values));
-        for (const auto& other : others) {
-          auto restored = other->template variable<T, Sync, Agg>(shape);
-          restored.restore(other->scope(), kept);
-          const auto kept_again = restored.whole(other->scope());
-          CHECK(same_elements(kept_again, values));
-          variable.restore(strategy.scope(), uneven<T>(shape, 2));
-          variable.restore(strategy.scope(), kept_again);
-          CHECK(same_elements(variable.whole(strategy.scope()), values));
+        if constexpr (has_variables<S, Sync, Agg>) {
+          const auto values = uneven<T>(shape, 1);
+          auto variable = strategy.template variable<T, Sync, Agg>(shape);
+          variable.restore(strategy.scope(), values);
+          const auto kept = variable.whole(strategy.scope());
+          CHECK(same_elements(kept, values));
+          for (const auto& other : others) {
+            auto restored = other->template variable<T, Sync, Agg>(shape);
+            restored.restore(other->scope(), kept);
+            const auto kept_again = restored.whole(other->scope());
+            CHECK(same_elements(kept_again, values));
+            variable.restore(strategy.scope(), uneven<T>(shape, 2));
+            variable.restore(strategy.scope(), kept_again);
+            CHECK(same_elements(variable.whole(strategy.scope()), values));
+          }
         }
       });
     }
@@ -151,7 +153,7 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
     CHECK(worst < 1e-12);
   }
   SUBCASE("replica 0 speaks for copies that nothing relates, in all processes") {
-    if constexpr (!S::Store::shared) {
+    if constexpr (!S::Store::shared && has_variables<S, dist::OnRead, dist::None>) {
       auto own = strategy.template variable<std::int64_t, dist::OnRead, dist::None>({2});
       strategy.run(
           [&](auto& replica) { own.assign(replica, static_cast<std::int64_t>(replica.replica_id().index()) + 5); });
@@ -159,28 +161,29 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
     }
   }
   SUBCASE("the owners of an OnShard variable's elements keep them, and no other replica") {
-    for (const std::size_t size : {std::size_t{3}, std::size_t{5000}}) {
-      const auto values = uneven<float>({size}, 4);
-      auto slots = strategy.template variable<float, dist::OnShard>({size}, 0.0f, "slots");
-      slots.assign(strategy.scope(), values);
-      CHECK(same_elements(dist::Tensor<float>{slots.read(strategy.scope())}, values));
-      std::vector<int> wrong(strategy.num_local_replicas());
-      auto weights = strategy.template variable<float>({size});
-      auto gradients = strategy.template buffer<float>({size});
-      auto marks = strategy.template buffer<float>({size});
-      strategy.run([&](auto& replica) {
-        int& mistakes = wrong[replica.local_index()];
-        const auto mine = support::component_on_host(slots, replica);
-        const auto all = slots.synchronized_read(replica);
-        mistakes += !same_elements(all, values);
-        replica.reduce_and_apply(dist::sum, gradients.component(replica), weights.component(replica),
-                                 MarkElement{marks.component(replica).data()});
-        const auto owned = support::component_on_host(marks, replica);
-        for (std::size_t i = 0; i < size; ++i)
-          if (owned[i] == 1 || !S::Store::shared) mistakes += mine[i] != (owned[i] == 1 ? values[i] : 0.0f);
-      });
-      CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));
-    }
+    if constexpr (has_variables<S, dist::OnShard, dist::None>)
+      for (const std::size_t size : {std::size_t{3}, std::size_t{5000}}) {
+        const auto values = uneven<float>({size}, 4);
+        auto slots = strategy.template variable<float, dist::OnShard>({size}, 0.0f, "slots");
+        slots.assign(strategy.scope(), values);
+        CHECK(same_elements(dist::Tensor<float>{slots.read(strategy.scope())}, values));
+        std::vector<int> wrong(strategy.num_local_replicas());
+        auto weights = strategy.template variable<float>({size});
+        auto gradients = strategy.template buffer<float>({size});
+        auto marks = strategy.template buffer<float>({size});
+        strategy.run([&](auto& replica) {
+          int& mistakes = wrong[replica.local_index()];
+          const auto mine = support::component_on_host(slots, replica);
+          const auto all = slots.synchronized_read(replica);
+          mistakes += !same_elements(all, values);
+          replica.reduce_and_apply(dist::sum, gradients.component(replica), weights.component(replica),
+                                   MarkElement{marks.component(replica).data()});
+          const auto owned = support::component_on_host(marks, replica);
+          for (std::size_t i = 0; i < size; ++i)
+            if (owned[i] == 1 || !S::Store::shared) mistakes += mine[i] != (owned[i] == 1 ? values[i] : 0.0f);
+        });
+        CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));
+      }
   }
   SUBCASE("values of another shape, and another strategy, are refused by name") {
     auto variable = strategy.template variable<float>({4}, 1.0f, "kernel");

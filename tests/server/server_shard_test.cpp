@@ -55,14 +55,14 @@ TEST_CASE("operations go on after they were begun") {
   write.wait();
   write.wait();
   CHECK(write.is_done());
-  CHECK(write.pushed().version == 1);
+  CHECK(write.result().version == 1);
   auto all = served.shard.start_read(served.worker);
   const std::vector<std::int64_t> rows{2, 0};
   auto some = served.shard.start_gather(served.worker, rows);
   all.wait();
   some.wait();
   CHECK(numbers(all.values()) == std::vector<float>{1, 2, 3, 4, 5, 6});
-  CHECK(all.version() == 1);
+  CHECK(all.result() == 1);
   CHECK(some.values().shape() == Shape{2, 2});
   CHECK(numbers(some.values()) == std::vector<float>{5, 6, 1, 2});
   served.shard.start_write(served.worker, dist::same(2.0F), dist::detail::Assign{}).wait();

@@ -44,7 +44,7 @@ class WorkerReplicaContext : public ReplicaContext<S>, public WorkerContext {
       : ReplicaContext<S>(replica), WorkerContext(worker), wanted_(&wanted) {}
 
   /// Ends the step, as if the function had returned, and begins another one: what was written is pushed, and what has changed is
-  /// pulled. Throws what server::Client::Call does.
+  /// pulled. Throws ServerUnavailable, StoreError or RpcError.
   void next_step() const { this->strategy().variable_cache().next_step(*wanted_); }
 
  private:

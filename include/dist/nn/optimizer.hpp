@@ -152,7 +152,7 @@ class Optimizer {
         while (parameters.first_of_bucket(ready) >= elements.begin) ++ready;
         if (ready == pushed_.buckets) return;
         push(replica, std::as_const(*network_).gradients().component(replica), ready);
-        S::Store::send(replica);
+        S::Store::cache_of(replica).send_pushes();
       };
     else
       return NoOp{};
@@ -332,9 +332,10 @@ class Optimizer {
         else
           return update.functor;
       };
-      const std::size_t begin = pushed(*S::Store::on_servers(network_->parameters()));
-      S::Store::push_updates(replica, network_->parameters(), IndexRange{begin, end},
-                             std::span<const Element>{clipped.gradients}, functor_of, slots_.first_on_servers());
+      auto& parameters = *S::Store::on_servers(network_->parameters());
+      S::Store::cache_of(replica).push_updates(parameters, IndexRange{pushed(parameters), end},
+                                               std::span<const Element>{clipped.gradients}, functor_of,
+                                               slots_.first_on_servers());
     });
     pushed_.buckets = end;
   }

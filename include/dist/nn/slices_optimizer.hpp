@@ -241,7 +241,7 @@ class SlicesOptimizer<S, Variable, O> {
 
   void apply_slices(const InReplica auto& replica, const IndexedSlicesView<Element>& gradient) {
     function_.template with_update<Element>(iterations_.value(replica) + 1, [&](const auto& functor) {
-      S::Store::push_rows(replica, *table_, gradient, functor, first_slot_);
+      S::Store::cache_of(replica).push_rows(*table_, gradient, functor, first_slot_);
     });
     iterations_.assign_add(replica, same(std::int64_t{1}));
   }

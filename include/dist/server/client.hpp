@@ -34,6 +34,9 @@
 
 namespace dist::server {
 
+template <class T, class Request>
+class PendingMessage;
+
 struct ClientOptions {
   rpc::ChannelOptions channel = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of one call
@@ -55,8 +58,8 @@ inline constexpr SharedMemoryAccess default_shared_memory =
 /// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,
 /// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
 ///
-/// Where the client reaches the server's memory, it pulls there itself, and with SharedMemoryAccess::write it also pushes; a call
-/// that `start` returns is done then. The first pushes and pulls look for that memory; until it is found, they travel as messages.
+/// Where the client reaches the server's memory, it pulls there itself, and with SharedMemoryAccess::write it also pushes. The first
+/// pushes and pulls look for that memory; until it is found, they travel as messages.
 template <class T>
 class Client {
   static_assert(dist::detail::satisfied<rpc::Transport<T>>,
@@ -64,11 +67,6 @@ class Client {
 
  public:
   using Transport = T;
-
-  /// A call that goes on: dist::Future. `result` waits. What was lent to it stays until it is done; one that goes before is
-  /// cancelled.
-  template <class Result>
-  class Call;
 
   /// Of server `index` at that address. Connects when it is first used.
   Client(std::size_t index, const net::Endpoint& endpoint, ClientOptions options = {})
@@ -94,9 +92,7 @@ class Client {
   /// Compares the programs and the server's incarnation. Throws StoreError where the server runs another build, and
   /// ServerUnavailable.
   void greet() {
-    detail::Message message;
-    message.archive().put(binary_identity());
-    const std::uint64_t answered = call("store.greet", std::move(message), answering_store).result();
+    const std::uint64_t answered = call("store.greet", {}, binary_identity());
     std::uint64_t expected = 0;
     if (!incarnation_.compare_exchange_strong(expected, answered) && expected != answered) throw lost_variables();
   }
@@ -116,72 +112,36 @@ class Client {
   template <class Element, class Fill>
   void create_filled(const ShardSpec& spec, const Fill& fill) {
     if constexpr (detail::require_fill<Fill, Element>()) {
-      detail::Message message = changing();
-      message.archive()
-          .put(detail::CreateHead{spec, io::element_type<Element>, detail::InitialValue::function, 0})
-          .put(FunctionTable<FillShard>::number<&detail::fill_shard<Fill, Element>>())
-          .put(fill);
-      call("store.create", std::move(message), nothing).wait();
+      call("store.create", changing(),
+           detail::CreateHead{spec, io::element_type<Element>, detail::InitialValue::function, 0},
+           FunctionTable<FillShard>::number<&detail::fill_shard<Fill, Element>>(), fill);
     }
   }
 
   /// Sees to `values.size()` slots of a shard from number `first` on, filled with these values unless they were there.
   void ensure_slots(ShardId shard, std::uint64_t first, const std::vector<double>& values) {
-    detail::Message message = changing();
-    message.archive().put(shard).put(first).put(values);
-    call("store.slots", std::move(message), nothing).wait();
+    call("store.slots", changing(), shard, first, values);
   }
-  void drop(const std::vector<ShardId>& shards) {
-    detail::Message message = changing();
-    message.archive().put(shards);
-    call("store.drop", std::move(message), nothing).wait();
-  }
+  void drop(const std::vector<ShardId>& shards) { call("store.drop", changing(), shards); }
   /// What the server holds, in the order of the numbers.
-  [[nodiscard]] std::vector<ShardInfo> list() {
-    detail::Message message = asking();
-    return call("store.list", std::move(message), value<std::vector<ShardInfo>>).result();
-  }
+  [[nodiscard]] std::vector<ShardInfo> list() { return call<std::vector<ShardInfo>>("store.list", asking()); }
   /// How stale the pushes to these shards were.
   [[nodiscard]] std::vector<Staleness> staleness(const std::vector<ShardId>& shards) {
-    detail::Message message = asking();
-    message.archive().put(shards);
-    return call("store.staleness", std::move(message), value<std::vector<Staleness>>).result();
+    return call<std::vector<Staleness>>("store.staleness", asking(), shards);
   }
 
-  /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
-  [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
-    if (const SharedMemoryClient* const store = near_to_write())
-      return Call<std::vector<Pushed>>{[&] { return store->push(request.parts()); }};
-    return send(request.parts());
-  }
-  std::vector<Pushed> push(const PushRequest& request) { return start(request).result(); }
-
-  /// Pulls from several shards in one message, each as a whole, and says which version each had. The request and what it names
-  /// are lent.
-  [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
-    if (const SharedMemoryClient* const store = near()) {
-      bool pulled = true;
-      Call<std::vector<std::uint64_t>> call{[&] {
-        auto versions = store->pull(request.parts());
-        pulled = versions.has_value();
-        return std::move(versions).value_or(std::vector<std::uint64_t>{});
-      }};
-      if (pulled) return call;
-    }
-    return send(request.parts());
-  }
-  std::vector<std::uint64_t> pull(const PullRequest& request) { return start(request).result(); }
-
-  /// The same for one shard.
+  /// Pushes to several shards, each as a whole, in one message, and returns the result for each.
+  std::vector<Pushed> push(const PushRequest& request) { return result_of(request); }
+  /// Pulls from several shards in one message, each as a whole, and returns the version of each.
+  std::vector<std::uint64_t> pull(const PullRequest& request) { return result_of(request); }
+  /// Pulls one shard, and returns its version.
   template <class Element, std::size_t extent>
   std::uint64_t pull(ShardId shard, std::span<Element, extent> to, const PullOptions& options = {}) {
-    return pull(detail::PullPart{shard, io::element_type<Element>, options, true, {}, std::as_writable_bytes(to)});
+    const detail::PullPart part{shard, io::element_type<Element>, options, true, {}, std::as_writable_bytes(to)};
+    if (const std::optional<std::uint64_t> version = in_memory(part)) return *version;
+    return by_message<PullRequest>({&part, 1}).front();
   }
-  template <class Element, std::size_t extent>
-  std::uint64_t pull_rows(ShardId shard, std::span<const std::int64_t> rows, std::span<Element, extent> to,
-                          const PullOptions& options = {}) {
-    return pull(PullRequest{}.rows(shard, rows, to, options)).front();
-  }
+  /// Pushes to one shard.
   template <class Element, std::size_t extent, class F>
   Pushed push(ShardId shard, const F& update, std::span<Element, extent> values, const PushOptions& options = {}) {
     using Value = std::remove_const_t<Element>;
@@ -190,68 +150,106 @@ class Client {
       const detail::TypedUpdate<F, Value> typed{update};
       const detail::PushPart part{
           shard, detail::PushEncoding::dense, options, &typed, {}, detail::ValueBytes{std::as_bytes(values)}};
-      if (const SharedMemoryClient* const store = near_to_write()) return store->push(part);
-      return send(std::span{&part, 1}).result().front();
+      if (const std::optional<Pushed> pushed = in_memory(part)) return *pushed;
+      return by_message<PushRequest>({&part, 1}).front();
     }
     return {};
   }
-  template <class Element, std::size_t extent, class F>
-  Pushed push_rows(ShardId shard, const F& update, std::span<const std::int64_t> rows,
-                   std::span<Element, extent> values, DuplicateRows repeats, const PushOptions& options = {}) {
-    return push(PushRequest{}.rows(shard, update, rows, values, repeats, options)).front();
-  }
 
  private:
-  /// Takes the result out of a reply of this store, of a pull its head.
-  template <class Result>
-  using Take = Result(ArchiveReader&, std::uint64_t store, const detail::PullReply* pull);
-
-  static bool nothing(ArchiveReader&, std::uint64_t, const detail::PullReply*) { return true; }
-  static std::uint64_t answering_store(ArchiveReader&, std::uint64_t store, const detail::PullReply*) { return store; }
-  template <class Value>
-  static Value value(ArchiveReader& reply, std::uint64_t, const detail::PullReply*) {
-    return reply.get<Value>();
-  }
-  static std::vector<std::uint64_t> pulled(ArchiveReader& head, std::uint64_t, const detail::PullReply* pull) {
-    return pull->versions(head);
-  }
+  template <class, class>
+  friend class PendingMessage;
 
   template <class Element>
   void create(const ShardSpec& spec, detail::InitialValue initial, rpc::Chunk bytes) {
     detail::Message message = changing();
     message.archive().put(detail::CreateHead{spec, io::element_type<Element>, initial, bytes.size()});
     message.lend(bytes);
-    call("store.create", std::move(message), nothing).wait();
+    call("store.create", std::move(message));
   }
 
-  [[nodiscard]] detail::Message asking() { return of_ordinal(0); }
-  [[nodiscard]] detail::Message changing() { return of_ordinal(ordinal_.fetch_add(1, std::memory_order_relaxed) + 1); }
-  [[nodiscard]] detail::Message of_ordinal(std::uint64_t ordinal) {
+  /// The beginning of a request; one that changes something has a number.
+  [[nodiscard]] detail::Message asking(std::uint64_t ordinal = 0) {
     detail::Message message;
     message.archive().put(detail::RequestHeader{incarnation(), client_, ordinal});
     return message;
   }
+  [[nodiscard]] detail::Message changing() { return asking(ordinal_.fetch_add(1, std::memory_order_relaxed) + 1); }
 
-  template <class Result>
-  [[nodiscard]] Call<Result> call(std::string_view method, detail::Message&& message, Take<Result>& take,
-                                  std::span<const detail::PullPart> pull = {}) {
-    return Call<Result>{
-        std::make_unique<typename Call<Result>::PendingMessage>(*this, method, std::move(message), take, pull)};
+  /// Begins one attempt to send a request. The pieces and the sink are lent to the call.
+  [[nodiscard]] typename T::Call start(std::string_view method, rpc::ChunkSpan pieces, rpc::ReplySink* sink = nullptr) {
+    const bool waits_for_server = method == "store.greet" && options_.wait_for_server.count() > 0;
+    return channel_.start(method, pieces,
+                          {waits_for_server ? options_.wait_for_server : options_.timeout, waits_for_server, sink});
   }
-  [[nodiscard]] Call<std::vector<Pushed>> send(std::span<const detail::PushPart> parts) {
-    detail::Message message = changing();
-    detail::encode(parts, message);
-    return call("store.push", std::move(message), value<std::vector<Pushed>>);
+  /// Returns the result of `attempt()`, which is called again while the server cannot be reached, `attempts` times in all.
+  template <class Attempt>
+  [[nodiscard]] auto repeat(const Attempt& attempt) {
+    for (std::size_t number = 1;; ++number) try {
+        return attempt();
+      } catch (const RpcError& error) {
+        if (!rpc::is_lost(error)) throw;
+        if (number >= options_.attempts) throw unavailable(error);
+        std::this_thread::sleep_for(options_.channel.reconnect);  // then the channel has looked again
+      }
   }
-  [[nodiscard]] Call<std::vector<std::uint64_t>> send(std::span<const detail::PullPart> parts) {
-    detail::Message message = asking();
-    detail::encode(parts, message);
-    return call("store.pull", std::move(message), pulled, parts);
+  /// Sends a request with these arguments, waits for the reply and returns its value, or the incarnation of the server if the reply
+  /// has no value.
+  template <class Value = void, class... A>
+  auto call(std::string_view method, detail::Message message, const A&... arguments) {
+    (message.archive().put(arguments), ...);
+    const rpc::ChunkList pieces = message.pieces();
+    return repeat([&] {
+      const typename T::Reply reply = start(method, pieces).reply();
+      return read(reply.pieces(), value<Value>);
+    });
   }
-  [[nodiscard]] std::uint64_t pull(const detail::PullPart& part) {
-    if (const SharedMemoryClient* const store = near())
-      if (const std::optional<std::uint64_t> version = store->pull(part)) return *version;
-    return send(std::span{&part, 1}).result().front();
+  template <class Value>
+  [[nodiscard]] static auto value(ArchiveReader& reply, std::uint64_t store) {
+    if constexpr (std::is_void_v<Value>)
+      return store;
+    else
+      return reply.get<Value>();
+  }
+  /// Returns what `get(reader, incarnation)` reads from a reply. Throws the error that the server reports.
+  template <class Get>
+  [[nodiscard]] auto read(rpc::ChunkSpan reply, const Get& get) const {
+    ArchiveReader reader{reply, "A reply"};
+    if (const auto problem = reader.get<Problem>(); problem != Problem{}) {
+      const auto said = reader.get<std::string>();
+      const auto why = reader.get<std::string>();
+      const auto suggestion = reader.get<std::string>();
+      if (problem == Problem::lost_variables) throw lost_variables();
+      throw StoreError(problem, said, why, suggestion);
+    }
+    const auto store = reader.get<std::uint64_t>();
+    auto result = get(reader, store);
+    reader.expect_end();
+    return result;
+  }
+
+  template <class Request>
+  [[nodiscard]] auto result_of(const Request& request) {
+    auto results = in_memory(request.parts());
+    return results ? std::move(*results) : by_message<Request>(request.parts());
+  }
+  template <class Request>
+  [[nodiscard]] auto by_message(std::span<const typename Request::Part> parts) {
+    PendingMessage<T, Request> message{*this};
+    message.send_message(parts);
+    message.wait();
+    return std::move(message.results_);
+  }
+  /// Pushes or pulls one part or several in the memory of the server. Returns nothing if they have to travel as a message.
+  template <class Parts>
+  [[nodiscard]] auto in_memory(const Parts& parts) {
+    if constexpr (requires(const SharedMemoryClient& store) { store.push(parts); }) {
+      const SharedMemoryClient* const store = shared_memory_ == SharedMemoryAccess::write ? near() : nullptr;
+      return store ? std::optional{store->push(parts)} : std::nullopt;
+    } else {
+      const SharedMemoryClient* const store = near();
+      return store ? store->pull(parts) : std::nullopt;
+    }
   }
 
   /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
@@ -261,22 +259,15 @@ class Client {
     if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
     return near_ && near_->is_open() ? &*near_ : nullptr;
   }
-  /// The same for pushes.
-  [[nodiscard]] const SharedMemoryClient* near_to_write() {
-    return shared_memory_ == SharedMemoryAccess::write ? near() : nullptr;
-  }
   /// Whether the server has answered. A thread that finds another one asking does not wait for it.
   bool look_for_near() {
     const std::unique_lock lock{looking_for_near_, std::try_to_lock};
     if (!lock.owns_lock()) return false;
     if (has_looked_for_near_.load(std::memory_order_relaxed)) return true;
     try {
-      const auto place = call("store.place", asking(), value<StoreMemoryHandle>).result();
-      near_ = SharedMemoryClient::reach(place, incarnation(), shared_memory_, [this](ShardId id) {
-        detail::Message message = asking();
-        message.archive().put(id);
-        return call("store.find", std::move(message), value<SharedShard>).result();
-      });
+      const auto place = call<StoreMemoryHandle>("store.place", asking());
+      near_ = SharedMemoryClient::reach(place, incarnation(), shared_memory_,
+                                        [this](ShardId id) { return call<SharedShard>("store.find", asking(), id); });
     } catch (const Error&) {  // the message that travels instead says what is wrong
       return false;
     }
@@ -307,63 +298,24 @@ class Client {
   std::optional<SharedMemoryClient> near_;  // does not change any more once has_looked_for_near_
 };
 
-template <class T>
-template <class Result>
-class Client<T>::Call {
+/// One message to a server that pushes to several shards or pulls from them, and its reply. It is sent again, and applied once, if
+/// the server was lost. The transport reads it where it is, and what the parts refer to is lent until it is done; if it is destroyed
+/// before, it is cancelled. Where the client reaches the memory of the server, `send` pushes or pulls there.
+///
+/// `wait` throws ServerUnavailable, StoreError or RpcError.
+template <class T, class Request>
+class PendingMessage {
+  using RequestPart = typename Request::Part;
+  static constexpr bool pulls = std::same_as<Request, PullRequest>;
+
  public:
-  /// Throws ServerUnavailable, StoreError or RpcError where there is no result.
-  void wait() {
-    if (started_) return started_->wait();
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-  }
-  [[nodiscard]] bool is_done() const { return !started_ || started_->is_done(); }
-  /// Waits, and gives the result away.
-  [[nodiscard]] Result result() {
-    wait();
-    return started_ ? started_->take_result() : std::move(*result_);
-  }
+  using Result = typename Request::Result;
 
- private:
-  friend class Client;
-  /// It stays where it is, because the transport reads it.
-  class PendingMessage;
-
-  explicit Call(std::unique_ptr<PendingMessage> started) : started_(std::move(started)) {}
-  /// A call that is done at once, with the result `answer()` or what that throws.
-  template <std::invocable Answer>
-  explicit Call(const Answer& answer) {
-    try {
-      result_ = answer();
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-  }
-
-  std::unique_ptr<PendingMessage> started_;
-  // Of a call that was done at once:
-  std::optional<Result> result_;
-  std::exception_ptr failure_;
-};
-
-template <class T>
-template <class Result>
-class Client<T>::Call<Result>::PendingMessage {
- public:
-  /// A reply to a pull puts the elements where the parts say, which are lent; other replies have none.
-  PendingMessage(Client& client, std::string_view method, detail::Message&& message, Take<Result>& take,
-                 std::span<const detail::PullPart> pull)
-      : client_(client),
-        method_(method),
-        message_(std::move(message)),
-        pieces_(message_.pieces()),
-        take_(take),
-        pull_(pull),
-        is_pull_(method == "store.pull") {
-    begin();
-  }
+  explicit PendingMessage(std::shared_ptr<Client<T>> client) : client_(std::move(client)) {}
+  /// The client outlives this.
+  explicit PendingMessage(Client<T>& client) : client_(std::shared_ptr<void>{}, &client) {}
   PendingMessage(const PendingMessage&) = delete;
   PendingMessage& operator=(const PendingMessage&) = delete;
-  /// Nothing reads what was lent any more.
   ~PendingMessage() {
     if (!call_) return;
     call_->cancel();
@@ -373,59 +325,104 @@ class Client<T>::Call<Result>::PendingMessage {
     }
   }
 
-  void wait() {
-    for (std::size_t attempt = 1; !result_; ++attempt) try {
-        if (!call_) begin();
-        const typename T::Reply reply = call_->reply();
-        call_.reset();
-        result_ = read(reply);
-      } catch (const RpcError& error) {
-        call_.reset();
-        if (!rpc::is_lost(error)) throw;
-        if (attempt >= client_.options_.attempts) throw client_.unavailable(error);
-        std::this_thread::sleep_for(client_.options_.channel.reconnect);  // then the channel has looked again
-      }
+  /// What is pulled from one shard or pushed to it: a Future. Throws what its message throws, again each time, and InvalidArgument
+  /// if the message was not sent.
+  class Part {
+   public:
+    /// A part without elements, which needs no message.
+    Part() = default;
+    /// The part that was added last to the request of a message.
+    explicit Part(std::shared_ptr<PendingMessage> message)
+        : message_(std::move(message)), number_(message_->request().size() - 1) {}
+
+    void wait() {
+      if (message_) message_->wait();
+    }
+    [[nodiscard]] bool is_done() const { return !message_ || message_->is_done(); }
+    /// When it is done: the version of the shard that was pulled, which is the known one if no elements were sent, or what became of
+    /// a push.
+    [[nodiscard]] Result result() const { return message_ ? message_->results_[number_] : Request::of_nothing; }
+    /// Keeps memory that was lent as long as the message.
+    void keep(std::shared_ptr<void> memory) {
+      if (message_) message_->kept_.push_back(std::move(memory));
+    }
+
+   private:
+    std::shared_ptr<PendingMessage> message_;
+    std::size_t number_ = 0;
+  };
+
+  [[nodiscard]] const Client<T>* client() const noexcept { return &*client_; }
+  /// The parts that `send` sends.
+  [[nodiscard]] Request& request() noexcept { return request_; }
+
+  /// Does not wait, and does not fail: `wait` throws the errors.
+  void send() {
+    try {
+      if (auto results = client_->in_memory(request_.parts()))
+        results_ = std::move(*results);
+      else
+        send_message(request_.parts());
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    is_sent_ = true;
   }
-  [[nodiscard]] bool is_done() const { return result_ || !call_ || call_->is_done(); }
-  [[nodiscard]] Result take_result() { return std::move(*result_); }
+  void wait() {
+    if (!is_sent_)
+      throw InvalidArgument("Nobody answers the parts of a batch", "it was not sent",
+                            "Call its send() before what it pulls or pushes is waited for");
+    if (call_) try {
+        results_ = client_->repeat([&] {
+          typename T::Call call = call_ ? *std::exchange(call_, std::nullopt) : start();
+          return read(call.reply());
+        });
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+  [[nodiscard]] bool is_done() const { return is_sent_ && (!call_ || call_->is_done()); }
 
  private:
-  void begin() {
-    const bool greets = method_ == "store.greet" && client_.options_.wait_for_server.count() > 0;
-    if (is_pull_) pulled_.emplace(pull_);
-    const rpc::CallOptions options{greets ? client_.options_.wait_for_server : client_.options_.timeout, greets,
-                                   pulled_ ? &*pulled_ : nullptr};
-    call_.emplace(client_.channel_.start(method_, pieces_, options));
+  friend class Client<T>;
+
+  void send_message(std::span<const RequestPart> parts) {
+    parts_ = parts;
+    message_ = pulls ? client_->asking() : client_->changing();
+    detail::encode(parts, message_);
+    pieces_ = message_.pieces();
+    call_.emplace(start());
+    is_sent_ = true;
   }
-  [[nodiscard]] Result read(const typename T::Reply& reply) {
-    if (pulled_)
+  [[nodiscard]] typename T::Call start() {
+    if constexpr (pulls)
+      return client_->start("store.pull", pieces_, &pulled_.emplace(parts_));
+    else
+      return client_->start("store.push", pieces_);
+  }
+  [[nodiscard]] std::vector<Result> read(const typename T::Reply& reply) {
+    if constexpr (pulls) {
       for (const rpc::Chunk piece : reply.pieces()) pulled_->take(piece);
-    const rpc::Chunk head = pulled_ ? pulled_->head() : rpc::Chunk{};
-    ArchiveReader reader{pulled_ ? rpc::ChunkSpan{&head, 1} : reply.pieces(), "A reply"};
-    const auto problem = reader.get<Problem>();
-    if (problem != Problem{}) {
-      const auto said = reader.get<std::string>();
-      const auto why = reader.get<std::string>();
-      const auto suggestion = reader.get<std::string>();
-      if (problem == Problem::lost_variables) throw client_.lost_variables();
-      throw StoreError(problem, said, why, suggestion);
+      const rpc::Chunk head = pulled_->head();
+      return client_->read(rpc::ChunkSpan{&head, 1},
+                           [&](ArchiveReader& reader, std::uint64_t) { return pulled_->versions(reader); });
+    } else {
+      return client_->read(reply.pieces(), Client<T>::template value<std::vector<Result>>);
     }
-    const auto store = reader.get<std::uint64_t>();
-    Result result = take_(reader, store, pulled_ ? &*pulled_ : nullptr);
-    reader.expect_end();
-    return result;
   }
 
-  Client& client_;
-  const std::string_view method_;  ///< a literal
-  const detail::Message message_;
+  const std::shared_ptr<Client<T>> client_;
+  Request request_;
+  std::vector<std::shared_ptr<void>> kept_;  ///< memory that the request refers to
+  std::span<const RequestPart> parts_;
+  detail::Message message_;
   rpc::ChunkList pieces_;
-  Take<Result>& take_;
-  const std::span<const detail::PullPart> pull_;
-  const bool is_pull_;
   std::optional<detail::PullReply> pulled_;  ///< of the attempt
-  std::optional<typename T::Call> call_;
-  std::optional<Result> result_;
+  std::optional<typename T::Call> call_;     ///< the attempt
+  bool is_sent_ = false;
+  std::exception_ptr failure_;
+  std::vector<Result> results_;
 };
 
 }  // namespace dist::server

@@ -50,8 +50,10 @@ class UpdateArena {
 /// is 1 TiB: the transport cuts it where it must, and nothing is applied before all of it is there.
 class PushRequest {
  public:
+  using Part = detail::PushPart;
   /// What becomes of each shard.
   using Result = Pushed;
+  static constexpr Result of_nothing{};  ///< of a part without elements
 
   /// All elements of a shard become `update(element, value)`, or an optimizer's functor is applied to them (ServerUpdate).
   template <class E, std::size_t extent, class F>
@@ -108,8 +110,10 @@ class PushRequest {
 /// failed, `to` may hold elements of several versions.
 class PullRequest {
  public:
+  using Part = detail::PullPart;
   /// The version of each shard.
   using Result = std::uint64_t;
+  static constexpr Result of_nothing = unknown_version;
 
   /// The elements of a shard, or of one of its slots.
   template <class T, std::size_t extent>

@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,63 +11,32 @@
 #include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/client.hpp>
-#include <dist/server/requests.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/server_context.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/update.hpp>
 #include <dist/variable/given_value.hpp>
 
 namespace dist {
 
 namespace server {
 
-/// Elements on their way from a server: a Future. `values()` are there when it is done, and `version()` says which values of
-/// the shard they are, for a push that comes from them.
+/// A part of a pull, and the elements that it brings: a Future. `values()` are there when it is done, and `result()` is their
+/// version.
 template <class Element, class T>
-class ServerRead {
+class ServerRead : public Batch<T>::Pull {
  public:
-  /// `pull(elements)` adds what is wanted to a batch; nothing is asked for where there is room for nothing.
-  template <class Pull>
-  ServerRead(const Shape& shape, const Pull& pull) : values_(std::make_shared<Tensor<Element>>(shape)) {
-    if (values_->size() == 0) return;
-    part_.emplace(pull(values_->elements()));
-    part_->keep(values_);
+  ServerRead(typename Batch<T>::Pull part, std::shared_ptr<Tensor<Element>> values)
+      : Batch<T>::Pull(std::move(part)), values_(std::move(values)) {
+    this->keep(values_);
   }
 
-  /// Throws what a part of a batch does.
-  void wait() {
-    if (part_) part_->wait();
-  }
-  [[nodiscard]] bool is_done() const { return !part_ || part_->is_done(); }
   [[nodiscard]] TensorView<const Element> values() const noexcept { return std::as_const(*values_).view(); }
-  [[nodiscard]] std::uint64_t version() const { return part_ ? part_->result() : unknown_version; }
 
  private:
   std::shared_ptr<Tensor<Element>> values_;
-  std::optional<typename Batch<T>::Pull> part_;
-};
-
-/// Values on their way to a server: a Future. `pushed()` says what became of them when it is done.
-template <class T>
-class ServerWrite {
- public:
-  /// Of nothing.
-  ServerWrite() = default;
-  explicit ServerWrite(typename Batch<T>::Push part) : part_(std::move(part)) {}
-
-  /// Throws what a part of a batch does.
-  void wait() {
-    if (part_) part_->wait();
-  }
-  [[nodiscard]] bool is_done() const { return !part_ || part_->is_done(); }
-  [[nodiscard]] Pushed pushed() const { return part_ ? part_->result() : Pushed{}; }
-
- private:
-  std::optional<typename Batch<T>::Push> part_;
 };
 
 }  // namespace server
@@ -81,6 +49,8 @@ class ServerShard {
  public:
   using Element = E;
   using Transport = T;
+  using Read = server::ServerRead<E, T>;
+  using Write = typename server::Batch<T>::Push;
 
   /// Where it is: an archive has this, and the shape.
   using Address = server::ShardAddress;
@@ -97,60 +67,41 @@ class ServerShard {
     return server::Batch<T>{server::clients_of<T>(context)};
   }
 
-  template <ServerContext<T> Context>
-  [[nodiscard]] server::ServerRead<Element, T> start_read(const Context& context) const {
-    return start_read_slot(context, 0);
-  }
   /// Array 0 are the values, then come the slots that optimizers keep beside them.
   template <ServerContext<T> Context>
-  [[nodiscard]] server::ServerRead<Element, T> start_read_slot(const Context& context, std::uint32_t array) const {
+  [[nodiscard]] Read start_read(const Context& context, std::uint32_t array = 0) const {
     return begin(context, [&](const server::Batch<T>& batch) {
-      return server::ServerRead<Element, T>{
-          shape_, [&](std::span<Element> elements) { return batch.pull(place_, elements, {.array = array}); }};
+      const auto values = std::make_shared<Tensor<Element>>(shape_);
+      return Read{batch.pull(place_, values->elements(), {.array = array}), values};
     });
   }
   template <ServerContext<T> Context>
-  [[nodiscard]] server::ServerRead<Element, T> start_gather(const Context& context,
-                                                            std::span<const std::int64_t> rows) const {
+  [[nodiscard]] Read start_gather(const Context& context, std::span<const std::int64_t> rows) const {
     return begin(context, [&](const server::Batch<T>& batch) {
-      return server::ServerRead<Element, T>{shape_.with_rows(rows.size()), [&](std::span<Element> elements) {
-                                              return batch.pull_rows(place_, rows, elements);
-                                            }};
+      const auto values = std::make_shared<Tensor<Element>>(shape_.with_rows(rows.size()));
+      return Read{batch.pull_rows(place_, rows, values->elements()), values};
     });
   }
   template <ServerContext<T> Context, class Value, class Update>
-  [[nodiscard]] server::ServerWrite<T> start_write(const Context& context, const Value& value, Update update) {
+  [[nodiscard]] Write start_write(const Context& context, const Value& value, Update update) {
     if constexpr (detail::is_same_value<Value>) {
       return start_write(context, value.value, update);
-    } else if constexpr (std::same_as<Value, Element>) {
-      return write_unless(shape_.elements() == 0, context,
-                          [&](const server::Batch<T>& batch) { return batch.push_uniform(place_, update, value); });
     } else {
-      return start_push(context, update, value, {});
+      return begin(context, [&](const server::Batch<T>& batch) {
+        if constexpr (std::same_as<Value, Element>) {
+          return shape_.elements() == 0 ? Write{} : batch.push_uniform(place_, update, value);
+        } else {
+          const TensorView<const Element> values = value;
+          return batch.push(place_, update, values.elements());
+        }
+      });
     }
   }
   template <ServerContext<T> Context, class Update>
-  [[nodiscard]] server::ServerWrite<T> start_scatter(const Context& context, IndexedSlicesView<Element> slices,
-                                                     Update update) {
-    return start_push_rows(context, update, slices, server::DuplicateRows::in_order, {});
-  }
-
-  /// Applies an optimizer's functor, or another update, to all elements with what `values` has for each.
-  template <ServerContext<T> Context, class Update>
-  [[nodiscard]] server::ServerWrite<T> start_push(const Context& context, const Update& update,
-                                                  TensorView<const Element> values,
-                                                  const server::PushOptions& options) {
-    return write_unless(values.size() == 0, context, [&](const server::Batch<T>& batch) {
-      return batch.push(place_, update, values.elements(), options);
-    });
-  }
-  /// The same to the rows that `slices` names.
-  template <ServerContext<T> Context, class Update>
-  [[nodiscard]] server::ServerWrite<T> start_push_rows(const Context& context, const Update& update,
-                                                       IndexedSlicesView<Element> slices, server::DuplicateRows repeats,
-                                                       const server::PushOptions& options) {
-    return write_unless(slices.rows() == 0, context, [&](const server::Batch<T>& batch) {
-      return batch.push_rows(place_, update, slices.indices(), slices.values().elements(), repeats, options);
+  [[nodiscard]] Write start_scatter(const Context& context, IndexedSlicesView<Element> slices, Update update) {
+    return begin(context, [&](const server::Batch<T>& batch) {
+      return batch.push_rows(place_, update, slices.indices(), slices.values().elements(),
+                             server::DuplicateRows::in_order);
     });
   }
 
@@ -179,12 +130,6 @@ class ServerShard {
       return begun;
     }
   }
-  template <class Context, class Push>
-  [[nodiscard]] static server::ServerWrite<T> write_unless(bool of_nothing, const Context& context, const Push& push) {
-    if (of_nothing) return {};
-    return begin(context, [&](const server::Batch<T>& batch) { return server::ServerWrite<T>{push(batch)}; });
-  }
-
   Address place_;
   Shape shape_;
 };

@@ -11,7 +11,6 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/indexed_slices.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/rpc/rpc.hpp>
@@ -52,7 +51,7 @@ struct ServerStore : MirroredStore {
     return context.strategy().variable_cache();
   }
 
-  /// Waits until these elements of the copy are there. Throws what server::Client::Call does.
+  /// Waits until these elements of the copy are there. Throws ServerUnavailable, StoreError or RpcError.
   template <class V>
   static void await(const auto& context, const V& variable, IndexRange elements) {
     if (Variable* const cached = on_servers(variable)) cache_of(context).await(*cached, elements);
@@ -87,24 +86,6 @@ struct ServerStore : MirroredStore {
     }
   }
 
-  /// Lets the servers update a variable by an optimizer's functor, `functor_of(tensor)` for each tensor of its layout, whose slots
-  /// begin at number `first_slot`. `buckets` are those of the variable whose `gradients` are ready; they are lent until `renew`, or
-  /// to the end of the step.
-  template <class V, class E, class FunctorOf>
-  static void push_updates(const InReplica auto& replica, const V& variable, IndexRange buckets,
-                           std::span<const E> gradients, const FunctorOf& functor_of, std::uint32_t first_slot) {
-    cache_of(replica).push_updates(*on_servers(variable), buckets, gradients, functor_of, first_slot);
-  }
-  /// The same of the rows of a table, which has no copy in this process.
-  template <class Table, class E, class Functor>
-  static void push_rows(const InReplica auto& replica, const Table& table, IndexedSlicesView<E> gradient,
-                        const Functor& functor, std::uint32_t first_slot) {
-    cache_of(replica).push_rows([&](const server::Batch<T>& batch) {
-      return table.add_to(batch, functor, gradient, {.first_slot = first_slot});
-    });
-  }
-  /// Sends what was pushed so far, and does not wait.
-  static void send(const InReplica auto& replica) { cache_of(replica).send_pushes(); }
   /// Before the gradients of a variable are overwritten, which may be on their way.
   template <class V>
   static void renew(const InReplica auto& replica, const V& variable) {

@@ -108,8 +108,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   /// What a slot holds.
   template <ServerContext<Via> Context>
   [[nodiscard]] Tensor<T> read_slot(const Context& context, std::uint32_t slot) const {
-    return this->joined(context,
-                        [&](const auto& in, const auto& shard) { return shard.start_read_slot(in, slot + 1); });
+    return this->joined(context, [&](const auto& in, const auto& shard) { return shard.start_read(in, slot + 1); });
   }
 
   /// Writes a slot, which there is. Throws ShapeMismatch for values of another shape.
@@ -125,44 +124,30 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   std::vector<server::Pushed> apply(const Context& context, const Update& update, TensorView<const T> values,
                                     const ApplyOptions& options = {}) {
     detail::require_shape(*this, values.shape());
-    return pushed(context, options, [&](const auto& in, std::size_t shard, const server::PushOptions& of_shard) {
-      return this->shards()[shard].start_push(in, update, this->part_of(values, shard), of_shard);
+    return pushed(context, options, [&](const auto& batch, std::size_t shard, const server::PushOptions& of_shard) {
+      return batch.push(this->shards()[shard].place(), update, this->part_of(values, shard).elements(), of_shard);
     });
   }
   /// The same to the rows that `slices` names, of which those of the same index are added up first (spec P14).
   template <ServerContext<Via> Context, class Update>
   std::vector<server::Pushed> apply(const Context& context, const Update& update, IndexedSlicesView<T> slices,
                                     const ApplyOptions& options = {}) {
-    detail::require_shape(*this, slices.dense_shape());
-    const SplitRows split = this->layout().split(this->name(), slices.indices());
-    std::vector<IndexedSlices<T>> parts;
-    for (std::size_t shard = 0; shard < this->shards().size(); ++shard)
-      parts.push_back(split.slices(shard, slices.values(), this->shards()[shard].shape()));
-    return pushed(context, options, [&](const auto& in, std::size_t shard, const server::PushOptions& of_shard) {
-      return this->shards()[shard].start_push_rows(in, update, parts[shard].view(), server::DuplicateRows::summed,
-                                                   of_shard);
+    const std::vector<IndexedSlices<T>> parts = divided(slices);
+    return pushed(context, options, [&](const auto& batch, std::size_t shard, const server::PushOptions& of_shard) {
+      return push_summed(batch, shard, update, parts[shard], of_shard);
     });
   }
 
-  /// Adds to a batch what lets the servers apply an update to the rows that `slices` names, as `apply` does. The batch keeps the
-  /// values.
+  /// Adds to a batch, and to `pushes`, what lets the servers apply an update to the rows that `slices` names, as `apply` does. The
+  /// batch keeps the values.
   template <class Update>
-  [[nodiscard]] std::vector<typename server::Batch<Via>::Push> add_to(const server::Batch<Via>& batch,
-                                                                      const Update& update, IndexedSlicesView<T> slices,
-                                                                      const server::PushOptions& options = {}) const {
-    detail::require_shape(*this, slices.dense_shape());
-    const SplitRows split = this->layout().split(this->name(), slices.indices());
-    std::vector<typename server::Batch<Via>::Push> pushes;
-    for (std::size_t shard = 0; shard < this->shards().size(); ++shard) {
-      const auto part =
-          std::make_shared<IndexedSlices<T>>(split.slices(shard, slices.values(), this->shards()[shard].shape()));
-      if (part->rows() == 0) continue;
-      pushes.push_back(batch.push_rows(this->shards()[shard].place(), update, std::as_const(*part).indices(),
-                                       std::as_const(*part).values().elements(), server::DuplicateRows::summed,
-                                       options));
-      pushes.back().keep(part);
+  void add_to(const server::Batch<Via>& batch, std::vector<typename server::Batch<Via>::Push>& pushes,
+              const Update& update, IndexedSlicesView<T> slices, const server::PushOptions& options) const {
+    const auto parts = std::make_shared<std::vector<IndexedSlices<T>>>(divided(slices));
+    for (std::size_t shard = 0; shard < parts->size(); ++shard) {
+      pushes.push_back(push_summed(batch, shard, update, (*parts)[shard], options));
+      pushes.back().keep(parts);
     }
-    return pushes;
   }
   /// For an optimizer that keeps `count` slots beside each element: the number of the first.
   [[nodiscard]] std::uint32_t take_slots(std::size_t count) noexcept {
@@ -202,19 +187,34 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
                             concat(versions.size(), " were given, it has ", this->shards().size(), " shards"),
                             "Give those that pull has returned");
   }
-  /// What became of the pushes of all shards, which `start(context, shard, options)` begins.
-  template <class Context, class Start>
+  /// The slices of the rows of each shard.
+  [[nodiscard]] std::vector<IndexedSlices<T>> divided(IndexedSlicesView<T> slices) const {
+    detail::require_shape(*this, slices.dense_shape());
+    const SplitRows split = this->layout().split(this->name(), slices.indices());
+    std::vector<IndexedSlices<T>> parts;
+    for (std::size_t shard = 0; shard < this->shards().size(); ++shard)
+      parts.push_back(split.slices(shard, slices.values(), this->shards()[shard].shape()));
+    return parts;
+  }
+  template <class Update>
+  [[nodiscard]] auto push_summed(const server::Batch<Via>& batch, std::size_t shard, const Update& update,
+                                 const IndexedSlices<T>& slices, const server::PushOptions& options) const {
+    return batch.push_rows(this->shards()[shard].place(), update, slices.indices(), slices.values().elements(),
+                           server::DuplicateRows::summed, options);
+  }
+  /// What became of the pushes of all shards, which `add(batch, shard, options)` adds to a batch.
+  template <class Context, class Add>
   [[nodiscard]] std::vector<server::Pushed> pushed(const Context& context, const ApplyOptions& options,
-                                                   const Start& start) {
-    const std::size_t shards = this->shards().size();
+                                                   const Add& add) const {
     if (!options.versions.empty()) require_versions(options.versions);
-    std::vector<server::Pushed> all(shards);
-    auto works = detail::start_on_shards<ServerShard<T, Via>>(context, shards, [&](const auto& in, std::size_t shard) {
-      return start(in, shard,
-                   server::PushOptions{options.versions.empty() ? server::unknown_version : options.versions[shard],
-                                       options.first_slot, options.max_staleness});
-    });
-    works.wait([&](std::size_t shard, const auto& work) { all[shard] = work.pushed(); });
+    const server::Batch<Via> batch{server::clients_of<Via>(context)};
+    std::vector<server::Pushed> all(this->shards().size());
+    const auto push = [&](std::size_t shard) {
+      const std::uint64_t version = options.versions.empty() ? server::unknown_version : options.versions[shard];
+      return add(batch, shard, server::PushOptions{version, options.first_slot, options.max_staleness});
+    };
+    detail::PendingOnShards pushes{all.size(), push, [&] { batch.send(); }};
+    pushes.wait([&](std::size_t shard, const auto& its) { all[shard] = its.result(); });
     return all;
   }
 

@@ -16,8 +16,10 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/clients.hpp>
@@ -175,7 +177,7 @@ class VariableCache {
   // ---- steps ----
 
   /// Calls `fn()` as a step, or as a part of the step that goes on, and returns what it returns. `wanted` are pulled from the
-  /// beginning. Throws what server::Client::Call does.
+  /// beginning. Throws ServerUnavailable, StoreError or RpcError.
   template <class Fn>
   auto step(std::span<const std::shared_ptr<Variable>> wanted, Fn&& fn) {
     const std::lock_guard lock{mutex_};
@@ -272,7 +274,8 @@ class VariableCache {
     if (phase_ == Phase::local) return true;
     const bool at_once = phase_ == Phase::none;
     const Batch<T> batch = at_once ? Batch<T>{*clients_} : pushes_;
-    Pushes pushed;
+    Pushes pushed_alone;
+    Pushes& pushed = at_once ? pushed_alone : pushed_;
     const PushOptions options{.first_slot = variable.spec_.array == 0 ? 0 : variable.spec_.array - 1};
     for (const CachedShard& shard : variable.spec_.shards) {
       if (shard.end <= range.begin || shard.begin >= range.end || shard.begin == shard.end) continue;
@@ -280,17 +283,15 @@ class VariableCache {
       if constexpr (std::is_same_v<Values, dist::detail::Uniform<E>>) {
         pushed.push_back(batch.push_uniform(shard.place, update, given.number, options));
       } else {
-        const auto values = std::make_shared<std::vector<E>>();
-        for (std::size_t i = shard.begin; i < shard.end; ++i) values->push_back(given[i - range.begin]);
-        pushed.push_back(batch.push(shard.place, update, std::span<const E>{*values}, options));
+        const auto values = std::make_shared<Tensor<E>>(Shape{static_cast<std::size_t>(shard.end - shard.begin)});
+        for (std::size_t i = shard.begin; i < shard.end; ++i) (*values)[i - shard.begin] = given[i - range.begin];
+        pushed.push_back(batch.push(shard.place, update, values->elements(), options));
         pushed.back().keep(values);
       }
     }
     if (at_once) {
       batch.send();
-      wait_for(pushed);
-    } else {
-      pushed_.insert(pushed_.end(), pushed.begin(), pushed.end());
+      wait_for(std::move(pushed));
     }
     return !at_once;
   }
@@ -307,7 +308,6 @@ class VariableCache {
         const auto functor = functor_of(tensor);
         for (std::size_t i = variable.tensors_[tensor].begin; i < variable.tensors_[tensor].end; ++i) {
           const CachedShard& shard = variable.spec_.shards[i];
-          if (shard.begin == shard.end) continue;
           pushed_.push_back(pushes_.push(shard.place, functor,
                                          gradients.subspan(static_cast<std::size_t>(shard.begin),
                                                            static_cast<std::size_t>(shard.end - shard.begin)),
@@ -315,13 +315,12 @@ class VariableCache {
         }
       }
   }
-  /// The same of rows of a variable without a copy here: calls `add(batch)`, which returns what it has added to the batch.
-  template <class Add>
-  void push_rows(const Add& add) {
+  /// Adds updates of the rows of a ServerVariable, which has no copy here.
+  template <class Table, class E, class Functor>
+  void push_rows(const Table& table, IndexedSlicesView<E> gradient, const Functor& functor, std::uint32_t first_slot) {
     const std::lock_guard lock{mutex_};
     require_step("gradients were to be applied");
-    const Pushes added = add(std::as_const(pushes_));
-    pushed_.insert(pushed_.end(), added.begin(), added.end());
+    table.add_to(pushes_, pushed_, functor, gradient, {.first_slot = first_slot});
   }
   /// Sends what was added, and does not wait.
   void send_pushes() {
@@ -370,7 +369,6 @@ class VariableCache {
 
     void add(Variable& variable, std::size_t number) {
       const CachedShard& shard = variable.spec_.shards[number];
-      if (shard.begin == shard.end) return;
       // The version is that of the values, also where slots change.
       const std::uint64_t known = variable.spec_.array == 0 ? variable.versions_[number] : unknown_version;
       parts.push_back(batch.pull(shard.place, variable.spec_.type, variable.bytes_of(shard),
@@ -383,10 +381,9 @@ class VariableCache {
         return each.variable == &variable && shard.begin < elements.end && shard.end > elements.begin;
       });
     }
-    /// Throws what server::Client::Call does, once no message is on its way.
+    /// Throws ServerUnavailable, StoreError or RpcError, once no message is on its way.
     void wait() {
-      dist::detail::PendingOnShards works(parts.size(), [&](std::size_t part) { return parts[part]; });
-      works.wait([&](std::size_t part, const auto& pulled) {
+      dist::detail::wait_for_all(parts, [&](std::size_t part, const auto& pulled) {
         wanted[part].variable->versions_[wanted[part].shard] = pulled.result();
       });
     }
@@ -441,9 +438,8 @@ class VariableCache {
         variable->push_copy_(*variable, pushes_, pushed_);
     wait_for_pushes();
   }
-  static void wait_for(const Pushes& pushed) {
-    dist::detail::PendingOnShards works(pushed.size(), [&](std::size_t part) { return pushed[part]; });
-    works.wait();
+  static void wait_for(Pushes pushed) {
+    dist::detail::wait_for_all(pushed, [](std::size_t, const auto&) {});
   }
   /// What was changed here is not what the servers have; what is on its way comes again.
   void forget() {
@@ -455,14 +451,11 @@ class VariableCache {
   }
   /// Ends a step, and drops what has not left.
   void end() noexcept {
-    for (auto& push : pushed_) {
-      try {
-        push.wait();
-      } catch (...) {  // not sent, or the step has thrown another error
-      }
-    }
     if (!pushed_.empty()) pushes_ = Batch<T>{*clients_};
-    pushed_.clear();
+    try {
+      wait_for(std::exchange(pushed_, {}));
+    } catch (...) {  // not sent, or the step has thrown another error
+    }
     forget();
     ++step_;  // a copy of local sums is that of no step
     phase_ = Phase::none;

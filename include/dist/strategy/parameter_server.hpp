@@ -405,12 +405,8 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
     constexpr auto push_copy = [](const Cached& cached, const server::Batch<T>& batch,
                                   typename Cached::Pushes& pushes) {
       for (const server::CachedShard& shard : cached.spec().shards)
-        if (const auto elements = cached.template elements_of<E>(shard); !elements.empty()) {
-          if constexpr (is_sum)
-            pushes.push_back(batch.push(shard.place, Sum{}, elements));
-          else
-            pushes.push_back(batch.push(shard.place, detail::Assign{}, elements));
-        }
+        pushes.push_back(batch.push(shard.place, std::conditional_t<is_sum, Sum, detail::Assign>{},
+                                    cached.template elements_of<E>(shard)));
     };
     auto* const copy = reinterpret_cast<std::byte*>(variable.copy(this->scope()).data());
     auto cached =

@@ -176,6 +176,22 @@ auto start_restore(V& shard, const Context& context, TensorView<const T> values)
   }
 }
 
+/// Waits for all works, and calls `then(number, work)` for each that is done without an error, in their order, while others go on.
+/// Throws the first error, once all are done.
+template <Future W, class Then>
+void wait_for_all(std::vector<W>& works, const Then& then) {
+  std::exception_ptr failure;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    try {
+      works[i].wait();
+      if (failure == nullptr) then(i, std::as_const(works[i]));
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
 /// The works of an operation, one for each shard. They are done when it goes, because what they were lent may go then, too.
 template <Future W>
 class PendingOnShards {
@@ -199,20 +215,10 @@ class PendingOnShards {
   PendingOnShards& operator=(const PendingOnShards&) = delete;
   ~PendingOnShards() { cancel(); }
 
-  /// Waits for all, and calls `then(shard, work)` for each that is done without an error, in the order of shards, while others
-  /// go on. Throws the first error, once all are done.
+  /// See wait_for_all.
   template <class Then>
   void wait(const Then& then) {
-    std::exception_ptr failure;
-    for (std::size_t shard = 0; shard < works_.size(); ++shard) {
-      try {
-        works_[shard].wait();
-        if (failure == nullptr) then(shard, std::as_const(works_[shard]));
-      } catch (...) {
-        if (failure == nullptr) failure = std::current_exception();
-      }
-    }
-    if (failure != nullptr) std::rethrow_exception(failure);
+    wait_for_all(works_, then);
   }
   void wait() {
     wait([](std::size_t, const W&) {});
