@@ -254,6 +254,8 @@ template <class Op, class Value, class Workers>
           "structs; this per-replica value is something else");
       if constexpr (has_parts)
         return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
+      else
+        return refused<Each>();
     }
   } else if constexpr (StandsForNumber<Value>) {
     return reduce_values(op, value.value(), replicas, workers);
@@ -346,6 +348,8 @@ template <class Op, class Value, class Workers>
     } else if constexpr (require_axes<Aggregate<Each>, Each>()) {
       return each_member_of(
           value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
+    } else {
+      return refused<Each>();
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value,
@@ -392,6 +396,8 @@ template <class Value, class Workers>
         return all_gather_tensors(workers, "worker", whole.view(), axis);
     } else if constexpr (require_gatherable<Aggregate<Each>, Each>()) {
       return each_member_of(value, [&](const auto& member) { return gather_values(member, axis, workers); });
+    } else {
+      return refused<Each>();
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });
