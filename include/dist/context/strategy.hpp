@@ -73,8 +73,12 @@ concept Strategy = requires(S& strategy) {
 template <class S>
 concept KeepsVariablesOnHost = Strategy<S> && S::Device::Space::host_accessible;
 
+/// The sentence of a class, such as "an nn::Metric", whose objects are made as `example` shows.
+#define DIST_NEEDS_STRATEGY(object, example) \
+  object " is made on a strategy, which is its first argument, such as a dist::Default or a dist::Mirrored: " example
+
 namespace detail {
-/// What a class made on a strategy was given in its place, for a sentence.
+/// What was given to a class in place of a strategy.
 template <class T>
 concept NoStrategy = !Strategy<std::remove_reference_t<T>>;
 }  // namespace detail

@@ -69,4 +69,10 @@ inline constexpr bool satisfied = condition;
 /// never called in a program that compiles.
 template <class T>
 T refused();
+
+/// The base of a class template for arguments that it refuses, in a static_assert: nothing that is done with its objects is a
+/// further error.
+struct Refused {
+  explicit Refused(auto&&...) {}
+};
 }  // namespace dist::detail

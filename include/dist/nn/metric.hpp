@@ -373,19 +373,15 @@ class Metric<S, M> {
 template <Strategy S, class M>
 Metric(S&, M) -> Metric<S, M>;
 
-/// What is not made on a strategy, or measures nothing, for a sentence.
 template <class S, class M>
   requires(!Strategy<S> || !MetricFunction<M>)
-class Metric<S, M> {
+struct Metric<S, M> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::satisfied<Strategy<S>>,
-                "a metric is made on a strategy, which is its first argument, such as a dist::Default or a "
-                "dist::Mirrored: nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}");
+                DIST_NEEDS_STRATEGY("a metric", "nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}"));
   static_assert(dist::detail::satisfied<(!Strategy<S> || MetricFunction<M>)>,
                 "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
                 "one such as nn::SparseCategoricalAccuracy{}");
-
- public:
-  explicit Metric(auto&&...) {}
 };
 template <dist::detail::NoStrategy First, class... Rest>
 Metric(First&&, Rest&&...) -> Metric<std::remove_reference_t<First>, void>;
