@@ -90,7 +90,7 @@ concept HasDataHandle = requires(R& range) {
   *range.data_handle();
 };
 template <class R>
-concept SaysWhetherExhaustive = requires(R& range) {
+concept HasIsExhaustive = requires(R& range) {
   range.is_exhaustive();
 };
 template <class R>
@@ -149,7 +149,7 @@ concept NumbersValue = !Reducible<T> && !NumberRange<T> && (ValuesOf<T>::count >
 template <class R>
 constexpr void require_no_gaps(const R& range) {
   bool dense = true;
-  if constexpr (SaysWhetherExhaustive<const R>)
+  if constexpr (HasIsExhaustive<const R>)
     dense = range.is_exhaustive();
   else if constexpr (HasInnerAndOuterStride<const R>)
     dense = (range.innerSize() <= 1 || range.innerStride() == 1) &&

@@ -142,16 +142,15 @@ inline constexpr std::array<ParameterSpec, 0> no_parameters{};
 /// The state of a layer that keeps nothing.
 inline constexpr std::array<StateSpec, 0> no_state{};
 
-/// What a layer may say of its replica and its state, and what follows when it says nothing.
+/// What a layer may say of its replica and its state: false and none where it says nothing.
 template <class L>
-concept SaysUsesReplica = requires {
-  L::uses_replica;
+inline constexpr bool uses_replica = requires {
+  requires L::uses_replica;
 };
 template <class L>
-concept SaysUsesGlobalRows = requires {
-  L::uses_global_rows;
+inline constexpr bool uses_global_rows = requires {
+  requires L::uses_global_rows;
 };
-
 template <class L>
 concept HasState = requires {
   L::state;
@@ -196,16 +195,6 @@ template <class... Layers>
 struct AllLeaves<std::tuple<Layers...>> {
   using Type = typename Joined<typename LeavesOf<Layers>::Type...>::Type;
 };
-
-template <class L>
-inline constexpr bool uses_replica = false;
-template <SaysUsesReplica L>
-inline constexpr bool uses_replica<L> = L::uses_replica;
-
-template <class L>
-inline constexpr bool uses_global_rows = false;
-template <SaysUsesGlobalRows L>
-inline constexpr bool uses_global_rows<L> = L::uses_global_rows;
 
 template <class L>
 [[nodiscard]] constexpr auto& state_of() {

@@ -195,14 +195,14 @@ concept NamedCallback = requires {
 };
 
 template <class C>
-concept SaysWhatItLogs = requires {
+concept HasAddsToLogs = requires {
   { C::adds_to_logs } -> std::convertible_to<std::string_view>;
 };
 
 /// Whether a callback may add `name` to the logs: each one may that has the hook on_epoch_end and does not say what it adds.
 template <class C>
 bool may_add_to_logs(std::string_view name) {
-  if constexpr (SaysWhatItLogs<C>)
+  if constexpr (HasAddsToLogs<C>)
     return name == std::string_view{C::adds_to_logs};
   else
     return has_one_of<C, hooks::on_epoch_end>;

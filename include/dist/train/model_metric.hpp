@@ -36,7 +36,7 @@ enum class Better { less, more, unsaid };
 namespace detail {
 
 template <class M>
-concept SaysBetter = requires {
+concept HasMoreIsBetter = requires {
   { M::more_is_better } -> std::convertible_to<bool>;
 };
 
@@ -95,7 +95,7 @@ class ModelMetric {
   static constexpr bool may_be_absent = true;  // in a checkpoint
 
   [[nodiscard]] static constexpr Better better() noexcept {
-    if constexpr (SaysBetter<Measure>)
+    if constexpr (HasMoreIsBetter<Measure>)
       return Measure::more_is_better ? Better::more : Better::less;
     else
       return Better::unsaid;
