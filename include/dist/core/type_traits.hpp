@@ -58,25 +58,14 @@ concept HasOneCall = requires {
   &Fn::operator();
 };
 
-/// A class beside a function of its own: `operator()` is then ambiguous, unless the class has none.
-struct OneCall {
-  void operator()();
-};
-template <class Fn>
-struct CallAmong : Fn, OneCall {};
-template <class Fn>
-concept HasNoCall = requires {
-  &CallAmong<Fn>::operator();
-};
-
 template <class Fn, class First, class... Rest>
 concept AnswersProbe = requires(CallProbe<Fn, Rest&&...>& probe) {
   probe(std::declval<First>(), std::declval<Rest>()...);
 };
 
 template <class Fn, class First, class... Rest>
-concept TakesUnseen = std::is_class_v<Fn> && !std::is_final_v<Fn> && !HasOneCall<Fn> && !HasNoCall<Fn> &&
-                      !AnswersProbe<Fn, First, Rest...>;
+concept TakesUnseen =
+    std::is_class_v<Fn> && !std::is_final_v<Fn> && !HasOneCall<Fn> && !AnswersProbe<Fn, First, Rest...>;
 
 /// Whether an lvalue of type `Fn` may be called with these arguments. std::is_invocable instantiates the body of a
 /// generic lambda to learn its result, so a mistake in the body is reported a second time, as a function that does not
@@ -87,6 +76,25 @@ template <class Fn, class First, class... Rest>
     return true;
   else
     return std::is_invocable_v<Fn&, First, Rest...>;
+}
+
+/// A class beside a function of its own: `operator()` is then ambiguous, unless the class has none.
+struct OneCall {
+  void operator()();
+};
+template <class Fn>
+struct CallAmong : Fn, OneCall {};
+template <class Fn>
+concept HasNoCall = std::is_class_v<Fn> && !std::is_final_v<Fn> && requires {
+  &CallAmong<Fn>::operator();
+};
+/// The same of a type that may be that of a value, and no function at all.
+template <class Fn, class First, class... Rest>
+[[nodiscard]] constexpr bool is_function_of() {
+  if constexpr (HasNoCall<std::remove_const_t<Fn>>)
+    return false;
+  else
+    return is_callable<Fn, First, Rest...>();
 }
 
 }  // namespace dist::detail
