@@ -1,4 +1,4 @@
-// expect: outputs, targets and weights lie in the memory where they are read
+// expect: outputs, targets and weights must lie in the memory that this call reads
 // only error
 #include <dist/nn/metrics/confusion_matrix.hpp>
 #include <dist/strategy/default.hpp>

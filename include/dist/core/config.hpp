@@ -70,8 +70,7 @@ inline constexpr bool satisfied = condition;
 template <class T>
 T refused();
 
-/// The base of a class template for arguments that it refuses, in a static_assert: nothing that is done with its objects is a
-/// further error.
+/// The base of a class template for arguments that it refuses by a static_assert: making an object is no further error.
 struct Refused {
   explicit Refused(auto&&...) {}
 };

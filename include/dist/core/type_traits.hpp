@@ -78,7 +78,7 @@ template <class Fn, class First, class... Rest>
     return std::is_invocable_v<Fn&, First, Rest...>;
 }
 
-/// A class beside a function of its own: `operator()` is then ambiguous, unless the class has none.
+/// A base beside `Fn`, which makes the name `operator()` ambiguous if `Fn` has one, too.
 struct OneCall {
   void operator()();
 };
@@ -88,7 +88,7 @@ template <class Fn>
 concept HasNoCall = std::is_class_v<Fn> && !std::is_final_v<Fn> && requires {
   &CallAmong<Fn>::operator();
 };
-/// The same of a type that may be that of a value, and no function at all.
+/// `is_callable` for a type that may have no operator().
 template <class Fn, class First, class... Rest>
 [[nodiscard]] constexpr bool is_function_of() {
   if constexpr (HasNoCall<std::remove_const_t<Fn>>)

@@ -142,7 +142,7 @@ inline constexpr std::array<ParameterSpec, 0> no_parameters{};
 /// The state of a layer that keeps nothing.
 inline constexpr std::array<StateSpec, 0> no_state{};
 
-/// What a layer may say of its replica and its state: false and none where it says nothing.
+/// The constants of a layer: false where it does not have them.
 template <class L>
 inline constexpr bool uses_replica = requires {
   requires L::uses_replica;

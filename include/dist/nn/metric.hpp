@@ -216,7 +216,7 @@ class Metric {
   }
 
   static constexpr bool is_deferred = !S::Device::Space::host_accessible;
-  /// What replicas on devices do not read by their queues, they read on the host.
+  /// Replicas on devices take values in either memory: their queues read those of the device.
   template <class... Given>
   [[nodiscard]] static constexpr bool require_values_of_host() {
     if constexpr (is_deferred)

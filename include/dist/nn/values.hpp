@@ -55,19 +55,19 @@ template <Values... V>
 inline constexpr bool are_on_host = (decltype(values_of(std::declval<const V&>()))::is_host_accessible && ...);
 
 namespace detail {
-/// Whether what was given lies in `Where`, unless it is no tensor.
+/// Whether a value lies in `Where`; true for what is no tensor.
 template <class Where, class V>
 inline constexpr bool lies_in = true;
 template <class Where, Values V>
 inline constexpr bool lies_in<Where, V> = are_on_host<V> == Where::host_accessible;
 
-/// Refuses, in a sentence, values in other memory than `Where`, which code works on, and says whether all lie there.
+/// Does not compile unless all values lie in `Where`, the memory that the caller reads; returns whether they do.
 template <dist::MemorySpace Where, class... V>
 [[nodiscard]] constexpr bool require_values_in() {
   constexpr bool fit = (lies_in<Where, V> && ...);
   static_assert(fit,
-                "outputs, targets and weights lie in the memory where they are read, that of the host or that of the "
-                "replicas' devices: copy them there");
+                "outputs, targets and weights must lie in the memory that this call reads, that of the host or that of "
+                "the replica's device: copy them there");
   return fit;
 }
 }  // namespace detail

@@ -80,7 +80,7 @@ template <class V, class T>
     std::copy_n(reduced.data(), reduced.size(), numbers_in(made).data());
     return made;
   };
-  if constexpr (requires { typename V::PlainObject; })  // Eigen: what owns elements in the form of an expression
+  if constexpr (requires { typename V::PlainObject; })  // Eigen: the type that owns an expression's elements
     return filled(typename V::PlainObject(one));
   else if constexpr (ConvertsToTensor<V> || is_view)
     return Tensor<T>{std::move(reduced)};

@@ -127,7 +127,8 @@ struct BetweenNodes {
                 "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
                 "MpiAllReduce, NodeAllReduce or AutoAllReduce, for GPUs NcclAllReduce, or Mirrored with this policy");
 
-  static constexpr bool hierarchical = !requires { requires Ops::joins_all_processes; };  // also those of one node
+  /// False for policies that reach all processes by themselves, those of one node included.
+  static constexpr bool hierarchical = !requires { requires Ops::joins_all_processes; };
   static constexpr bool one_node_only = false;
 };
 template <class Membership>

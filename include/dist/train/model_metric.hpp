@@ -39,14 +39,14 @@ namespace detail {
 template <class M>
 concept IsLoss = LossFunction<M, float, float> || LossFunction<M, float, std::int32_t>;
 
-/// What measures nothing, in the place of a refused metric.
+/// Measures nothing: takes the place of a refused metric.
 struct NoMeasure {
   using Tally = nn::Tally<double, double>;
   std::string_view name;
   [[nodiscard]] Tally operator()(const auto&...) const { return {}; }
 };
 
-/// What measures, for a metric of a model.
+/// The measure of a model's metric.
 template <class M>
 struct MeasureOf {
   static constexpr bool is_metric = MetricFunction<M>;

@@ -8,7 +8,7 @@
 
 namespace dist::nn::callbacks::detail {
 
-/// Whether a model calls callbacks between training batches; one that does not say so does.
+/// Whether a model calls callbacks between training batches: true unless its `calls_between_batches` is false.
 template <class Model>
 inline constexpr bool calls_between_batches = !requires {
   requires !Model::calls_between_batches;
