@@ -17,6 +17,7 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/light_memory.hpp>

@@ -14,6 +14,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/random.hpp>
