@@ -1,3 +1,5 @@
+#include <string>
+
 #include <dist/core/type_traits.hpp>
 
 #include <doctest/doctest.h>
@@ -51,6 +53,9 @@ TEST_CASE("So are other callables") {
   CHECK(takes(&function, 1));
   CHECK_FALSE(takes(&function));
   CHECK_FALSE(takes(1, 1));
+  CHECK_FALSE(dist::detail::is_function_of<std::string, Context&, int>());
+  CHECK(dist::detail::is_function_of<Overloaded, Context&, int>());
+  CHECK(dist::detail::is_function_of<decltype(&function), Context&, int>());
   CHECK(takes([](OfAnything, auto) {}, 1));
   CHECK(takes([](auto&, OfAnything) {}, 1));
 }

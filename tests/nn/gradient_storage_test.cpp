@@ -75,9 +75,9 @@ static_assert(!nn::TrainableNetwork<GradientMisspelt> && !nn::TrainableNetwork<W
               !nn::TrainableNetwork<Net> && !nn::TrainableNetwork<void>);
 // What other networks may leave out, and nn::Network must not.
 using Whole = nn::Network<Net>;
-static_assert(nn::HasLayout<Whole> && nn::HasLifetime<Whole> && nn::SaysStoresGradients<Whole> &&
+static_assert(nn::HasLayout<Whole> && nn::HasLifetime<Whole> && Whole::stores_gradients &&
               nn::TakesGradients<Whole, dist::ReplicaContext<dist::Default>>);
-static_assert(!nn::HasLayout<Trainable> && !nn::HasLifetime<Trainable> && !nn::SaysStoresGradients<Trainable> &&
+static_assert(!nn::HasLayout<Trainable> && !nn::HasLifetime<Trainable> && nn::detail::stores_gradients<Trainable> &&
               !nn::TakesGradients<Trainable, dist::ReplicaContext<dist::Default>>);
 
 /// Trains on made-up numbers; replica r of R gets rows [9 r / R, 9 (r + 1) / R) of 9, or `rows_of`, if that says so.

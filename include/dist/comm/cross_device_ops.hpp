@@ -159,16 +159,12 @@ concept CrossDeviceOps = detail::PolicyFor<Ops, C> && Collectives<typename Ops::
 
 namespace detail {
 
-template <class Ops>
-concept HasSupports = requires {
-  Ops::template fits<SelfCommunicator>;
-};
 /// Whether `Ops` works between members like `C`, as far as it tells: a policy that works between some only has a
 /// `template <class C> static constexpr bool fits`, so that it can be asked without an error of its own.
 template <class Ops, class C>
-inline constexpr bool fits = true;
-template <HasSupports Ops, class C>
-inline constexpr bool fits<Ops, C> = Ops::template fits<C>;
+inline constexpr bool fits = !requires {
+  requires !Ops::template fits<C>;
+};
 
 /// Refuses a policy whose collectives lack an operation, and names it; says whether it has all.
 template <class On>

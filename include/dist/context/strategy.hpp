@@ -73,8 +73,13 @@ concept Strategy = requires(S& strategy) {
 template <class S>
 concept KeepsVariablesOnHost = Strategy<S> && S::Device::Space::host_accessible;
 
+/// The message for an object of a class, such as "an nn::Metric", that was made without a strategy; `example` shows one that is
+/// made with it.
+#define DIST_NEEDS_STRATEGY(object, example) \
+  object " is made on a strategy, which is its first argument, such as a dist::Default or a dist::Mirrored: " example
+
 namespace detail {
-/// What a class made on a strategy was given in its place, for a sentence.
+/// A type that is no strategy.
 template <class T>
 concept NoStrategy = !Strategy<std::remove_reference_t<T>>;
 }  // namespace detail

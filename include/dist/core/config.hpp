@@ -69,4 +69,9 @@ inline constexpr bool satisfied = condition;
 /// never called in a program that compiles.
 template <class T>
 T refused();
+
+/// The base of a class template for arguments that it refuses by a static_assert: making an object is no further error.
+struct Refused {
+  explicit Refused(auto&&...) {}
+};
 }  // namespace dist::detail

@@ -111,6 +111,9 @@ class Tensor {
   explicit Tensor(Shape shape) : shape_(shape), buffer_(shape.elements()) {}
   /// A copy of what `view` shows.
   explicit Tensor(TensorView<const T> view) : Tensor(view.shape()) { copy_elements(view.data()); }
+  template <class U, MemorySpace Where>
+    requires(!Where::host_accessible)
+  explicit Tensor(TensorView<U, Where> view) : Tensor(view.shape()) { detail::require_host_access<Where>(); }
   /// The elements row by row: `Tensor<float>{{2, 2}, {1, 2, 3, 4}}`. Throws ShapeMismatch when they are not as many as
   /// `shape` says.
   Tensor(Shape shape, std::span<const T> elements) : Tensor(TensorView<const T>{elements, shape}) {}
@@ -178,8 +181,9 @@ class Tensor {
 };
 
 /// "[[1, 2], [3, 4]]"; a scalar is its number.
-template <class T>
-[[nodiscard]] std::string to_string(TensorView<T> tensor) {
+template <class T, MemorySpace Where>
+[[nodiscard]] std::string to_string(TensorView<T, Where> tensor) {
+  detail::require_host_access<Where>();
   if (tensor.shape().rank() == 0) return concat(*tensor.data());
   std::string joined = "[";
   for (std::size_t row = 0; row < tensor.rows(); ++row)

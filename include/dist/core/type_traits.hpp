@@ -78,4 +78,23 @@ template <class Fn, class First, class... Rest>
     return std::is_invocable_v<Fn&, First, Rest...>;
 }
 
+/// A base beside `Fn`, which makes the name `operator()` ambiguous if `Fn` has one, too.
+struct OneCall {
+  void operator()();
+};
+template <class Fn>
+struct CallAmong : Fn, OneCall {};
+template <class Fn>
+concept HasNoCall = std::is_class_v<Fn> && !std::is_final_v<Fn> && requires {
+  &CallAmong<Fn>::operator();
+};
+/// `is_callable` for a type that may have no operator().
+template <class Fn, class First, class... Rest>
+[[nodiscard]] constexpr bool is_function_of() {
+  if constexpr (HasNoCall<std::remove_const_t<Fn>>)
+    return false;
+  else
+    return is_callable<Fn, First, Rest...>();
+}
+
 }  // namespace dist::detail

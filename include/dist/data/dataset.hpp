@@ -46,15 +46,7 @@ using ElementOf = typename D::Element;
 template <class D>
 using IteratorOf = decltype(std::declval<const D&>().iterate(std::uint64_t{}));
 
-/// What a dataset may say of itself and what it was made of.
-template <class D>
-concept SaysIsBatched = requires {
-  D::is_batched;
-};
-template <class D>
-concept SaysLendsElements = requires {
-  D::lends_elements;
-};
+/// What a dataset was made of.
 template <class D>
 concept HasUpstream = requires(D& dataset) {
   dataset.upstream();
@@ -78,18 +70,16 @@ concept HasEpochs = requires(D& dataset, std::uint64_t number) {
 /// Whether the elements of `D` are batches, whose rows can be divided among replicas (spec I02). A dataset
 /// says so by a member `is_batched`; one that does not is not batched.
 template <class D>
-inline constexpr bool is_batched = [] {
-  if constexpr (SaysIsBatched<D>) return bool{D::is_batched};
-  return false;
-}();
+inline constexpr bool is_batched = requires {
+  requires D::is_batched;
+};
 
 /// Whether the elements of `D` are views that end at the next element of the pass, so that no step may hold two of
 /// them. A dataset says so by a member `lends_elements`; the elements of one that does not stay.
 template <class D>
-inline constexpr bool lends_elements = [] {
-  if constexpr (SaysLendsElements<D>) return bool{D::lends_elements};
-  return false;
-}();
+inline constexpr bool lends_elements = requires {
+  requires D::lends_elements;
+};
 
 /// The next element of a pass, or none at its end (spec I22). For loops that end on another condition than the data;
 /// reuses no memory, unlike `next`.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <dist/core/config.hpp>
+#include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/atomic_file.hpp>
 #include <dist/io/element_type.hpp>
@@ -43,9 +44,11 @@ namespace detail {
 /// The two parts of an NPY file.
 template <class T>
 struct NpyParts {
-  explicit NpyParts(TensorView<T> array)
+  template <MemorySpace Where>
+  explicit NpyParts(TensorView<T, Where> array)
       : start(npy_start(element_type<std::remove_const_t<T>>, array.shape())),
-        elements(written_bytes(std::span<const std::remove_const_t<T>>{array.elements()})) {
+        elements(written_bytes(std::span<const std::remove_const_t<T>>{array.data(), array.size()})) {
+    dist::detail::require_host_access<Where>();
     static_assert(dist::detail::satisfied<NpyElement<std::remove_const_t<T>>>,
                   "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
   }
@@ -61,8 +64,8 @@ struct NpyParts {
 
 /// Writes `array` as the NPY file at `path`, as numpy.save does; what was there is replaced as AtomicFile does. Throws
 /// FileError when the system refuses.
-template <class T>
-void write_npy(const std::string& path, TensorView<T> array) {
+template <class T, MemorySpace Where>
+void write_npy(const std::string& path, TensorView<T, Where> array) {
   const detail::NpyParts<T> parts{array};
   AtomicFile file{path};
   file.append(parts.start_bytes());
@@ -86,8 +89,8 @@ class NpzWriter {
 
   /// Adds `array` under `name`, which is in UTF-8. Nothing of it is kept. Throws InvalidArgument for a name that is empty,
   /// comes twice, or is too long; FileError when the system refuses.
-  template <class T>
-  void add(std::string_view name, TensorView<T> array) {
+  template <class T, MemorySpace Where>
+  void add(std::string_view name, TensorView<T, Where> array) {
     const detail::NpyParts<T> parts{array};
     archive_.add(name.empty() ? std::string() : concat(name, ".npy"), {parts.start_bytes(), parts.elements});
   }

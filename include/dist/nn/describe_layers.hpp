@@ -28,11 +28,6 @@ struct LayerDescription {
 
 namespace detail {
 
-template <class L>
-concept HasBranches = requires {
-  typename L::Nets;
-};
-
 /// Walks through the layers of a network, those of branches before what joins them.
 class LayerList {
  public:
@@ -65,7 +60,7 @@ class LayerList {
   template <class L>
   std::string add(std::string input) {
     LayerDescription layer;
-    if constexpr (HasBranches<L>) {
+    if constexpr (requires { typename L::Nets; }) {
       [&]<class... Net>(std::type_identity<std::tuple<Net...>>) {
         (layer.inputs.push_back(add_all(std::type_identity<typename Net::Bound>{}, input)), ...);
       }(std::type_identity<typename L::Nets>{});

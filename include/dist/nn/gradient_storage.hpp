@@ -21,8 +21,8 @@ namespace dist::nn {
 /// each replica's gradients. nn::Network is one. A network may also have
 ///
 /// - `take_gradients(replica)`: the replica's gradients, once for each `backward` (TakesGradients);
-/// - `stores_gradients`: whether all of them are in memory, as they are where nothing is said (SaysStoresGradients);
-///   where it is false, `reduce_and_apply` and `update_shards` as nn::Network has them;
+/// - `stores_gradients`: whether all of them are in memory, as they are where nothing is said; where it is
+///   false, `reduce_and_apply` and `update_shards` as nn::Network has them;
 /// - `layout()`: a span of its parameters' names and places, which stay where they are as long as it lives (HasLayout);
 /// - `lifetime()`: a std::weak_ptr that expires with it (HasLifetime);
 /// - `has_gradients(replica)`: for each parameter of `layout()`, 1 if a `backward` gave it a gradient on this replica since
@@ -40,10 +40,6 @@ concept TakesGradients = requires(N& network, const Replica& replica) {
 template <class N, class Replica>
 concept MayLackGradients = requires(N& network, const Replica& replica) {
   { network.has_gradients(replica) } -> std::same_as<std::span<std::uint8_t>>;
-};
-template <class N>
-concept SaysStoresGradients = requires {
-  N::stores_gradients;
 };
 template <class N>
 concept HasLayout = requires(const N& network) {
@@ -80,9 +76,9 @@ template <class Layer>
 
 /// Whether a network stores its gradients; networks other than nn::Network do.
 template <class Network>
-inline constexpr bool stores_gradients = true;
-template <SaysStoresGradients Network>
-inline constexpr bool stores_gradients<Network> = Network::stores_gradients;
+inline constexpr bool stores_gradients = !requires {
+  requires !Network::stores_gradients;
+};
 
 /// What a replica brings to a step.
 template <class Network, class Replica>

@@ -142,19 +142,14 @@ inline constexpr std::array<ParameterSpec, 0> no_parameters{};
 /// The state of a layer that keeps nothing.
 inline constexpr std::array<StateSpec, 0> no_state{};
 
-/// What a layer may say of its replica and its state, and what follows when it says nothing.
+/// The constants of a layer: false where it does not have them.
 template <class L>
-concept SaysUsesReplica = requires {
-  L::uses_replica;
+inline constexpr bool uses_replica = requires {
+  requires L::uses_replica;
 };
 template <class L>
-concept SaysUsesGlobalRows = requires {
-  L::uses_global_rows;
-};
-
-template <class L>
-concept HasState = requires {
-  L::state;
+inline constexpr bool uses_global_rows = requires {
+  requires L::uses_global_rows;
 };
 /// A program gave the layer its name.
 template <class L>
@@ -198,18 +193,8 @@ struct AllLeaves<std::tuple<Layers...>> {
 };
 
 template <class L>
-inline constexpr bool uses_replica = false;
-template <SaysUsesReplica L>
-inline constexpr bool uses_replica<L> = L::uses_replica;
-
-template <class L>
-inline constexpr bool uses_global_rows = false;
-template <SaysUsesGlobalRows L>
-inline constexpr bool uses_global_rows<L> = L::uses_global_rows;
-
-template <class L>
 [[nodiscard]] constexpr auto& state_of() {
-  if constexpr (HasState<L>) {
+  if constexpr (requires { L::state; }) {
     return L::state;
   } else {
     return no_state;

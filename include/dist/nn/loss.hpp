@@ -108,15 +108,17 @@ inline void require_places(std::string_view reader, std::size_t places, std::siz
 /// ShapeMismatch.
 template <class L, Values Outputs, Values Targets, class T>
 void per_example_losses(const L& loss, const Outputs& outputs, const Targets& given, std::span<T> losses) {
-  const auto values = values_of(outputs);
-  const auto targets = values_of(given);
-  detail::check_rows(loss, L::name, values, targets);
-  detail::require_places(L::name, losses.size(), values.rows());
-  const std::size_t outputs_size = values.row_size();
-  const std::size_t targets_size = targets.row_size();
-  for (std::size_t row = 0; row < values.rows(); ++row)
-    losses[row] =
-        detail::loss_of_row(loss, row_at(values.data(), outputs_size, row), row_at(targets.data(), targets_size, row));
+  if constexpr (detail::require_values_in<HostMemory, Outputs, Targets>()) {
+    const auto values = values_of(outputs);
+    const auto targets = values_of(given);
+    detail::check_rows(loss, L::name, values, targets);
+    detail::require_places(L::name, losses.size(), values.rows());
+    const std::size_t outputs_size = values.row_size();
+    const std::size_t targets_size = targets.row_size();
+    for (std::size_t row = 0; row < values.rows(); ++row)
+      losses[row] = detail::loss_of_row(loss, row_at(values.data(), outputs_size, row),
+                                        row_at(targets.data(), targets_size, row));
+  }
 }
 
 /// The same in memory of a device, whose queue computes. Waits for it, and throws InvalidArgument for targets that the loss
@@ -124,13 +126,15 @@ void per_example_losses(const L& loss, const Outputs& outputs, const Targets& gi
 template <class Q, class L, Values Outputs, Values Targets, class T, dist::MemorySpace Where>
 void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, const Targets& given,
                         DeviceSpan<T, Where> losses) {
-  const auto values = values_of(outputs);
-  const auto targets = values_of(given);
-  detail::check_rows(loss, L::name, values, targets);
-  detail::require_places(L::name, losses.size(), values.rows());
-  detail::start_loss(queue, loss, values, targets, static_cast<T*>(nullptr), losses.data(), detail::UnitWeight<T>{},
-                     T{1}, 1)
-      .wait();
+  if constexpr (detail::require_values_in<Where, Outputs, Targets>()) {
+    const auto values = values_of(outputs);
+    const auto targets = values_of(given);
+    detail::check_rows(loss, L::name, values, targets);
+    detail::require_places(L::name, losses.size(), values.rows());
+    detail::start_loss(queue, loss, values, targets, static_cast<T*>(nullptr), losses.data(), detail::UnitWeight<T>{},
+                       T{1}, 1)
+        .wait();
+  }
 }
 
 /// The sum of the per-example losses of all rows, each times its sample weight, unscaled. 0 for no rows. Throws
@@ -187,6 +191,7 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
     const auto targets = values_of(given);
     static_assert(decltype(values)::is_host_accessible == decltype(targets)::is_host_accessible,
                   "the targets of a loss lie where the network's outputs do: copy them there");
+    if constexpr (Q::Space::host_accessible) static_cast<void>(require_values_in<HostMemory, Outputs>());
     DIST_EXPECT(outputs.gradient.size() == values.size());
     check_rows(loss, L::name, values, targets);
     const auto weight = row_weights(L::name, sample_weight, values);
@@ -222,6 +227,7 @@ template <class Q, class T, class Target, dist::MemorySpace Where, class L, clas
   } else if constexpr (Where::host_accessible) {
     return Loss<T>{total_loss(loss, outputs, targets, sample_weight), outputs.rows(), 1};
   } else {
+    static_cast<void>(detail::require_values_in<typename Q::Space, TensorView<const T, Where>>());
     detail::check_rows(loss, L::name, outputs, targets);
     constexpr T* nowhere = nullptr;
     const auto weight = detail::row_weights(L::name, sample_weight, outputs);

@@ -141,15 +141,11 @@ class LossScale {
 template <Strategy S>
 LossScale(S&, LossScaleOptions) -> LossScale<S>;
 
-/// What is not made on a strategy, for a sentence.
 template <dist::detail::NoStrategy S>
-class LossScale<S> {
+struct LossScale<S> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::always_false<S>,
-                "an nn::LossScale is made on a strategy, which is its first argument, such as a dist::Default or a "
-                "dist::Mirrored: nn::LossScale scale{strategy}");
-
- public:
-  explicit LossScale(auto&&...) {}
+                DIST_NEEDS_STRATEGY("an nn::LossScale", "nn::LossScale scale{strategy}"));
 };
 
 }  // namespace dist::nn

@@ -112,7 +112,9 @@ class Metric {
   /// A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17): give it
   /// unscaled ones, as MeanOf does.
   void update(const InReplica auto& replica, const auto&... given) {
-    if constexpr (MeasuresRows<M>)
+    if constexpr (!require_values_of_host<std::remove_cvref_t<decltype(given)>...>())
+      return;
+    else if constexpr (MeasuresRows<M>)
       add(replica, detail::measure_rows(replica.queue(), measure_, given...));
     else if constexpr (MeasuresByQueue<M, std::remove_cvref_t<decltype(replica.queue())>,
                                        std::remove_cvref_t<decltype(given)>...>)
@@ -141,7 +143,9 @@ class Metric {
   /// Outside replica functions every replica measures the same batch, which counts as often as there are replicas; the
   /// mean is that of one (spec P16).
   void update(const InCrossReplica auto& context, const auto&... given) {
-    if constexpr (MeasuresRows<M>)
+    if constexpr (!detail::require_values_in<HostMemory, std::remove_cvref_t<decltype(given)>...>())
+      return;
+    else if constexpr (MeasuresRows<M>)
       add(context, detail::measure_rows(Cpu::Queue{}, measure_, given...));
     else
       add(context, measure_(given...));
@@ -212,6 +216,14 @@ class Metric {
   }
 
   static constexpr bool is_deferred = !S::Device::Space::host_accessible;
+  /// Replicas on devices take values in either memory: their queues read those of the device.
+  template <class... Given>
+  [[nodiscard]] static constexpr bool require_values_of_host() {
+    if constexpr (is_deferred)
+      return true;
+    else
+      return detail::require_values_in<HostMemory, Given...>();
+  }
   struct NothingDeferred {
     explicit NothingDeferred(S&) {}
   };
@@ -269,7 +281,10 @@ class Metric<S, M> {
 
   /// Counts a batch of this replica: outputs, targets, and where rows weigh differently, a tensor with one weight per row.
   void update(const InReplica auto& replica, const auto&... given) {
-    if constexpr (S::Store::shared) {
+    using Memory = typename S::Device::Space;
+    if constexpr (!detail::require_values_in<Memory, std::remove_cvref_t<decltype(given)>...>()) {
+      return;
+    } else if constexpr (S::Store::shared) {
       const auto batch = batch_->component(replica);
       replica.queue().fill(batch, 0.0);
       detail::count_cells(replica.queue(), measure_, batch, given...);
@@ -287,7 +302,11 @@ class Metric<S, M> {
     static_assert(
         S::Device::Space::host_accessible,
         "this metric counts in memory of devices: update it in a replica function, with a batch that lies there");
-    if constexpr (RemoteStore<typename S::Store>) {
+    if constexpr (!S::Device::Space::host_accessible) {
+      return;
+    } else if constexpr (!detail::require_values_in<HostMemory, std::remove_cvref_t<decltype(given)>...>()) {
+      return;
+    } else if constexpr (RemoteStore<typename S::Store>) {
       Tensor<double> batch{measure_.shape()};
       detail::count_cells(Cpu::Queue{}, measure_, batch.elements(), given...);
       S::Store::write(context, counts_, {0, batch.size()}, batch.data(), sum);
@@ -354,19 +373,15 @@ class Metric<S, M> {
 template <Strategy S, class M>
 Metric(S&, M) -> Metric<S, M>;
 
-/// What is not made on a strategy, or measures nothing, for a sentence.
 template <class S, class M>
   requires(!Strategy<S> || !MetricFunction<M>)
-class Metric<S, M> {
+struct Metric<S, M> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::satisfied<Strategy<S>>,
-                "a metric is made on a strategy, which is its first argument, such as a dist::Default or a "
-                "dist::Mirrored: nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}");
+                DIST_NEEDS_STRATEGY("a metric", "nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}"));
   static_assert(dist::detail::satisfied<(!Strategy<S> || MetricFunction<M>)>,
                 "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
                 "one such as nn::SparseCategoricalAccuracy{}");
-
- public:
-  explicit Metric(auto&&...) {}
 };
 template <dist::detail::NoStrategy First, class... Rest>
 Metric(First&&, Rest&&...) -> Metric<std::remove_reference_t<First>, void>;

@@ -146,16 +146,12 @@ class ZeroDebiasedAverage {
   DistributedVariable<std::int64_t, OnWrite, OnlyFirstReplica, typename S::HostDevice> updates_;
 };
 
-/// What is not made on a strategy, for a sentence.
 template <dist::detail::NoStrategy S, class T>
-class ZeroDebiasedAverage<S, T> {
-  static_assert(
-      dist::detail::always_false<S>,
-      "an nn::ZeroDebiasedAverage is made on a strategy, which is its first argument, such as a dist::Default "
-      "or a dist::Mirrored: nn::ZeroDebiasedAverage average{strategy, shape, decay}");
-
- public:
-  explicit ZeroDebiasedAverage(auto&&...) {}
+struct ZeroDebiasedAverage<S, T> : dist::detail::Refused {
+  using Refused::Refused;
+  static_assert(dist::detail::always_false<S>,
+                DIST_NEEDS_STRATEGY("an nn::ZeroDebiasedAverage",
+                                    "nn::ZeroDebiasedAverage average{strategy, shape, decay}"));
 };
 template <dist::detail::NoStrategy First, class... Rest>
 ZeroDebiasedAverage(First&&, Rest&&...) -> ZeroDebiasedAverage<std::remove_reference_t<First>, void>;

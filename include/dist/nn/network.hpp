@@ -115,9 +115,7 @@ class Network {
   template <dist::detail::NoStrategy Other>
     requires(!std::same_as<std::remove_cvref_t<Other>, Network>)
   explicit Network(Other&&, std::uint64_t = 0) : Network(Refused{}) {
-    static_assert(dist::detail::always_false<Other>,
-                  "a network is made on a strategy, which is its first argument, such as a dist::Default or a "
-                  "dist::Mirrored: Net net{strategy}");
+    static_assert(dist::detail::always_false<Other>, DIST_NEEDS_STRATEGY("a network", "Net net{strategy}"));
   }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;

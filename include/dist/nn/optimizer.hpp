@@ -399,22 +399,18 @@ class Optimizer {
 template <Strategy S, class Network, class O>
 Optimizer(S&, Network&, O) -> Optimizer<S, Network, O>;
 
-/// What is not made on a strategy, trains no network or has no function of an optimizer, for a sentence.
 template <class S, class Network, class O>
   requires(!Strategy<S> || !TrainableNetwork<Network> || !OptimizerFunction<O>)
-class Optimizer<S, Network, O> {
+struct Optimizer<S, Network, O> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::satisfied<Strategy<S>>,
-                "an optimizer is made on a strategy, which is its first argument, such as a dist::Default or a "
-                "dist::Mirrored: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
+                DIST_NEEDS_STRATEGY("an optimizer", "nn::Optimizer optimizer{strategy, net, nn::SGD{}}"));
   static_assert(dist::detail::satisfied<(!Strategy<S> || TrainableNetwork<Network>)>,
                 "an optimizer trains a network, which is its second argument and has parameters() and gradients(), as "
                 "nn::TrainableNetwork says: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
   static_assert(dist::detail::satisfied<(!Strategy<S> || !TrainableNetwork<Network> || OptimizerFunction<O>)>,
                 "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
                 "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
-
- public:
-  explicit Optimizer(auto&&...) {}
 };
 template <dist::detail::NoStrategy First, class... Rest>
 Optimizer(First&&, Rest&&...) -> Optimizer<std::remove_reference_t<First>, void, void>;

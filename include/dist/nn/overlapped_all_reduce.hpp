@@ -267,20 +267,16 @@ OverlappedAllReduce(S&, Network&, const CommunicationOptions&) -> OverlappedAllR
 template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&, const CommunicationOptions&, Trace*) -> OverlappedAllReduce<S, Network>;
 
-/// What is not made on a strategy of the host, for a sentence.
 template <class S, class Network>
   requires(!KeepsVariablesOnHost<S>)
-class OverlappedAllReduce<S, Network> {
+struct OverlappedAllReduce<S, Network> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::satisfied<Strategy<S>>,
-                "an nn::OverlappedAllReduce is made on a strategy, which is its first argument, such as a "
-                "dist::Mirrored: nn::OverlappedAllReduce overlap{strategy, net}");
+                DIST_NEEDS_STRATEGY("an nn::OverlappedAllReduce", "nn::OverlappedAllReduce overlap{strategy, net}"));
   static_assert(
       dist::detail::satisfied<(!Strategy<S>)>,
       "nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that "
       "of another device: leave it out, and let optimizer.apply_gradients(replica) sum them there");
-
- public:
-  explicit OverlappedAllReduce(auto&&...) {}
 };
 template <dist::detail::NoStrategy First, class... Rest>
 OverlappedAllReduce(First&&, Rest&&...) -> OverlappedAllReduce<std::remove_reference_t<First>, void>;

@@ -293,13 +293,13 @@ class SlicesOptimizer<S, Variable, O> {
   std::uint32_t first_slot_;
 };
 
-/// What is not made on a strategy of the host, or has no function of an optimizer, for a sentence.
 template <class S, class Variable, class O>
   requires(!KeepsVariablesOnHost<S> || !OptimizerFunction<O>)
-class SlicesOptimizer<S, Variable, O> {
+struct SlicesOptimizer<S, Variable, O> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::satisfied<Strategy<S>>,
-                "an nn::SlicesOptimizer is made on a strategy, which is its first argument, such as a dist::Default or "
-                "a dist::Mirrored: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
+                DIST_NEEDS_STRATEGY("an nn::SlicesOptimizer",
+                                    "nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}"));
   static_assert(
       dist::detail::satisfied<(!Strategy<S> || KeepsVariablesOnHost<S>)>,
       "nn::SlicesOptimizer updates rows in the host's memory, and this strategy's variables lie in that of "
@@ -307,9 +307,6 @@ class SlicesOptimizer<S, Variable, O> {
   static_assert(dist::detail::satisfied<(!KeepsVariablesOnHost<S> || OptimizerFunction<O>)>,
                 "an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument, such as "
                 "nn::SGD{} or nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
-
- public:
-  explicit SlicesOptimizer(auto&&...) {}
 };
 template <dist::detail::NoStrategy First, class... Rest>
 SlicesOptimizer(First&&, Rest&&...) -> SlicesOptimizer<std::remove_reference_t<First>, void, void>;

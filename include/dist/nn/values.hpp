@@ -53,6 +53,24 @@ template <Values V>
 template <Values... V>
 inline constexpr bool are_on_host = (decltype(values_of(std::declval<const V&>()))::is_host_accessible && ...);
 
+namespace detail {
+/// Whether a value lies in `Where`; true for what is no tensor.
+template <class Where, class V>
+inline constexpr bool lies_in = true;
+template <class Where, Values V>
+inline constexpr bool lies_in<Where, V> = are_on_host<V> == Where::host_accessible;
+
+/// Does not compile unless all values lie in `Where`, the memory that the caller reads; returns whether they do.
+template <dist::MemorySpace Where, class... V>
+[[nodiscard]] constexpr bool require_values_in() {
+  constexpr bool fit = (lies_in<Where, V> && ...);
+  static_assert(fit,
+                "outputs, targets and weights must lie in the memory that this call reads, that of the host or that of "
+                "the replica's device: copy them there");
+  return fit;
+}
+}  // namespace detail
+
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
 /// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any
 /// example to tell the extents.

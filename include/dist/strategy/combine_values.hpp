@@ -72,12 +72,6 @@ concept StandsForNumber = requires(const V& value) {
   { value.value() } -> std::same_as<typename V::Reduced>;
 };
 
-/// Eigen's name for what owns elements in the form of an expression.
-template <class V>
-concept HasPlainObject = requires {
-  typename V::PlainObject;
-};
-
 /// The reduction of values like `one`: a container or a value of that type; for a view, which owns nothing, a tensor.
 template <class V, class T>
 [[nodiscard]] auto in_form_of([[maybe_unused]] const V& one, Tensor<T>&& reduced) {
@@ -86,7 +80,7 @@ template <class V, class T>
     std::copy_n(reduced.data(), reduced.size(), numbers_in(made).data());
     return made;
   };
-  if constexpr (HasPlainObject<V>)
+  if constexpr (requires { typename V::PlainObject; })  // Eigen: the type that owns an expression's elements
     return filled(typename V::PlainObject(one));
   else if constexpr (ConvertsToTensor<V> || is_view)
     return Tensor<T>{std::move(reduced)};
@@ -254,6 +248,8 @@ template <class Op, class Value, class Workers>
           "structs; this per-replica value is something else");
       if constexpr (has_parts)
         return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
+      else
+        return refused<Each>();
     }
   } else if constexpr (StandsForNumber<Value>) {
     return reduce_values(op, value.value(), replicas, workers);
@@ -346,6 +342,8 @@ template <class Op, class Value, class Workers>
     } else if constexpr (require_axes<Aggregate<Each>, Each>()) {
       return each_member_of(
           value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
+    } else {
+      return refused<Each>();
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value,
@@ -392,6 +390,8 @@ template <class Value, class Workers>
         return all_gather_tensors(workers, "worker", whole.view(), axis);
     } else if constexpr (require_gatherable<Aggregate<Each>, Each>()) {
       return each_member_of(value, [&](const auto& member) { return gather_values(member, axis, workers); });
+    } else {
+      return refused<Each>();
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });

@@ -77,7 +77,7 @@ void make_first(const Workers& workers, const Variable& made, std::span<T> eleme
     std::copy_n(values.data(), values.size(), elements.data());
   } else {
     require_host_access<MemorySpaceOf<Initial>>();
-    constexpr bool fills = is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
+    constexpr bool fills = is_function_of<std::remove_reference_t<Initial>, TensorView<T>>();
     static_assert(fills || is_on_device<std::remove_cvref_t<Initial>>,
                   "a variable's initial value must be a number, a TensorView of its element type, a contiguous range "
                   "of numbers "

@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include <dist/core/memory_space.hpp>
 #include <dist/summary/event_file.hpp>
 #include <dist/summary/graph.hpp>
 #include <dist/summary/hyperparameters.hpp>
@@ -81,7 +83,9 @@ class Writer {
   /// The distribution of the numbers of an array: what has `data()` and `size()`, such as a tensor or a vector.
   template <class Numbers>
   void histogram(std::string_view tag, const Numbers& numbers, std::int64_t step, std::size_t buckets = 30) {
-    write(tag, histogram_value(std::span{std::as_const(numbers).data(), numbers.size()}, buckets), step);
+    dist::detail::require_host_access<dist::detail::MemorySpaceOf<Numbers>>();
+    using Number = std::remove_cvref_t<decltype(*numbers.data())>;
+    write(tag, histogram_value(std::span<const Number>{numbers.data(), numbers.size()}, buckets), step);
   }
   /// One image, or several of the same size.
   void image(std::string_view tag, const Image& image, std::int64_t step) { images(tag, {&image, 1}, step); }

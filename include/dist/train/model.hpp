@@ -17,6 +17,7 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/light_memory.hpp>
@@ -146,22 +147,18 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   ///
   /// Throws InvalidArgument for a dataset without a batch, for one without an end unless `options.steps_per_epoch` are
   /// given (spec Q04), and what the step throws.
-  template <class Dataset, Callback... Given>
+  template <class Dataset, class... Given>
     requires(data::Dataset<Dataset> && !schedules_steps)
   History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
     refuse_options_of_arrays(options.batch_size || options.shuffle || options.validation_split != 0, "fit");
-    return fit_batches(dataset, std::move(options), callbacks...);
+    if constexpr (require_callbacks<Given...>())
+      return fit_batches(dataset, std::move(options), callbacks...);
+    else
+      return {};
   }
   template <class Dataset>
     requires(data::Dataset<Dataset> && !schedules_steps)
   History fit(const Dataset& dataset) { return fit(dataset, FitOptions{}); }
-  /// What it does not take, for a sentence.
-  template <class Dataset, class... Given>
-    requires(data::Dataset<Dataset> && !schedules_steps && !(Callback<Given> && ...))
-  History fit(const Dataset&, FitOptions, Given&&...) {
-    refuse_callbacks<Dataset>();
-    return {};
-  }
 
   /// Under a ParameterServer: lets the workers take the steps, `options.steps_per_epoch` an epoch, of all workers together.
   /// `make_dataset(const dist::InputContext&)` makes the dataset of a worker, as for
@@ -315,22 +312,18 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
 
   /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
   /// dataset without a batch, and for one without an end unless `options.steps` are given.
-  template <class Dataset, Callback... Given>
+  template <class Dataset, class... Given>
     requires(data::Dataset<Dataset>)
   Logs evaluate(const Dataset& dataset, EvaluateOptions options, Given&&... callbacks) {
     refuse_options_of_arrays(options.batch_size.has_value(), "evaluate");
-    return evaluate_batches(dataset, std::move(options), callbacks...);
+    if constexpr (require_callbacks<Given...>())
+      return evaluate_batches(dataset, std::move(options), callbacks...);
+    else
+      return {};
   }
   template <class Dataset>
     requires(data::Dataset<Dataset>)
   Logs evaluate(const Dataset& dataset) { return evaluate(dataset, EvaluateOptions{}); }
-  /// What it does not take, for a sentence.
-  template <class Dataset, class... Given>
-    requires(data::Dataset<Dataset> && !(Callback<Given> && ...))
-  Logs evaluate(const Dataset&, EvaluateOptions, Given&&...) {
-    refuse_callbacks<Dataset>();
-    return {};
-  }
   /// The same on arrays, in global batches of `options.batch_size` (32).
   template <class X, class Y, Callback... Given>
   Logs evaluate(const Tensor<X>& x, const Tensor<Y>& y, EvaluateOptions options = {}, Given&&... callbacks) {
@@ -429,11 +422,13 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   }
 
  private:
-  template <class Dataset>
-  static void refuse_callbacks() {
-    static_assert(dist::detail::always_false<Dataset>,
+  template <class... Given>
+  [[nodiscard]] static constexpr bool require_callbacks() {
+    constexpr bool are_callbacks = (Callback<Given> && ...);
+    static_assert(are_callbacks,
                   "what is given to fit and evaluate behind the options has a hook of nn::Callback with the arguments "
                   "listed at nn::hooks, such as on_epoch_end(const nn::Epoch&, nn::Logs&)");
+    return are_callbacks;
   }
   static void refuse_options_of_arrays(bool given, std::string_view who) {
     if (given)
@@ -735,15 +730,12 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
 template <Strategy S, class Network, class O, class L, class... Ms>
 Model(S&, Network&, O, L, Ms...) -> Model<S, Network, O, L, Ms...>;
 
-/// What is not made on a strategy, for a sentence.
 template <dist::detail::NoStrategy S, class Network, class O, class L, class... Ms>
-class Model<S, Network, O, L, Ms...> {
+struct Model<S, Network, O, L, Ms...> : dist::detail::Refused {
+  using Refused::Refused;
   static_assert(dist::detail::always_false<S>,
-                "a model is made on a strategy, which is its first argument, such as a dist::Default or a "
-                "dist::Mirrored: nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}}");
-
- public:
-  explicit Model(auto&&...) {}
+                DIST_NEEDS_STRATEGY("a model",
+                                    "nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}}"));
 };
 template <dist::detail::NoStrategy First, class... Rest>
 Model(First&&, Rest&&...) -> Model<std::remove_reference_t<First>, void, void, void>;

@@ -35,22 +35,35 @@ enum class Better { less, more, unsaid };
 
 namespace detail {
 
+/// A loss, which nn::MeanOf makes a metric.
 template <class M>
-concept SaysBetter = requires {
-  { M::more_is_better } -> std::convertible_to<bool>;
+concept IsLoss = LossFunction<M, float, float> || LossFunction<M, float, std::int32_t>;
+
+/// Measures nothing: takes the place of a refused metric.
+struct NoMeasure {
+  using Tally = nn::Tally<double, double>;
+  std::string_view name;
+  [[nodiscard]] Tally operator()(const auto&...) const { return {}; }
 };
 
+/// The measure of a model's metric.
 template <class M>
 struct MeasureOf {
-  using Type = M;
+  static constexpr bool is_metric = MetricFunction<M>;
+  static constexpr bool is_loss = !is_metric && IsLoss<M>;
+  using Type = std::conditional_t<is_metric, M, NoMeasure>;
   static constexpr bool is_weighted = false;
-  static M of(M measure) { return measure; }
+  static Type of([[maybe_unused]] M measure) {
+    if constexpr (is_metric)
+      return measure;
+    else
+      return {};
+  }
 };
 template <class M>
-struct MeasureOf<Weighted<M>> {
-  using Type = M;
+struct MeasureOf<Weighted<M>> : MeasureOf<M> {
   static constexpr bool is_weighted = true;
-  static M of(Weighted<M> weighted) { return std::move(weighted.metric); }
+  static auto of(Weighted<M> weighted) { return MeasureOf<M>::of(std::move(weighted.metric)); }
 };
 
 template <class M, class Queue, class... Given>
@@ -60,19 +73,24 @@ concept TakesWeights = MeasuresRows<M> || CountingMetric<M> || MeasuresByQueue<M
 /// A metric, and its name in the logs of a model.
 template <class S, class M>
 class ModelMetric {
-  using Measure = typename MeasureOf<M>::Type;
+  using Given = MeasureOf<M>;
+  using Measure = typename Given::Type;
+  static_assert(!Given::is_loss,
+                "a loss is a metric of a model inside nn::MeanOf: nn::MeanOf{nn::MeanAbsoluteError{}}");
+  static_assert(Given::is_metric || Given::is_loss,
+                "the metrics of a model are nn::MetricFunctions, each of which names its Tally and has a name, such as "
+                "nn::SparseCategoricalAccuracy{}");
 
  public:
-  static constexpr bool is_weighted = MeasureOf<M>::is_weighted;
+  static constexpr bool is_weighted = Given::is_weighted;
 
   /// Throws as Metric does.
-  ModelMetric(S& strategy, M measure)
-      : metric_(strategy, MeasureOf<M>::of(std::move(measure))), name_(metric_.name()) {}
+  ModelMetric(S& strategy, M measure) : metric_(strategy, Given::of(std::move(measure))), name_(metric_.name()) {}
 
   static constexpr bool may_be_absent = true;  // in a checkpoint
 
   [[nodiscard]] static constexpr Better better() noexcept {
-    if constexpr (SaysBetter<Measure>)
+    if constexpr (requires { Measure::more_is_better; })
       return Measure::more_is_better ? Better::more : Better::less;
     else
       return Better::unsaid;
@@ -110,33 +128,6 @@ class ModelMetric {
  private:
   Metric<S, Measure> metric_;
   std::string name_;
-};
-
-/// A loss, which nn::MeanOf makes a metric.
-template <class M>
-concept IsLoss = LossFunction<M, float, float> || LossFunction<M, float, std::int32_t>;
-
-/// A type that does not measure: does not compile.
-template <class S, class M>
-  requires(!MetricFunction<typename MeasureOf<M>::Type>)
-class ModelMetric<S, M> {
-  static_assert(!IsLoss<typename MeasureOf<M>::Type>,
-                "a loss is a metric of a model inside nn::MeanOf: nn::MeanOf{nn::MeanAbsoluteError{}}");
-  static_assert(IsLoss<typename MeasureOf<M>::Type>,
-                "the metrics of a model are nn::MetricFunctions, each of which names its Tally and has a name, such as "
-                "nn::SparseCategoricalAccuracy{}");
-
- public:
-  static constexpr bool is_weighted = false;
-  ModelMetric(S&, M) {}
-  [[nodiscard]] static constexpr Better better() noexcept { return Better::unsaid; }
-  [[nodiscard]] static std::string_view name() noexcept { return {}; }
-  void rename(const std::string&) {}
-  void update(const auto&...) {}
-  [[nodiscard]] double result(const auto&) const { return 0; }
-  [[nodiscard]] double result_here(const auto&) const { return 0; }
-  void track(auto&) {}
-  void reset(const auto&) {}
 };
 
 }  // namespace detail

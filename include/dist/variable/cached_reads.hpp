@@ -8,6 +8,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
@@ -26,9 +27,6 @@ namespace dist {
 /// ever. What it read lives as long as it does, and the variables must live as long.
 template <class C>
 class CachedReads {
-  static_assert(InReplica<C> || InCrossReplica<C>,
-                "CachedReads are made from the context of a replica function or from strategy.scope()");
-
  public:
   explicit CachedReads(const C& context) : context_(context) {}
   CachedReads(const CachedReads& other) : context_(other.context_) {
@@ -75,6 +73,14 @@ class CachedReads {
 
   C context_;
   mutable std::vector<Entry> entries_;
+};
+
+template <class C>
+  requires(!InReplica<C> && !InCrossReplica<C>)
+struct CachedReads<C> : detail::Refused {
+  using Refused::Refused;
+  static_assert(detail::always_false<C>,
+                "CachedReads are made from the context of a replica function or from strategy.scope()");
 };
 
 namespace detail {

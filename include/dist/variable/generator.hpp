@@ -14,6 +14,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/random.hpp>
@@ -221,15 +222,10 @@ Generator(S&, std::uint64_t) -> Generator<S>;
 template <Strategy S>
 Generator(S&, std::uint64_t, const std::string&) -> Generator<S>;
 
-/// What is not made on a strategy, for a sentence.
 template <detail::NoStrategy S>
-class Generator<S> {
-  static_assert(detail::always_false<S>,
-                "a Generator is made on a strategy, which is its first argument, such as a dist::Default or a "
-                "dist::Mirrored: dist::Generator random{strategy, seed}");
-
- public:
-  explicit Generator(auto&&...) {}
+struct Generator<S> : detail::Refused {
+  using Refused::Refused;
+  static_assert(detail::always_false<S>, DIST_NEEDS_STRATEGY("a Generator", "dist::Generator random{strategy, seed}"));
 };
 template <detail::NoStrategy First, class... Rest>
 Generator(First&&, Rest&&...) -> Generator<std::remove_reference_t<First>>;

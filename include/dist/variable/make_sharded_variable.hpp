@@ -70,7 +70,7 @@ class InitialOfShards {
       values_ = given_to(VariableToMake<T>{name, shape}, initial);
     } else if constexpr (!is_number && !fills_rows()) {
       require_host_access<MemorySpaceOf<Initial>>();
-      constexpr bool fills = is_callable<Function, TensorView<T>>();
+      constexpr bool fills = is_function_of<Function, TensorView<T>>();
       static_assert(
           fills || is_on_device<std::remove_cvref_t<Initial>>,
           "a sharded variable's initial value must be a number, a TensorView of its element type, a contiguous range "
@@ -100,7 +100,7 @@ class InitialOfShards {
     if constexpr (is_number || is_values)
       return false;
     else
-      return is_callable<Function, TensorView<T>, IndexRange>();
+      return is_function_of<Function, TensorView<T>, IndexRange>();
   }
 
   Initial& initial_;

@@ -8,15 +8,11 @@
 
 namespace dist::nn::callbacks::detail {
 
-/// A model that says whether it calls callbacks between training batches; others do.
+/// Whether a model calls callbacks between training batches: true unless its `calls_between_batches` is false.
 template <class Model>
-concept SaysCallsBetweenBatches = requires {
-  Model::calls_between_batches;
+inline constexpr bool calls_between_batches = !requires {
+  requires !Model::calls_between_batches;
 };
-template <class Model>
-inline constexpr bool calls_between_batches = true;
-template <SaysCallsBetweenBatches Model>
-inline constexpr bool calls_between_batches<Model> = Model::calls_between_batches;
 
 /// Throws InvalidArgument where an option makes a callback look between the training batches of a model that calls nobody there
 /// (spec Q24).

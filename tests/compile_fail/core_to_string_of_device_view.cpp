@@ -1,0 +1,17 @@
+// expect: this is memory of a device, which the host cannot touch: give the work to replica.for_each
+// only error
+#include <dist/core/tensor.hpp>
+
+#ifdef CONTROL
+using Elsewhere = dist::HostMemory;
+#else
+struct Elsewhere {
+  static constexpr bool host_accessible = false;
+};
+#endif
+
+int main() {
+  float number = 1;
+  const dist::TensorView<float, Elsewhere> view{&number, dist::Shape{1}};
+  static_cast<void>(to_string(view));
+}

@@ -1,0 +1,20 @@
+// expect: outputs, targets and weights must lie in the memory that this call reads
+// only error
+#include <dist/nn/metrics/confusion_matrix.hpp>
+#include <dist/strategy/default.hpp>
+
+#ifdef CONTROL
+using Elsewhere = dist::HostMemory;
+#else
+struct Elsewhere {
+  static constexpr bool host_accessible = false;
+};
+#endif
+
+int main() {
+  dist::Default strategy;
+  dist::nn::Metric matrix{strategy, dist::nn::ConfusionMatrix{.classes = 2}};
+  const dist::TensorView<float, Elsewhere> outputs;
+  const dist::TensorView<int, Elsewhere> labels;
+  matrix.update(strategy.scope(), outputs, labels);
+}
