@@ -1,4 +1,4 @@
-/// Finds code that asks an object whether it happens to have a member, instead of a concept with a name.
+/// Finds code that asks an object whether it happens to have a member, instead of a concept or a constant with a name.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ inline bool ends_declaration(std::string_view code, std::size_t at) {
   return at > 0 && before != std::string_view::npos && (code[before] == ')' || ends_in("const") || ends_in("noexcept"));
 }
 
-/// For each requires-expression that is no part of a concept's definition, and each comparison of a type with those of
+/// For each requires-expression outside the definition of a concept or of an inline constant, and each comparison of a type with those of
 /// a group of one, a sentence.
 inline std::vector<std::string> probes(const std::map<std::string, std::string>& headers) {
   std::vector<std::string> found;
@@ -72,13 +72,14 @@ inline std::vector<std::string> probes(const std::map<std::string, std::string>&
       found.push_back(name + ":" + std::to_string(line) + std::string(what));
     };
     std::vector<std::pair<std::size_t, std::size_t>> concepts;
-    for (std::size_t at = find_word(code, "concept", 0); at != std::string::npos;) {
-      std::size_t end = at;
-      while (end < code.size() && code[end] != ';')
-        end = code[end] == '(' || code[end] == '{' ? behind_bracket(code, end) : end + 1;
-      concepts.emplace_back(at, end);
-      at = find_word(code, "concept", end);
-    }
+    for (const std::string_view definition : {"concept", "inline constexpr bool"})
+      for (std::size_t at = find_word(code, definition, 0); at != std::string::npos;) {
+        std::size_t end = at;
+        while (end < code.size() && code[end] != ';')
+          end = code[end] == '(' || code[end] == '{' ? behind_bracket(code, end) : end + 1;
+        concepts.emplace_back(at, end);
+        at = find_word(code, definition, end);
+      }
     for (std::size_t at = find_word(code, "requires", 0); at != std::string::npos;
          at = find_word(code, "requires", at + 1)) {
       const bool defines = std::any_of(concepts.begin(), concepts.end(),

@@ -10,6 +10,7 @@ TEST_CASE("concepts, constraints and comments are no probes") {
   CHECK(gates::probes({{"a.hpp",
                         "template <class C>\nconcept Sized = requires(const C c) {\n  c.size();\n"
                         "  requires requires(typename C::Part part) { part.size(); };\n};\n"
+                        "template <class C>\ninline constexpr bool is_open = requires {\n  requires C::is_open;\n};\n"
                         "template <class C>\n  requires(Sized<C> && !Other<C>)\nvoid count(const C&);\n"
                         "// if constexpr (requires { c.size(); })\n"
                         "const char* text = \"requires { c.size(); }\";\n"

@@ -83,12 +83,28 @@ struct ValuesOf<T> : NumbersOfAggregate<T, decltype(members_of(std::declval<T&>(
 template <class R>
 inline constexpr bool owns_tensor = is_specialization<R, Tensor>;
 
-/// As std::mdspan says where its elements lie.
+/// The names by which ranges of others say where their elements lie and whether these lie one after another: those of
+/// std::mdspan, of Eigen's matrices, and of views of text.
 template <class R>
 concept HasDataHandle = requires(R& range) {
   *range.data_handle();
 };
-/// A text, or a view of one.
+template <class R>
+concept HasIsExhaustive = requires(R& range) {
+  range.is_exhaustive();
+};
+template <class R>
+concept HasInnerAndOuterStride = requires(R& range) {
+  range.innerStride() + range.outerStride() + range.innerSize() + range.outerSize();
+};
+template <class R>
+concept HasRowsAndColumns = requires(R& range) {
+  R::IsRowMajor + range.rows() + range.cols();
+};
+template <class R>
+concept HasExtents = requires(R& range) {
+  range.rank() + range.extent(0) + range.stride(0);
+};
 template <class R>
 concept HasCharacters = requires {
   typename R::traits_type;
@@ -133,9 +149,9 @@ concept NumbersValue = !Reducible<T> && !NumberRange<T> && (ValuesOf<T>::count >
 template <class R>
 constexpr void require_no_gaps(const R& range) {
   bool dense = true;
-  if constexpr (requires { range.is_exhaustive(); })  // std::mdspan
+  if constexpr (HasIsExhaustive<const R>)
     dense = range.is_exhaustive();
-  else if constexpr (requires { range.innerStride() + range.outerStride(); })  // Eigen
+  else if constexpr (HasInnerAndOuterStride<const R>)
     dense = (range.innerSize() <= 1 || range.innerStride() == 1) &&
             (range.outerSize() <= 1 || range.outerStride() == range.innerSize());
   if (!dense)
@@ -191,13 +207,13 @@ template <NumberRange R>
   bool row_by_row = true;
   std::size_t extents[Shape::max_rank] = {static_cast<std::size_t>(std::size(range))};
   std::size_t rank = 1;
-  if constexpr (requires { R::IsRowMajor; }) {  // Eigen
+  if constexpr (HasRowsAndColumns<const R>) {  // Eigen
     if (range.rows() > 1 && range.cols() > 1) {
       extents[0] = static_cast<std::size_t>(range.rows());
       extents[rank++] = static_cast<std::size_t>(range.cols());
       row_by_row = R::IsRowMajor;
     }
-  } else if constexpr (requires { range.extent(0) + range.stride(0); }) {  // std::mdspan
+  } else if constexpr (HasExtents<const R>) {  // mdspan
     static_assert(R::rank() <= Shape::max_rank, "a range has more axes than dist::Shape counts");
     rank = R::rank();
     std::size_t stride = 1;
@@ -248,13 +264,18 @@ template <class T>
     return Structure<Plain> || Aggregate<Plain>;
 }
 
+template <class Op>
+concept NamesItself = requires {
+  Op::name;
+};
+
 /// The one sentence for a reduction that does not combine records member by member; returns whether it does.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_memberwise_op() {
   constexpr bool takes_extremes = std::same_as<Op, Min> || std::same_as<Op, Max>;
   constexpr bool is_memberwise = std::same_as<Op, Sum> || std::same_as<Op, Mean> || std::same_as<Op, Prod> ||
                                  std::same_as<Op, BitAnd> || std::same_as<Op, BitOr> || std::same_as<Op, BitXor>;
-  constexpr bool is_own = !takes_extremes && !is_memberwise && requires { Op::name; };
+  constexpr bool is_own = !takes_extremes && !is_memberwise && NamesItself<Op>;
   constexpr bool has_records = (takes_extremes || is_own) && holds_records<V>();
   static_assert(!(has_records && takes_extremes),
                 "min and max of a struct, pair or tuple would combine each member by itself, and may give a value that "

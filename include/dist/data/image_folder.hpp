@@ -67,9 +67,15 @@ namespace detail {
   return extension;
 }
 
+/// A format whose files start with the bytes `signature`.
+template <class Format>
+concept HasSignature = requires {
+  { Format::signature } -> std::convertible_to<std::string_view>;
+};
+
 template <class Format>
 [[nodiscard]] bool has_signature([[maybe_unused]] std::span<const std::byte> bytes) {
-  if constexpr (requires { std::string_view{Format::signature}; })
+  if constexpr (HasSignature<Format>)
     return std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()}.starts_with(Format::signature);
   else
     return false;

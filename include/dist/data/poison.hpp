@@ -14,6 +14,16 @@
 
 namespace dist::data::detail {
 
+/// What batches are made of: parts in a tuple, or features and labels, and in the end tensors.
+template <class Batch>
+concept HasTupleSize = requires {
+  std::tuple_size<Batch>::value;
+};
+template <class Batch>
+concept HasFeaturesAndLabels = requires(Batch& batch) {
+  batch.x;
+  batch.y;
+};
 template <class Batch>
 concept OwnsItsElements = std::same_as<Batch, Tensor<typename Batch::Element>>;
 
@@ -21,9 +31,9 @@ concept OwnsItsElements = std::same_as<Batch, Tensor<typename Batch::Element>>;
 /// unsigned integer. Views are left alone, their elements belong to somebody else.
 template <class Batch>
 void poison_rows(Batch& batch, std::size_t first, std::size_t count) {
-  if constexpr (requires { std::tuple_size<Batch>::value; }) {
+  if constexpr (HasTupleSize<Batch>) {
     std::apply([&](auto&... parts) { (poison_rows(parts, first, count), ...); }, batch);
-  } else if constexpr (requires { std::tie(batch.x, batch.y); }) {
+  } else if constexpr (HasFeaturesAndLabels<Batch>) {
     poison_rows(batch.x, first, count);
     poison_rows(batch.y, first, count);
   } else if constexpr (OwnsItsElements<Batch>) {

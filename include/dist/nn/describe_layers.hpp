@@ -28,6 +28,11 @@ struct LayerDescription {
 
 namespace detail {
 
+template <class L>
+concept HasBranches = requires {
+  typename L::Nets;
+};
+
 /// Walks through the layers of a network, those of branches before what joins them.
 class LayerList {
  public:
@@ -60,7 +65,7 @@ class LayerList {
   template <class L>
   std::string add(std::string input) {
     LayerDescription layer;
-    if constexpr (requires { typename L::Nets; }) {
+    if constexpr (HasBranches<L>) {
       [&]<class... Net>(std::type_identity<std::tuple<Net...>>) {
         (layer.inputs.push_back(add_all(std::type_identity<typename Net::Bound>{}, input)), ...);
       }(std::type_identity<typename L::Nets>{});

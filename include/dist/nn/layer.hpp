@@ -151,6 +151,10 @@ template <class L>
 inline constexpr bool uses_global_rows = requires {
   requires L::uses_global_rows;
 };
+template <class L>
+concept HasState = requires {
+  L::state;
+};
 /// A program gave the layer its name.
 template <class L>
 concept HasName = requires {
@@ -194,7 +198,7 @@ struct AllLeaves<std::tuple<Layers...>> {
 
 template <class L>
 [[nodiscard]] constexpr auto& state_of() {
-  if constexpr (requires { L::state; }) {
+  if constexpr (HasState<L>) {
     return L::state;
   } else {
     return no_state;

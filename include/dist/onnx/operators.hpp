@@ -52,10 +52,19 @@ struct Operator;
 
 namespace detail {
 
+template <class Function, class T>
+concept HasActivationOperator = requires(Graph& graph, const std::string& x) {
+  ActivationOperator<Function>::template add<T>(graph, x);
+};
+template <class Bound, class Weights>
+concept HasOperator = requires(Graph& graph, const Value& x, Weights& weights) {
+  Operator<typename Bound::Layer>::template add<Bound>(graph, x, weights);
+};
+
 /// Adds the activation of a layer.
 template <class Function, class T>
 [[nodiscard]] Value activated(Graph& graph, Value x) {
-  if constexpr (requires { ActivationOperator<Function>::template add<T>(graph, x.name); }) {
+  if constexpr (HasActivationOperator<Function, T>) {
     x.name = ActivationOperator<Function>::template add<T>(graph, x.name);
     return x;
   } else {
@@ -67,7 +76,7 @@ template <class Function, class T>
 
 template <class Bound, class Weights>
 [[nodiscard]] Value add_layer(Graph& graph, const Value& x, Weights& weights) {
-  if constexpr (requires { Operator<typename Bound::Layer>::template add<Bound>(graph, x, weights); }) {
+  if constexpr (HasOperator<Bound, Weights>) {
     graph.enter(Bound::name);
     Value y = Operator<typename Bound::Layer>::template add<Bound>(graph, x, weights);
     y.row = Bound::Output::shape();

@@ -72,6 +72,12 @@ concept StandsForNumber = requires(const V& value) {
   { value.value() } -> std::same_as<typename V::Reduced>;
 };
 
+/// Eigen's name for what owns elements in the form of an expression.
+template <class V>
+concept HasPlainObject = requires {
+  typename V::PlainObject;
+};
+
 /// The reduction of values like `one`: a container or a value of that type; for a view, which owns nothing, a tensor.
 template <class V, class T>
 [[nodiscard]] auto in_form_of([[maybe_unused]] const V& one, Tensor<T>&& reduced) {
@@ -80,7 +86,7 @@ template <class V, class T>
     std::copy_n(reduced.data(), reduced.size(), numbers_in(made).data());
     return made;
   };
-  if constexpr (requires { typename V::PlainObject; })  // Eigen: the type that owns an expression's elements
+  if constexpr (HasPlainObject<V>)
     return filled(typename V::PlainObject(one));
   else if constexpr (ConvertsToTensor<V> || is_view)
     return Tensor<T>{std::move(reduced)};

@@ -40,14 +40,16 @@ template <class T>
 struct TracedForm<TensorView<T>> {
   using Type = hlo::Dynamic<std::remove_const_t<T>>;
 };
+template <class Given>
+concept HasTracedForm = requires {
+  typename TracedForm<Given>::Type;
+};
 template <class Leaf>
 using ElementOfLeaf = typename TracedForm<Leaf>::Type::Element;
 
 /// Whether every member of an argument has a traced form.
 template <class Given>
-inline constexpr bool is_step_argument = requires {
-  typename TracedForm<Given>::Type;
-};
+inline constexpr bool is_step_argument = HasTracedForm<Given>;
 template <class... Members>
 inline constexpr bool are_step_arguments = (is_step_argument<std::remove_cvref_t<Members>> && ...);
 template <class X, class Y>

@@ -105,6 +105,12 @@ concept WorkersNetwork = std::is_empty_v<Net> && Network<typename Net::Membershi
   work.fail();
 };
 
+/// Policies that talk to all processes themselves, also to those of one node.
+template <class Ops>
+concept JoinsAllProcesses = requires {
+  requires Ops::joins_all_processes;
+};
+
 /// Collectives over messages that choose their algorithm call by call.
 template <class On, class Membership>
 concept ChoosesByThresholds = std::constructible_from<On, Membership, AlgorithmThresholds>;
@@ -127,8 +133,7 @@ struct BetweenNodes {
                 "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
                 "MpiAllReduce, NodeAllReduce or AutoAllReduce, for GPUs NcclAllReduce, or Mirrored with this policy");
 
-  /// False for policies that reach all processes by themselves, those of one node included.
-  static constexpr bool hierarchical = !requires { requires Ops::joins_all_processes; };
+  static constexpr bool hierarchical = !JoinsAllProcesses<Ops>;
   static constexpr bool one_node_only = false;
 };
 template <class Membership>

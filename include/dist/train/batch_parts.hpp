@@ -7,13 +7,23 @@
 
 namespace dist::nn::detail {
 
+template <class Batch>
+concept HasFeaturesAndTargets = requires(const Batch& batch) {
+  batch.x;
+  batch.y;
+};
+template <class Batch>
+concept IsTuple = requires {
+  std::tuple_size<Batch>::value;
+};
+
 /// What Model reads of a dataset's element, in a tuple of references: what goes into the network, what should come out of
 /// it, and how much each row counts where that is given. `needed` says how many of them there must be.
 template <std::size_t needed, class Batch>
 [[nodiscard]] constexpr auto parts_of_batch(const Batch& batch) {
-  if constexpr (requires { std::tie(batch.x, batch.y); }) {
+  if constexpr (HasFeaturesAndTargets<Batch>) {
     return std::tie(batch.x, batch.y);
-  } else if constexpr (requires { std::tuple_size<Batch>::value; }) {
+  } else if constexpr (IsTuple<Batch>) {
     constexpr std::size_t parts = std::tuple_size<Batch>::value;
     static_assert(
         parts >= needed && parts <= 3,

@@ -189,11 +189,20 @@ template <class C, class Model>
 concept TracksWithModel = requires(C& callback, Model& model, dist::detail::AnyVisitor& visit) {
   callback.track(model, visit);
 };
+template <class C>
+concept NamedCallback = requires {
+  { C::name } -> std::convertible_to<std::string_view>;
+};
+
+template <class C>
+concept HasAddsToLogs = requires {
+  { C::adds_to_logs } -> std::convertible_to<std::string_view>;
+};
 
 /// Whether a callback may add `name` to the logs: each one may that has the hook on_epoch_end and does not say what it adds.
 template <class C>
 bool may_add_to_logs(std::string_view name) {
-  if constexpr (requires { std::string_view{C::adds_to_logs}; })
+  if constexpr (HasAddsToLogs<C>)
     return name == std::string_view{C::adds_to_logs};
   else
     return has_one_of<C, hooks::on_epoch_end>;
@@ -250,7 +259,7 @@ class Callbacks {
     each([&]<class One>(One& callback) {
       if constexpr (Trackable<One> || detail::TracksWithModel<One, Model>) {
         std::string_view name = "callback";
-        if constexpr (requires { std::string_view{callback.name}; }) name = callback.name;
+        if constexpr (detail::NamedCallback<One>) name = One::name;
         std::size_t before = 0;  // of that name
         for (const std::string_view other : names)
           if (other == name) ++before;

@@ -35,6 +35,11 @@ enum class Better { less, more, unsaid };
 
 namespace detail {
 
+template <class M>
+concept HasMoreIsBetter = requires {
+  { M::more_is_better } -> std::convertible_to<bool>;
+};
+
 /// A loss, which nn::MeanOf makes a metric.
 template <class M>
 concept IsLoss = LossFunction<M, float, float> || LossFunction<M, float, std::int32_t>;
@@ -90,7 +95,7 @@ class ModelMetric {
   static constexpr bool may_be_absent = true;  // in a checkpoint
 
   [[nodiscard]] static constexpr Better better() noexcept {
-    if constexpr (requires { Measure::more_is_better; })
+    if constexpr (HasMoreIsBetter<Measure>)
       return Measure::more_is_better ? Better::more : Better::less;
     else
       return Better::unsaid;

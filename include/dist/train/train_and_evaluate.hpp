@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,6 +56,12 @@ struct TrainAndEvaluateResult {
 
 namespace detail {
 
+/// A strategy that knows which task of a cluster it is.
+template <class S>
+concept KnowsTask = requires(const S& strategy) {
+  { strategy.task() } -> std::convertible_to<const std::optional<Task>&>;
+};
+
 struct TaskRole {
   bool trains = true;
   bool evaluates = true;
@@ -75,7 +82,7 @@ TaskRole role_of(const ClusterResolver auto& resolver, const S& strategy, bool h
   const std::optional<Task> task = resolver.task();
   validate_cluster(cluster, task, resolver.describe());
   const TaskRole role = role_of(task, has_evaluator);
-  if constexpr (requires { strategy.task()->type; }) {
+  if constexpr (KnowsTask<S>) {
     const std::optional<Task>& of_strategy = strategy.task();
     const bool is_evaluator = of_strategy && of_strategy->type == TaskType::evaluator;
     if (is_evaluator == role.trains)

@@ -97,8 +97,12 @@ concept LearningRateSchedule = std::copyable<F> && requires(const F schedule, st
 namespace detail {
 
 template <class F>
+concept HasCheck = requires(const F checked) {
+  checked.check();
+};
+template <class F>
 void check_if_can(const F& given) {
-  if constexpr (requires { given.check(); }) given.check();
+  if constexpr (HasCheck<F>) given.check();
 }
 
 }  // namespace detail
