@@ -226,8 +226,8 @@ TEST_CASE("what begins where the window ends lies elsewhere") {
     std::byte* end = member.comm.stage<std::byte>(0, 1).data();
     while (member.comm.holds(end, 4096)) end += 4096;
     while (member.comm.holds(end, 1)) ++end;
-    const dist::OperandPlaces places = member.comm.places_of({.read = end - 1, .write = end});
-    return places.read != 0 && places.write == 0 ? 0 : 1;
+    const dist::OperandOffsets offsets = member.comm.offsets_of({.read = end - 1, .write = end});
+    return offsets.read != 0 && offsets.write == 0 ? 0 : 1;
   });
   CHECK(processes.wait() == fine(1));
 }

@@ -68,7 +68,7 @@ class Stages {
 
 /// An Operand as other processes find it: its offsets in the memory of its process. An offset is 0 if the operand lies
 /// elsewhere, as one without elements may.
-struct OperandPlaces {
+struct OperandOffsets {
   std::uint64_t read;
   std::uint64_t write;
 };
@@ -155,7 +155,7 @@ class NodeGroup {
 
   /// What a member brings to a collective: where its operands are in its memory, or a few values.
   union alignas(8) Content {
-    OperandPlaces lent;
+    OperandOffsets lent;
     std::byte payload[payload_capacity];
   };
   struct alignas(cache_line) Mailbox {
@@ -339,7 +339,7 @@ class NodeCommunicator {
   }
 
   DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, const Operand& lent) const {
-    group_->meet(call, timeout_, 0, [&](NodeGroup::Content& content) { content.lent = places_of(lent); });
+    group_->meet(call, timeout_, 0, [&](NodeGroup::Content& content) { content.lent = offsets_of(lent); });
   }
   template <class T>
   [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
@@ -347,7 +347,7 @@ class NodeCommunicator {
   }
   template <class T>
   [[nodiscard]] T* peer_to_write(std::size_t rank) const noexcept {
-    const OperandPlaces& lent = group_->brought_by(rank).lent;
+    const OperandOffsets& lent = group_->brought_by(rank).lent;
     DIST_EXPECT_INNER(lent.write != 0 || lent.read == 0);
     return reinterpret_cast<T*>(memory_of(rank) + lent.write);
   }
@@ -383,7 +383,7 @@ class NodeCommunicator {
   }
 
   /// Where an operand lies in this process's memory.
-  [[nodiscard]] OperandPlaces places_of(const Operand& lent) const noexcept {
+  [[nodiscard]] OperandOffsets offsets_of(const Operand& lent) const noexcept {
     return {place_of(lent.read), place_of(lent.write)};
   }
   /// The memory of member `rank`, as this process sees it.

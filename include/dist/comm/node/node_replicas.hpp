@@ -115,26 +115,26 @@ class NodeReplicaCommunicator {
   void publish(const CollectiveCall& call, const Operand& lent) const {
     in_levels([&](const auto& level) { level.publish(call, lent); },
               [&] {
-                std::vector<std::byte>& places = group_->outgoing_;
-                places.resize(replicas_ * sizeof(OperandPlaces));
+                std::vector<std::byte>& offsets = group_->outgoing_;
+                offsets.resize(replicas_ * sizeof(OperandOffsets));
                 for (std::size_t replica = 0; replica < replicas_; ++replica) {
-                  const OperandPlaces of_replica = node_.places_of(here_.lent_by(replica));
-                  std::memcpy(places.data() + replica * sizeof(of_replica), &of_replica, sizeof(of_replica));
+                  const OperandOffsets of_replica = node_.offsets_of(here_.lent_by(replica));
+                  std::memcpy(offsets.data() + replica * sizeof(of_replica), &of_replica, sizeof(of_replica));
                 }
-                group_->send(node_, call, places);
+                group_->send(node_, call, offsets);
               });
   }
   template <class T>
   [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
     if (is_one_process()) return here_.peer<T>(rank);
     if (is_one_replica()) return node_.peer<T>(rank);
-    return reinterpret_cast<const T*>(node_.memory_of(rank / replicas_) + places_in_window(rank).read);
+    return reinterpret_cast<const T*>(node_.memory_of(rank / replicas_) + offsets_in_window(rank).read);
   }
   template <class T>
   [[nodiscard]] T* peer_to_write(std::size_t rank) const noexcept {
     if (is_one_process()) return here_.peer_to_write<T>(rank);
     if (is_one_replica()) return node_.peer_to_write<T>(rank);
-    const OperandPlaces lent = places_in_window(rank);
+    const OperandOffsets lent = offsets_in_window(rank);
     DIST_EXPECT_INNER(lent.write != 0 || lent.read == 0);
     return reinterpret_cast<T*>(node_.memory_of(rank / replicas_) + lent.write);
   }
@@ -142,7 +142,7 @@ class NodeReplicaCommunicator {
   /// replicas and processes only.
   [[nodiscard]] std::size_t count_reachable(std::size_t step) const noexcept {
     std::size_t count = 0;
-    for (std::size_t rank = 0; rank < size(); rank += step) count += places_in_window(rank).read != 0;
+    for (std::size_t rank = 0; rank < size(); rank += step) count += offsets_in_window(rank).read != 0;
     return count;
   }
 
@@ -209,10 +209,10 @@ class NodeReplicaCommunicator {
   [[nodiscard]] NodeReplicas::Member& me() const noexcept { return group_->members_[here_.rank()]; }
 
   /// Where a member's operands lie in the memory of its process. Of several replicas and processes.
-  [[nodiscard]] OperandPlaces places_in_window(std::size_t rank) const noexcept {
-    OperandPlaces places;
-    std::memcpy(&places, group_->incoming_.data() + rank * sizeof(places), sizeof(places));
-    return places;
+  [[nodiscard]] OperandOffsets offsets_in_window(std::size_t rank) const noexcept {
+    OperandOffsets offsets;
+    std::memcpy(&offsets, group_->incoming_.data() + rank * sizeof(offsets), sizeof(offsets));
+    return offsets;
   }
 
   /// Calls `meet(level)` with the level that has all members, if there is one. Else the replicas of this process meet by
