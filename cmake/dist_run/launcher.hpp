@@ -36,7 +36,7 @@ struct Options {
   std::size_t restarts = 0;
   bool secret = false;
   std::chrono::milliseconds grace{10'000};  ///< for the others to end when the job ends
-  std::vector<std::string> command;
+  std::vector<std::string> command{};
 };
 
 /// A task of the cluster, as TF_CONFIG names it.

@@ -30,7 +30,7 @@ namespace dist::net {
 class Dialer {
  public:
   struct Options {
-    std::string secret;                        ///< empty: none
+    std::string secret{};                      ///< empty: none
     Milliseconds attempt{3000};                ///< for one connection, until the peer asks who we are
     std::size_t longest = longest_handshake;   ///< frames of the connection afterwards
     Milliseconds refusals{0};                  ///< how long it tries again after a refusal that passes

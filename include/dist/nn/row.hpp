@@ -181,7 +181,7 @@ template <class Sum>
 struct SumsOfColumn {
   Sum* first;
   std::size_t columns;
-  [[nodiscard]] Sum& operator[](std::size_t which) const { return first[which * columns]; }
+  [[nodiscard]] DIST_HD Sum& operator[](std::size_t which) const { return first[which * columns]; }
 };
 /// `Terms::count` sums of each column of a matrix, all first ones first; without rows they are 0. `terms(row, column, sums)`,
 /// DIST_HD, adds what an element brings to `sums[which]`.
