@@ -116,9 +116,9 @@ TEST_CASE("layers without products are those of the back end, and what it lacks 
   CHECK(dist_test::difference(pass.outputs, expected.outputs) < 2e-3);
   CHECK(dist_test::difference(pass.gradients, expected.gradients) < 2e-3);
 
-  using Asked = nn::Softmax::On<dist::StaticShape<3>>::Asked<float>;
-  CHECK(nn::detail::computes<Mixed<dist::Float16>, Asked>);
-  CHECK_FALSE(nn::detail::computes<nn::MixedPrecision<Products, dist::Float16>, Asked>);
+  using Asked = nn::GlobalAveragePool2D::On<dist::StaticShape<3, 3, 1>>::Asked<float>;
+  CHECK(nn::detail::Computes<Mixed<dist::Float16>, Asked>);
+  CHECK_FALSE(nn::detail::Computes<nn::MixedPrecision<Products, dist::Float16>, Asked>);
 }
 
 TEST_CASE("networks train with 16-bit factors as with float ones") {

@@ -11,7 +11,7 @@
 namespace nn = dist::nn;
 
 TEST_CASE("sums, maxima and counts of rows of any length, of which a part is not a multiple of the partial sums") {
-  for (const std::size_t size : {0, 1, 15, 16, 17, 100}) {
+  for (const std::size_t size : {0U, 1U, 15U, 16U, 17U, 100U}) {
     CAPTURE(size);
     std::vector<double> elements(size);
     std::iota(elements.begin(), elements.end(), 1.0);

@@ -106,7 +106,8 @@ template <class T, class F>
 template <class T, class F>
 [[nodiscard]] DIST_HD double count_of(Row<T> row, const F& f) {
   std::size_t count = 0;
-  for (std::size_t k = 0; k < row.size(); ++k) count += f(k) ? 1 : 0;
+  for (std::size_t k = 0; k < row.size(); ++k)
+    if (f(k)) ++count;
   return static_cast<double>(count);
 }
 template <class T, class F>

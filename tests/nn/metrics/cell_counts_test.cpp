@@ -66,6 +66,6 @@ TEST_CASE("a column is computed only where a row may count into the bin (spec P1
   add.one_of(1, 4, column);
   CHECK((asked == 1 && counted == 0));
   double counts[8] = {};
-  nn::detail::AddToCell{counts, 3}.one_of(1, 4, [] { return 2; });
+  nn::detail::AddToCell{counts, 3}.one_of(1, 4, [] { return std::size_t{2}; });
   CHECK(counts[6] == 3);
 }

@@ -29,8 +29,8 @@ class QueueEvents {
   /// Comes after that time; who takes it with Tag::done calls `handle`.
   void put(std::chrono::nanoseconds after, std::function<void()> handle) {
     Event& event = events_.emplace_back(std::move(handle));
-    void* const armed =
-        event.tag.armed(&event.handle, [](void* handle, bool) { (*static_cast<std::function<void()>*>(handle))(); });
+    void* const armed = event.tag.armed(
+        &event.handle, [](void* event_handle, bool) { (*static_cast<std::function<void()>*>(event_handle))(); });
     grpc_channel_watch_connectivity_state(channel_.get(), GRPC_CHANNEL_IDLE,
                                           dist::grpc::deadline_in(std::max(after, std::chrono::nanoseconds{1})), queue_,
                                           armed);

@@ -46,11 +46,12 @@ struct Auc {
   template <class Outputs, class Targets, class Add>
   DIST_HD void for_each_bin(Outputs outputs, Targets targets, const Add& add) const {
     for_each_element(outputs, [&](auto i) {
+      using detail::select;
       using std::exp;
       using T = typename Outputs::Element;
-      const auto is_positive = bin_of(targets[i] != typename Targets::Element{0});
       const T p = from_logits ? T{1} / (T{1} + exp(-outputs[i])) : outputs[i];
-      add(is_positive * thresholds + bin_of(bucket(p)));
+      const T first = select(targets[i] != typename Targets::Element{0}, number<T>(thresholds), T{0});
+      add(bin_of(first + bucket(p)));
     });
   }
   [[nodiscard]] double result(TensorView<const double> counts) const {
@@ -77,16 +78,19 @@ struct Auc {
     [[nodiscard]] double all() const { return false_positives + true_positives; }
   };
 
+  template <class T>
+  [[nodiscard]] static DIST_HD T number(std::size_t count) {
+    return static_cast<T>(static_cast<double>(count));
+  }
   /// Thresholds are at i / (thresholds - 1), and a probability that is one of them is not above it. NaN is above none but
   /// the least.
   template <class T>
   [[nodiscard]] DIST_HD T bucket(T probability) const {
     using detail::select;
     using std::floor;
-    const auto number = [](std::size_t count) { return static_cast<T>(static_cast<double>(count)); };
-    const T place = -floor(-probability * number(thresholds - 1)) - T{1};
+    const T place = -floor(-probability * number<T>(thresholds - 1)) - T{1};
     const T inside = select((probability > T{0}) & (place > T{0}), place, T{0});
-    return select(probability >= T{1}, number(thresholds - 2), inside);
+    return select(probability >= T{1}, number<T>(thresholds - 2), inside);
   }
   [[nodiscard]] static double roc_area(const Point& from, const Point& to, double negatives, double positives) {
     const double width =
