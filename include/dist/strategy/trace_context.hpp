@@ -158,13 +158,13 @@ class TraceContext {
   /// first uses in parts is several arrays in the program.
   template <class Variable, class Layout>
   [[nodiscard]] std::vector<hlo::Value> read_parts(const Variable& variable, const Layout& layout) const {
-    const std::vector<detail::VariablePart> parts = parts_of(layout);
+    const std::vector<detail::VariableArray> parts = parts_of(layout);
     return traced(variable, parts).read(parts);
   }
   /// Changes them. Parts lie in the order of their offsets.
   template <class Variable, class Layout>
   void write_parts(const Variable& variable, const Layout& layout, std::span<const hlo::Value> values) const {
-    const std::vector<detail::VariablePart> parts = parts_of(layout);
+    const std::vector<detail::VariableArray> parts = parts_of(layout);
     traced(variable, parts).write(parts, values);
   }
   /// Of a variable with one element. Throws ShapeMismatch where there are more.
@@ -277,12 +277,12 @@ class TraceContext {
   [[nodiscard]] detail::TracedVariable& traced(const Variable& variable) const {
     static_assert(!detail::is_on_shard<typename Variable::Synchronization>,
                   "a compiled step uses no OnShard variables, whose elements have owners: use OnWrite");
-    return traced(variable, std::array{detail::VariablePart{0, variable.shape()}});
+    return traced(variable, std::array{detail::VariableArray{0, variable.shape()}});
   }
   /// In `parts`, unless the step has used it before.
   template <class Variable>
   [[nodiscard]] detail::TracedVariable& traced(const Variable& variable,
-                                               std::span<const detail::VariablePart> parts) const {
+                                               std::span<const detail::VariableArray> parts) const {
     using Memory = std::remove_cvref_t<decltype(*variable.memory())>;
     constexpr bool is_on_devices = std::same_as<Memory, pjrt::ManagedMemory>;
     static_assert(
@@ -302,8 +302,8 @@ class TraceContext {
     }
   }
   template <class Layout>
-  [[nodiscard]] static std::vector<detail::VariablePart> parts_of(const Layout& layout) {
-    std::vector<detail::VariablePart> parts;
+  [[nodiscard]] static std::vector<detail::VariableArray> parts_of(const Layout& layout) {
+    std::vector<detail::VariableArray> parts;
     for (const auto& part : layout) parts.push_back({part.offset, part.shape});
     return parts;
   }

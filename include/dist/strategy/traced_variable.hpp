@@ -15,10 +15,10 @@
 namespace dist::detail {
 
 /// Elements of a variable that are an array of their own in a program, from `offset` on.
-struct VariablePart {
+struct VariableArray {
   std::size_t offset;
   Shape shape;
-  friend bool operator==(const VariablePart&, const VariablePart&) = default;
+  friend bool operator==(const VariableArray&, const VariableArray&) = default;
 };
 
 /// A variable that a program uses: its elements before the step are arguments, and where the step writes them, those after
@@ -27,20 +27,20 @@ struct VariablePart {
 class TracedVariable {
  public:
   struct Part {
-    VariablePart place;
+    VariableArray place;
     hlo::Value before, after;
     bool is_written = false;
   };
   using Resident = pjrt::ManagedMemory::Resident;
 
   template <class Variable>
-  TracedVariable(const Variable& variable, std::span<const VariablePart> parts)
+  TracedVariable(const Variable& variable, std::span<const VariableArray> parts)
       : memory_(variable.memory().get()),
         offset_(variable.offset()),
         type_{hlo::element_kind<typename Variable::Element>, variable.shape()},
         name_(variable.name()),
         resident_(resident_of<typename Variable::Element>) {
-    for (const VariablePart& part : parts) {
+    for (const VariableArray& part : parts) {
       const hlo::Value before = hlo::Trace::current().argument({type_.element, part.shape});
       parts_.push_back({part, before, before});
     }
@@ -59,8 +59,8 @@ class TracedVariable {
   void write(hlo::Value value);
 
   /// The same of some parts, in the order of their offsets.
-  [[nodiscard]] std::vector<hlo::Value> read(std::span<const VariablePart> of) const;
-  void write(std::span<const VariablePart> of, std::span<const hlo::Value> values);
+  [[nodiscard]] std::vector<hlo::Value> read(std::span<const VariableArray> of) const;
+  void write(std::span<const VariableArray> of, std::span<const hlo::Value> values);
 
  private:
   template <class T>
@@ -73,16 +73,16 @@ class TracedVariable {
     part.after = value;
     part.is_written = true;
   }
-  [[nodiscard]] static hlo::Value part_of(hlo::Value whole, const VariablePart& place);
+  [[nodiscard]] static hlo::Value part_of(hlo::Value whole, const VariableArray& place);
   [[nodiscard]] static hlo::Value flat(hlo::Value x);
   /// The variable with these elements in its parts, and `between(first, limit)` between them.
   template <class WorkerCollectives>
-  [[nodiscard]] hlo::Value joined(std::span<const VariablePart> places, std::span<const hlo::Value> values,
+  [[nodiscard]] hlo::Value joined(std::span<const VariableArray> places, std::span<const hlo::Value> values,
                                   const WorkerCollectives& between) const;
-  [[nodiscard]] std::vector<VariablePart> places() const;
+  [[nodiscard]] std::vector<VariableArray> places() const;
   [[nodiscard]] std::vector<hlo::Value> after() const;
-  [[nodiscard]] bool is_whole() const { return parts_.size() == 1 && parts_[0].place == VariablePart{0, type_.shape}; }
-  [[nodiscard]] bool has(std::span<const VariablePart> places) const;
+  [[nodiscard]] bool is_whole() const { return parts_.size() == 1 && parts_[0].place == VariableArray{0, type_.shape}; }
+  [[nodiscard]] bool has(std::span<const VariableArray> places) const;
 
   pjrt::ManagedMemory* memory_;
   std::size_t offset_;  // of its slice of the memory

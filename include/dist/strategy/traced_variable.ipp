@@ -11,7 +11,7 @@
 namespace dist::detail {
 
 template <class WorkerCollectives>
-hlo::Value TracedVariable::joined(std::span<const VariablePart> places, std::span<const hlo::Value> values,
+hlo::Value TracedVariable::joined(std::span<const VariableArray> places, std::span<const hlo::Value> values,
                                   const WorkerCollectives& between) const {
   std::vector<hlo::Value> pieces;
   std::size_t end = 0;
@@ -40,15 +40,15 @@ DIST_INLINE_PJRT void TracedVariable::write(hlo::Value value) {
   for (Part& part : parts_) set(part, part_of(value, part.place));
 }
 
-DIST_INLINE_PJRT std::vector<hlo::Value> TracedVariable::read(std::span<const VariablePart> of) const {
+DIST_INLINE_PJRT std::vector<hlo::Value> TracedVariable::read(std::span<const VariableArray> of) const {
   if (has(of)) return after();
   const hlo::Value whole = read();
   std::vector<hlo::Value> values;
-  for (const VariablePart& place : of) values.push_back(part_of(whole, place));
+  for (const VariableArray& place : of) values.push_back(part_of(whole, place));
   return values;
 }
 
-DIST_INLINE_PJRT void TracedVariable::write(std::span<const VariablePart> of, std::span<const hlo::Value> values) {
+DIST_INLINE_PJRT void TracedVariable::write(std::span<const VariableArray> of, std::span<const hlo::Value> values) {
   if (!has(of)) {
     const hlo::Value old = flat(read());
     return write(joined(of, values, [&](std::size_t first, std::size_t limit) {
@@ -58,7 +58,7 @@ DIST_INLINE_PJRT void TracedVariable::write(std::span<const VariablePart> of, st
   for (std::size_t i = 0; i < values.size(); ++i) set(parts_[i], values[i]);
 }
 
-DIST_INLINE_PJRT hlo::Value TracedVariable::part_of(hlo::Value whole, const VariablePart& place) {
+DIST_INLINE_PJRT hlo::Value TracedVariable::part_of(hlo::Value whole, const VariableArray& place) {
   const std::size_t limit = place.offset + place.shape.elements();
   return hlo::untyped::reshape(hlo::untyped::slice_along(flat(whole), 0, place.offset, limit), place.shape);
 }
@@ -67,8 +67,8 @@ DIST_INLINE_PJRT hlo::Value TracedVariable::flat(hlo::Value x) {
   return hlo::untyped::reshape(x, Shape{hlo::untyped::type_of(x).shape.elements()});
 }
 
-DIST_INLINE_PJRT std::vector<VariablePart> TracedVariable::places() const {
-  std::vector<VariablePart> places;
+DIST_INLINE_PJRT std::vector<VariableArray> TracedVariable::places() const {
+  std::vector<VariableArray> places;
   for (const Part& part : parts_) places.push_back(part.place);
   return places;
 }
@@ -79,9 +79,9 @@ DIST_INLINE_PJRT std::vector<hlo::Value> TracedVariable::after() const {
   return values;
 }
 
-DIST_INLINE_PJRT bool TracedVariable::has(std::span<const VariablePart> places) const {
+DIST_INLINE_PJRT bool TracedVariable::has(std::span<const VariableArray> places) const {
   return std::equal(places.begin(), places.end(), parts_.begin(), parts_.end(),
-                    [](const VariablePart& place, const Part& part) { return place == part.place; });
+                    [](const VariableArray& place, const Part& part) { return place == part.place; });
 }
 
 }  // namespace dist::detail

@@ -6,6 +6,8 @@
 
 #include <dist/core/tensor.hpp>
 #include <dist/nn/reference/vectors.hpp>
+#include <dist/nn/row.hpp>
+#include <dist/nn/softmax.hpp>
 
 namespace dist::nn::reference {
 
@@ -29,13 +31,9 @@ class Attention {
       T* const weight = weights.data() + at;
       for (std::size_t j = 0; j < reach; ++j)
         weight[j] = scale * dot(queries.data() + query, keys.data() + first + j * row, width);
-      const T largest = *std::max_element(weight, weight + reach);
-      T sum{0};
-      for (std::size_t j = 0; j < reach; ++j) sum += weight[j] = std::exp(weight[j] - largest);
-      for (std::size_t j = 0; j < reach; ++j) {
-        weight[j] /= sum;
+      nn::detail::softmax(nn::detail::ThreadOfRow{reach}, weight, weight);
+      for (std::size_t j = 0; j < reach; ++j)
         add_scaled(weight[j], values.data() + first + j * row, outputs.data() + query, width);
-      }
     });
   }
 
