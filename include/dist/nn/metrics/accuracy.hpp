@@ -24,9 +24,9 @@ struct BinaryAccuracy {
   template <class Outputs, class Targets>
   [[nodiscard]] DIST_HD auto of_row(Outputs outputs, Targets targets) const {
     using Target = typename Targets::Element;
-    const auto right = count_of(outputs, [&](auto i) {
-      const auto is_yes = outputs[i] > static_cast<typename Outputs::Element>(threshold);
-      return (is_yes & (targets[i] == Target{1})) | ((targets[i] == Target{0}) & !is_yes);
+    const auto right = sum_of(outputs, [&](auto i) {
+      const auto is_yes = number_of(outputs[i] > static_cast<typename Outputs::Element>(threshold));
+      return is_yes * number_of(targets[i] == Target{1}) + (1 - is_yes) * number_of(targets[i] == Target{0});
     });
     return right / static_cast<double>(outputs.size());
   }
