@@ -13,6 +13,7 @@
 
 #include <dist/rpc/nonce_filter.hpp>
 #include <dist/server/requests.hpp>
+#include <dist/server/wire.hpp>
 
 #include <doctest/doctest.h>
 
