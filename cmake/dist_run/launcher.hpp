@@ -69,7 +69,7 @@ inline std::string tf_config(const std::vector<Task>& tasks, const std::vector<d
     cluster += concat("\"127.0.0.1:", ports[i].number, '"');
   }
   return concat("{\"cluster\": {", cluster, "]}, \"task\": {\"type\": \"", tasks[number].type,
-              "\", \"index\": ", tasks[number].index, "}}");
+                "\", \"index\": ", tasks[number].index, "}}");
 }
 
 /// Two ends for what a task prints. They are a terminal's, so that the task's C library passes each line on at once, and a

@@ -31,9 +31,7 @@ template <std::floating_point T>
 /// A number for a sum in double; a sum of a program keeps its type.
 template <class T>
   requires std::floating_point<Accumulator<T>>
-[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr double as_double(T number) {
-  return static_cast<double>(number);
-}
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr double as_double(T number) { return static_cast<double>(number); }
 
 }  // namespace detail
 
