@@ -11,8 +11,8 @@
 
 namespace dist::nn::detail {
 
-/// One thread visits all `count` elements of a row. What formulas of layers call for a row has this form for each way to
-/// visit: `sum_of`, `max_of`, and `for_each_of`, whose calls are independent of each other.
+/// One thread visits all `count` elements of a row. Formulas of layers use `sum_of`, `max_of` and `for_each_of`, whose calls
+/// are independent of each other; nn/cuda/rows.cuh and nn/hlo/rows.hpp have the same functions for GPUs and for programs.
 struct ThreadOfRow {
   std::size_t count;
 
@@ -166,8 +166,8 @@ template <class Label>
 
 namespace dist::nn::detail {
 
-/// Calls `body(threads, row)` for each of `rows` rows of `size` elements: `threads`, a ThreadOfRow or the threads of a device
-/// that share a row, is what the functions of nn/row.hpp visit the elements by. A body is a named type with a `DIST_HD` call.
+/// Calls `body(threads, row)` for each of `rows` rows of `size` elements. The body passes `threads`, which is a ThreadOfRow or
+/// the threads of a device that share the row, to `sum_of` and the like. A body is a named type with a `DIST_HD` call.
 template <class Backend, class Body>
 void for_each_row([[maybe_unused]] typename Backend::State& state, std::size_t rows, std::size_t size,
                   const Body& body) {

@@ -121,7 +121,7 @@ template <hlo::TracedArray Outputs, ArrayInProgram Labels>
   return classes_of(in_shape_of<hlo::Traced<bool, Outputs::extents[0]>>(labels), Outputs::extents[1]);
 }
 
-/// The axes of an array of `Rank` axes but `Axis...`.
+/// The axes of an array of rank `Rank`, without `Axis...`.
 template <std::size_t Rank, std::size_t... Axis>
 inline constexpr auto axes_without = [] {
   std::array<std::size_t, Rank - sizeof...(Axis)> rest{};
@@ -153,8 +153,8 @@ class NumberOfRow
   }
 };
 
-/// All rows of an array of a program, whose elements lie along `Axis...`, as the threads that a formula of a layer visits the
-/// elements of a row by: see nn/row.hpp. What the formula calls the number of an element is one name for all.
+/// Takes the place of the threads of a row (nn/row.hpp) in a program: a formula is applied to all rows at once, whose elements
+/// lie along `Axis...` of an array. `Each` stands for the number of every element.
 template <std::size_t... Axis>
 struct TracedThreads {
   struct Each {};
@@ -182,7 +182,7 @@ struct TracedElements {
   void set(auto, A value) const { array = value; }
 };
 
-/// The number of an element, where a formula of one row stands for all rows of a matrix: all elements at once.
+/// Takes the place of the number of an element in a program: it stands for all elements of all rows of a matrix.
 template <std::size_t Rows, std::size_t Elements>
 struct EachElement {
   [[nodiscard]] friend auto operator==(EachElement, hlo::Traced<std::int32_t, Rows> index) {
@@ -234,7 +234,7 @@ template <hlo::TracedArray Matrix>
   return select(has, row[index], Number{dist::detail::quiet_nan<typename Matrix::Element>});
 }
 
-/// The labels of all rows, as formulas see those of one: a label that is no class is -1.
+/// Takes the place of the label of a row in a program: the labels of all rows. A label that is not a class is -1.
 template <std::size_t Rows>
 struct TracedLabels {
   using Element = std::int32_t;
