@@ -1,9 +1,9 @@
-// What the abstraction costs: instructions of one training step of a linear model under Default, against the same step written
-// by hand. Run it under callgrind with two step counts; the difference per step is the step's own:
+// Cost of the abstraction: instructions per training step of a linear model under Default and in hand-written code.
+// Run it under callgrind with two step counts, and take the difference:
 //
 //   valgrind --tool=callgrind --callgrind-out-file=/dev/null bench_abstraction default 1000
 //
-// benchmarks/run does that and prints the ratio. The program itself only checks that both ways compute the same numbers.
+// benchmarks/run prints the ratio. The program itself checks that both ways compute the same numbers.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ constexpr std::size_t features = 512;
 constexpr std::size_t batch = 64;
 constexpr float rate = 1e-4f;
 
-/// Features by row, so that the loops over examples vectorise.
+/// Features by row, so that the loops over examples can be vectorised.
 struct Data {
   std::vector<float> x = std::vector<float>(features * batch);
   std::vector<float> y = std::vector<float>(batch);
@@ -38,7 +38,7 @@ struct Result {
 
 __attribute__((noinline)) Result by_hand(const Data& data, int steps) {
   std::vector<float> weights_memory(features), gradients_memory(features), errors_memory(batch);
-  // Pointers that do not alias: as good as a careful author makes it, and what for_each promises the compiler.
+  // No aliasing, as for_each promises to the compiler.
   float* __restrict__ weights = weights_memory.data();
   float* __restrict__ gradients = gradients_memory.data();
   float* __restrict__ errors = errors_memory.data();
@@ -95,12 +95,13 @@ __attribute__((noinline)) Result with(Strategy& strategy, const Data& data, int 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::Arguments arguments{argc, argv, 2, "[hand|default [STEPS]]",
-                                   "One way alone, for callgrind; without arguments, whether both compute the same."};
+  const bench::Arguments arguments{
+      argc, argv, 2, "[hand|default [STEPS]]",
+      "Runs one way alone, for callgrind. Without arguments, checks that both compute the same."};
   const Data data;
   const int steps = arguments.number(1, 100);
   if (argc > 1 && std::strcmp(argv[1], "hand") != 0 && std::strcmp(argv[1], "default") != 0)
-    arguments.refuse(std::string{"there is no way '"} + argv[1] + "'");
+    arguments.refuse(std::string{"unknown way '"} + argv[1] + "'");
   dist::Default strategy;
   if (argc > 1 && std::strcmp(argv[1], "hand") == 0) return by_hand(data, steps).loss >= 0 ? 0 : 1;
   if (argc > 1 && std::strcmp(argv[1], "default") == 0) return with(strategy, data, steps).loss >= 0 ? 0 : 1;

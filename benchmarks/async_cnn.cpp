@@ -1,6 +1,6 @@
-// The guide's CNN trained by two workers that do not wait for each other and one parameter server, of this process (Local) and
-// of processes of their own (Grpc), beside the synchronous step of two replicas. Parameters and gradients travel in one message
-// to the server each, or in two, while the worker computes.
+// The guide's CNN, trained asynchronously by two workers and a parameter server in this process (Local) and in
+// separate ones (Grpc), compared with the synchronous step of two replicas. Parameters and gradients are each sent in
+// one message, or in two during the computation.
 //
 //   bench_async_cnn [ROUNDS]
 #include <signal.h>
@@ -30,7 +30,7 @@ namespace {
 namespace nn = dist::nn;
 
 constexpr std::size_t workers = 2, batch = 64;
-constexpr int steps = 8;  // of each worker, in a round
+constexpr int steps = 8;  // per worker and round
 
 constexpr auto take_step = [](auto& replica, auto& net, auto& optimizer, auto& images) {
   const auto logits = net.forward(replica, images.x);
@@ -39,7 +39,7 @@ constexpr auto take_step = [](auto& replica, auto& net, auto& optimizer, auto& i
   optimizer.apply_gradients(replica);
 };
 
-/// A coordinator of two workers and a parameter server, with a network whose messages are cut, or not.
+/// A coordinator with two workers and a parameter server. `bucket_bytes` decides whether messages are split.
 template <class Transport>
 class Asynchronous {
  public:
@@ -68,10 +68,10 @@ class Asynchronous {
 
 constexpr std::size_t one_message = 0, while_it_computes = std::size_t{1} << 20;  // bucket_bytes
 
-/// A parameter server and workers in processes of their own.
+/// A parameter server and workers in separate processes.
 class Processes {
  public:
-  /// Before gRPC starts.
+  /// Must be constructed before gRPC starts.
   Processes() {
     const auto append = [&](dist::TaskType type) { cluster_.append(type, {to_string(bench::free_endpoint())}); };
     append(dist::TaskType::parameter_server);
@@ -86,7 +86,7 @@ class Processes {
       _exit(0);
     }
   }
-  /// After their coordinator has ended.
+  /// Must be destroyed after the coordinator.
   ~Processes() {
     for (const pid_t child : children_) waitpid(child, nullptr, 0);
   }
@@ -105,7 +105,8 @@ class Processes {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]", "The CNN by two workers and a parameter server."};
+  const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]",
+                                   "Trains the CNN with two workers and a parameter server."};
   const int rounds = arguments.number(0, 20);
   const Processes of_whole, of_cut;
   {
@@ -123,14 +124,14 @@ int main(int argc, char** argv) {
       rows.push_back({name, 1, [&] { asynchronous.train(); }, workers * steps});
     };
     add("Local, one message", local_whole);
-    add("Local, while it computes", local_cut);
+    add("Local, during computation", local_cut);
     add("Grpc, one message", grpc_whole);
-    add("Grpc, while it computes", grpc_cut);
+    add("Grpc, during computation", grpc_cut);
     bench::run_in_turns(rows, rounds);
     bench::print_table(rows, rounds, "a batch of 64");
     const double synchronous = rows.front().distribution().median;
     for (const bench::Row& row : rows)
-      std::printf("%s: %.0f images a second, %.2f of Mirrored\n", row.name.c_str(),
+      std::printf("%s: %.0f images per second, %.2f of Mirrored\n", row.name.c_str(),
                   1e6 * batch / row.distribution().median, synchronous / row.distribution().median);
   }
 }

@@ -1,6 +1,5 @@
-// A checkpoint in the background, beside steps that compute: how long start_save stops the program, how fast the files are
-// written, against a plain file of as many bytes, and what a step takes while they are; with one processor free, and with
-// none.
+// Background checkpoints during training: how long start_save blocks, the write speed compared with a plain file, and
+// the slow-down of a step, with one processor free and with none.
 //
 //   bench_checkpoint [FOLDER [MEGABYTES [ROUNDS]]]
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/folder.hpp>
 #include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -26,7 +26,7 @@ namespace {
 
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-/// What dd conv=fsync does: seconds for a new file of so many bytes, until the disk has it.
+/// Writes and syncs a new file like dd conv=fsync. Returns the seconds.
 double write_plainly(const std::string& path, std::size_t bytes) {
   const std::vector<char> piece(std::size_t{16} << 20, 'x');
   const double start = bench::seconds();
@@ -43,13 +43,13 @@ double write_plainly(const std::string& path, std::size_t bytes) {
   ::close(file);
   ::unlink(path.c_str());
   if (!written) {
-    std::fprintf(stderr, "%s cannot be written\n", path.c_str());
+    std::fprintf(stderr, "Cannot write %s\n", path.c_str());
     std::exit(1);
   }
   return taken;
 }
 
-/// A step that computes on every replica for some milliseconds, and a sum.
+/// Computes on every replica for some milliseconds, then reduces.
 void step(Mirrored& strategy) {
   strategy.run([](auto& replica) {
     float sums[64] = {};
@@ -61,7 +61,7 @@ void step(Mirrored& strategy) {
   });
 }
 
-/// Milliseconds of a step, of each as long as `goes_on()`.
+/// Runs steps until `goes_on()` is false. Returns the milliseconds of each.
 template <class GoesOn>
 std::vector<double> steps(Mirrored& strategy, const GoesOn& goes_on) {
   std::vector<double> milliseconds;
@@ -89,7 +89,7 @@ void measure(std::size_t replicas, const std::string& folder, std::size_t bytes,
     checkpoint.add(dist::concat("part_", i), *variables.back());
   }
   const std::string path = folder + "/bench_checkpoint";
-  checkpoint.save(path);  // warm
+  checkpoint.save(path);  // warm-up
   std::vector<double> plain, alone, stalls, beside, slower;
   for (int round = 0; round < rounds; ++round) {
     plain.push_back(write_plainly(path + ".plain", bytes));
@@ -117,15 +117,14 @@ void measure(std::size_t replicas, const std::string& folder, std::size_t bytes,
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 3, "[FOLDER [MEGABYTES [ROUNDS]]]",
-                                   "Saves a checkpoint of MEGABYTES (1000) in FOLDER (the working directory) while "
-                                   "replicas compute, ROUNDS (3) times."};
+                                   "Saves a checkpoint of MEGABYTES (default 1000) in FOLDER (default .) while "
+                                   "replicas compute, ROUNDS (default 3) times."};
   const std::string folder = arguments.text(0) != nullptr ? arguments.text(0) : ".";
   const auto megabytes = static_cast<std::size_t>(arguments.number(1, 1000));
   const std::size_t processors = std::thread::hardware_concurrency();
-  std::printf(
-      "medians; GB/s until the disk has the bytes, seconds of start_save, step beside a save over step without\n");
-  std::printf("%8s %10s %10s %8s %10s %10s %12s\n", "replicas", "plain file", "save", "ratio", "stall", "save beside",
-              "step ratio");
+  std::printf("medians; GB/s including fsync, seconds of start_save, time of a step during a save over a step alone\n");
+  std::printf("%8s %10s %10s %8s %10s %10s %12s\n", "replicas", "plain file", "save", "ratio", "stall",
+              "save in background", "step ratio");
   for (const std::size_t replicas : {processors > 1 ? processors - 1 : 1, processors})
     measure(replicas, folder, megabytes * 1'000'000, arguments.number(2, 3));
   return 0;

@@ -1,8 +1,8 @@
-// The training step of the guide's CNN on data in memory, under every strategy that it can run under: against the
-// machine's multiply-add limit for that network, and against each other.
+// The training step of the guide's CNN on data in memory with all suitable strategies, compared with the multiply-add
+// limit of the machine.
 //
 //   bench_cnn_step [ROUNDS [JSON]]        all contenders in turns, ratios
-//   bench_cnn_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
+//   bench_cnn_step --only NAME [SECONDS]  one contender alone, for profilers and comparisons
 #include <cstddef>
 #include <memory>
 
@@ -33,7 +33,7 @@ struct Run {
   bench::Training<Strategy, Gradients> training{strategy};
 };
 
-/// One global step; the number of images.
+/// Runs one global step. Returns the number of images.
 template <class Strategy, class Gradients = nn::StoredGradients, class... Arguments>
 bench::Work make(std::size_t global_batch, Arguments... replicas) {
   const auto run = std::make_shared<Run<Strategy, Gradients>>(global_batch, replicas...);
@@ -85,5 +85,5 @@ int main(int argc, char** argv) {
   return bench::compare_training_steps(
       argc, argv, contenders, quotients,
       {.title = "CNN training step, SGD, (goal)",
-       .help = "The training step of the CNN, all contenders in turns, or one of them alone."});
+       .help = "Times the training step of the CNN, for all contenders in turns or for one."});
 }

@@ -1,5 +1,5 @@
-// All-reduce by size, in the manner of nccl-tests: in place on the strategy's memory, every replica writing its values
-// anew before every call, results checked against arithmetic. bench_collectives --help names the options.
+// All-reduce by size, like nccl-tests: in place in the strategy's memory. Every replica writes new values before each
+// call, and results are checked. For the options see bench_collectives --help.
 #include <cstddef>
 #include <cstdio>
 #include <span>
@@ -15,7 +15,7 @@
 #include "support/collective_table.hpp"
 #include "support/collective_timing.hpp"
 
-#ifdef DIST_BENCH_POLICY_HEADER  // a policy of the user's; benchmarks/CMakeLists.txt
+#ifdef DIST_BENCH_POLICY_HEADER  // a user-defined policy; see benchmarks/CMakeLists.txt
 #include DIST_BENCH_POLICY_HEADER
 #endif
 
@@ -71,6 +71,6 @@ int main(int argc, char** argv) {
   if (options.policy == dist::ReductionToOneDevice::name) return measure<dist::ReductionToOneDevice>(options);
   if (options.policy == dist::RingAllReduce::name) return measure<dist::RingAllReduce>(options);
   if (options.policy == dist::HierarchicalCopyAllReduce::name) return measure<dist::HierarchicalCopyAllReduce>(options);
-  std::fprintf(stderr, "There is no policy '%s'. bench_collectives --help names them\n", options.policy.c_str());
+  std::fprintf(stderr, "Unknown policy '%s'. See bench_collectives --help\n", options.policy.c_str());
   return 2;
 }

@@ -1,5 +1,5 @@
-// What a call of a compiled step costs beyond XLA's own launch of the same program, and how long a step takes to compile and
-// to load from the cache. Google Benchmark, on the plugin of PJRT that DIST_PJRT_PLUGIN names.
+// Overhead of a compiled step's call over XLA's launch of the same program, and the time to compile a step and to
+// load it from the cache. Uses Google Benchmark and the PJRT plugin DIST_PJRT_PLUGIN.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -19,8 +19,7 @@ namespace {
 namespace hlo = dist::hlo;
 namespace pjrt = dist::pjrt;
 
-/// The bare calls of PJRT for a program that adds 1 to its one argument: to execute it, and to drop the memory that the
-/// result has taken over.
+/// The plain PJRT calls for a program that adds 1 to a donated argument.
 void launch(benchmark::State& state) {
   const auto replicas = static_cast<std::size_t>(state.range(0));
   const pjrt::Client client = pjrt::process_client();
@@ -48,7 +47,7 @@ void launch(benchmark::State& state) {
     call.num_args = 1;
     call.output_lists = result_lists.data();
     if (api.PJRT_LoadedExecutable_Execute(&call) != nullptr) {
-      state.SkipWithError("the program was not executed");
+      state.SkipWithError("the program failed");
       break;
     }
     for (std::size_t replica = 0; replica < replicas; ++replica) {
@@ -63,7 +62,7 @@ void launch(benchmark::State& state) {
 }
 BENCHMARK(launch)->ArgName("replicas")->Arg(1)->Arg(2)->UseRealTime();
 
-/// The same program as a compiled step with one variable.
+/// The program of `launch` as a compiled step with one variable.
 void call(benchmark::State& state) {
   dist::Tpu<> strategy{static_cast<std::size_t>(state.range(0))};
   auto count = strategy.variable<float, dist::OnRead, dist::Sum>({}, 0.0F);
@@ -74,7 +73,7 @@ void call(benchmark::State& state) {
 }
 BENCHMARK(call)->ArgName("replicas")->Arg(1)->Arg(2)->UseRealTime();
 
-/// With a batch of 32 rows for each replica, and a number that comes back and is waited for.
+/// A batch of 32 rows per replica, and a returned number.
 void call_with_batch(benchmark::State& state) {
   dist::Tpu<> strategy{static_cast<std::size_t>(state.range(0))};
   auto step = strategy.compile(
@@ -86,7 +85,7 @@ void call_with_batch(benchmark::State& state) {
 }
 BENCHMARK(call_with_batch)->ArgName("replicas")->Arg(1)->Arg(2)->UseRealTime();
 
-/// A first call: two layers forward, their gradients, summed over the replicas, and the step of gradient descent.
+/// The first call of a step: two layers, their gradients, the sum over the replicas, and gradient descent.
 class FirstCall {
  public:
   explicit FirstCall(std::string cache) : options_{.cache = std::move(cache)} {}

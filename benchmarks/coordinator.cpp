@@ -1,6 +1,6 @@
-// What a scheduled function costs: from schedule to fetch of an empty function on one worker, and a thousand empty functions
-// on two workers, where workers are of this process (Local) and processes of their own (Grpc). Beside them stands a call of
-// the same worker that runs no function.
+// Overhead of scheduled functions: schedule to fetch of an empty function on one worker, and a thousand empty
+// functions on two, in this process (Local) and in separate ones (Grpc). For comparison, a plain RPC to the same
+// worker.
 //
 //   bench_coordinator [ROUNDS]
 #include <signal.h>
@@ -30,7 +30,7 @@ using dist::net::Endpoint;
 constexpr int many = 1000;
 constexpr auto nothing = [](dist::WorkerContext&) {};
 
-/// A worker in a process of its own. It ends with its parent.
+/// Runs a worker process, which ends with its parent.
 [[noreturn]] void work(const Endpoint& own) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dist::WorkerService<dist::Grpc> service;
@@ -38,7 +38,7 @@ constexpr auto nothing = [](dist::WorkerContext&) {};
   for (;;) pause();
 }
 
-/// The coordinators of two workers, which are there when it is constructed.
+/// Coordinators of one and of two workers. The constructor waits for the connections.
 template <class Transport>
 class Cluster {
  public:
@@ -51,7 +51,7 @@ class Cluster {
   }
 
   void add_rows(std::vector<bench::Row>& rows) {
-    rows.push_back({"a call of a worker, " + transport_, 300, [this] {
+    rows.push_back({"plain RPC, " + transport_, 300, [this] {
                       const std::vector<std::byte> no_session = dist::to_bytes(std::uint64_t{0});
                       const dist::rpc::Chunk piece = no_session;
                       channel_.call(dist::detail::run_method, {&piece, 1}, {});
@@ -74,7 +74,7 @@ class Cluster {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]", "Functions that a ClusterCoordinator schedules."};
+  const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]", "Times functions scheduled by a ClusterCoordinator."};
   const int rounds = arguments.number(0, 20);
   const std::vector<Endpoint> elsewhere{bench::free_endpoint(), bench::free_endpoint()},
       here{{"here", "1"}, {"here", "2"}};
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     bench::print_table(rows, rounds, "a function");
     for (const bench::Row& row : rows)
       if (row.times > 1)
-        std::printf("%s: %.0f functions a second\n", row.name.c_str(), 1e6 / row.distribution().median);
+        std::printf("%s: %.0f functions per second\n", row.name.c_str(), 1e6 / row.distribution().median);
   }
   for (const pid_t child : children) {
     kill(child, SIGKILL);

@@ -1,5 +1,4 @@
-// Latency of what a step is made of besides collectives: handing a function to the replicas, and a barrier between
-// them. Google Benchmark.
+// Latency of dispatching a function to the replicas, and of a barrier. Uses Google Benchmark.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -17,7 +16,7 @@ void dispatch(benchmark::State& state) {
 }
 BENCHMARK(dispatch)->ArgName("replicas")->Arg(1)->Arg(2)->Arg(4)->Arg(8)->UseRealTime();
 
-/// Many in one run; the slowest replica's time.
+/// Times many barriers in one run, on the slowest replica.
 void barrier(benchmark::State& state) {
   dist::Mirrored<dist::ThreadAllReduce> strategy{static_cast<std::size_t>(state.range(0))};
   constexpr int barriers = 1000;

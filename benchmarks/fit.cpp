@@ -1,5 +1,5 @@
-// What Model.fit costs over a training loop written by hand, with the same network, optimizer, loss and metric on the same
-// data in memory: for a network so small that fit's own work shows, and for the guide's CNN.
+// Overhead of Model.fit over a hand-written training loop on the same data in memory, for the guide's CNN and for a
+// tiny network, where the overhead dominates.
 //
 //   bench_fit [ROUNDS [JSON]]        all contenders in turns, ratios
 //   bench_fit --only NAME [SECONDS]  one contender alone, for a profiler
@@ -29,8 +29,8 @@ constexpr std::size_t epochs = 2;
 
 struct Tiny {
   using Architecture = nn::Sequential<nn::Input<8>, nn::Dense<8, nn::Relu>, nn::Dense<10>>;
-  static constexpr std::size_t batch = 8;    // of a replica
-  static constexpr std::size_t steps = 500;  // of an epoch
+  static constexpr std::size_t batch = 8;    // per replica
+  static constexpr std::size_t steps = 500;  // per epoch
 };
 struct Guide {
   using Architecture = bench::Cnn;
@@ -38,7 +38,6 @@ struct Guide {
   static constexpr std::size_t steps = 5;
 };
 
-/// A strategy, a network on it, and a dataset of batches in memory.
 template <class Case, class Strategy>
 struct Run {
   using Network = nn::Network<typename Case::Architecture, nn::OneDnn>;
@@ -57,7 +56,7 @@ struct Run {
   Network net{strategy, 1};
 };
 
-/// The steps of two epochs by fit, which shows nothing.
+/// Trains for two epochs with fit, without output.
 template <class Case, class Strategy>
 struct Fit : Run<Case, Strategy> {
   using Run<Case, Strategy>::Run;
@@ -73,7 +72,7 @@ struct Fit : Run<Case, Strategy> {
             nn::SparseCategoricalAccuracy{}};
 };
 
-/// The same as example 03 has it.
+/// Trains for two epochs with the loop of example 03.
 template <class Case, class Strategy>
 struct Loop : Run<Case, Strategy> {
   using Run<Case, Strategy>::Run;
@@ -125,9 +124,9 @@ constexpr bench::Quotient quotients[] = {
     {"CNN: fit over by hand (0.98)", "cnn_fit", "cnn_loop"},
 };
 constexpr bench::Difference differences[] = {
-    {"tiny network, 1 replica: a step of fit takes longer by (20)", "tiny_fit", "tiny_loop"},
-    {"tiny network, 2 replicas: a step of fit takes longer by (20)", "tiny_fit_2", "tiny_loop_2"},
-    {"CNN: a step of fit takes longer by (20)", "cnn_fit", "cnn_loop"},
+    {"tiny network, 1 replica: extra time of a step with fit (20)", "tiny_fit", "tiny_loop"},
+    {"tiny network, 2 replicas: extra time of a step with fit (20)", "tiny_fit_2", "tiny_loop_2"},
+    {"CNN: extra time of a step with fit (20)", "cnn_fit", "cnn_loop"},
 };
 
 }  // namespace
@@ -135,8 +134,8 @@ constexpr bench::Difference differences[] = {
 int main(int argc, char** argv) {
   return bench::compare_training_steps(
       argc, argv, contenders, quotients,
-      {.title = "steps by Model.fit and by hand, SGD, (goal)",
-       .help = "Training steps by Model.fit and by a loop written by hand, all contenders in turns, or one alone.",
+      {.title = "steps with Model.fit and by hand, SGD, (goal)",
+       .help = "Times training steps with Model.fit and a hand-written loop, for all contenders in turns or for one.",
        .unit = "steps",
        .seconds = 0.2,
        .differences = differences});

@@ -1,5 +1,5 @@
-// What a world of MPI costs, started by mpirun or hosted from TF_CONFIG alone: the time until all are up, and messages
-// between ranks 0 and 1, one way, the least of 200 rounds.
+// Cost of an MPI world, started by mpirun or hosted from TF_CONFIG alone: start-up time, and one-way messages between
+// ranks 0 and 1 (minimum of 200 rounds).
 //
 //   mpirun -n 2 bench_hosted_world
 //   dist-run -n 2 bench_hosted_world
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Seconds for one message from rank 0 to rank 1, as half of a round trip.
+/// Returns the seconds of half a round trip: the minimum over 200 rounds.
 double one_way(MPI_Comm comm, int rank, std::size_t bytes, int repetitions) {
   std::vector<char> buffer(bytes);
   const int count = static_cast<int>(bytes);
@@ -42,11 +42,11 @@ double one_way(MPI_Comm comm, int rank, std::size_t bytes, int repetitions) {
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 0, "",
-                                   "Start-up, latency and bandwidth of a world of several processes."};
+                                   "Times start-up, latency and bandwidth of a multi-process world."};
   const auto start = Clock::now();
   const dist::WorkerGroup world{dist::TfConfigResolver{}, std::chrono::seconds{60}};
   if (world.is_alone()) {
-    std::fprintf(stderr, "Start at least two processes, with mpirun or with TF_CONFIG.\n");
+    std::fprintf(stderr, "One process is not enough. Start at least two, with mpirun or TF_CONFIG.\n");
     return 2;
   }
   const MPI_Comm comm = world.comm().get();

@@ -1,6 +1,5 @@
-// What including a header costs: the front end's time for a file that holds nothing else, medians of repeated runs, and the
-// same for an empty file, which is what starting the compiler costs; for programs that compile all from headers, and for those
-// that link dist::compiled.
+// Cost of including a header: the front end's median time for a file with only this header, compared with an empty
+// file, for header-only programs and for programs that link dist::dist.
 //
 //   bench_include_cost COMPILER INCLUDE_FOLDER [RUNS]
 #include <cstdio>
@@ -31,8 +30,8 @@ std::string include(const std::string& header) { return "#include <" + header + 
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 3, "COMPILER INCLUDE_FOLDER [RUNS]",
-                                   "What including each header costs the compiler's front end."};
-  if (argc < 3) arguments.refuse("a compiler and a folder are needed");
+                                   "Times the compiler's front end for each header."};
+  if (argc < 3) arguments.refuse("the compiler and the include folder are missing");
   const std::string compiler = argv[1], includes = argv[2];
   const int runs = arguments.number(2, 9);
   std::string core;
@@ -49,7 +48,7 @@ int main(int argc, char** argv) {
       {"dist/strategy/parameter_server.hpp", include("dist/strategy/parameter_server.hpp")},
       {"dist/parameter_server.hpp", include("dist/parameter_server.hpp")},
   };
-  std::printf("include cost, %s, median of %d     from headers   dist::compiled\n", compiler.c_str(), runs);
+  std::printf("include cost, %s, median of %d     header-only   compiled parts\n", compiler.c_str(), runs);
   for (const auto& [name, lines] : subjects)
     std::printf("  %-40s %10.3f s %14.3f s\n", name, parse_seconds(compiler, "-I" + includes, lines, runs),
                 parse_seconds(compiler, "-DDIST_COMPILED -I" + includes, lines, runs));

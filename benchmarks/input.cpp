@@ -1,5 +1,5 @@
-// The training input of the guide: Fashion-MNIST from its compressed files, decoded, normalised, shuffled as a whole,
-// batched, divided among two replicas. How many images per second it makes, and what it takes from the training step.
+// The guide's training input: Fashion-MNIST from compressed files, decoded, normalised, fully shuffled, batched, and
+// divided among two replicas. Measures images per second and the slow-down of the training step.
 //
 //   bench_input [ROUNDS [JSON]]
 #include <algorithm>
@@ -31,7 +31,7 @@ using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 constexpr std::size_t batch_per_replica = 64;
 
-/// Batches have all the same size, so that a step on them is the work of a step on data in memory.
+/// Drops incomplete batches, so that steps are comparable with steps on data in memory.
 auto input(Mirrored& strategy, const auto& images, std::size_t fetch_ahead = data::InputOptions{}.fetch_ahead) {
   const std::size_t global_batch = batch_per_replica * strategy.num_replicas_in_sync();
   return strategy.distribute_dataset(
@@ -39,7 +39,7 @@ auto input(Mirrored& strategy, const auto& images, std::size_t fetch_ahead = dat
       data::InputOptions{.fetch_ahead = fetch_ahead});
 }
 
-/// Batch after batch of a distributed dataset, epoch after epoch.
+/// An endless sequence of batches of a distributed dataset.
 template <class Distributed>
 class Batches {
  public:
@@ -48,7 +48,7 @@ class Batches {
   explicit Batches(Distributed distributed) : distributed_(std::move(distributed)) {}
   Batches(const Batches&) = delete;
 
-  /// The next one, the first of a new epoch behind the last one.
+  /// Returns the next batch. Starts a new epoch after the last one.
   const Value& next() {
     if (!pass_ || !pass_->next(value_)) {
       pass_.emplace(distributed_.iterate(epoch_++));
@@ -74,7 +74,7 @@ std::size_t rows_of(const auto& batch) {
 
 double count(const auto& batch) { return static_cast<double>(rows_of(batch)); }
 
-/// The training step on batches of a dataset, and what of it is waiting for them.
+/// A training step on batches of a dataset, and the time it waits for them.
 template <class Distributed>
 class TrainingWithInput {
  public:
@@ -92,7 +92,7 @@ class TrainingWithInput {
     return static_cast<double>(rows);
   }
 
-  /// Medians, microseconds.
+  /// Median in microseconds.
   [[nodiscard]] double wait() const { return bench::distribution(waits_).median; }
   [[nodiscard]] double step() const { return bench::distribution(steps_).median; }
 
@@ -106,7 +106,7 @@ class TrainingWithInput {
 template <class Distributed>
 TrainingWithInput(Mirrored&, Distributed) -> TrainingWithInput<Distributed>;
 
-/// Seconds of one pass that starts with the files, and of the part before the first image is there.
+/// Seconds of a pass that starts with reading the files, and of the reading alone.
 struct FirstPass {
   double reading, all;
   std::size_t images = 0;
@@ -123,7 +123,7 @@ FirstPass pass_from_files(Mirrored& strategy) {
   return pass;
 }
 
-/// Seconds until the first batch of an epoch is there: the shuffle's buffer is filled before.
+/// Seconds until the first batch of an epoch, including the fill of the shuffle buffer.
 double first_batch(auto& distributed, std::uint64_t epoch) {
   typename std::remove_reference_t<decltype(distributed)>::Value value;
   const double start = bench::seconds();
@@ -141,8 +141,8 @@ void measure(int rounds, std::FILE* json) {
     all.push_back(static_cast<double>(pass.images) / pass.all);
   }
   const double from_files = bench::distribution(all).median;
-  std::printf("One pass from the files: %.4g images/s; decoding and normalising them alone: %.4g images/s\n",
-              from_files, bench::distribution(reading).median);
+  std::printf("One pass from the files: %.4g images/s; only decoding and normalising: %.4g images/s\n", from_files,
+              bench::distribution(reading).median);
 
   const auto images = data::fashion_mnist(data::Split::train);
   std::vector<double> beginnings;
@@ -169,21 +169,21 @@ void measure(int rounds, std::FILE* json) {
     training(in_memory);
     return static_cast<double>(in_memory.x.rows());
   });
-  const auto step_with_input = measured.add("  batches made ahead", [&] { return with_input(); });
-  const auto step_when_asked = measured.add("  batches made when asked for", [&] { return when_asked(); });
+  const auto step_with_input = measured.add("  batches prefetched", [&] { return with_input(); });
+  const auto step_when_asked = measured.add("  batches on demand", [&] { return when_asked(); });
   const auto one = measured.add("1 replica, images in memory", [&] {
     training_of_one(in_memory_of_one);
     return static_cast<double>(in_memory_of_one.x.rows());
   });
-  const auto one_step_with_input = measured.add("  batches made ahead", [&] { return one_with_input(); });
-  const auto one_step_when_asked = measured.add("  batches made when asked for", [&] { return one_when_asked(); });
-  const auto alone = measured.add("input alone, made ahead", [&] { return count(made_ahead.next()); });
-  measured.add("  made when asked for", [&] { return count(made_when_asked.next()); });
-  measured.ratio("input alone over the need of 2 replicas (3)", alone, step);
-  measured.ratio("2 replicas, made ahead over images in memory", step_with_input, step);
-  measured.ratio("  made when asked for", step_when_asked, step);
-  measured.ratio("1 replica, made ahead over images in memory", one_step_with_input, one);
-  measured.ratio("  made when asked for", one_step_when_asked, one);
+  const auto one_step_with_input = measured.add("  batches prefetched", [&] { return one_with_input(); });
+  const auto one_step_when_asked = measured.add("  batches on demand", [&] { return one_when_asked(); });
+  const auto alone = measured.add("input alone, prefetched", [&] { return count(made_ahead.next()); });
+  measured.add("  on demand", [&] { return count(made_when_asked.next()); });
+  measured.ratio("input alone over 2 replicas' steps (3)", alone, step);
+  measured.ratio("2 replicas, prefetched over images in memory", step_with_input, step);
+  measured.ratio("  on demand", step_when_asked, step);
+  measured.ratio("1 replica, prefetched over images in memory", one_step_with_input, one);
+  measured.ratio("  on demand", one_step_when_asked, one);
   measured.run(rounds, 0.2, bench::quiet_cores(strategy));
   measured.print_table();
 
@@ -192,12 +192,12 @@ void measure(int rounds, std::FILE* json) {
     double wait, step;
   };
   const Waiting waiting[] = {
-      {"2 replicas, made ahead", with_input.wait(), with_input.step()},
-      {"2 replicas, made when asked for", when_asked.wait(), when_asked.step()},
-      {"1 replica, made ahead", one_with_input.wait(), one_with_input.step()},
-      {"1 replica, made when asked for", one_when_asked.wait(), one_when_asked.step()},
+      {"2 replicas, prefetched", with_input.wait(), with_input.step()},
+      {"2 replicas, on demand", when_asked.wait(), when_asked.step()},
+      {"1 replica, prefetched", one_with_input.wait(), one_with_input.step()},
+      {"1 replica, on demand", one_when_asked.wait(), one_when_asked.step()},
   };
-  std::printf("Wait for the next batch, median, and its share of the median step\n");
+  std::printf("Median wait for the next batch, and its share of the median step\n");
   for (const Waiting& each : waiting)
     std::printf("  %-52s %9.3g us %6.2f %%\n", each.name, each.wait, 100 * each.wait / each.step);
 
@@ -217,7 +217,7 @@ void measure(int rounds, std::FILE* json) {
 
 int main(int argc, char** argv) try {
   const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
-                                   "The input pipeline alone, and what the training step waits for it."};
+                                   "Times the input pipeline alone, and how long the training step waits for it."};
   const bench::JsonFile json{arguments.text(1)};
   measure(arguments.number(0, 20), json.get());
 } catch (const dist::FileError& missing) {

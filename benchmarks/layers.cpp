@@ -1,6 +1,5 @@
-// Single layers, forward and backward, by the oneDNN back end, against the bare primitives of oneDNN on the same numbers,
-// with one thread. Before they are timed, it is checked that both compute the same, but for gradients of kernels, which lie
-// in other layouts.
+// Single layers, forward and backward, with the oneDNN backend and with bare oneDNN primitives on one thread. The
+// results are checked first, except kernel gradients, which have other layouts.
 //
 //   bench_layers [ROUNDS [JSON]]        all contenders in turns, ratios
 //   bench_layers --only NAME [SECONDS]  one contender alone, for a profiler
@@ -31,7 +30,7 @@ namespace bare = bench::bare;
 using Strategy = dist::OneDevice<dist::Cpu>;
 enum class InputGradient { none, wanted };
 
-/// The layer on batches of `rows` rows of shape `In`, by the back end and by `Bare` primitives.
+/// A layer on batches of `rows` rows of shape `In`, computed by the backend and by `Bare` primitives.
 template <class Layer, class In, std::size_t rows, class Bare, InputGradient gradient = InputGradient::wanted>
 class Pair {
   using Bound = typename Layer::template On<In>;
@@ -89,7 +88,7 @@ class Pair {
     return rows;
   }
 
-  /// Whether both ways give the same, but for rounding.
+  /// True if both ways give the same results up to rounding.
   bool agree() {
     const auto results_of = [this](double (Pair::*way)()) {
       (this->*way)();
@@ -130,15 +129,15 @@ class Pair {
   bare::Primitives primitives_;
 };
 
-/// What is compared: the names of the contenders are `name` and `name` with "_bare".
+/// The comparisons. The contenders of a comparison are called `name` and `name` + "_bare".
 struct Comparisons {
-  /// Every `Way` is a Pair.
+  /// `Way` must be a Pair.
   template <class Way>
   void add(const std::string& name, const std::string& title) {
     const auto make = [name](double (Way::*way)()) {
       const auto pair = std::make_shared<Way>();
       if (!pair->agree()) {
-        std::fprintf(stderr, "%s: the layer and the bare primitives compute something else\n", name.c_str());
+        std::fprintf(stderr, "%s: the results of the layer and the bare primitives differ\n", name.c_str());
         std::exit(1);
       }
       return [pair, way] { return (pair.get()->*way)(); };
@@ -151,7 +150,7 @@ struct Comparisons {
     quotients.push_back({quotient.c_str(), primitives, layer});
   }
 
-  std::deque<std::string> kept;  // what the others refer to
+  std::deque<std::string> kept;  // strings that the other members refer to
   std::vector<bench::NamedContender> contenders;
   std::vector<bench::Quotient> quotients;
 };
@@ -181,6 +180,7 @@ int main(int argc, char** argv) {
   return bench::compare_training_steps(
       argc, argv, all.contenders, all.quotients,
       {.title = "layers forward and backward, one thread, over bare oneDNN (at most 1.05)",
-       .help = "Layers by the oneDNN back end and bare primitives of oneDNN, all contenders in turns, or one alone.",
+       .help =
+           "Times layers with the oneDNN backend and bare oneDNN primitives, for all contenders in turns or for one.",
        .unit = "rows"});
 }

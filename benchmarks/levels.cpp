@@ -1,6 +1,6 @@
-// The levels of MultiWorker, measured in one run by the same ranks: the all-reduce of all replicas, in their memory and
-// elsewhere, Adam's fused update of as many parameters as the guide's CNN has, and the halo of a ring of replicas against
-// copies or MPI_Sendrecv, with REPLICAS replicas in each process.
+// The levels of MultiWorker, measured in one run: the all-reduce of all replicas, inside and outside of the
+// strategy's memory; Adam's fused update with the number of parameters of the guide's CNN; and the halo exchange of a
+// ring of replicas, compared with copies or MPI_Sendrecv. Each process has REPLICAS replicas.
 //
 //   mpirun -n 2 bench_levels [REPLICAS [ROUNDS [JSON]]]
 #include <algorithm>
@@ -25,7 +25,7 @@ using Strategy = dist::MultiWorker<dist::RingAllReduce>;
 
 constexpr std::size_t parameter_count = 2'770'634;
 
-/// What an optimizer sees of a network.
+/// The members that an optimizer needs.
 struct Network {
   decltype(std::declval<Strategy&>().variable<float>(dist::Shape{})) all_parameters;
   decltype(std::declval<Strategy&>().buffer<float>(dist::Shape{})) all_gradients;
@@ -37,7 +37,7 @@ struct Network {
   auto& gradients() { return all_gradients; }
 };
 
-/// Seconds of one `call(replica)` of `calls` in a row, on the slowest replica.
+/// Seconds per `call(replica)`, averaged over `calls` calls, on the slowest replica.
 template <class Call>
 double time_of(Strategy& strategy, std::size_t calls, const Call& call) {
   return strategy.reduce(dist::max, strategy.run([&](auto& replica) {
@@ -49,7 +49,7 @@ double time_of(Strategy& strategy, std::size_t calls, const Call& call) {
   }));
 }
 
-/// The ends of a replica's part of a domain and what its neighbours in the ring have beside them, `elements` each.
+/// The boundaries of a replica's part of a domain and the halos from its neighbours, `elements` elements each.
 struct Halo {
   Halo(std::span<float> memory, std::size_t elements)
       : from_left(memory.first(elements)),
@@ -82,7 +82,7 @@ void exchange_by_mpi(const Halo& halo, const Neighbors& neighbors) {
 int main(int argc, char** argv) {
   const bench::Arguments arguments{
       argc, argv, 3, "[REPLICAS [ROUNDS [JSON]]]",
-      "All-reduce and fused update of the levels of MultiWorker: mpirun -n 2 bench_levels."};
+      "Times all-reduce, halo exchange and fused update of MultiWorker: mpirun -n 2 bench_levels."};
   const dist::mpi::Environment environment;
   Strategy strategy{static_cast<std::size_t>(arguments.number(0, 2))};
   const int rounds = arguments.number(1, 10);

@@ -1,7 +1,7 @@
-// What the machine can do at most, for two cores that share nothing but memory: multiply-adds, copies, and a barrier.
+// The machine's limits for two cores that share only memory: multiply-adds, copies, and a barrier.
 //
-//   bench_limits [--json FILE]   all of it
-//   bench_limits --gate          only the multiply-adds of one core and of both: fails if something else keeps one busy
+//   bench_limits [--json FILE]   all limits
+//   bench_limits --gate          only the multiply-adds of one core and of both; fails if another program uses a core
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -22,7 +22,7 @@
 
 namespace {
 
-constexpr std::size_t copied = std::size_t{64} << 20;  // bytes, by each core
+constexpr std::size_t copied = std::size_t{64} << 20;  // bytes per core
 constexpr std::size_t floats = copied / sizeof(float);
 
 void copy_cached(float* to, const float* from) {
@@ -31,7 +31,7 @@ void copy_cached(float* to, const float* from) {
     *reinterpret_cast<Vector*>(to + i) = *reinterpret_cast<const Vector*>(from + i);
 }
 
-/// With stores that go past the caches, where the processor has them.
+/// Uses streaming stores, which bypass the caches, if the processor has them.
 void copy_streaming(float* to, const float* from) {
 #if defined(__AVX512F__)
   for (std::size_t i = 0; i < floats; i += 16) _mm512_stream_ps(to + i, _mm512_load_ps(from + i));
@@ -47,7 +47,7 @@ void copy_streaming(float* to, const float* from) {
 #endif
 }
 
-/// Seconds of a call of `work(thread)` on both cores at once, the slower of the two; median over `calls`.
+/// Seconds of a call of `work(thread)` on both cores at once: the slower core's time, median over `calls`.
 template <class Work>
 double joint_time(int calls, const Work& work) {
   bench::BareBarrier barrier;
@@ -71,7 +71,7 @@ double copy_bandwidth(const Copy& copy) {
   const double time = joint_time(15, [&](int) {
     struct Arrays {
       bench::AlignedMemory<float> from{floats}, to{floats};
-      Arrays() { std::fill_n(from.data(), floats, 1.0f); }  // memory never written would be one page of zeros
+      Arrays() { std::fill_n(from.data(), floats, 1.0f); }  // memory that was never written would be one page of zeros
     };
     return [&copy, arrays = std::make_unique<Arrays>()] { copy(arrays->to.data(), arrays->from.data()); };
   });
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     const bool asked = argc == 2 && (flag == "--help" || flag == "-h");
     std::fprintf(asked ? stdout : stderr,
                  "usage: bench_limits [--json FILE | --gate]\n"
-                 "The limits of this machine; --gate only says whether it is quiet, also by the exit status.\n");
+                 "Prints the limits of this machine. --gate only checks that it is quiet, and sets the exit status.\n");
     return asked ? 0 : 2;
   }
   const Rates fma = fma_rates();
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   if (argc == 1) return 0;
   std::FILE* json = std::fopen(argv[2], "w");
   if (json == nullptr) {
-    std::fprintf(stderr, "%s cannot be written\n", argv[2]);
+    std::fprintf(stderr, "Cannot write %s\n", argv[2]);
     return 1;
   }
   std::fprintf(json,

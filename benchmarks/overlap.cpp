@@ -1,10 +1,10 @@
-// The training step of the guide's CNN on several processes, with the sums of gradients made while the layers before still
-// compute, and without: through the memory of the node, and as between nodes, through MPI. Writes a trace of the last
-// steps of this rank, for chrome://tracing, to TRACE.RANK.json.
+// The training step of the guide's CNN on several processes, with and without overlap of gradient sums and backward
+// pass: in the node's shared memory, and with MPI. Writes a trace of the last steps to TRACE.RANK.json, for
+// chrome://tracing.
 //
 //   mpirun -n 2 bench_overlap [ROUNDS [TRACE]]
 //
-// A network is slower than this machine's memory: mpirun --mca btl tcp,self --mca btl_tcp_if_include lo -n 2 ...
+// To simulate a slower network: mpirun --mca btl tcp,self --mca btl_tcp_if_include lo -n 2 ...
 #include <cstddef>
 #include <cstdio>
 #include <span>
@@ -25,7 +25,7 @@ namespace nn = dist::nn;
 using Strategy = dist::MultiWorker<dist::MpiAllReduce>;
 using Net = nn::Network<bench::Cnn, nn::OneDnn>;
 
-/// What comes after `backward`, or goes on during it.
+/// Time of the gradient reduction: with the update, after `backward`, or during it.
 enum class Way { fused, summed, overlapped };
 
 class Training {
@@ -60,8 +60,8 @@ class Training {
   nn::OverlappedAllReduce<Strategy, Net> overlap_;
 };
 
-/// Whether every worker has a core to itself now: together they compute as often as one alone, times their number. The
-/// same on all.
+/// True if every worker has its own core: their joint rate is the rate of one times their number. Equal on all
+/// workers.
 bool quiet(Strategy& strategy) {
   const auto& workers = strategy.workers();
   double alone = strategy.is_chief() ? bench::fma_rate(0.02) : 0;
@@ -107,9 +107,9 @@ void measure(bool in_memory, int rounds, const char* trace_path) {
   if (!strategy.is_chief()) return;
   const bench::Distribution gain = bench::distribution(marks.counted(gains));
   std::printf(
-      "%s, ms a step: reduced and applied in one pass %.2f, summed after backward %.2f, during it %.2f\n"
+      "%s, ms per step: reduced and applied in one pass %.2f, summed after backward %.2f, during it %.2f\n"
       "  summed after over during: %.2f (min %.2f, 10 %% %.2f, 90 %% %.2f, max %.2f%s), %s\n"
-      "  %.0f %% of the communication went on during backward\n",
+      "  %.0f %% of the communication overlapped with backward\n",
       in_memory ? "in the node's memory" : "through MPI", bench::median(marks.counted(times[0])),
       bench::median(marks.counted(times[1])), bench::median(marks.counted(times[2])), gain.median, gain.least,
       gain.tenth, gain.ninetieth, gain.greatest, marks.effect(gains).c_str(), marks.describe().c_str(),
@@ -122,7 +122,7 @@ void measure(bool in_memory, int rounds, const char* trace_path) {
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [TRACE]]",
-                                   "Gradients summed during the backward pass against after it: mpirun -n 2 "
+                                   "Compares gradient sums during and after the backward pass: mpirun -n 2 "
                                    "bench_overlap."};
   const dist::mpi::Environment environment{dist::mpi::ThreadLevel::multiple};
   const int rounds = arguments.number(0, 20);

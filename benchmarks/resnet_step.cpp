@@ -1,7 +1,7 @@
-// The training step of the article's residual network, that of example 19, on data in memory: two replicas against one.
+// The training step of example 19's residual network on data in memory: two replicas compared with one.
 //
 //   bench_resnet_step [ROUNDS [JSON]]        all contenders in turns, ratios
-//   bench_resnet_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
+//   bench_resnet_step --only NAME [SECONDS]  one contender alone, for profilers and comparisons
 #include <cstddef>
 #include <memory>
 
@@ -30,7 +30,7 @@ struct Run {
   bench::NetworkTraining<bench::ResNet, nn::Adam, nn::OneDnn, Strategy> training{strategy};
 };
 
-/// One global step; the number of images.
+/// Runs one global step. Returns the number of images.
 template <class Strategy, class... Replicas>
 bench::Work make(Replicas... replicas) {
   const auto run = std::make_shared<Run<Strategy>>(replicas...);
@@ -55,9 +55,10 @@ constexpr bench::Quotient quotients[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return bench::compare_training_steps(argc, argv, contenders, quotients,
-                                       {.title = "ResNet training step, Adam, (goal)",
-                                        .help = "The training step of a residual network, all contenders in turns, or "
-                                                "one of them alone.",
-                                        .seconds = 0.4});
+  return bench::compare_training_steps(
+      argc, argv, contenders, quotients,
+      {.title = "ResNet training step, Adam, (goal)",
+       .help = "Times the training step of a residual network, for all contenders in turns or "
+               "for one.",
+       .seconds = 0.4});
 }

@@ -1,5 +1,5 @@
-// Calls of a server in another process through gRPC, beside writes and reads of a TCP socket to the same process, and calls
-// within the process, all in turns: 64 bytes there and back, 64 such calls at a time, 11 MB there, 11 MB back.
+// RPCs to another process by gRPC, compared with a plain TCP socket and with calls in this process: a 64-byte round
+// trip, 64 concurrent ones, and 11 MB in each direction.
 //
 //   bench_rpc [ROUNDS]
 #include <signal.h>
@@ -27,7 +27,7 @@ namespace {
 namespace rpc = dist::rpc;
 using dist::net::Endpoint;
 
-constexpr std::size_t large = 11'080'000;  // as the gradients of the guide's CNN
+constexpr std::size_t large = 11'080'000;  // size of the gradients of the guide's CNN
 
 template <class Transport>
 std::vector<rpc::Method<typename Transport::Exchange>> methods() {
@@ -45,7 +45,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
            }}};
 }
 
-/// The other process. It ends with its parent.
+/// Runs the server process, which ends with its parent.
 [[noreturn]] void serve(const Endpoint& by_grpc, const Endpoint& by_socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dist::reuse_memory();
@@ -58,7 +58,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]",
-                                   "Calls through gRPC, beside a TCP socket's, and within the process."};
+                                   "Times RPCs by gRPC, by a TCP socket, and within the process."};
   const int rounds = arguments.number(0, 20);
   const Endpoint by_grpc = bench::free_endpoint(), by_socket = bench::free_endpoint();
   const pid_t child = fork();  // before gRPC starts

@@ -1,6 +1,6 @@
-// How the training step of the guide's CNN scales with the number of replicas, 1 to 8, also where replicas outnumber
-// the cores: with the same work for each replica, and with the same work in all. Each number of replicas takes turns
-// with the same reference, so that the rows can be compared although they are measured one after the other.
+// Scaling of the training step of the guide's CNN from 1 to 8 replicas, also beyond the number of cores, for a fixed
+// batch per replica and for a fixed global batch. Each number of replicas alternates with the same reference, so that
+// the rows are comparable.
 //
 //   bench_scaling [ROUNDS [JSON]]
 #include <cstddef>
@@ -34,7 +34,7 @@ void measure(bench::Rounds& table, int rounds, Mirrored& both_cores) {
   std::fflush(stdout);
 }
 
-/// Measures `replicas` against two of them, `batch` and `reference_batch` images each.
+/// Compares `replicas` times `batch` images to two replicas with `reference_batch` images each.
 template <class Strategy>
 void compare(std::vector<bench::Rounds>& tables, const char* name, int rounds, std::size_t replicas, std::size_t batch,
              std::size_t reference_batch) {
@@ -58,14 +58,14 @@ void compare(std::vector<bench::Rounds>& tables, const char* name, int rounds, s
   measure(table, rounds, reference);
 }
 
-/// The end of the step alone: the sum over the replicas and the update.
+/// Compares only the sum over the replicas and the update.
 template <class Strategy>
 void compare_updates(std::vector<bench::Rounds>& tables, const char* name, int rounds, std::size_t replicas) {
   Mirrored reference{reference_replicas};
   Strategy strategy{replicas};
   bench::Training<Mirrored> reference_step{reference};
   bench::Training<Strategy> step{strategy};
-  reference_step(bench::Images{reference_replicas});  // so that gradients have memory of their own
+  reference_step(bench::Images{reference_replicas});  // so that gradients are allocated
   step(bench::Images{replicas});
 
   bench::Rounds& table =
@@ -86,12 +86,12 @@ void compare_updates(std::vector<bench::Rounds>& tables, const char* name, int r
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
-                                   "The training step of the CNN and its update for 1 to 8 replicas."};
+                                   "Times the training step and the update of the CNN for 1 to 8 replicas."};
   const int rounds = arguments.number(0, 15);
   const bench::JsonFile json{arguments.text(1)};
   std::vector<bench::Rounds> tables;
 
-  std::printf("The same work for each replica: 64 images\n");
+  std::printf("Fixed batch per replica: 64 images\n");
   constexpr std::size_t few_to_many[] = {1, 2, 3, 4, 6, 8};
   constexpr std::size_t two_to_eight[] = {2, 4, 8};
   for (const std::size_t replicas : few_to_many) {
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     compare_updates<Central>(tables, "CentralStorage", rounds, replicas);
   }
 
-  std::printf("\nThe same work in all: 128 and 512 images\n");
+  std::printf("\nFixed global batch: 128 and 512 images\n");
   constexpr std::size_t totals[] = {128, 512};
   constexpr std::size_t dividers[] = {1, 2, 4, 8};
   for (const std::size_t total : totals)

@@ -1,6 +1,6 @@
-// Variables on a parameter server, in another process by gRPC, with messages alone and with memory that clients read or also write,
-// and within the process, in turns: a push of 64 bytes that is waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
-// in one message; and 11 MB there and back over a TCP socket to the same process.
+// Variables on a parameter server: in another process by gRPC, without and with shared memory that clients read or
+// also write, and in this process. Pushes of 64 bytes and 11 MB, a pull of 11 MB, and pushes and pulls of 100 shards,
+// one by one and in one message. For comparison, 11 MB in each direction over a TCP socket.
 //
 //   bench_server [ROUNDS]
 #include <signal.h>
@@ -31,7 +31,8 @@ using dist::net::Endpoint;
 
 constexpr std::size_t large = 11'082'536;  // bytes of the large variable
 
-/// Another process with a parameter server, which does something else meanwhile. It ends with its parent, or with this object.
+/// A parameter server in another process, which also runs `also`. The process ends with its parent or with this
+/// object.
 class ServerProcess {
  public:
   template <class Also>
@@ -55,7 +56,7 @@ class ServerProcess {
   const pid_t child_;
 };
 
-/// The median of the ratios within the rounds.
+/// Prints the median of the ratios within the rounds.
 void print_ratio(const std::vector<bench::Row>& rows, const char* name, const char* base_name, double goal) {
   const auto named = [&](const std::string& wanted) -> const bench::Row& {
     return *std::find_if(rows.begin(), rows.end(), [&](const bench::Row& row) { return row.name == wanted; });
@@ -73,11 +74,11 @@ void print_ratio(const std::vector<bench::Row>& rows, const char* name, const ch
 int main(int argc, char** argv) {
   const bench::Arguments arguments{
       argc, argv, 1, "[ROUNDS]",
-      "Pushes and pulls of variables on a parameter server, by gRPC and within the process."};
+      "Times pushes and pulls of variables on a parameter server, by gRPC and within the process."};
   const int rounds = arguments.number(0, 20);
   const Endpoint by_grpc = bench::free_endpoint(), in_memory = bench::free_endpoint(),
                  by_socket = bench::free_endpoint();
-  // Before gRPC starts.
+  // These must be constructed before gRPC starts.
   const ServerProcess first{by_grpc, dist::server::Reach::process, [&] { bench::TcpPeer::serve(by_socket, large); }};
   const ServerProcess second{in_memory, dist::server::Reach::machine, [] {}};
   dist::Grpc::prepare_to_serve();

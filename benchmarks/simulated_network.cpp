@@ -1,6 +1,6 @@
-// How an all-reduce between nodes scales from 2 to 1,024 of them, and the agreement on the call that comes before: the
-// product's own algorithms and protocol in the virtual time of the tests' simulated network, with the constants of several
-// networks. Only those of this machine are measured: the other figures are the same everywhere.
+// Scaling of an all-reduce, and of the agreement before it, to 1,024 nodes: the library's algorithms and protocol in
+// the virtual time of the tests' simulated network, with the constants of several networks. Only the constants of
+// this machine are measured.
 //
 //   bench_simulated_network [MOST_NODES]
 #include <array>
@@ -31,13 +31,13 @@ struct Constants {
   std::string name;
   dist::MessageCosts costs;
 };
-/// The nominal rate of the link and the usual latency of a message of MPI on it; memory is combined and copied at 10 GB/s.
+/// Nominal link rate and typical MPI latency; memory is reduced and copied at 10 GB/s.
 const Constants nominal[] = {
     {"10 Gbit/s Ethernet (10 us, 1.25 GB/s)", dist::usual_costs},
     {"InfiniBand HDR (1 us, 25 GB/s)",
      {.latency = 1e-6, .per_byte = 1 / 25e9, .per_reduced_byte = 1 / 10e9, .per_copied_byte = 1 / 10e9}},
 };
-/// Nodes that are as far from each other as two processes of this machine over TCP.
+/// Nodes with the message costs of two processes of this machine over TCP.
 Constants this_machine() {
   const dist::MessageCosts costs = bench::measured_costs();
   std::array<char, 160> name{};
@@ -50,7 +50,7 @@ Constants this_machine() {
 constexpr std::size_t sizes[] = {std::size_t{4} << 10, std::size_t{256} << 10, std::size_t{8} << 20};
 constexpr std::size_t node_counts[] = {2, 4, 16, 64, 256, 1024};
 
-/// In microseconds.
+/// Returns microseconds.
 template <class MakeCollectives>
 double all_reduce_time(std::size_t nodes, std::size_t bytes, const dist::MessageCosts& costs, MakeCollectives&& make) {
   SimulatedNetwork network{nodes, costs, support::Payload::stays};
@@ -72,7 +72,7 @@ double all_reduce_time(std::size_t nodes, std::size_t bytes, const dist::Message
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 1, "[MOST_NODES]",
-                                   "All-reduce between simulated nodes, in microseconds of virtual time."};
+                                   "Prints the microseconds of virtual time of all-reduces between simulated nodes."};
   const auto most = static_cast<std::size_t>(arguments.number(0, 1024));
   std::vector<Constants> networks{std::begin(nominal), std::end(nominal)};
   networks.push_back(this_machine());

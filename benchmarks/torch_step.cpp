@@ -1,9 +1,9 @@
-// The training step of modules of libtorch under Mirrored, on data in memory: the guide's CNN, and a perceptron whose
-// gradients outweigh what it computes. The same of DistributedDataParallel over gloo, with Debian's PyTorch on the same
-// libtorch: /usr/bin/python3 benchmarks/peers/pytorch_step.py ddp [--network perceptron]
+// The training step of libtorch modules with Mirrored on data in memory: the guide's CNN, and a perceptron with more
+// gradients than computation. For DistributedDataParallel on the same libtorch, use Debian's PyTorch:
+// /usr/bin/python3 benchmarks/peers/pytorch_step.py ddp [--network perceptron]
 //
 //   bench_torch_step [ROUNDS [JSON]]        all contenders in turns, ratios
-//   bench_torch_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
+//   bench_torch_step --only NAME [SECONDS]  one contender alone, for profilers and comparisons
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,7 +39,6 @@ torch::nn::Sequential make_perceptron() {
                                torch::nn::ReLU{},    torch::nn::Linear{2900, 10}};
 }
 
-/// Random images and classes, and a module that learns them.
 struct Run {
   Run(std::size_t replicas, std::size_t images, torch::nn::Sequential (*make)())
       : strategy(replicas),
@@ -72,7 +71,7 @@ struct Run {
   dist::Tensor<std::int64_t> y;
 };
 
-/// One global step; the number of images.
+/// Runs one global step. Returns the number of images.
 bench::Work make(std::size_t replicas, std::size_t images, torch::nn::Sequential (*module)()) {
   const auto run = std::make_shared<Run>(replicas, images, module);
   return [run] {
@@ -98,6 +97,6 @@ constexpr bench::Quotient quotients[] = {
 int main(int argc, char** argv) {
   return bench::compare_training_steps(
       argc, argv, contenders, quotients,
-      {.title = "training step of modules of libtorch, SGD",
-       .help = "The training step of modules of libtorch, all contenders in turns, or one alone."});
+      {.title = "training step of libtorch modules, SGD",
+       .help = "Times the training step of libtorch modules, for all contenders in turns or for one."});
 }

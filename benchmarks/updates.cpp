@@ -1,6 +1,6 @@
-// Reduce and apply in one pass, against an all-reduce, a pass that scales and a pass that applies, on as many
-// parameters as the guide's CNN has. Every replica writes its gradient anew before each call, which is not timed; the
-// slowest replica counts.
+// Reduction and update in one pass, compared with separate passes for all-reduce, scaling and update, with the number
+// of parameters of the guide's CNN. The gradients are written before each call (not timed), and the slowest replica
+// counts.
 //
 //   bench_updates [ROUNDS [JSON]]
 #include <cstddef>
@@ -52,8 +52,7 @@ class AllReduce {
   unsigned round_ = 0;
 };
 
-/// Nothing but the sums: each replica adds its half of both inputs and writes it to both outputs, which are other
-/// memory.
+/// A minimal out-of-place sum: each replica adds its half of the inputs, and writes it to both outputs.
 class BareOutOfPlace {
  public:
   explicit BareOutOfPlace(Mirrored& strategy)
@@ -99,7 +98,7 @@ class Program {
  public:
   explicit Program(int rounds) : rounds_(rounds) {}
 
-  /// All ways of one optimizer, once their weights agree.
+  /// Measures all ways for one optimizer, after a check that their weights agree.
   template <class O>
   void measure(const std::string& name, O optimizer, const std::string& mirrored_goal = "",
                const std::string& central_goal = "", bool with_limits = false) {
@@ -148,7 +147,7 @@ class Program {
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
-                                   "Gradients reduced and applied in one pass against several passes, by optimizer."};
+                                   "Compares one pass for reduction and update with several passes, by optimizer."};
   const bench::JsonFile json{arguments.text(1)};
   Program program{arguments.number(0, 20)};
   program.measure("SGD", nn::SGD{}, " (goal 1.7)", " (goal 3)", true);

@@ -1,6 +1,6 @@
-// Several processes on one machine, measured in one run by the same ranks: all-reduce through MPI_Allreduce itself, through
-// MpiAllReduce with and without the check of calls, in the node's memory, and round a ring; and the training step of the
-// guide's CNN with two workers against one.
+// Several processes on one machine, measured in one run: MPI_Allreduce, MpiAllReduce with and without the check of
+// calls, all-reduce in the node's shared memory and in a ring; and the training step of the guide's CNN with two
+// workers and with one.
 //
 //   mpirun -n 2 bench_workers [ROUNDS [JSON]]
 #include <unistd.h>
@@ -31,7 +31,7 @@ using dist::CollectiveChecks;
 int rank = 0;
 int ranks = 1;
 
-/// Returns when all ranks have called it. Whoever waits leaves the processor.
+/// A barrier for all ranks that sleeps instead of spinning.
 void meet_asleep() {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -43,7 +43,7 @@ bool same_on_all(bool value) {
   return flag != 0;
 }
 
-/// Whether every rank has a core to itself now: together they compute as often as one alone, times their number.
+/// True if every rank has its own core: their joint rate is the rate of one times their number.
 bool quiet() {
   double alone = 0;
   if (rank == 0) alone = bench::fma_rate(0.02);
@@ -53,12 +53,12 @@ bool quiet() {
   return same_on_all(together >= 0.95 * ranks * alone && together <= 1.05 * ranks * alone);
 }
 
-/// Until `wanted` rounds were quiet, at most twice as many. All ranks have the same marks.
+/// True until `wanted` rounds were quiet or twice as many were run. All ranks have the same marks.
 bool more_rounds(const bench::Marks& marks, int wanted) {
   return static_cast<int>(marks.quiet()) < wanted && static_cast<int>(marks.rounds()) < 2 * wanted;
 }
 
-/// An all-reduce of this rank, as `bench::time_all_reduce` wants it.
+/// An all-reduce for `bench::time_all_reduce`.
 struct Contender {
   std::string name;
   std::function<void(std::span<float>)> call;
@@ -119,7 +119,7 @@ int collectives(int rounds, std::FILE* json) {
   constexpr std::size_t count = std::size(contenders);
   if (rank == 0) {
     std::printf(
-        "All-reduce of floats by %d processes, us (median of the rounds that count), and ratios within the rounds: "
+        "All-reduce of floats by %d processes, us (median of the counted rounds), and ratios within the rounds: "
         "median "
         "(10th to 90th percentile)\n"
         "%10s",
@@ -168,13 +168,13 @@ int collectives(int rounds, std::FILE* json) {
     std::fprintf(json, "}");
   }
   if (rank == 0) {
-    std::printf("MPI*: in place, as ours. check: what the check of calls adds to MpiAllReduce.\n\n");
+    std::printf("MPI*: in place, as ours. check: overhead of the check of calls in MpiAllReduce.\n\n");
     if (json != nullptr) std::fprintf(json, "]");
   }
   return wrong == 0 ? 0 : 1;
 }
 
-/// Steps for about `duration` seconds; images per second, of all workers together.
+/// Runs steps for about `duration` seconds. Returns the images per second of all workers together.
 template <class Step>
 double rate(Step&& step, double images, double duration) {
   int steps = 0;
@@ -202,7 +202,7 @@ void training(int rounds, std::FILE* json) {
     double alone = 0;
     if (rank == 0) alone = rate([&] { training_of_one(images_of_one); }, 64, 0.5);
     meet_asleep();
-    // All make the same number of steps: as many as take about half a second.
+    // All workers make the same number of steps.
     int steps = static_cast<int>(0.5 * std::max(alone, 64.0) / 64);
     MPI_Bcast(&steps, 1, MPI_INT, 0, MPI_COMM_WORLD);
     training_of_all(images);
@@ -231,8 +231,9 @@ void training(int rounds, std::FILE* json) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
-                                   "All-reduce and the CNN's step by several processes: mpirun -n 2 bench_workers."};
+  const bench::Arguments arguments{
+      argc, argv, 2, "[ROUNDS [JSON]]",
+      "Times all-reduce and the CNN's step on several processes: mpirun -n 2 bench_workers."};
   const dist::mpi::Environment environment;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -1,9 +1,9 @@
-// The training step of the guide's CNN as a program that XLA compiles, on XLA's CPUs, against the same step with oneDNN, both
-// by RMSprop: in turns, or one alone, for comparisons with TensorFlow's own program (peers/tensorflow_step.py --xla).
+// The training step of the guide's CNN with XLA's CPU devices and with oneDNN, both with RMSprop: in turns, or one
+// alone for comparison with TensorFlow (peers/tensorflow_step.py --xla).
 //
 //   bench_xla_step [ROUNDS [JSON]]        all contenders in turns, ratios
 //   bench_xla_step --only NAME [SECONDS]  one contender alone
-//   bench_xla_step --compile [ROUNDS]     what a first call takes more, which compiles, and one that finds the program kept
+//   bench_xla_step --compile [ROUNDS]     extra time of the first call, with compilation and with a cached program
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -34,7 +34,7 @@ namespace nn = dist::nn;
 using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 using Batch = dist::data::Example<dist::Tensor<float>, dist::Tensor<std::int32_t>>;
 
-/// Training steps of `replicas` that share a global batch.
+/// Training steps of `replicas` replicas that share a global batch.
 template <class Strategy, class Backend>
 class Steps {
  public:
@@ -66,7 +66,7 @@ class Steps {
   double last_ = 0;
 };
 
-/// One global step; the number of images.
+/// Runs one global step. Returns the number of images.
 template <class Strategy, class Backend>
 bench::Work make(std::size_t replicas) {
   constexpr std::size_t global_batch = 128;
@@ -90,8 +90,7 @@ constexpr bench::Quotient quotients[] = {
     {"XLA, two devices over one", "xla_two", "xla_one"},
 };
 
-/// Seconds that the first call of a step takes more than the second one: to trace it, and to compile its program or to find it
-/// in the cache.
+/// Extra seconds of a step's first call over its second: tracing, and compiling or loading the program.
 double first_call(const std::string& folder) {
   Steps<OnXla, nn::Xla> steps{2, 128, {.cache = folder}};
   const auto seconds_of_call = [&] {
@@ -120,7 +119,7 @@ int time_compilation(int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Both cores work for one device, where there is one.
+  // A single device uses both cores.
   const bool is_one = argc > 2 && std::string_view(argv[2]) == "xla_one";
   dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{is_one ? 1 : 2}}}});
   if (argc > 1 && std::string_view(argv[1]) == "--compile")
@@ -128,5 +127,5 @@ int main(int argc, char** argv) {
   return bench::compare_training_steps(
       argc, argv, contenders, quotients,
       {.title = "CNN training step, RMSprop",
-       .help = "The training step of the CNN as a program of XLA, all contenders in turns, or one of them alone."});
+       .help = "Times the training step of the CNN compiled by XLA, for all contenders in turns or for one."});
 }

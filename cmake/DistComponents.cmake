@@ -1,4 +1,4 @@
-# Which file needs which component.
+# Determines the components that a file needs.
 
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/headers.txt" rows REGEX "^[a-z_ ]*: ")
 foreach(row IN LISTS rows)
@@ -10,9 +10,9 @@ foreach(row IN LISTS rows)
   endforeach()
 endforeach()
 
-# dist_needs_of(<out> <file>): the components that a file needs, in the order of packages.txt: a header of the library by
-# headers.txt; a test, example or benchmark by its includes, those beside it and in dist_include_dirs among them, because a
-# table would have a line for nearly each of a thousand files.
+# dist_needs_of(<out> <file>): the components that a file needs, in the order of packages.txt. Headers of the library
+# are listed in headers.txt. For tests, examples and benchmarks, includes are followed, also in their folder and
+# dist_include_dirs.
 function(dist_needs_of out file)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${file}")
   string(REGEX REPLACE "^include/dist/|[.][a-z]+$" "" entry "${name}")
@@ -27,7 +27,7 @@ function(dist_needs_of out file)
   elseif(name MATCHES "^include/")
     set(needs "")
   else()
-    set_property(GLOBAL PROPERTY "dist_needs:${file}" "")  # ends the walk should headers include each other in a circle
+    set_property(GLOBAL PROPERTY "dist_needs:${file}" "")  # ends the recursion if headers include each other
     set(reached "")
     get_filename_component(folder "${file}" DIRECTORY)
     file(STRINGS "${file}" lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"][^>\"]+[>\"]")
@@ -53,10 +53,10 @@ function(dist_needs_of out file)
   set(${out} "${needs}" PARENT_SCOPE)
 endfunction()
 
-# dist_requirements(<file>): for a header, test, example or benchmark, sets in the caller
+# dist_requirements(<file>): for a header, test, example or benchmark, sets in the caller's scope
 #   dist_libraries  the targets that the file needs
-#   dist_missing    the components among them that were not found
-#   dist_off        TRUE if one of those was switched off on purpose
+#   dist_missing    the components that were not found
+#   dist_off        TRUE if one of these was switched off by its option
 function(dist_requirements file)
   dist_needs_of(needs "${file}")
   set(libraries dist::dist)

@@ -1,11 +1,11 @@
-# dist_nvcc_version(<out> <nvcc>): its version, or nothing where it does not say one.
+# dist_nvcc_version(<out> <nvcc>): the version of nvcc, or empty if it does not print one.
 function(dist_nvcc_version out nvcc)
   execute_process(COMMAND "${nvcc}" --version OUTPUT_VARIABLE text ERROR_QUIET)
   string(REGEX MATCH "release [0-9.]+, V([0-9.]+)" text "${text}")
   set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()
 
-# dist_nvcc_has_cxx20(<out> <nvcc>): sets it to FALSE for nvcc of CUDA 11, which Debian 12 has, and earlier.
+# dist_nvcc_has_cxx20(<out> <nvcc>): sets <out> to FALSE before CUDA 12 (Debian 12 has CUDA 11).
 function(dist_nvcc_has_cxx20 out nvcc)
   dist_nvcc_version(version "${nvcc}")
   if(version VERSION_LESS 12)
@@ -13,7 +13,7 @@ function(dist_nvcc_has_cxx20 out nvcc)
   endif()
 endfunction()
 
-# dist_find_nvcc(<variable>): finds an nvcc that knows C++20, as a cache entry.
+# dist_find_nvcc(<variable>): finds an nvcc with C++20, as a cache entry.
 function(dist_find_nvcc variable)
   include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/DistCudaPlaces.cmake")
   find_program(${variable} nvcc HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit} PATH_SUFFIXES bin
@@ -24,19 +24,20 @@ endfunction()
 function(dist_require_nvcc)
   dist_find_nvcc(CMAKE_CUDA_COMPILER)
   if(NOT CMAKE_CUDA_COMPILER)
-    message(FATAL_ERROR "nvcc of CUDA 12 or newer was not found. Install NVIDIA's package cuda-toolkit-13-0, or in a Python environment that "
-                        "is active: pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 "
-                        "nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; or set CMAKE_CUDA_COMPILER.")
+    message(FATAL_ERROR "nvcc of CUDA 12 or newer was not found. Install NVIDIA's package cuda-toolkit-13-0, or run in an "
+                        "active Python environment: "
+                        "pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 "
+                        "nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85. Or set CMAKE_CUDA_COMPILER.")
   endif()
 endfunction()
 
-# dist_enable_cuda(): enables the language CUDA for programs that name dist::Cuda. CMake alone does not find the compiler
-# that PyPI's wheels bring, links nothing with it, and before 3.26 knows no C++20 for it. The compiler is, in this order,
-# CMAKE_CUDA_COMPILER, CUDACXX, nvcc under CMAKE_PREFIX_PATH, CUDA_HOME or CUDA_PATH, in the wheels of the active Python
-# environment, on the PATH, or in /usr/local/cuda. Without CMAKE_CUDA_ARCHITECTURES, programs are for this machine's GPUs,
-# and where there are none, for sm_90.
+# dist_enable_cuda(): enables CUDA for programs that use dist::Cuda. enable_language alone does not find the compiler
+# of PyPI's wheels, cannot link with it, and before CMake 3.26 has no C++20 for CUDA. The compiler is the first of
+# CMAKE_CUDA_COMPILER, CUDACXX, nvcc under CMAKE_PREFIX_PATH, CUDA_HOME or CUDA_PATH, in the wheels of the active
+# Python environment, on the PATH, and in /usr/local/cuda. The default of CMAKE_CUDA_ARCHITECTURES is this machine's
+# GPUs, or sm_90 if it has none.
 #
-# A macro, since a language is enabled for the folder that asks.
+# A macro, because a language is enabled in the scope of the caller.
 macro(dist_enable_cuda)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     dist_require_nvcc()
@@ -51,7 +52,7 @@ macro(dist_enable_cuda)
   if(NOT CMAKE_CUDA_FLAGS MATCHES "-std=")
     string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
   endif()
-  # The wheels have their libraries in lib; nvcc looks in lib64.
+  # The wheels store libraries in lib; nvcc searches lib64.
   if(CMAKE_CUDA_COMPILER)
     file(REAL_PATH "${CMAKE_CUDA_COMPILER}" dist_toolkit)
     cmake_path(GET dist_toolkit PARENT_PATH dist_toolkit)

@@ -2,13 +2,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(dist_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/dist")
-# A file of pkg-config names the prefix relative to itself, so that an installation can be moved.
+# pkg-config files define the prefix relative to their own folder, so that an installation can be moved.
 file(RELATIVE_PATH dist_to_prefix "/${CMAKE_INSTALL_DATADIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" dist_to_prefix "${dist_to_prefix}")
 
 set(targets ${dist_components})
 list(TRANSFORM targets PREPEND dist_)
-set(core "")  # what the core requires of pkg-config
+set(core "")  # pkg-config name of the core, for the components
 foreach(target IN ITEMS dist ${targets})
   if(NOT TARGET ${target})
     continue()

@@ -1,7 +1,7 @@
-# What the Find modules of libraries share.
+# Functions for the Find modules of libraries.
 
-# dist_find_headers(<variable> <library> <header>): the folder from which <header> is included, in the prefix of the library
-# where it is there. Another prefix may have headers without a library: PyPI's torch brings those of oneDNN.
+# dist_find_headers(<variable> <library> <header>): the include folder of <header>, preferably in the prefix of the
+# library. Another prefix may have headers without the library: PyPI's torch contains those of oneDNN.
 function(dist_find_headers variable library header)
   if(library)
     cmake_path(GET library PARENT_PATH folder)
@@ -12,8 +12,8 @@ function(dist_find_headers variable library header)
   mark_as_advanced(${variable})
 endfunction()
 
-# dist_version_of(<out> <folder> <header> <macro>...): the values of the macros, joined by dots, as the preprocessor has them:
-# a header may define its version in another one that it includes. Nothing where there is no such header.
+# dist_version_of(<out> <folder> <header> <macro>...): the values of the macros, joined by dots; empty if the header
+# does not exist. Uses the preprocessor, because a header may include its version from another one.
 function(dist_version_of out folder header)
   set(${out} "" PARENT_SCOPE)
   if(NOT folder)

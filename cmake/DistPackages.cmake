@@ -1,4 +1,4 @@
-# Looks for the packages of packages.txt. Sets DIST_HAVE_<NAME>, and dist_report: one line for each, for the summary.
+# Finds the packages of packages.txt. Sets DIST_HAVE_<NAME>, and dist_report: one line per package for the summary.
 set(dist_report "")
 foreach(dist_each IN LISTS dist_packages)
   string(TOUPPER ${dist_each} dist_name)
@@ -10,7 +10,7 @@ foreach(dist_each IN LISTS dist_packages)
       "${dist_called_${dist_each}}: AUTO, ON or OFF. Without it: ${dist_without_${dist_each}}")
   set_property(CACHE DIST_${dist_name} PROPERTY STRINGS AUTO ON OFF)
   set(DIST_HAVE_${dist_name} FALSE)
-  # A package that is switched off is not even looked for; of one that must be there, CMake says which part is missing.
+  # With OFF a package is not searched for. With ON, CMake reports which part of it is missing.
   if(NOT "${DIST_${dist_name}}" MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|1|0)$")
     message(FATAL_ERROR "DIST_${dist_name} is '${DIST_${dist_name}}': use AUTO, ON or OFF.")
   elseif(DIST_${dist_name} STREQUAL "AUTO")
@@ -37,6 +37,6 @@ foreach(dist_each IN LISTS dist_packages)
     list(JOIN dist_places ", " dist_places)
     message(FATAL_ERROR
             "DIST_${dist_name} is ON and ${dist_called_${dist_each}} was not found: ${dist_hint_${dist_each}}, or set "
-            "DIST_${dist_name} to AUTO or OFF.\nLooked under ${dist_places}; what is missing stands above.")
+            "DIST_${dist_name} to AUTO or OFF.\nSearched in ${dist_places}. The messages above name the missing parts.")
   endif()
 endforeach()

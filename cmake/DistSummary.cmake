@@ -1,4 +1,4 @@
-# What this build has and what it lacks, at a glance.
+# Prints the summary: compiler, build type, and found and missing packages.
 set(dist_build_type "${CMAKE_BUILD_TYPE}")
 if(dist_build_type STREQUAL "")
   set(dist_build_type "none (no optimisation: choose one with CMAKE_BUILD_TYPE)")

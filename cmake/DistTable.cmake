@@ -1,5 +1,5 @@
-# Reads packages.txt: sets dist_packages to the names in it, dist_components to those with targets, and for each name
-# dist_<column>_<name>.
+# Reads packages.txt. Sets dist_packages to its names, dist_components to the names with targets, and
+# dist_<column>_<name> for each name.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/packages.txt" dist_rows REGEX "^[a-z]")
 set(dist_columns package targets brings pkg_config called hint without)
 set(dist_packages "")

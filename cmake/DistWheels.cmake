@@ -1,15 +1,15 @@
-# dist_fetch_wheels(<folder> <sign> <url> <SHA-256>...): fills <folder> with the files that wheels of PyPI, which are ZIP
-# files, have under <place>/<name>/, such as nvidia/cu13/. <sign> is one of these files: if <folder> has it, nothing is
-# fetched. Of a wheel <url>#<bytes> only the first <bytes> are downloaded, and hashed: wheels start with their headers, of
-# which a few of 50 KB precede libraries of 400 MB. Name these wheels before a whole one, whose list of sizes reveals a full disk.
+# dist_fetch_wheels(<folder> <sign> <url> <SHA-256>...): fills <folder> with the files below <place>/<name>/ in PyPI
+# wheels, for example nvidia/cu13/. If <folder> has the file <sign>, nothing is fetched. For <url>#<bytes> only the
+# first <bytes> of the wheel are downloaded and hashed: a few headers of 50 KB precede libraries of 400 MB. Name such
+# wheels before a complete one, whose list of file sizes reveals a full disk.
 #
-# Everything is made in <folder>.part, and the folder is renamed in one step, so that what an interrupted run leaves behind
-# is never taken for whole. Wheels that such a run had finished are not downloaded again.
+# All work is done in <folder>.part, which is renamed at the end, so <folder> is always complete. Finished downloads
+# of an interrupted run are reused.
 function(dist_fetch_wheels folder sign)
   if(EXISTS "${folder}/${sign}")
     return()
   elseif(EXISTS "${folder}")
-    message(FATAL_ERROR "${folder} is there and has no ${sign}. Remove it, or name another folder.")
+    message(FATAL_ERROR "${folder} exists but has no ${sign}. Remove it, or use another folder.")
   endif()
   set(part "${folder}.part")
   set(unpacked "${part}/unpacked")
@@ -34,22 +34,22 @@ function(dist_fetch_wheels folder sign)
       list(POP_FRONT status code text)
       if(NOT code EQUAL 0)
         file(REMOVE "${wheel}")
-        message(FATAL_ERROR "${name} could not be downloaded: ${text}. Look at the network, the proxies and the space on "
-                            "the disk, and start again: what is complete is not downloaded again.")
+        message(FATAL_ERROR "${name} could not be downloaded (${text}). Check the network, the proxies and the free disk space, "
+                            "and run the command again. Completed files are not downloaded again.")
       endif()
       file(SHA256 "${wheel}" found)
       if(NOT found STREQUAL hash)
         file(REMOVE "${wheel}")
-        message(FATAL_ERROR "${name} is not the file that was expected, its SHA-256 is ${found} instead of ${hash}: the disk "
-                            "is full, or something on the way changes files. It was removed: start again.")
+        message(FATAL_ERROR "${name} has the wrong SHA-256 (${found} instead of ${hash}): the disk is full, or a proxy changes "
+                            "files. The file was removed. Run the command again.")
       endif()
     endif()
     execute_process(COMMAND "${CMAKE_COMMAND}" -E tar xf "${wheel}" WORKING_DIRECTORY "${unpacked}"
                     RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
     if(range)
-      continue()  # the status is that of an archive without an end
+      continue()  # a truncated archive always fails
     endif()
-    # CMake does not fail where the files do not fit on the disk. The wheel lists them with their sizes, and its list last.
+    # CMake does not report a full disk. The wheel's RECORD lists the file sizes, and itself at the end.
     file(GLOB record "${unpacked}/*.dist-info/RECORD")
     set(whole FALSE)
     if(status EQUAL 0 AND record)
@@ -73,14 +73,14 @@ function(dist_fetch_wheels folder sign)
     endif()
     if(NOT whole)
       file(REMOVE_RECURSE "${unpacked}")
-      message(FATAL_ERROR "${name} could not be unpacked whole into ${unpacked}: the disk is probably full. Make room, and "
-                          "start again: what is complete is not downloaded again.")
+      message(FATAL_ERROR "${name} could not be unpacked completely into ${unpacked} (the disk is probably full). Free some "
+                          "space, and run the command again. Completed files are not downloaded again.")
     endif()
   endwhile()
   file(GLOB made "${unpacked}/*/*/${sign}")
   string(REGEX REPLACE "/${sign}$" "" made "${made}")
   if(NOT IS_DIRECTORY "${made}")
-    message(FATAL_ERROR "No wheel has ${sign}.")
+    message(FATAL_ERROR "None of the wheels contains ${sign}.")
   endif()
   file(GLOB others "${unpacked}/*/*")
   list(REMOVE_ITEM others "${made}")

@@ -1,6 +1,6 @@
-# Finds the headers of the CUDA runtime, of a toolkit or of PyPI's wheels in the active Python environment, as
-# CUDAHeaders::CUDAHeaders, and sets CUDAHeaders_FOUND and CUDAHeaders_VERSION. nvcc links the runtime itself; nothing here
-# does.
+# Finds the headers of the CUDA runtime in a toolkit or in PyPI's wheels in the active Python environment. Defines
+# CUDAHeaders::CUDAHeaders, and sets CUDAHeaders_FOUND and CUDAHeaders_VERSION. nvcc links the runtime, not this
+# target.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(CUDAHeaders_INCLUDE_DIR cuda_runtime_api.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)

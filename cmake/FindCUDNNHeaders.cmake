@@ -1,6 +1,6 @@
-# Finds the headers of cuBLAS and cuDNN as CUDNNHeaders::CUDNNHeaders, and sets CUDNNHeaders_FOUND and
-# CUDNNHeaders_VERSION, that of cuDNN. Programs link the libraries, which are CUDNNHeaders::cuBLAS and CUDNNHeaders::cuDNN where
-# they are there; nothing here does.
+# Finds the headers of cuBLAS and cuDNN as CUDNNHeaders::CUDNNHeaders. Sets CUDNNHeaders_FOUND and
+# CUDNNHeaders_VERSION (of cuDNN). Programs link the libraries CUDNNHeaders::cuBLAS and CUDNNHeaders::cuDNN, which are
+# defined if they are found.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(CUDNNHeaders_CUBLAS_DIR cublas_v2.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)

@@ -1,6 +1,5 @@
-# Finds an MPI as DistMPI::DistMPI, and sets DistMPI_FOUND, DistMPI_VERSION and DistMPI_MPIRUN.
-# Open MPI is preferred where there are several, as a world without a launcher needs it; -DMPI_C_COMPILER=mpicc.mpich chooses
-# MPICH.
+# Finds MPI as DistMPI::DistMPI, and sets DistMPI_FOUND, DistMPI_VERSION and DistMPI_MPIRUN. Open MPI is preferred to
+# other implementations, because a world without a launcher needs it. -DMPI_C_COMPILER=mpicc.mpich selects MPICH.
 find_package(Threads QUIET)
 if(NOT MPI_C_COMPILER AND NOT DEFINED ENV{MPI_HOME})
   find_program(DistMPI_MPICC NAMES mpicc.openmpi)
@@ -9,11 +8,11 @@ if(NOT MPI_C_COMPILER AND NOT DEFINED ENV{MPI_HOME})
     set(MPI_C_COMPILER "${DistMPI_MPICC}" CACHE FILEPATH "the compiler wrapper of MPI")
   endif()
 endif()
-# Of several implementations, Debian tells the programs apart by an ending: mpicc.mpich has mpirun.mpich.
+# Debian distinguishes the programs of several implementations by suffix: mpicc.mpich has mpirun.mpich.
 if(MPI_C_COMPILER MATCHES "mpicc([.][a-z]+)$")
   find_program(MPIEXEC_EXECUTABLE NAMES mpirun${CMAKE_MATCH_1})
 endif()
-# The C interface, from C++: there is no other since MPI-3. FindMPI wants the language to be enabled.
+# The C interface: MPI-3 removed the C++ one. FindMPI requires the language C to be enabled.
 enable_language(C)
 find_package(MPI QUIET COMPONENTS C)
 set(DistMPI_MPIRUN "${MPIEXEC_EXECUTABLE}")

@@ -1,5 +1,5 @@
-# Finds Thrust in CCCL, of a CUDA toolkit or of PyPI's wheels, as DistThrust::DistThrust, and sets DistThrust_FOUND and
-# DistThrust_VERSION. Where the host's compiler reads it, algorithms without a policy run on the host, too.
+# Finds Thrust (CCCL) in a CUDA toolkit or in PyPI's wheels as DistThrust::DistThrust, and sets DistThrust_FOUND and
+# DistThrust_VERSION. With the host compiler, algorithms without a policy run on the host, too.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(DistThrust_INCLUDE_DIR thrust/version.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include/cccl include)

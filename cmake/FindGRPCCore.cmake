@@ -1,5 +1,5 @@
-# Finds the C core of gRPC as gRPC::Core, and sets GRPCCore_FOUND and GRPCCore_VERSION (of the core, 29 in gRPC 1.51). Not
-# through gRPC's own package file, which asks for Protocol Buffers and everything else that the C++ library needs.
+# Finds gRPC's C core as gRPC::Core, and sets GRPCCore_FOUND and GRPCCore_VERSION (of the core, 29 in gRPC 1.51).
+# gRPC's own package file is not used: it requires Protocol Buffers and the other dependencies of the C++ library.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(GRPCCore_LIBRARY grpc)
 set(dist_grpc_folder "")

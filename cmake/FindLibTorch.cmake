@@ -1,6 +1,6 @@
-# Finds libtorch as LibTorch::LibTorch, and sets LibTorch_FOUND and LibTorch_VERSION. Not through libtorch's own package file,
-# which asks for the packages that libtorch was built with. A prefix is the folder with include/ and lib/, such as that of
-# PyPI's torch, or its share/cmake, which PyTorch's documentation gives as CMAKE_PREFIX_PATH.
+# Finds libtorch as LibTorch::LibTorch, and sets LibTorch_FOUND and LibTorch_VERSION. libtorch's own package file is
+# not used: it requires the packages that libtorch was built with. A prefix is the folder with include/ and lib/, for
+# example of PyPI's torch, or its share/cmake, which PyTorch's documentation uses as CMAKE_PREFIX_PATH.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 set(dist_torch_prefixes ${CMAKE_PREFIX_PATH} ${LibTorch_ROOT} $ENV{LibTorch_ROOT})
 list(FILTER dist_torch_prefixes INCLUDE REGEX "/share/cmake/?$")

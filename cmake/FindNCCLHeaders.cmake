@@ -1,6 +1,6 @@
-# Finds the header of NCCL, of a toolkit, a system package or PyPI's wheels in the active Python environment, as
-# NCCLHeaders::NCCLHeaders, and sets NCCLHeaders_FOUND and NCCLHeaders_VERSION. Programs link the library, which is
-# NCCLHeaders::NCCL where it is there; nothing here does.
+# Finds the header of NCCL in a toolkit, a system package or PyPI's wheels in the active Python environment. Defines
+# NCCLHeaders::NCCLHeaders, and sets NCCLHeaders_FOUND and NCCLHeaders_VERSION. Programs link the library
+# NCCLHeaders::NCCL, which is defined if it is found.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(NCCLHeaders_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)

@@ -1,6 +1,6 @@
-# Finds the headers of NVTX 3, of a toolkit or of PyPI's wheels in the active Python environment, as NVTXHeaders::NVTXHeaders,
-# and sets NVTXHeaders_FOUND and NVTXHeaders_VERSION. They load the profiler that runs the program, if one does; there is no
-# library.
+# Finds the headers of NVTX 3 in a toolkit or in PyPI's wheels in the active Python environment. Defines
+# NVTXHeaders::NVTXHeaders, and sets NVTXHeaders_FOUND and NVTXHeaders_VERSION. There is no library: the headers load
+# the active profiler, if any.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(NVTXHeaders_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)

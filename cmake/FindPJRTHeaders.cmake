@@ -1,10 +1,10 @@
-# Finds the header of PJRT, which PyPI's xla-cpu-pjrt brings, in the active Python environment or where
-# cmake/fetch_pjrt.cmake has put it, as PJRTHeaders::PJRTHeaders, and sets PJRTHeaders_FOUND, PJRTHeaders_VERSION (of the
-# interface) and PJRTHeaders_CPU_PLUGIN, the plugin beside it. Programs load a plugin when they run; there is nothing to
-# link.
+# Finds the header of PJRT, part of PyPI's xla-cpu-pjrt, in the active Python environment or in the folder of
+# cmake/fetch_pjrt.cmake. Defines PJRTHeaders::PJRTHeaders, and sets PJRTHeaders_FOUND, PJRTHeaders_VERSION (of the
+# interface) and PJRTHeaders_CPU_PLUGIN, the plugin of the same package. Programs load a plugin at run time, and link
+# none.
 #
-# The members of the interface have the names of their types, which C takes and g++ does not (GCC's -Wchanges-meaning). So
-# programs include a copy, in the build folder, that says ::type.
+# Some members of the interface have the name of their type, which is valid in C but an error in g++
+# (-Wchanges-meaning). Programs therefore include a copy in the build folder, with ::type.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 file(GLOB wheels "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/xla_plugins/xla_cpu_pjrt")
 find_path(PJRTHeaders_INCLUDE_DIR pjrt_c_api.h HINTS ${wheels} PATH_SUFFIXES include)

@@ -1,5 +1,6 @@
 # Finds the PMIx library as PMIx::PMIx, and sets PMIx_FOUND and PMIx_VERSION.
-# Debian keeps the header beside the real library, in lib/<architecture>/pmix2/include, where no compiler looks.
+# Debian installs the header next to the real library, in lib/<architecture>/pmix2/include, which no compiler
+# searches.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(PMIx_LIBRARY NAMES pmix PATH_SUFFIXES pmix2/lib)
 if(PMIx_LIBRARY)

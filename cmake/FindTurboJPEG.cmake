@@ -1,5 +1,5 @@
-# Finds the TurboJPEG API of libjpeg-turbo as TurboJPEG::TurboJPEG, and sets TurboJPEG_FOUND and TurboJPEG_VERSION, the
-# version of the API. Not through libjpeg-turbo's own package file: Debian's asks for static libraries, too.
+# Finds the TurboJPEG API of libjpeg-turbo as TurboJPEG::TurboJPEG, and sets TurboJPEG_FOUND and TurboJPEG_VERSION (of
+# the API). libjpeg-turbo's own package file is not used: Debian's requires static libraries, too.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(TurboJPEG_LIBRARY turbojpeg)
 mark_as_advanced(TurboJPEG_LIBRARY)

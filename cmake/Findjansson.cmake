@@ -1,4 +1,5 @@
-# Finds jansson as jansson::jansson, and sets jansson_FOUND and jansson_VERSION. Debian's has no package file of CMake.
+# Finds jansson as jansson::jansson, and sets jansson_FOUND and jansson_VERSION. Debian's package has no CMake package
+# file.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(jansson_LIBRARY jansson)
 mark_as_advanced(jansson_LIBRARY)

@@ -1,5 +1,5 @@
-# Finds oneDNN as DNNL::dnnl, and sets oneDNN_FOUND and oneDNN_VERSION. Not through oneDNN's own package file:
-# Debian's stops the whole configuration on a machine without the OpenCL headers, which a CPU does not need.
+# Finds oneDNN as DNNL::dnnl, and sets oneDNN_FOUND and oneDNN_VERSION. oneDNN's own package file is not used:
+# Debian's aborts the configuration without the OpenCL headers, which a CPU does not need.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_library(oneDNN_LIBRARY dnnl)
 mark_as_advanced(oneDNN_LIBRARY)

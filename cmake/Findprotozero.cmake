@@ -1,4 +1,5 @@
-# Finds protozero as protozero::protozero, and sets protozero_FOUND and protozero_VERSION. Debian's has no package file of CMake.
+# Finds protozero as protozero::protozero, and sets protozero_FOUND and protozero_VERSION. Debian's package has no
+# CMake package file.
 include("${CMAKE_CURRENT_LIST_DIR}/DistOnePlace.cmake")
 find_path(protozero_INCLUDE_DIR protozero/version.hpp)
 mark_as_advanced(protozero_INCLUDE_DIR)

@@ -1,11 +1,11 @@
-# find_package(dist CONFIG [COMPONENTS <component>...]), with components of packages.txt, gives dist::dist, dist::compiled, the
-# function dist_precompile and, for each component, dist::<component>; with mpi and pjrt, dist::compiled_mpi and
-# dist::compiled_pjrt, too.
+# find_package(dist CONFIG [COMPONENTS <component>...]), with components of packages.txt, defines dist::dist,
+# dist::<component> for each component, and the function dist_precompile. dist::header_only and
+# dist::header_only_<component> have all definitions in the headers.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
 if(NOT Threads_FOUND)
   set(dist_FOUND FALSE)
-  set(dist_NOT_FOUND_MESSAGE "dist needs a threads library and none was found.")
+  set(dist_NOT_FOUND_MESSAGE "dist needs a thread library, and none was found.")
   return()
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/dist-targets.cmake")
@@ -14,7 +14,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/DistPrecompile.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/DistCompiled.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/DistCuda.cmake")
 
-# Components that others bring come before them, where they are installed.
+# Components that others need are loaded first, if they are installed.
 foreach(dist_component IN LISTS dist_FIND_COMPONENTS)
   foreach(dist_other IN LISTS dist_brings_${dist_component})
     if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_other}-targets.cmake")
@@ -51,10 +51,12 @@ foreach(dist_component IN LISTS dist_FIND_COMPONENTS)
     endif()
   endif()
 endforeach()
-dist_compiled_targets()
+get_target_property(dist_folder dist::header_only HEADER_DIRS)
+dist_compiled_targets("${dist_folder}")
 set(CMAKE_MODULE_PATH "${dist_module_path}")
 unset(dist_module_path)
 unset(dist_component)
+unset(dist_folder)
 unset(dist_other)
 unset(dist_package)
 unset(dist_reason)

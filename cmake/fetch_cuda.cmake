@@ -11,10 +11,11 @@
 #   cudnn         the headers and libraries of cuDNN                                  366 MB        471 MB
 #   nccl          the header and library of NCCL                                      197 MB        209 MB
 #
-# CMAKE_PREFIX_PATH=<folder> lets dist find the last four. All are for Linux on x86-64; the headers are for every system.
+# CMAKE_PREFIX_PATH=<folder> lets dist find the last four. All are for Linux on x86-64, except the headers, which work
+# on every system.
 #
-# The files and their hashes are pinned, and CMake, which every build of dist has, does the rest. pip would take the same
-# files, and would need Python, venv and a package index besides, which a bare Debian has not.
+# The files and their hashes are pinned. Only CMake is needed; pip would also need Python, venv and a package index,
+# which a minimal Debian does not have.
 include("${CMAKE_CURRENT_LIST_DIR}/DistWheels.cmake")
 set(files https://files.pythonhosted.org/packages)
 set(since_2010 py3-none-manylinux2010_x86_64.manylinux_2_12_x86_64.whl)
@@ -70,7 +71,7 @@ else()
 endif()
 cmake_host_system_information(RESULT processor QUERY OS_PLATFORM)
 if(NOT PART STREQUAL "headers" AND NOT processor STREQUAL "x86_64")
-  message(FATAL_ERROR "What is fetched here is for x86-64, and this machine is ${processor}: install NVIDIA's package "
+  message(FATAL_ERROR "The files are for x86-64, and this machine is ${processor}. Install NVIDIA's package "
                       "cuda-toolkit-13-0.")
 endif()
 dist_fetch_wheels("${FOLDER}" "${sign}" ${wheels})

@@ -1,7 +1,7 @@
 # cmake -DFOLDER=<folder> -P fetch_pjrt.cmake
 #
-# Fetches XLA's plugin for CPUs and the header of PJRT from PyPI (xla-cpu-pjrt 0.0.1) into <folder>, unless they are there:
-# xla_cpu_pjrt.so and include/pjrt_c_api.h. PJRTHeaders_ROOT=<folder> lets dist find them.
+# Fetches XLA's plugin for CPUs and the header of PJRT from PyPI (xla-cpu-pjrt 0.0.1) into <folder>, unless they
+# exist: xla_cpu_pjrt.so and include/pjrt_c_api.h. PJRTHeaders_ROOT=<folder> lets dist find them.
 #
 #   for Linux on  download   on the disk
 #   x86-64          63 MB       259 MB
@@ -16,7 +16,7 @@ set(wheel_aarch64
     8f613be6e891858f40d64f9799319502fff42689661944fc18a6ffd8210b30c9)
 cmake_host_system_information(RESULT processor QUERY OS_PLATFORM)
 if(NOT DEFINED wheel_${processor})
-  message(FATAL_ERROR "XLA's plugin for CPUs is fetched for x86-64 and aarch64, and this machine is ${processor}: build it "
+  message(FATAL_ERROR "XLA's plugin for CPUs is available for x86-64 and aarch64, and this machine is ${processor}. Build it "
                       "from OpenXLA's sources.")
 endif()
 dist_fetch_wheels("${FOLDER}" include/pjrt_c_api.h ${wheel_${processor}})

@@ -1,3 +1,3 @@
-# cmake -P find_nvcc.cmake: fails where there is no nvcc that dist_enable_cuda() would take.
+# cmake -P find_nvcc.cmake: fails if there is no nvcc that dist_enable_cuda() accepts.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCuda.cmake")
 dist_require_nvcc()

@@ -1,4 +1,4 @@
-// Replicas: a strategy runs one function on each of them, and reduces what they return.
+// A strategy runs one function on every replica and reduces the results.
 #include <cstdio>
 
 #include <dist/dist.hpp>
@@ -21,6 +21,6 @@ int main() {
   const auto n = strategy.num_replicas_in_sync();
   check(total == (n - 1) * n * (2 * n - 1) / 6, "the sum of the first squares is (n-1)n(2n-1)/6");
 
-  // Each replica's own result is there too.
+  // The result of each replica is available, too.
   for (const auto square : strategy.local_results(squares)) std::printf("  %zu\n", square);
 }

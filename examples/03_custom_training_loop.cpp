@@ -1,5 +1,5 @@
-// The custom training loop: the step is a function of the replica and its batch, written once; the strategy decides how many
-// replicas run it and how their gradients meet.
+// A custom training loop. The step is a function of a replica and its batch; the strategy runs it on every replica
+// and reduces the gradients.
 #include <cstdio>
 
 #include <dist/data.hpp>
@@ -15,6 +15,7 @@ int main() {
   namespace data = dist::data;
 
   // [loop]
+  // [step]
   dist::Mirrored<dist::ThreadAllReduce> strategy;  // the only line that changes
   const std::size_t global_batch = 64 * strategy.num_replicas_in_sync();
 
@@ -32,8 +33,9 @@ int main() {
     net.backward(replica, loss);
     optimizer.apply_gradients(replica);  // sum over replicas and update, in one pass
     accuracy.update(replica, logits, batch.y);
-    return loss;  // reduce asks for its value: until then nobody waits for a GPU
+    return loss;  // reduce reads the value; nothing waits for a GPU before that
   };
+  // [/step]
 
   float first = 0, last = 0;
   for (auto&& batch : strategy.distribute_dataset(train)) {

@@ -1,5 +1,5 @@
-// An HPC code without a neural network: conjugate gradients for the Poisson equation on a square grid, under every strategy of
-// one process. Example 11 calls the same solver, conjugate_gradient.hpp, on several processes.
+// HPC without a neural network: conjugate gradients for the Poisson equation on a square grid, with all strategies
+// for one process. Example 11 uses several processes.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,9 +23,10 @@ int main() {
   for (const poisson::Solution& parallel :
        {solve_and_tell(dist::OneDevice<dist::Cpu>{}), solve_and_tell(dist::Mirrored<dist::ThreadAllReduce>{}),
         solve_and_tell(dist::Mirrored<dist::RingAllReduce>{3}), solve_and_tell(dist::CentralStorage<dist::Cpu>{2})}) {
-    check(std::abs(serial.iterations - parallel.iterations) <= 2, "replicas take the same iterations, up to rounding");
-    // The five-point formula is exact for quadratic functions, so only rounding and the solver's tolerance remain.
-    check(parallel.largest_error < 1e-10, "the solution is the known one");
+    check(std::abs(serial.iterations - parallel.iterations) <= 2,
+          "the number of iterations is the same up to rounding");
+    // The five-point formula is exact for quadratic functions. Only rounding and the solver's tolerance remain.
+    check(parallel.largest_error < 1e-10, "the solution equals the exact one");
   }
-  check(serial.largest_error < 1e-10, "the solution is the known one");
+  check(serial.largest_error < 1e-10, "the solution equals the exact one");
 }

@@ -1,4 +1,4 @@
-// Monte Carlo: random numbers are addressed by index, so the estimate is the same number whatever the replica count.
+// Monte Carlo with random numbers addressed by index: the estimate does not depend on the number of replicas.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::size_t samples = 4'000'000;
 
-/// 1 for a point of the unit square that falls into the quarter circle. What a body needs is copied with it, so that it can
-/// run on any device.
+/// Returns 1 for a point inside the quarter circle. Holds its data by value, so it can be copied to any device.
 struct Hit {
   dist::RandomStream random;
   DIST_HD std::uint64_t operator()(std::size_t i) const {
@@ -37,10 +36,10 @@ int main() {
   dist::OneDevice<dist::Cpu> one;
   dist::Mirrored<dist::ThreadAllReduce> several{3};
   const auto hits = count_hits(one);
-  check(count_hits(several) == hits, "three replicas draw the numbers that one draws");
+  check(count_hits(several) == hits, "three replicas draw the same numbers as one");
 
   const double estimate = 4.0 * static_cast<double>(hits) / samples;
   const double deviation = std::sqrt(std::numbers::pi * (4 - std::numbers::pi) / samples);
-  std::printf("pi is about %.5f, give or take %.5f\n", estimate, deviation);
-  check(std::abs(estimate - std::numbers::pi) < 4 * deviation, "the estimate lies within four standard deviations");
+  std::printf("pi is about %.5f, standard deviation %.5f\n", estimate, deviation);
+  check(std::abs(estimate - std::numbers::pi) < 4 * deviation, "the estimate is within four standard deviations");
 }

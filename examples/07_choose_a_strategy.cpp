@@ -1,5 +1,5 @@
-// Changing the strategy is changing one type: the same training function under five of them, with the same losses; and
-// with gradients that are stored or not.
+// Changes the strategy by changing one type. One training function gives equal losses with five strategies, with
+// stored gradients and without.
 #include <cmath>
 #include <concepts>
 #include <cstdio>
@@ -19,7 +19,7 @@ namespace data = dist::data;
 
 constexpr std::size_t global_batch = 48;
 
-/// Points in the plane, labelled by the quadrant they lie in.
+/// Points in the plane, labelled by quadrant.
 auto quadrants() {
   const dist::RandomStream random{11};
   const std::size_t points = 20 * global_batch;
@@ -73,7 +73,7 @@ int main() {
     constexpr bool stored = std::same_as<Gradients, nn::StoredGradients>;
     std::printf("%-72s loss %.4f -> %.4f%s\n", strategy.describe().c_str(), losses.front(), losses.back(),
                 stored ? "" : ", without stored gradients");
-    check(losses.size() == expected.size(), "the strategies take the same steps");
+    check(losses.size() == expected.size(), "the strategies take the same number of steps");
     for (std::size_t i = 0; i < losses.size(); ++i)
       check(std::abs(losses[i] - expected[i]) <= 1e-5f * expected[i], "the strategies agree on every loss");
   };
@@ -81,8 +81,8 @@ int main() {
   compare(mirrored);
   compare(ring);
   compare(central);
-  // The gradients of large dense layers need not be stored. For this small network even one example per batch is large;
-  // usually the number is that of a replica's batch.
+  // The gradients of large dense layers need not be stored. The template argument is usually the batch per replica.
+  // It is 1 here, because this network is too small for larger values.
   compare(mirrored, nn::OwnerComputedGradients<1>{});
   compare(central, nn::OwnerComputedGradients<1>{});
 }

@@ -1,4 +1,4 @@
-// What replicas return, and how it becomes one: structures, means over uneven parts, gathered rows, merged calls.
+// Combines the results of replicas: structures, means over uneven parts, gathered rows, merged calls.
 #include <cstdio>
 #include <tuple>
 
@@ -10,7 +10,7 @@ int main() {
   dist::Mirrored<dist::ThreadAllReduce> strategy{3};
 
   // [values]
-  // Replica r measures r + 1 samples, and says how many were good.
+  // Replica r measures r + 1 samples, and reports how many were good.
   auto [samples, good] = strategy.run([](auto& replica) {
     const std::size_t r = replica.replica_id().index();
     dist::Tensor<float> mine{{r + 1, 2}};
@@ -23,8 +23,8 @@ int main() {
   // [/values]
   std::printf("mean %.4f, %zu rows, %d good\n", static_cast<double>(mean[0]), all.rows(), total);
   check(mean[0] == (0.0f * 1 + 1.0f * 2 + 2.0f * 3) / 6, "the mean counts every row once");
-  check(all.rows() == 6 && all[11] == 2, "gather keeps the replicas' order");
-  check(total == 3, "each value of a tuple is reduced for itself");
+  check(all.rows() == 6 && all[11] == 2, "gather keeps the order of the replicas");
+  check(total == 3, "each value of a tuple is reduced separately");
 
   // [merge]
   auto best = strategy.variable<float>(dist::Shape{}, 0.0f, "best");
@@ -34,5 +34,5 @@ int main() {
         [&](auto& scope, const auto& all_values) { best.assign(scope, strategy.reduce(dist::max, all_values)); }, mine);
   });
   // [/merge]
-  check(best.value(strategy.scope()) == 2, "the merged call saw every replica");
+  check(best.value(strategy.scope()) == 2, "the merged call received the values of all replicas");
 }

@@ -1,8 +1,8 @@
-// The guide's multi-worker program, on Fashion-MNIST: every process runs this text, and the strategy makes them one training.
+// The guide's multi-worker program on Fashion-MNIST. Every process runs this program, and all train one model.
 //
-//   mpirun -n 2 ./example_10_multi_worker      or one process per machine, each with a TF_CONFIG that lists the workers
+//   mpirun -n 2 ./example_10_multi_worker      or one process per machine, with the workers listed in TF_CONFIG
 //
-// With any number of workers it computes the same, up to the order of sums: see the input function.
+// The result does not depend on the number of workers, up to the order of sums: see the input function.
 #include <cstdio>
 
 #include <dist/data.hpp>
@@ -20,18 +20,20 @@ int main() try {
   namespace data = dist::data;
 
   // [multi_worker]
-  dist::MultiWorker<dist::RingAllReduce> strategy;  // first of all: finds the other workers, and meets them
+  dist::MultiWorker<dist::RingAllReduce> strategy;  // create it first: finds the other workers and connects to them
   constexpr std::size_t global_batch = 128;
   const int epochs = 3, steps_per_epoch = quick() ? 20 : 70;
 
-  // Each worker makes its own pipeline. All shuffle with the same seed and so pass over the same batches, of
-  // global_batch / replicas rows, of which worker w of W keeps batches w, w + W, w + 2 W and so on. What the replicas of all
-  // workers take at step k together are rows 128 k to 128 k + 127: the batch that a single process would take.
+  // Each worker creates its own pipeline. All shuffle with the same seed, so they see the same batches of
+  // global_batch / replicas rows, and worker w of W keeps batches w, w + W, w + 2 W and so on. Together, step k
+  // processes rows 128 k to 128 k + 127: the batch of a single process.
+  // [input]
   const auto train = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, /*seed=*/1) | data::repeat();
   auto batches = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
     return train | data::batch(context.get_per_replica_batch_size(global_batch)) |
            data::shard(context.num_input_pipelines(), context.input_pipeline_id()) | data::prefetch(2);
   });
+  // [/input]
 
   using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten,  //
                              nn::Dense<128, nn::Relu>, nn::Dense<10>>;
@@ -59,10 +61,10 @@ int main() try {
       if (++steps == steps_per_epoch) break;
     }
     train_loss = total / static_cast<float>(steps);
-    train_accuracy = accuracy.result(strategy.scope());  // what replicas know together every worker asks for
+    train_accuracy = accuracy.result(strategy.scope());  // a collective: every worker calls it
     accuracy.reset(strategy.scope());
     if (epoch == 1) first = train_loss;
-    if (strategy.is_chief())  // one worker speaks for all
+    if (strategy.is_chief())  // only the chief prints
       std::printf("Epoch: %d, accuracy: %f, train_loss: %f.\n", epoch, train_accuracy, static_cast<double>(train_loss));
   }
   // [/multi_worker]

@@ -1,15 +1,19 @@
-// Reductions, a dataset and a layer of your own: each is a type or a function that models what the library's own ones model.
+// A user-defined reduction, dataset and layer, which model the same concepts as the library's own.
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <dist/data.hpp>
 #include <dist/dist.hpp>
+#include <dist/hlo/function.hpp>
 #include <dist/nn.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 
 #include "backend.hpp"
 #include "check.hpp"
@@ -22,15 +26,15 @@ namespace nn = dist::nn;
 // [reduction]
 /// The value of largest magnitude, with its sign.
 struct LargestMagnitude {
-  static constexpr std::string_view name = "largest_magnitude";  // what messages call it
+  static constexpr std::string_view name = "largest_magnitude";  // shown in messages
   template <class T>
   static constexpr T identity = T{0};
   template <class T>
-  constexpr T operator()(T a, T b) const {  // associative; called with values in replica order
+  constexpr T operator()(T a, T b) const {  // must be associative; operands are in replica order
     return b * b > a * a ? b : a;
   }
   template <class T>
-  static constexpr T finish(T combined, std::size_t /*count*/) {  // Mean divides here
+  static constexpr T finish(T combined, std::size_t /*count*/) {  // dist::Mean divides here
     return combined;
   }
 };
@@ -39,7 +43,7 @@ struct LargestMagnitude {
 constexpr std::size_t rows = 2048, global_batch = 64;
 
 // [dataset]
-/// Points x from -3 to 3 with their values sin(x). A generator is made anew for each epoch.
+/// Points x from -3 to 3 with values sin(x). Each epoch creates a new generator.
 auto samples(std::uint64_t seed) {
   return data::generator(
       [seed](std::uint64_t epoch) {
@@ -56,34 +60,60 @@ auto samples(std::uint64_t seed) {
 // [/dataset]
 
 // [layer]
-/// y = sin(x), element by element.
+/// y = sin(frequency * x), element by element. The network learns a frequency for each input.
 struct Sine {
-  template <class In>  // the shape of one input row
+  template <class In>  // the dist::StaticShape of one input row
   struct On {
+    using Layer = Sine;
     using Output = In;
     static constexpr std::string_view name = "sine";
-    static constexpr std::array<nn::ParameterSpec, 0> parameters{};  // learns nothing
-    static constexpr bool is_view = false;                           // computes something
+    static constexpr std::size_t width = In::elements;
+    static constexpr std::array parameters{nn::ParameterSpec{"frequency", {width}}};
+    static constexpr bool is_view = false;  // the output is not a view of the input
+
+    template <std::size_t Which, class T>  // the first values of parameter number Which
+    static void initialize(dist::TensorView<T> values, dist::RandomStream /*random*/) {
+      for (std::size_t k = 0; k < width; ++k) values[k] = 1;
+    }
 
     template <class Backend, class T>
     struct Operation {
-      void forward(typename Backend::State&, dist::TensorView<const T> x, const nn::ParameterViews<const T, 0>&,
+      void forward(typename Backend::State&, dist::TensorView<const T> x, const nn::ParameterViews<const T, 1>& learnt,
                    dist::TensorView<T> y) {
-        for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::sin(x[i]);
+        for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::sin(learnt[0][i % width] * x[i]);
       }
-      template <bool InputGradient>
-      void backward(typename Backend::State&, dist::TensorView<const T> x, const nn::ParameterViews<const T, 0>&,
-                    dist::TensorView<const T>, dist::TensorView<T> dy, const nn::ParameterViews<T, 0>&,
+      template <bool InputGradient>  // false for the first layer, which has no dx
+      void backward(typename Backend::State&, dist::TensorView<const T> x, const nn::ParameterViews<const T, 1>& learnt,
+                    dist::TensorView<const T> /*y*/, dist::TensorView<T> dy, const nn::ParameterViews<T, 1>& gradients,
                     dist::TensorView<T> dx) {
-        if constexpr (InputGradient)
-          for (std::size_t i = 0; i < x.size(); ++i) dx[i] = dy[i] * std::cos(x[i]);
+        for (std::size_t k = 0; k < width; ++k) gradients[0][k] = 0;  // sums over the rows of this replica
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const T slope = dy[i] * std::cos(learnt[0][i % width] * x[i]);
+          gradients[0][i % width] += slope * x[i];
+          if constexpr (InputGradient) dx[i] = slope * learnt[0][i % width];
+        }
       }
     };
   };
 };
 // [/layer]
 
-/// The loss of the last epoch.
+}  // namespace
+
+// [lowering]
+/// The layer in programs that XLA compiles: the forward pass on traced arrays, whose gradients follow.
+template <>
+struct dist::nn::Lowering<Sine> {
+  template <class Bound, class Arguments, dist::hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    return sin(x * dist::hlo::broadcast<X, 1>(std::get<0>(parameters)));  // [rows, width] and [width]
+  }
+};
+// [/lowering]
+
+namespace {
+
+/// Returns the loss of the last epoch.
 template <dist::Strategy S>
 float train(S& strategy) {
   using Net = nn::Sequential<nn::Input<1>, nn::Dense<32>, Sine, nn::Dense<1>>;
@@ -130,5 +160,15 @@ int main() {
   std::printf("mean squared error after 10 epochs: %.5f, with three replicas %.5f\n", static_cast<double>(serial),
               static_cast<double>(parallel));
   check(serial < 1e-3f, "the network learns the sine; a constant has an error of about 0.5");
-  check(std::abs(serial - parallel) < 1e-4f, "three replicas learn what one learns");
+  check(std::abs(serial - parallel) < 1e-4f, "three replicas reach the same loss as one");
+
+  using Rows = dist::hlo::Traced<float, 4, 2>;
+  using Frequency = dist::hlo::Traced<float, 2>;
+  const auto program = dist::hlo::trace<Rows, Frequency>(/*replicas=*/1, [](Rows x, Frequency frequency) {
+    const nn::TraceArguments<nn::Inference> inference{4, 0};
+    const std::tuple parameters{frequency};
+    std::tuple<> none;
+    return nn::emit_forward<nn::Sequential<nn::Input<2>, Sine>>(inference, parameters, none, x);
+  });
+  check(program.module().find("stablehlo.sine") != std::string::npos, "the layer's program has a sine");
 }

@@ -1,5 +1,5 @@
-// Particles in cells, an HPC code without a neural network: every replica sorts its particles by cell and adds up their energy
-// with Thrust, in its own queue; an all-reduce makes one grid of all. One source, for CPUs and for GPUs.
+// Particle-in-cell without a neural network. Every replica sorts its particles by cell and sums their energy with
+// Thrust in its own queue; an all-reduce combines the grids. The source serves CPUs and GPUs.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -19,12 +19,12 @@ constexpr std::size_t particles = 100'000;
 constexpr std::uint32_t side = 32;  // cells per axis
 constexpr std::uint32_t cells = side * side;
 
-/// Particle i is the same one whatever the number of replicas. There are more of them near the corner of cell 0.
+/// Particles, densest near the corner of cell 0, that do not depend on the number of replicas.
 struct Swarm {
   dist::RandomStream random{/*seed=*/2026};
 
   DIST_HD std::uint32_t cell(std::size_t i) const { return coordinate(5 * i) * side + coordinate(5 * i + 2); }
-  /// In whole quanta, so that sums do not depend on their order.
+  /// Energy in whole quanta, so that sums do not depend on their order.
   DIST_HD std::int64_t energy(std::size_t i) const { return 1 + static_cast<std::int64_t>(random.below(4, 5 * i + 4)); }
 
  private:
@@ -52,7 +52,7 @@ struct Scatter {
   DIST_HD void operator()(std::size_t i) const { grid[cell[i]] = energy[i]; }
 };
 
-/// For each cell the energy of all particles there and in the cells before it.
+/// Returns for each cell the energy of all particles up to this cell.
 template <class Strategy>
 std::vector<std::int64_t> running_energy(Strategy& strategy) {
   const dist::Shape most{particles / strategy.num_replicas_in_sync() + 1};
@@ -78,13 +78,15 @@ std::vector<std::int64_t> running_energy(Strategy& strategy) {
     thrust::sort_by_key(policy, cell, cell + mine.size(), energy);
     const auto ends = thrust::reduce_by_key(policy, cell, cell + mine.size(), energy, occupied, sums);
     replica.for_each(static_cast<std::size_t>(ends.second - sums), Scatter{occupied, sums, grid.data()});
-    replica.all_reduce(dist::sum, grid);  // now of the particles of all replicas
+    replica.all_reduce(dist::sum, grid);  // now the sum over all replicas
     thrust::inclusive_scan(policy, grid.data(), grid.data() + cells, running.data());
     // [/thrust]
 
+    // [copy]
     std::vector<std::int64_t> result(cells);
     replica.queue().copy(running, std::span{result});
     replica.queue().wait();
+    // [/copy]
     return result;
   });
   return strategy.local_results(results)[0];
@@ -96,15 +98,15 @@ int main() {
   dist::OneDevice<dist::Cpu> one;
   dist::Mirrored<dist::ThreadAllReduce> several{3};
   const std::vector<std::int64_t> running = running_energy(several);
-  check(running_energy(one) == running, "three replicas find the energy that one finds");
+  check(running_energy(one) == running, "three replicas find the same energy as one");
 
-  // The same without a strategy, and without sorting.
+  // Serial reference without sorting.
   std::vector<std::int64_t> expected(cells);
   for (std::size_t i = 0; i < particles; ++i) expected[Swarm{}.cell(i)] += Swarm{}.energy(i);
   for (std::size_t cell = 1; cell < cells; ++cell) expected[cell] += expected[cell - 1];
-  check(running == expected, "it is the energy of the particles, added up one by one");
+  check(running == expected, "the energy equals the serial sum over the particles");
 
-  std::puts("Four parts of the grid with the same energy, which is where a code would cut it for four nodes, begin at");
+  std::puts("Four parts of equal energy, a partition of the grid for four nodes, begin at");
   for (std::int64_t part = 0; part < 4; ++part) {
     const auto first = std::upper_bound(running.begin(), running.end(), part * running.back() / 4) - running.begin();
     std::printf("  cell %td\n", first);

@@ -1,5 +1,5 @@
-// A network written by hand: what an optimizer needs of one is parameters and gradients, what a model fits has a forward and
-// a backward as well, and what is saved has a track.
+// A hand-written network. An optimizer needs its parameters and gradients, a model also forward and backward, and a
+// checkpoint track.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 
 namespace nn = dist::nn;
 
-constexpr std::size_t classes = 3, inputs = 2, per_class = inputs + 1;  // a weight for each input, and one of its own
+constexpr std::size_t classes = 3, inputs = 2, per_class = inputs + 1;  // a weight for each input, and a bias
 
 // [network]
 /// Scores of each class, linear in the inputs.
@@ -27,15 +27,15 @@ class LinearClassifier {
         slopes_(strategy.template buffer<float>({classes, per_class}, "slopes")),
         replicas_(strategy.num_local_replicas()) {}
 
-  auto& parameters() { return weights_; }  // all that it learns, in one variable
-  auto& gradients() { return slopes_; }    // as many elements, of each replica its own
+  auto& parameters() { return weights_; }  // all trainable parameters in one variable
+  auto& gradients() { return slopes_; }    // the same number of elements, one copy per replica
   void track(auto& visit) { visit("weights", weights_); }
 
   nn::Outputs<float> forward(const auto& replica, dist::TensorView<const float> x) {
     Batch& batch = replicas_[replica.local_index()];
     batch.x = x;
     batch.scores.resize({x.rows(), classes});
-    batch.gradient.resize({x.rows(), classes});  // where a loss writes d loss / d scores
+    batch.gradient.resize({x.rows(), classes});  // the loss writes d loss / d scores here
     const auto w = weights_.component(replica);  // this replica's copy
     for (std::size_t i = 0; i < batch.scores.size(); ++i) {
       const float *of_class = &w[i % classes * per_class], *row = x.data() + i / classes * inputs;
@@ -66,7 +66,7 @@ class LinearClassifier {
 };
 // [/network]
 
-/// Points of the plane, in three sectors around one that is not the origin.
+/// Points in the plane, in three sectors around a centre that is not the origin.
 struct Points {
   explicit Points(std::size_t rows) : x({rows, inputs}), y({rows}) {
     const dist::RandomStream random{/*seed=*/2026};
@@ -97,7 +97,7 @@ int main() {
   checkpoint.add("model", model).save(folder);  // weights, the optimizer's state, metrics
   // [/fit]
   std::printf("loss %.4f, accuracy %.4f\n", trained["loss"], trained["accuracy"]);
-  check(trained["accuracy"] > 0.9, "three sectors are told apart; a guess is right in a third of all cases");
+  check(trained["accuracy"] > 0.9, "the network classifies three sectors; guessing has an accuracy of 1/3");
 
   dist::Default alone;
   LinearClassifier same{alone};
@@ -106,16 +106,16 @@ int main() {
   dist::Checkpoint restored{alone};
   restored.add("model", again).restore(folder);
   const auto before = net.parameters().read(strategy.scope()), after = same.parameters().read(alone.scope());
-  for (std::size_t i = 0; i < before.size(); ++i) check(before[i] == after[i], "the weights come back");
+  for (std::size_t i = 0; i < before.size(); ++i) check(before[i] == after[i], "the weights are restored");
   check(again.optimizer().iterations(alone.scope()) == model.optimizer().iterations(strategy.scope()),
-        "and so does the state of the optimizer");
+        "the state of the optimizer is restored");
   std::filesystem::remove_all(folder);
 
-  // One replica computes the same sums in another order.
+  // With one replica the sums have another order.
   LinearClassifier serial{alone};
   nn::Model by_one{alone, serial, nn::Adam{.learning_rate = 0.05F}, nn::SparseCategoricalCrossentropy{},
                    nn::SparseCategoricalAccuracy{}};
   by_one.fit(points.x, points.y, {.epochs = 20, .verbose = 0});
   const auto expected = by_one.evaluate(points.x, points.y, {.verbose = 0});
-  check(std::abs(trained["loss"] - expected["loss"]) < 1e-4, "two replicas learn what one learns");
+  check(std::abs(trained["loss"] - expected["loss"]) < 1e-4, "two replicas reach the same loss as one");
 }

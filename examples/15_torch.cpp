@@ -1,4 +1,4 @@
-// A module of libtorch, trained by several replicas: its parameters and gradients are tensors over the strategy's memory.
+// Trains a libtorch module on several replicas, with parameters and gradients in the strategy's memory.
 #include <cmath>
 #include <cstdio>
 
@@ -25,7 +25,7 @@ namespace F = torch::nn::functional;
 constexpr std::size_t global_batch = 64, steps = 200;
 
 // [module]
-struct CurveImpl : torch::nn::Module {  // a module as libtorch has it
+struct CurveImpl : torch::nn::Module {  // an ordinary libtorch module
   CurveImpl() {
     register_module("hidden", hidden);
     register_module("out", out);
@@ -37,7 +37,7 @@ struct CurveImpl : torch::nn::Module {  // a module as libtorch has it
 TORCH_MODULE(Curve);
 // [/module]
 
-/// Points x from -3 to 3 with their values sin(x).
+/// Points x from -3 to 3 with values sin(x).
 struct Batch {
   explicit Batch(std::size_t step) : x({global_batch, 1}), y({global_batch, 1}) {
     const dist::RandomStream random{/*seed=*/7};
@@ -49,7 +49,7 @@ struct Batch {
   dist::Tensor<float> x, y;
 };
 
-/// The loss of the last step of libtorch's own loop, in one thread.
+/// Trains with libtorch alone. Returns the loss of the last step.
 float train_alone() {
   torch::manual_seed(3);
   Curve net;
@@ -73,7 +73,7 @@ int main() {
   torch::manual_seed(3);
   // [train]
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
-  auto net = dist::torch_module(strategy, [] { return Curve{}; });  // one module for each replica, with equal weights
+  auto net = dist::torch_module(strategy, [] { return Curve{}; });  // one module per replica, with equal weights
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 1e-2F}};
 
   auto step = [&](auto& replica, const Batch& batch) {
@@ -82,7 +82,7 @@ int main() {
     const torch::Tensor y = dist::torch_tensor(batch.y.view().rows(mine.begin, mine.size()));
     const auto sum = F::MSELossFuncOptions{}.reduction(torch::kSum);
     const torch::Tensor loss = F::mse_loss(net.on(replica)->forward(x), y, sum) / double{global_batch};
-    net.backward(replica, loss);         // libtorch's, into the strategy's memory
+    net.backward(replica, loss);         // libtorch's backward; gradients are in the strategy's memory
     optimizer.apply_gradients(replica);  // sum over replicas and update, in one pass
     return loss.template item<float>();
   };
@@ -93,8 +93,8 @@ int main() {
   }
   // [/train]
   const float alone = train_alone();
-  std::printf("loss %.4f -> %.4f, of libtorch alone %.4f\n", static_cast<double>(first), static_cast<double>(last),
+  std::printf("loss %.4f -> %.4f, libtorch alone %.4f\n", static_cast<double>(first), static_cast<double>(last),
               static_cast<double>(alone));
   check(last < 0.02F, "the module learns the sine; a constant has a loss of about 0.5");
-  check(std::abs(last - alone) < 0.1F * alone, "two replicas learn what libtorch learns alone");
+  check(std::abs(last - alone) < 0.1F * alone, "two replicas reach the loss of libtorch alone");
 }

@@ -1,5 +1,5 @@
-// Least squares by Gauss and Newton, with Eigen: the measurements are divided among the replicas, each adds up the normal
-// equations of its own in the strategy's memory, and all solve the sum.
+// Least squares by Gauss-Newton with Eigen. Each replica sums the normal equations of its measurements in the
+// strategy's memory; all solve the reduced system.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +16,7 @@ constexpr std::size_t measurements = 100'000;
 constexpr int unknowns = 3;
 using Unknowns = Eigen::Matrix<double, unknowns, 1>;
 
-/// Measurement i of y = a exp(-b t) + c with noise, and the model's value and slopes there.
+/// Measurement i of y = a exp(-b t) + c with noise, and the model's value and derivatives.
 struct Decay {
   dist::RandomStream random{/*seed=*/2026};
 
@@ -31,14 +31,13 @@ struct Decay {
   }
 };
 
-/// The unknowns that fit best, as each replica has found them.
 template <dist::Strategy S>
 std::vector<std::array<double, unknowns>> fit(S& strategy) {
   // [eigen]
   auto equations = strategy.template buffer<double>({unknowns, unknowns + 1}, "normal equations");
   const auto found = strategy.run([&](auto& replica) {
     const auto memory = equations.component(replica);
-    Eigen::Map<Eigen::Matrix<double, unknowns, unknowns + 1>> sums{memory.data()};  // J^T J, and J^T r beside it
+    Eigen::Map<Eigen::Matrix<double, unknowns, unknowns + 1>> sums{memory.data()};  // J^T J and J^T r
     const dist::IndexRange mine = replica.shard(measurements);
     const Decay decay;
 
@@ -51,10 +50,10 @@ std::vector<std::array<double, unknowns>> fit(S& strategy) {
         sums.leftCols<unknowns>() += slopes * slopes.transpose();
         sums.col(unknowns) += slopes * (decay.measured(i) - Decay::value(p, t));
       }
-      replica.all_reduce(dist::sum, memory);  // now of the measurements of all replicas
+      replica.all_reduce(dist::sum, memory);  // now the sums over all measurements
       const Unknowns step = sums.leftCols<unknowns>().ldlt().solve(sums.col(unknowns));
       p += step;
-      change = step.norm();  // of the same sums to the last bit: all replicas stop together
+      change = step.norm();  // the sums are equal to the last bit, so all replicas stop together
     }
     return std::array<double, unknowns>{p[0], p[1], p[2]};
   });
@@ -71,12 +70,12 @@ int main() {
   const auto alone = fit(one)[0];
   const auto together = fit(several);
   std::printf("y = %.4f exp(-%.4f t) + %.4f\n", together[0][0], together[0][1], together[0][2]);
-  for (const auto& each : together) check(each == together[0], "all replicas find the same, to the last bit");
+  for (const auto& each : together) check(each == together[0], "all replicas find the same solution to the last bit");
 
   const std::array<double, unknowns> truth{2, 0.7, 0.5};
   for (std::size_t k = 0; k < truth.size(); ++k) {
-    check(std::abs(together[0][k] - alone[k]) < 1e-10, "three replicas find what one finds");
-    // The noise has a deviation of 0.003, and there are 100,000 measurements.
-    check(std::abs(together[0][k] - truth[k]) < 1e-3, "they find the curve that was measured");
+    check(std::abs(together[0][k] - alone[k]) < 1e-10, "three replicas find the same solution as one");
+    // The noise of the 100,000 measurements has a standard deviation of 0.003.
+    check(std::abs(together[0][k] - truth[k]) < 1e-3, "the fit recovers the true curve");
   }
 }

@@ -1,9 +1,9 @@
-// Model.fit as the guide's tutorial uses it: a schedule, TensorBoard, checkpoints and a callback of one's own; then the newest
-// checkpoint is restored, and the trained network loaded with a strategy and without one.
+// Model.fit as in the guide's tutorial: a learning-rate schedule, TensorBoard, checkpoints and a user-defined
+// callback. Then a new model restores the newest checkpoint, and the weights are loaded with and without a strategy.
 //
 //   ./example_17_fit_with_callbacks [folder [seed]]
 //
-// The seed is that of the initial weights and of the order of the images.
+// The seed determines the initial weights and the order of images.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn
                            nn::Dense<64, nn::Relu>, nn::Dense<10>>;
 
 // [callback]
-/// A callback is any class with one of the hooks; each may take the model.
+/// A callback is any class with at least one hook. A hook can take the model as its first parameter.
 struct PrintLearningRate {
   void on_epoch_end(auto& model, const nn::Epoch& epoch, const nn::Logs&) {
     std::printf("Learning rate for epoch %zu is %g\n", epoch.index + 1,
@@ -44,7 +44,7 @@ struct PrintLearningRate {
 
 auto examples(data::Split split) { return data::fashion_mnist(split) | data::take(quick() ? 2'000 : 60'000); }
 
-/// What a model whose weights were saved makes of the test images under another strategy.
+/// Evaluates the saved weights under another strategy.
 template <class S>
 nn::Logs evaluate_saved(S& strategy, const std::string& weights, const auto& test) {
   nn::Network<Net, Backend> net{strategy};
@@ -70,12 +70,14 @@ int main(int argc, char** argv) try {
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
   std::printf("%s", model.summary().c_str());
 
+  // [callbacks]
   model.fit(train, {.epochs = quick() ? 2U : 12U}, nn::callbacks::TensorBoard{folder + "/logs"},
             nn::callbacks::ModelCheckpoint{folder + "/training/ckpt_{epoch}"},
             nn::callbacks::LearningRateScheduler{[](std::size_t epoch) {
               return epoch < 3 ? 1e-3F : epoch < 7 ? 1e-4F : 1e-5F;
             }},
             PrintLearningRate{});
+  // [/callbacks]
   // [/fit]
   const nn::Logs trained = model.evaluate(test, {.verbose = 0});
 
@@ -102,9 +104,10 @@ int main(int argc, char** argv) try {
   const auto shown = [](double value) { return dist::concat(static_cast<std::int64_t>(value * 1e4 + 0.5)); };
   check(restored["loss"] == trained["loss"] && restored["accuracy"] == trained["accuracy"],
         "the restored model evaluates to the same bits");
-  check(with_strategy["loss"] == trained["loss"], "so does the saved network, with as many replicas");
+  check(with_strategy["loss"] == trained["loss"],
+        "the loaded weights give the same loss with the same number of replicas");
   check(shown(without["loss"]) == shown(trained["loss"]) && without["accuracy"] == trained["accuracy"],
-        "and without a strategy to every digit that is shown");
+        "the loaded weights give the same printed digits without a strategy");
   check(trained["accuracy"] >= (quick() ? 0.60 : 0.90), "the network classifies the test images");
   if (quick()) std::filesystem::remove_all(folder);
 } catch (const dist::Error& error) {

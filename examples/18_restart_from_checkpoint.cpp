@@ -1,7 +1,7 @@
-// The guide's multi-worker training loop that survives the loss of its workers: it saves all that outlives a run, and a program
-// that was killed at any step, or told to end, goes on when it is started again, and ends with the bits of one that was not.
+// The guide's multi-worker training loop with fault tolerance. After a crash or a preemption signal at any step, a
+// restarted run continues from the last checkpoint, and ends with the same bits as an uninterrupted run.
 //
-//   mpirun -n 2 ./example_18_restart_from_checkpoint checkpoints      again and again, until it says that it is done
+//   mpirun -n 2 ./example_18_restart_from_checkpoint checkpoints      repeat until it prints "done"
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -51,7 +51,7 @@ int main(int argc, char** argv) try {
   dist::CheckpointManager manager{checkpoint, folder, {.max_to_keep = 1}};
   dist::PreemptionHandler preemption{manager};  // restores the latest checkpoint
   if (strategy.is_chief() && preemption.restored())
-    std::printf("goes on after step %d of epoch %d\n", static_cast<int>(step_in_epoch), static_cast<int>(epoch));
+    std::printf("continues after step %d of epoch %d\n", static_cast<int>(step_in_epoch), static_cast<int>(epoch));
 
   float loss = 0;
   for (; epoch < epochs; ++epoch, step_in_epoch = 0) {

@@ -1,8 +1,8 @@
-// The article's residual network on images of CIFAR-10, under three strategies: one type changes.
+// The article's residual network on CIFAR-10 with three strategies, which differ in one type.
 //
 //   ./example_19_resnet [mirrored|central|workers] [folder with CIFAR-10's binary files]
 //
-// Without the files it learns pictures that it draws itself. `mpirun -n 2 ./example_19_resnet workers` trains on two processes.
+// Without the files it trains on generated pictures. For two processes: mpirun -n 2 ./example_19_resnet workers
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@ namespace nn = dist::nn;
 namespace data = dist::data;
 
 // [network]
-/// What is learnt in some hundred steps needs averages that follow sooner than Keras'.
+/// Moving averages that adapt faster than with Keras' momentum of 0.99, for short training runs.
 struct Follows : nn::BatchNormalizationOptions {
   static constexpr double momentum = 0.9;
 };
@@ -48,7 +48,7 @@ using ResNet = nn::Sequential<nn::Input<32, 32, 3>, nn::Conv2D<Width, 7, nn::Lin
                               nn::GlobalAveragePool2D, nn::Dense<10>>;
 // [/network]
 
-/// Pictures of ten kinds: waves of ten directions, of any phase, with noise.
+/// Generated pictures of ten classes: waves of ten directions, with random phase and noise.
 auto drawn(std::size_t count, std::uint64_t seed) {
   dist::Tensor<float> x{{count, 32, 32, 3}};
   dist::Tensor<std::int32_t> y{{count}};
@@ -99,8 +99,8 @@ double run(std::string_view kind, const auto& images, const auto& test, std::siz
 }  // namespace
 
 int main(int argc, char** argv) try {
-  constexpr std::size_t width = 64;       // the article's
-  constexpr std::size_t quick_width = 8;  // 60 times less to compute
+  constexpr std::size_t width = 64;       // as in the article
+  constexpr std::size_t quick_width = 8;  // 60 times fewer operations
   const std::string_view kind = argc > 1 ? argv[1] : "mirrored";
   double accuracy = 0;
   if (argc > 2) {
@@ -112,7 +112,7 @@ int main(int argc, char** argv) try {
     accuracy = run<width>(kind, drawn(8'192, 1), drawn(512, 2), 2);
   }
   std::printf("test accuracy: %.4f\n", accuracy);
-  check(accuracy > 0.5, "the network tells the classes apart");
+  check(accuracy > 0.5, "the network distinguishes the classes");
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return dist::exit_code(error);

@@ -1,8 +1,8 @@
-// Training and evaluating by one call, as TensorFlow's Estimator had it: chief and workers train and save checkpoints, an
-// evaluator beside them follows these, and a program that is started by itself does both in turns.
+// Training and evaluation in one call, like TensorFlow's Estimator. Chief and workers train and save checkpoints, and
+// an evaluator process evaluates the newest one. A single process alternates.
 //
 //   export TF_CONFIG='{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "evaluator", "index": 0}}'
-//   ./example_20_train_and_evaluate folder      and with the tasks worker 0 and worker 1 on the two hosts
+//   ./example_20_train_and_evaluate folder      and likewise for workers 0 and 1 on the two hosts
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
   if (argc == 1) std::filesystem::remove_all(folder);
 
   // [train_and_evaluate]
-  dist::MultiWorker<dist::RingAllReduce> strategy;  // the workers of TF_CONFIG, or an evaluator alone
+  dist::MultiWorker<dist::RingAllReduce> strategy;  // the workers of TF_CONFIG, or a lone evaluator
   auto train = data::fashion_mnist(data::Split::train) | data::take(quick() ? 4'000 : 60'000) |
                data::shuffle(10'000, /*seed=*/1) | data::batch(128);
   auto test = data::fashion_mnist(data::Split::test) | data::take(quick() ? 1'000 : 10'000) | data::batch(128);
@@ -35,11 +35,13 @@ int main(int argc, char** argv) try {
   nn::Network<Net, Backend> net{strategy};
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
 
+  // [call]
   const auto result = nn::train_and_evaluate(
       model, train, test,
       {.folder = folder + "/checkpoints", .fit = {.epochs = 3, .verbose = 2}, .save_before_preemption = true},
       nn::callbacks::TensorBoard{folder + "/logs"});
-  if (result.is_preempted) return 42;  // the program that is started again goes on
+  if (result.is_preempted) return 42;  // restart the program to continue
+  // [/call]
   if (result.evaluation)
     std::printf("test loss %.4f, accuracy %.4f\n", (*result.evaluation)["loss"], (*result.evaluation)["accuracy"]);
   // [/train_and_evaluate]

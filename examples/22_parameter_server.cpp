@@ -1,7 +1,6 @@
-// Asynchronous optimisation without a network: parameter servers hold the solution of a least-squares problem, and workers, none of
-// which waits for another one, improve it by what they see of the rows. Without arguments servers and workers are threads of this
-// process; with a TF_CONFIG that lists parameter servers ("ps"), or with mpirun -n 6, they are
-// processes, which call each other by gRPC.
+// Asynchronous optimization without a network: parameter servers hold the solution of a least-squares problem, and
+// workers improve it from random rows without waiting for each other. Servers and workers are threads of this
+// process, or with "ps" tasks in TF_CONFIG, or with mpirun -n 6, processes that communicate by gRPC.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -24,15 +23,15 @@ namespace {
 constexpr std::size_t features = 200;
 constexpr std::size_t batch = 32;
 
-/// The solution: what the rows are made of, and the workers do not know.
+/// The exact solution, which the workers only know through the rows.
 float truth(std::size_t feature) { return std::sin(static_cast<float>(feature)); }
 
-/// The rows that one worker sees: random ones, as many as it asks for.
+/// An endless stream of random rows for one worker.
 struct Rows {
   dist::RandomStream random;
   std::uint64_t next = 0;
 
-  /// Fills `row`, and returns what it is to give.
+  /// Fills `row`, and returns its target value.
   float draw(std::span<float> row) {
     float sum = 0;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -43,15 +42,16 @@ struct Rows {
   }
 };
 
-/// What the servers do with a gradient.
+/// The update rule that the servers apply to a gradient.
 struct Descend {
   float rate;
   float operator()(float weight, float gradient) const { return weight - rate * gradient; }
 };
 
-/// A step, on whichever worker is free: the gradient of a few rows, from the weights as they are now. Others change them
-/// meanwhile. Returns the mean of the squared errors.
+/// One step on any idle worker: pulls the weights, and pushes the gradient of a few rows. Other workers may change
+/// the weights in between. Returns the mean squared error.
 struct Step {
+  // [step]
   template <class Weights>
   float operator()(dist::WorkerContext& worker, Weights& weights, Rows& rows, float rate) const {
     const dist::Pulled<float> now = weights.pull(worker);
@@ -67,6 +67,7 @@ struct Step {
     weights.apply(worker, Descend{rate}, gradient.view(), {.versions = now.versions});
     return squares;
   }
+  // [/step]
 };
 
 template <class T, class Resolver>
@@ -105,7 +106,7 @@ int main() try {
   if (std::getenv("TF_CONFIG") != nullptr) {
     // [serve]
     const dist::TfConfigResolver resolver;
-    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, when the coordinator has done its work
+    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, after the coordinator has finished
     // [/serve]
     optimise<dist::Grpc>(resolver);
   } else if (dist::LauncherResolver{}.task()) {

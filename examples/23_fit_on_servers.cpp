@@ -1,6 +1,5 @@
-// Model.fit on parameter servers: the guide's network learns Fashion-MNIST from workers none of which waits for another one. Without
-// arguments servers and workers are threads of this process; with a TF_CONFIG that lists parameter servers ("ps"), they are processes,
-// which call each other by gRPC.
+// Model.fit with parameter servers: workers train the guide's network without waiting for each other. Servers and
+// workers are threads of this process, or with "ps" tasks in TF_CONFIG processes that communicate by gRPC.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -39,7 +38,7 @@ void train(const Resolver& resolver) {
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
   // [/model]
   // [fit]
-  // Each worker makes its own dataset, in an order of its own, and begins it anew where it ends.
+  // Each worker creates its own dataset with its own order, and starts over at the end.
   const auto examples = [](const dist::InputContext& worker) {
     return data::fashion_mnist(data::Split::train) | data::take(images()) |
            data::shuffle(10'000, worker.input_pipeline_id()) | data::batch(batch);
@@ -57,7 +56,7 @@ void train(const Resolver& resolver) {
 int main() try {
   if (std::getenv("TF_CONFIG") != nullptr) {
     const dist::TfConfigResolver resolver;
-    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, when the coordinator has done its work
+    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, after the coordinator has finished
     train<dist::Grpc>(resolver);
   } else {
     const dist::LocalJob job{/*parameter_servers=*/2, /*workers=*/2};

@@ -1,9 +1,9 @@
-// A table that is larger than what a worker wants to have: ten million rows on two parameter servers. A step looks up the rows
-// that its examples name, and sends a gradient for these only. Without arguments servers and workers are threads of this process; with
-// a TF_CONFIG that lists parameter servers ("ps"), they are processes, which call each other by gRPC.
+// An embedding table that is too large for a worker: ten million rows on two parameter servers. A step looks up the
+// rows of its examples, and sends gradients for these rows only. Servers and workers are threads of this process, or
+// with "ps" tasks in TF_CONFIG processes that communicate by gRPC.
 //
-// The task: whether somebody likes something follows from three properties, words of a vocabulary as large as the table, which
-// are named by their numbers. Few words are frequent, as in any language.
+// Task: predict from three words whether an example is liked. Words are numbers, and like in natural language, few
+// are frequent.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,11 +25,11 @@
 namespace {
 
 constexpr std::size_t width = 8;
-constexpr std::size_t words = 3;  // of an example
+constexpr std::size_t words = 3;  // per example
 constexpr std::size_t batch = 256;
 std::size_t rows() { return quick() ? 200'000 : 10'000'000; }
 
-/// What the workers do not know: whether somebody with this word likes it.
+/// The function that the workers learn: true if the word counts in favour.
 bool likes(std::int64_t word) { return (static_cast<std::uint64_t>(word) * 0x9e3779b97f4a7c15U) >> 63 != 0; }
 
 struct Batch {
@@ -37,7 +37,7 @@ struct Batch {
   std::array<bool, batch> liked{};
 };
 
-/// The examples that one worker sees: random ones, as many as it asks for.
+/// An endless stream of random examples for one worker.
 struct Examples {
   std::size_t vocabulary;
   dist::RandomStream random;
@@ -48,7 +48,7 @@ struct Examples {
     for (std::size_t example = 0; example < batch; ++example) {
       std::size_t count = 0;
       for (std::size_t word = 0; word < words; ++word) {
-        // The first of n words are drawn with the probability of (their number / n)^(1/12).
+        // The probability of the first k of n words is (k / n)^(1/12).
         const double share = std::pow(static_cast<double>(random.uniform(next++)), 12.0);
         const auto id = static_cast<std::int64_t>(share * static_cast<double>(vocabulary));
         drawn.ids[example * words + word] = std::min(id, static_cast<std::int64_t>(vocabulary) - 1);
@@ -60,13 +60,13 @@ struct Examples {
   }
 };
 
-/// A step, on whichever worker is free: logistic regression on the sum of the rows. Returns how many it has classified well.
+/// One step on any idle worker: logistic regression on the sum of the rows. Returns the number of correct examples.
 struct Step {
   template <class Table, class Optimizer>
   std::size_t operator()(auto& replica, Table& table, Optimizer& optimizer, Examples& examples) const {
     const Batch drawn = examples.draw();
     // [lookup]
-    // A row travels once, however often it is named.
+    // Each row is sent once, even if it occurs several times.
     const auto found = dist::embedding_lookup(replica, table, drawn.ids);
     // [/lookup]
     dist::Tensor<float> gradient{found.values().shape()};
@@ -80,7 +80,7 @@ struct Step {
       right += (sum > 0) == drawn.liked[example] ? 1U : 0U;
     }
     // [gradient]
-    optimizer.apply_slices(replica, found.gradient(gradient));  // leaves when the step ends
+    optimizer.apply_slices(replica, found.gradient(gradient));  // sent when the step ends
     // [/gradient]
     return right;
   }
@@ -110,7 +110,7 @@ void train(const Resolver& resolver) {
     accuracy = static_cast<double>(right) / (batch * results.size());
     std::printf("round %2d: accuracy %.4f\n", round, accuracy);
   }
-  std::printf("%zu rows of %zu on %zu servers, %.4f are classified well\n", rows(), width, table.shards().size(),
+  std::printf("%zu rows of %zu on %zu servers, %.4f are classified correctly\n", rows(), width, table.shards().size(),
               accuracy);
   check(accuracy > 0.8, "the frequent words are learnt");
 }
@@ -120,7 +120,7 @@ void train(const Resolver& resolver) {
 int main() try {
   if (std::getenv("TF_CONFIG") != nullptr) {
     const dist::TfConfigResolver resolver;
-    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, when the coordinator has done its work
+    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, after the coordinator has finished
     train<dist::Grpc>(resolver);
   } else {
     const dist::LocalJob job{/*parameter_servers=*/2, /*workers=*/2};

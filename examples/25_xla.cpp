@@ -1,5 +1,5 @@
-// A solver in one program of XLA: least squares by conjugate gradients, whose rows are divided among replicas. The plugin of
-// PJRT says where it runs: on CPUs with PyPI's xla-cpu-pjrt, of which DIST_PJRT_PLUGIN names the shared library.
+// A solver in a single XLA program: least squares by conjugate gradients, with the rows divided among the replicas.
+// The PJRT plugin DIST_PJRT_PLUGIN determines the device; for CPUs use PyPI's xla-cpu-pjrt.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -20,8 +20,8 @@ template <std::size_t... Extents>
 using Doubles = hlo::Traced<double, Extents...>;
 
 // [solver]
-// Least squares min |A x - b| by conjugate gradients on the normal equations. Each replica has some rows of A and of b; p, r
-// and x are the same on all of them. Called once, to be traced.
+// Minimizes |A x - b| by conjugate gradients on the normal equations. Each replica has some rows of A and b; p, r and
+// x are equal on all. Called once, for tracing.
 template <std::size_t Rows>
 auto solve(Doubles<Rows, unknowns> a, Doubles<Rows> b) {
   const auto dot = [](Doubles<unknowns> u, Doubles<unknowns> v) { return hlo::reduce(dist::sum, u * v); };
@@ -46,7 +46,7 @@ auto solve(Doubles<Rows, unknowns> a, Doubles<Rows> b) {
 
 constexpr std::size_t rows = 200;
 
-// Elements between 0 and 1, and more on the diagonal, so that there is one solution; b = A (1, 2, 3, ...).
+// Elements in [0, 1), plus 1 on the diagonals for a unique solution; b = A x for x = 1, 2, 3 and so on.
 double element(std::size_t row, std::size_t column) {
   return std::fmod(static_cast<double>((row + 1) * (column + 3)) * 0.618033988749895, 1.0) +
          (row % unknowns == column ? 1 : 0);
@@ -74,7 +74,7 @@ std::vector<double> solve_on() {
   using B = Doubles<share>;
   const hlo::Program program{client, hlo::trace<A, B>(Replicas, [](A a, B b) { return solve<share>(a, b); })};
   const auto [x, iterations] = program(hlo::PerReplica<A>{client, matrix}, hlo::PerReplica<B>{client, right_side});
-  const dist::Tensor<double> solution = x.on(0);  // when it is there
+  const dist::Tensor<double> solution = x.on(0);  // waits for the result
   // [/run]
   std::printf("%zu replicas on platform %s: %u iterations\n", Replicas, client.platform().c_str(), iterations.on(0)[0]);
   for (std::size_t replica = 1; replica < Replicas; ++replica)
@@ -85,5 +85,5 @@ std::vector<double> solve_on() {
 int main() {
   for (const std::vector<double>& solution : {solve_on<1>(), solve_on<2>()})
     for (std::size_t i = 0; i < unknowns; ++i)
-      check(std::abs(solution[i] - static_cast<double>(i + 1)) < 1e-9, "the solution is the known one");
+      check(std::abs(solution[i] - static_cast<double>(i + 1)) < 1e-9, "the solution equals the exact one");
 }

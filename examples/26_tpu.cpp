@@ -1,6 +1,6 @@
-// The custom training loop of example 03 on TPUs, or on whatever else has a plugin of PJRT: the strategy, the network's back end
-// and the compiled step are what changes, and the step is the same. XLA's plugin for CPUs, of which DIST_PJRT_PLUGIN names the
-// shared library, has as many devices as DIST_PJRT_VALUES says: cpu_device_count=2.
+// The training loop of example 03 on TPUs or other PJRT devices. The step is the same; the strategy, the backend and
+// the compiled step differ. For CPUs, set DIST_PJRT_PLUGIN to XLA's plugin, and the number of devices with
+// DIST_PJRT_VALUES=cpu_device_count=2.
 #include <cstdio>
 
 #include <dist/data.hpp>
@@ -17,7 +17,7 @@ int main() {
   namespace data = dist::data;
 
   // [loop]
-  dist::Tpu<> strategy;  // one replica on each device of the plugin
+  dist::Tpu<> strategy;  // one replica per device of the plugin
   const std::size_t global_batch = 64 * strategy.num_replicas_in_sync();
 
   auto train = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, /*seed=*/1) | data::batch(global_batch);
@@ -28,7 +28,7 @@ int main() {
   nn::Optimizer optimizer{strategy, net, nn::RMSprop{.learning_rate = 1e-3f}};
   nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
 
-  auto step = [&](auto& replica, const auto& batch) {  // called once, with arrays that are traced
+  auto step = [&](auto& replica, const auto& batch) {  // called once, with traced arrays
     auto logits = net.forward(replica, batch.x);
     auto loss = nn::sparse_categorical_crossentropy(replica, logits, batch.y, global_batch);
     net.backward(replica, loss);
@@ -53,5 +53,5 @@ int main() {
 
   check(last < first / 2, "the loss falls");
   check(accuracy.result(strategy.scope()) > 0.6, "the network learns");
-  check(history["accuracy"].back() > accuracy.result(strategy.scope()), "the model goes on with what it has learnt");
+  check(history["accuracy"].back() > accuracy.result(strategy.scope()), "the model continues from the trained weights");
 }

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Every example ends in checks of what it claims, so that a test can run it.
+/// Exits with an error if `holds` is false.
 inline void check(bool holds, const char* claim) {
   if (holds) return;
   std::fprintf(stderr, "check failed: %s\n", claim);

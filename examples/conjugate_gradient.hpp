@@ -1,9 +1,9 @@
-// Conjugate gradients for the Poisson equation on a square grid, for any strategy: examples 05 and 11. Each replica owns some
-// rows of the grid; dot products are all-reduces; the solver's loop runs inside one replica function.
+// Conjugate gradients for the Poisson equation on a square grid with any strategy. Each replica owns some rows of the
+// grid. Dot products are all-reduces. The loop runs inside one replica function.
 //
-// Replicas may be threads of one process or of many, on CPUs or on GPUs, so they share only what the strategy shares: here what
-// they exchange with their neighbours and reduce. Fields are buffers of the strategy, of which each replica has its own in
-// the memory of its device, and loops are function objects that are copied there, with pointers to the fields.
+// Replicas may be in several processes or on GPUs, so they communicate only through the strategy. Fields are buffers
+// of the strategy, in the memory of each replica's device. Loop bodies are function objects with pointers to the
+// fields, which can be copied to the device.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@
 
 namespace poisson {
 
-/// A replica's rows of a grid on the unit square with `side` inner points per axis. Its fields hold them one after another, each
-/// with its two boundary points, between two more rows, those of its neighbours or the boundary.
+/// A replica's rows of a grid on the unit square with `side` inner points per axis. A field stores them contiguously
+/// with their boundary points, plus a halo row before and after: the neighbour's row or the boundary.
 template <std::size_t side>
 struct Rows {
   static constexpr double spacing = 1.0 / (side + 1);  // of the grid
@@ -27,11 +27,11 @@ struct Rows {
 
   dist::IndexRange range;  // among the inner rows of the whole grid
 
-  /// The elements of the rows themselves. The boundary points among them stay zero in every field.
+  /// Range of the elements of the rows. The boundary points among them stay zero in every field.
   [[nodiscard]] dist::IndexRange elements() const { return {stride, (range.size() + 1) * stride}; }
   [[nodiscard]] DIST_HD static bool inside(std::size_t at) { return at % stride != 0 && at % stride != side + 1; }
 
-  /// x (1 - x) and y (1 - y) of an element.
+  /// x (1 - x) and y (1 - y) at an element.
   [[nodiscard]] DIST_HD static double hump_x(std::size_t at) { return hump(at % stride); }
   [[nodiscard]] DIST_HD double hump_y(std::size_t at) const { return hump(range.begin + at / stride); }
 
@@ -41,7 +41,7 @@ struct Rows {
   }
 };
 
-/// r = p = f times the squared spacing, for the solution x (1 - x) y (1 - y).
+/// Sets r = p = f times the squared spacing, for the solution x (1 - x) y (1 - y).
 template <std::size_t side>
 struct Begin {
   Rows<side> rows;
@@ -52,7 +52,7 @@ struct Begin {
   }
 };
 
-/// y = A x: the five-point Laplacian times the squared spacing, with the sign that makes A positive definite.
+/// Computes y = A x with the five-point Laplacian times the squared spacing. Its sign makes A positive definite.
 template <std::size_t side>
 struct Laplacian {
   const double* x;
@@ -63,7 +63,7 @@ struct Laplacian {
   }
 };
 
-/// A step of length alpha along p, and what it leaves of the residual.
+/// Takes a step of length alpha along p, and updates the residual.
 struct Advance {
   double alpha;
   const double* p;
@@ -76,7 +76,7 @@ struct Advance {
   }
 };
 
-/// The next direction.
+/// Computes the next search direction.
 struct Turn {
   double beta;
   const double* r;
@@ -90,7 +90,7 @@ struct Product {
   DIST_HD double operator()(std::size_t at) const { return a[at] * b[at]; }
 };
 
-/// The distance of u from the known solution.
+/// Absolute difference between u and the exact solution.
 template <std::size_t side>
 struct Error {
   Rows<side> rows;
@@ -99,8 +99,8 @@ struct Error {
 };
 
 // [neighbours]
-/// Fetches the rows above and below those of this replica: its first row goes to the replica above, its last one to the
-/// replica below, and theirs come back.
+/// Exchanges halo rows: sends the first row to the replica above and the last one to the replica below, and receives
+/// theirs.
 template <std::size_t side>
 void fetch_neighbours(auto& replica, const Rows<side>& rows, const auto& field) {
   const std::size_t id = replica.replica_id().index();
@@ -120,17 +120,17 @@ void fetch_neighbours(auto& replica, const Rows<side>& rows, const auto& field) 
 }
 // [/neighbours]
 
-/// The dot product of two fields, over the elements of all replicas.
+/// Dot product over the elements of all replicas.
 double dot(auto& replica, const dist::IndexRange& elements, const double* a, const double* b) {
   return replica.all_reduce(dist::sum, replica.transform_reduce(dist::sum, elements, Product{a, b}));
 }
 
 struct Solution {
   int iterations = 0;
-  double largest_error = 0;  // in all rows
+  double largest_error = 0;  // over all rows
 };
 
-/// Solves -laplace(u) = f for the u = x(1-x) y(1-y) that is zero on the boundary, and compares with it.
+/// Solves -laplace(u) = f for the exact solution u = x(1-x) y(1-y), and computes the error.
 template <std::size_t side, class Strategy>
 Solution solve(Strategy& strategy) {
   const dist::Shape shape{(side / strategy.num_replicas_in_sync() + 3) * Rows<side>::stride};

@@ -1,5 +1,4 @@
-// What nearly every test includes: compiled once for all of them, where DIST_PRECOMPILED_TESTS asks for it. Tests include
-// what they need all the same.
+// Headers of nearly all tests, precompiled if DIST_PRECOMPILED_TESTS is set. Tests still include what they use.
 #include <algorithm>
 #include <array>
 #include <atomic>

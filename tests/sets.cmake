@@ -11,13 +11,13 @@ set(dist_set_asan checkpoint comm rpc -comm/hierarchical -comm/hierarchical_neig
     -comm/messages comm/messages/message_collectives -comm/mpi/killed -comm/nccl comm/nccl/nccl_all_reduce -comm/node context
     coordinator core data device -device/cuda/optimizer_policies -device/cuda/optimizer_suite -device/reuse_memory fake_cuda
     fake_nccl fake_cudnn io server strategy/cuda/central_storage strategy/mirrored summary train/model_fit variable/scatter
-    variable/slice)
+    variable/variable_core)
 
 # In release: what does not run under the address sanitizer, or runs there with fewer types, processes and GPUs.
 set(dist_set_suites -asan comm/cuda comm/mailboxes comm/messages comm/mpi comm/nccl context/run_collectively_any_process
     context/run_collectively_of_processes device/arena device/hwloc device/pjrt/executable device/service_thread fake_cuda
     fake_cudnn fake_nccl rpc/grpc/api rpc/local_transport server/shard strategy/cuda/central_storage strategy/mirrored
-    train/model_fit variable/scatter variable/slice)
+    train/model_fit variable/scatter variable/variable_core)
 
 # Under the thread sanitizer: what has threads.
 set(dist_set_tsan device -device/cuda/losses -device/cuda/metrics -device/cuda/optimizer -device/reuse_memory comm rpc

@@ -1,8 +1,8 @@
-// The training step of the guide's CNN on one GPU, on data in its memory: in float, with each step as a graph, and with
-// factors of 16 bits.
+// The training step of the guide's CNN on one GPU with data in its memory: with float, with each step as a graph, and
+// with 16-bit factors.
 //
-//   [ROUNDS [BATCH [STEPS [JSON]]]]       all contenders in turns, ratios; the queue is waited for after so many steps
-//   --only NAME [SECONDS [BATCH [STEPS]]] one contender alone: for a profiler, and for benchmarks/peers/gpu_frameworks
+//   [ROUNDS [BATCH [STEPS [JSON]]]]       all contenders in turns, ratios; waits for the queue after STEPS steps
+//   --only NAME [SECONDS [BATCH [STEPS]]] one contender alone, for profilers and benchmarks/peers/gpu_frameworks
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ namespace nn = dist::nn;
 using Strategy = dist::OneDevice<dist::Cuda>;
 using Mixed = nn::MixedPrecision<nn::Cuda, dist::BFloat16>;
 
-/// A tensor in the memory of the GPU.
+/// A tensor in GPU memory.
 template <class T>
 class Uploaded {
  public:
@@ -53,7 +53,7 @@ class Uploaded {
   decltype(std::declval<Strategy&>().template buffer<T>(dist::Shape{})) buffer_;
 };
 
-/// How a step comes to the GPU.
+/// Launch mode of a step's kernels.
 enum class Launch { kernel_by_kernel, graph };
 
 template <class Backend>
@@ -61,12 +61,13 @@ class Training {
  public:
   Training(const bench::Images& images, std::size_t steps, Launch launch)
       : x_(strategy_, images.x), y_(strategy_, images.y), rows_(images.x.rows()), steps_(steps), launch_(launch) {
-    if (launch == Launch::graph) strategy_.run([&](auto& replica) { step(replica); });  // makes what a graph cannot
+    if (launch == Launch::graph)
+      strategy_.run([&](auto& replica) { step(replica); });  // initialization that cannot be captured
   }
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  /// Some steps, until the queue is done; the number of images.
+  /// Runs the steps and waits for the queue. Returns the number of images.
   double operator()() {
     const auto on_replica = [&](auto& replica) { step(replica); };
     for (std::size_t each = 0; each < steps_; ++each)
@@ -103,7 +104,7 @@ bench::NamedContender contender(std::string_view name, const char* title, std::s
 std::array<bench::NamedContender, 3> contenders(std::size_t batch, std::size_t steps) {
   return {contender<nn::Cuda>("float", "float", batch, steps),
           contender<nn::Cuda>("graph", "float, each step a graph", batch, steps, Launch::graph),
-          contender<Mixed>("bfloat16", "factors of products in BFloat16", batch, steps)};
+          contender<Mixed>("bfloat16", "products of BFloat16 factors", batch, steps)};
 }
 constexpr bench::Quotient quotients[] = {{"a graph over kernel by kernel", "graph", "float"},
                                          {"BFloat16 over float", "bfloat16", "float"}};
@@ -123,15 +124,15 @@ constexpr std::size_t usual_batch = 512, usual_steps = 10;
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string_view(argv[1]) == "--only") {
-    const bench::Arguments rest{argc - 1, argv + 1, 4, "NAME [SECONDS [BATCH [STEPS]]]", "One contender alone."};
+    const bench::Arguments rest{argc - 1, argv + 1, 4, "NAME [SECONDS [BATCH [STEPS]]]", "Times one contender alone."};
     const auto batch = static_cast<std::size_t>(rest.number(2, usual_batch));
     const auto steps = static_cast<std::size_t>(rest.number(3, usual_steps));
     return bench::main_of(
         [&] { return bench::run_alone(contenders(batch, steps), rest.text(0), rest.number(1, 2), "images"); });
   }
-  const bench::Arguments arguments{argc, argv, 4,
-                                   "[ROUNDS [BATCH [STEPS [JSON]]]] | --only NAME [SECONDS [BATCH [STEPS]]]",
-                                   "The training step of the CNN on one GPU, all contenders in turns, or one alone."};
+  const bench::Arguments arguments{
+      argc, argv, 4, "[ROUNDS [BATCH [STEPS [JSON]]]] | --only NAME [SECONDS [BATCH [STEPS]]]",
+      "Times the training step of the CNN on one GPU, for all contenders in turns or for one."};
   const auto batch = static_cast<std::size_t>(arguments.number(1, usual_batch));
   const auto steps = static_cast<std::size_t>(arguments.number(2, usual_steps));
   const bench::JsonFile json{arguments.text(3)};

@@ -1,5 +1,5 @@
-// All-reduce of replicas on GPUs by size, in the columns of nccl-tests, by the policies that need no NCCL: several
-// replicas may share a GPU. --help names the options.
+// All-reduce of replicas on GPUs by size, in the format of nccl-tests, with the policies that do not need NCCL.
+// Several replicas may share a GPU. For the options see --help.
 #include <cstdio>
 #include <string_view>
 
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     if (options.policy == dist::ReductionToOneDevice::name) return measure<dist::ReductionToOneDevice>(options);
     if (options.policy == dist::HierarchicalCopyAllReduce::name)
       return measure<dist::HierarchicalCopyAllReduce>(options);
-    std::fprintf(stderr, "There is no policy '%s'. %s --help names them\n", options.policy.c_str(), argv[0]);
+    std::fprintf(stderr, "Unknown policy '%s'. See %s --help\n", options.policy.c_str(), argv[0]);
     return 2;
   });
 }

@@ -16,7 +16,7 @@
 
 namespace bench {
 
-/// A copy of floats within the memory of the first GPU, by the runtime.
+/// A copy of floats within the memory of the first GPU by the CUDA runtime.
 class Copy {
  public:
   explicit Copy(std::size_t count)
@@ -27,7 +27,7 @@ class Copy {
   Copy(const Copy&) = delete;
   Copy& operator=(const Copy&) = delete;
 
-  /// Its seconds.
+  /// Returns the seconds of one copy.
   double operator()() {
     queue().wait();
     const double start = seconds();
@@ -45,8 +45,8 @@ class Copy {
   decltype(std::declval<Strategy&>().buffer<float>(dist::Shape{})) to_;
 };
 
-/// The gate of rounds on a GPU: a copy of so many floats is as fast as it ever was, within a twentieth. So nobody else uses
-/// the memory, and clocks are where they were.
+/// A gate for rounds on a GPU: true if a copy of `count` floats takes at most 5 % longer than the fastest one. Then
+/// no other program uses the memory, and the clock rate is unchanged.
 [[nodiscard]] inline std::function<bool()> steady_memory(std::size_t count) {
   const auto copy = std::make_shared<Copy>(count);
   const auto typical = [copy] {
@@ -54,7 +54,7 @@ class Copy {
     for (double& time : times) time = (*copy)();
     return median(std::move(times));
   };
-  typical();  // warm
+  typical();  // warm-up
   return [typical, fastest = typical()]() mutable {
     const double now = typical();
     fastest = std::min(fastest, now);

@@ -1,4 +1,5 @@
-// All-reduce by NCCL through the library, in the columns of nccl-tests: one replica on each GPU. --help names the options.
+// All-reduce with NcclAllReduce by size, in the format of nccl-tests, with one replica per GPU. For the options see
+// --help.
 #include <cstdio>
 #include <string_view>
 
@@ -15,7 +16,7 @@ int main(int argc, char** argv) {
   return bench::main_of([&] {
     if (options.policy == dist::NcclAllReduce::name)
       return bench::measure_queued<dist::Mirrored<dist::NcclAllReduce>>(options);
-    std::fprintf(stderr, "There is no policy '%s'. %s --help names them\n", options.policy.c_str(), argv[0]);
+    std::fprintf(stderr, "Unknown policy '%s'. See %s --help\n", options.policy.c_str(), argv[0]);
     return 2;
   });
 }

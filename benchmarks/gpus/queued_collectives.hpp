@@ -19,12 +19,12 @@
 #include "../support/collective_timing.hpp"
 #include "../support/distribution.hpp"
 
-/// All-reduce in the memory of devices, as nccl-tests times it: in place, a row of calls on the replicas' queues, and one
-/// wait for the queues at its end. Each call works on the result of the one before.
+/// All-reduce in device memory, timed like nccl-tests: in place, several calls in a row on the replicas' queues, then
+/// one wait for the queues. Each call reduces the result of the previous one.
 namespace bench {
 
-/// So many calls in a row that every type adds the input of write_input up exactly, and so that what comes out of all of
-/// them is known by arithmetic. At most twenty, which is what nccl-tests does.
+/// Number of calls in a row for which the results of write_input's values are exact in every type. At most 20, as in
+/// nccl-tests.
 [[nodiscard]] constexpr std::size_t calls_in_a_row(bool is_sum, std::size_t ranks) {
   constexpr std::size_t most = 20, largest_exact = std::size_t{1} << 24;  // of a float
   if (!is_sum) return most;
@@ -34,9 +34,9 @@ namespace bench {
   return calls;
 }
 
-/// Times rows for about `duration` seconds. All replicas call it. The input is copied to `values` before each row, which
-/// is not timed; the slowest replica counts, and the median over the rows. The results of the first row, which warms up,
-/// and of the last are checked.
+/// Times rows of calls for about `duration` seconds. A collective. Copies the input to `values` before each row (not
+/// timed). Returns the median over the rows of the slowest replica's time per call. Checks the results of the first
+/// row, which is a warm-up, and of the last.
 template <class T, class Op>
 [[nodiscard]] Timing time_rows(auto& replica, auto input, auto values, double duration) {
   constexpr bool is_sum = std::is_same_v<Op, dist::Sum>;
@@ -98,7 +98,7 @@ int measure_queued(const CollectiveOptions& options) {
   return table.finish();
 }
 
-/// With the type and the operation that the options name.
+/// Dispatches to the element type and the operation of the options.
 template <class Strategy>
 int measure_queued(const CollectiveOptions& options) {
   return with_element_type(options, [&]<class T>() {

@@ -1,6 +1,6 @@
-// Gradients of replicas that share a GPU, reduced and applied by Adam in one kernel, against a kernel that reduces and then
-// Adam on every replica; both against a copy that moves as many bytes as the one kernel must. Then a step of such replicas
-// as one graph against the same step by its kernels.
+// Adam on replicas that share a GPU: gradients reduced and applied in one kernel, compared with a reduction and Adam
+// on every replica, and with a copy of the minimum number of bytes. Then a step as a graph, compared with its
+// kernels.
 //
 //   [ROUNDS [KIBIPARAMETERS [JSON]]]
 #include <algorithm>
@@ -30,16 +30,16 @@ namespace {
 namespace nn = dist::nn;
 using Strategy = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
 
-/// Elements that the one kernel reads and writes for each parameter: it reads the gradients of all replicas, a weight and
-/// Adam's two slots; it writes the weights of all replicas and the slots.
+/// Elements read and written per parameter by the fused kernel: it reads the gradients of all replicas, a weight and
+/// Adam's two slots, and writes the weights of all replicas and the slots.
 constexpr std::size_t moved_elements(std::size_t replicas) { return (replicas + 3) + (replicas + 2); }
 
-/// A training step that is nothing but its kernels: each replica writes its gradient, and all update.
+/// A minimal training step: each replica writes its gradient, and all apply the update.
 class Step {
  public:
   Step(Strategy& strategy, std::size_t parameters)
       : strategy_(strategy), network_(strategy, parameters), optimizer_(strategy, network_, nn::Adam{}) {
-    by_kernels();  // makes what a graph cannot
+    by_kernels();  // initialization that cannot be captured
   }
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
@@ -53,7 +53,7 @@ class Step {
   [[nodiscard]] std::size_t instantiations() const { return graph_.instantiations(); }
 
  private:
-  /// Seconds of `run(step)`, until all queues are done.
+  /// Returns the seconds of `run(step)` including the wait for all queues.
   template <class Run>
   double time(const Run& run) {
     ++round_;
@@ -87,8 +87,8 @@ bench::Rounds measure_passes(Strategy& strategy, std::size_t parameters, int rou
 
   const auto two_passes = measured.add_timed("all-reduce, then Adam on every replica", [=] { return (*unfused)(); });
   const auto one_pass = measured.add_timed("reduced and applied by one kernel", [=] { return (*fused)(); });
-  const auto limit = measured.add_timed(
-      dist::concat("copy that moves ", moved_elements(replicas), " x 4 B a parameter"), [=] { return (*copy)(); });
+  const auto limit = measured.add_timed(dist::concat("copy of ", moved_elements(replicas), " x 4 B per parameter"),
+                                        [=] { return (*copy)(); });
   measured.ratio(dist::concat("one kernel over two passes", goal), one_pass, two_passes);
   measured.ratio("one kernel: share of the copy bandwidth (goal 0.85)", one_pass, limit);
   measured.run(rounds, 0.05, bench::steady_memory(parameters));
@@ -107,18 +107,18 @@ bench::Rounds measure_graph(Strategy& strategy, std::size_t parameters, int roun
   measured.ratio("captured over kernel by kernel", graph, kernels);
   measured.run(rounds, 0.05, bench::steady_memory(gate));
   measured.print_table();
-  std::printf("  graphs that were made for all captured steps: %zu\n", step->instantiations());
+  std::printf("  graph instantiations for all captured steps: %zu\n", step->instantiations());
   return measured;
 }
 
 int run(int rounds, std::size_t parameters, std::FILE* json) {
   if (dist::Cuda::count() > 1)
     throw dist::InvalidArgument(
-        dist::concat("This measures replicas that share one GPU, and sees ", dist::Cuda::count()),
-        "replicas take a GPU each where they can", "Set CUDA_VISIBLE_DEVICES to the number of one of them");
+        dist::concat("This benchmark needs replicas that share one GPU, but there are ", dist::Cuda::count()),
+        "replicas use separate GPUs if possible", "Set CUDA_VISIBLE_DEVICES to one device");
   const std::size_t small = std::min(parameters, std::size_t{64} << 10);
   Strategy one{1}, two{2}, four{4};
-  std::vector<bench::Rounds> results;  // they hold what was made on the strategies
+  std::vector<bench::Rounds> results;  // destroyed before the strategies, which they use
   results.push_back(measure_passes(two, parameters, rounds, " (goal 1.8)"));
   results.push_back(measure_passes(four, parameters, rounds, " (goal 2.3)"));
   results.push_back(measure_graph(one, small, rounds, parameters));
@@ -133,8 +133,8 @@ int run(int rounds, std::size_t parameters, std::FILE* json) {
 int main(int argc, char** argv) {
   const bench::Arguments arguments{
       argc, argv, 3, "[ROUNDS [KIBIPARAMETERS [JSON]]]",
-      "Adam of 2 and 4 replicas on one GPU: gradients reduced and applied by one kernel, or "
-      "by two passes; steps as graphs."};
+      "Times Adam of 2 and 4 replicas on one GPU: gradients reduced and applied in one kernel, or "
+      "in two passes; steps as graphs."};
   const int rounds = arguments.number(0, 15);
   const std::size_t parameters = static_cast<std::size_t>(arguments.number(1, 64 << 10)) << 10;
   const bench::JsonFile json{arguments.text(2)};

@@ -1,4 +1,4 @@
-"""PyTorch, or a sentence that says what is missing."""
+"""Imports PyTorch, or exits with a message about what is missing."""
 import sys
 
 
@@ -15,8 +15,8 @@ def torch_or_exit():
 def torch_with_gpu_or_exit():
     torch = torch_or_exit()
     if torch.version.cuda is None:
-        sys.exit(f"PyTorch {torch.__version__} of {sys.executable} was built without CUDA. Install a build with it")
+        sys.exit(f"PyTorch {torch.__version__} of {sys.executable} was built without CUDA. Install a build with CUDA")
     if not torch.cuda.is_available():
-        sys.exit(f"PyTorch {torch.__version__} with CUDA {torch.version.cuda} sees no GPU. Look at nvidia-smi, at the "
-                 "driver's version, and at CUDA_VISIBLE_DEVICES")
+        sys.exit(f"PyTorch {torch.__version__} with CUDA {torch.version.cuda} found no GPU. Check nvidia-smi, the driver's "
+                 "version and CUDA_VISIBLE_DEVICES")
     return torch

@@ -1,5 +1,5 @@
-// Gloo's all-reduce between two processes over TCP on the loopback device, timed as ours is; of its algorithms the
-// fastest for each size. Gloo reduces in place.
+// Gloo's all-reduce between two processes over TCP on the loopback interface, with the same timing as ours and the
+// fastest of its algorithms for each size. Gloo reduces in place.
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
 #include <gloo/allreduce_ring.h>
@@ -41,7 +41,7 @@ namespace {
 constexpr std::size_t ranks = 2;
 constexpr std::size_t most_times = 1 << 16;
 
-/// What the two processes share to time themselves: Gloo's own barrier takes milliseconds.
+/// Shared memory for timing between the two processes, because Gloo's own barrier takes milliseconds.
 struct Meeting {
   struct alignas(128) Line {
     std::atomic<unsigned> arrivals;
@@ -54,7 +54,7 @@ struct Meeting {
     const std::atomic<unsigned>& theirs = lines[1 - rank].arrivals;
     const unsigned round = mine.load(std::memory_order_relaxed) + 1;
     mine.store(round, std::memory_order_release);
-    // Gives way, as the peer may wait for data that a thread of Gloo must send from this core.
+    // Yields, because the peer may wait for data that a Gloo thread must send from this core.
     for (int spins = 0; static_cast<int>(theirs.load(std::memory_order_acquire) - round) < 0; ++spins)
       if (spins > 1000) sched_yield();
   }
@@ -85,7 +85,7 @@ struct Rank {
   }
 };
 
-/// An algorithm with everything made that can be made once.
+/// An algorithm after its one-time setup.
 struct Algorithm {
   std::string name;
   std::function<void()> call;
@@ -143,9 +143,9 @@ int measure(const bench::CollectiveOptions& options, const std::shared_ptr<gloo:
 }
 
 int run_rank(const bench::CollectiveOptions& options, int rank, const std::string& folder, Meeting* meeting) {
-  if (rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) return 1;  // one table
+  if (rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) return 1;  // only rank 0 prints the table
   const std::vector<std::size_t> cores = bench::allowed_cores();
-  bench::pin_to(cores[static_cast<std::size_t>(rank) % cores.size()]);  // with the threads that Gloo starts
+  bench::pin_to(cores[static_cast<std::size_t>(rank) % cores.size()]);  // includes the threads that Gloo starts
   try {
     std::shared_ptr<gloo::transport::Device> device =
         gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr{"127.0.0.1"});
@@ -165,7 +165,7 @@ int run_rank(const bench::CollectiveOptions& options, int rank, const std::strin
 int main(int argc, char** argv) {
   const bench::CollectiveOptions options = bench::parse_collective_options(argc, argv);
   const bench::AlignedMemory<Meeting> meeting{1, true};
-  std::string folder = std::filesystem::temp_directory_path() / "bench_gloo.XXXXXX";  // where the processes meet
+  std::string folder = std::filesystem::temp_directory_path() / "bench_gloo.XXXXXX";  // rendezvous of the processes
   if (mkdtemp(folder.data()) == nullptr) {
     std::perror(folder.c_str());
     return 1;

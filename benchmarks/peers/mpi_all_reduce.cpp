@@ -1,5 +1,5 @@
-// MPI_Allreduce, timed as ours is: compiled with Open MPI as bench_openmpi and with MPICH as bench_mpich. Started by
-// the launcher that belongs to it, for example
+// MPI_Allreduce with the same timing as ours. Compiled with Open MPI as bench_openmpi and with MPICH as bench_mpich.
+// Start it with the matching launcher, for example
 //
 //   mpiexec.openmpi -np 2 --bind-to core bench_openmpi [-i]
 //   mpiexec.hydra -launcher fork -np 2 -bind-to core bench_mpich [-i]
@@ -28,7 +28,7 @@ template <class T>
 struct Rank {
   std::size_t rank, ranks;
   bool is_sum, in_place;
-  std::span<T> input, output;  // the same in place
+  std::span<T> input, output;  // equal if in place
 
   void write_input(unsigned round) { bench::write_input(input, rank, round); }
   void all_reduce() {
@@ -59,7 +59,7 @@ template <class T>
 int measure(const bench::CollectiveOptions& options, std::size_t rank, std::size_t ranks) {
   const std::size_t most = options.sizes.back() / sizeof(T);
   const bench::AlignedMemory<T> input{most}, output{options.in_place ? 0 : most};
-  if (rank != 0) std::freopen("/dev/null", "w", stdout);  // one table
+  if (rank != 0) std::freopen("/dev/null", "w", stdout);  // only rank 0 prints the table
   bench::CollectiveTable table{library() + (options.in_place ? ", in place" : ", out of place"), options, ranks};
   for (const std::size_t bytes : options.sizes) {
     const std::size_t count = bytes / sizeof(T);

@@ -1,4 +1,4 @@
-"""A framework's step in a process of its own, for programs that let contenders take turns."""
+"""A framework's step in a separate process, for programs that run contenders in turns."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ class Failed(Exception):
 
 
 class Peer:
-    """A framework's step in a process of its own, which measures a window whenever it is asked to."""
+    """A framework's step in a separate process, which measures a window on request."""
 
     def __init__(self, python, command, log):
         script, *arguments = command.split()
@@ -56,7 +56,7 @@ class Peer:
         return self.answer(WINDOW_LIMIT)["images_per_second"]
 
     def stop(self):
-        """Ends it and what it started."""
+        """Kills the process and its children."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in PyTorch: the same network, batch, loss and update,
-on random images that are in memory before the clock starts. See peers/frameworks, which holds them against ours.
+"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in PyTorch: same network, batch, loss and update,
+on random images in memory. peers/frameworks compares them with ours.
 
     pytorch_step.py single1|single2|ddp [--network cnn|perceptron|resnet] [--serve] [--windows N] [--seconds S]
     pytorch_step.py gpu_eager|gpu_compiled|gpu_graphs [--bfloat16] [--batch N] [--serve] [--windows N] [--seconds S]
 
 single1: 64 images, one thread. single2: 128 images, two threads. ddp: DistributedDataParallel over gloo on the loopback
-interface, two processes of 64 images and one thread. The perceptron of benchmarks/torch_step.cpp, of 11 million
-parameters, takes 16 images instead of 64; the ResNet takes 32, and Adam instead of SGD. gpu_eager: on a GPU, images in its memory; gpu_compiled: the same by
-torch.compile; gpu_graphs: by torch.compile with CUDA graphs (mode "reduce-overhead"). Products are in float32 as ours are,
-without TF32, or with --bfloat16 under autocast."""
+interface, two processes with 64 images and one thread each. The perceptron of benchmarks/torch_step.cpp (11 million
+parameters) has 16 images instead of 64; the ResNet has 32, and uses Adam instead of SGD.
+gpu_eager: on a GPU, images in its memory; gpu_compiled: with torch.compile; gpu_graphs: with torch.compile and CUDA graphs
+(mode "reduce-overhead"). Products are in float32 without TF32, like ours, or under autocast with --bfloat16."""
 import argparse
 import datetime
 import os
@@ -24,7 +24,7 @@ torch = find_torch.torch_or_exit()
 PER_PROCESS = {"cnn": 64, "perceptron": 16, "resnet": 32}
 IMAGE = {"cnn": (1, 28, 28), "perceptron": (1, 28, 28), "resnet": (3, 32, 32)}
 PARAMETERS = {"cnn": 2_770_634, "perceptron": 11_086_910, "resnet": 4_913_802}
-ON_GPU = {"gpu_eager": None, "gpu_compiled": "default", "gpu_graphs": "reduce-overhead"}  # the modes of torch.compile
+ON_GPU = {"gpu_eager": None, "gpu_compiled": "default", "gpu_graphs": "reduce-overhead"}  # modes of torch.compile
 
 
 class Residual(torch.nn.Module):
@@ -56,7 +56,7 @@ def make_model(network="cnn"):
 
 
 def make_step(model, network, images, seed):
-    """A function that trains `count` steps and returns the last loss."""
+    """Returns a function that runs `count` training steps and returns the last loss."""
     optimizer = (torch.optim.Adam if network == "resnet" else torch.optim.SGD)(model.parameters(), 1e-3)
     loss_function = torch.nn.CrossEntropyLoss()
     generator = torch.Generator().manual_seed(seed)
@@ -115,7 +115,7 @@ def make_ddp_step(network, seed):
 
 
 def follow(network, port):
-    """The second process: as many steps as the first one says, until it says none."""
+    """Runs the second process: in each round as many steps as the first process broadcasts, until it broadcasts 0."""
     join_group(1, port)
     step = make_ddp_step(network, 1)
     count = torch.zeros(1, dtype=torch.int64)
@@ -129,8 +129,8 @@ def follow(network, port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configuration", choices=["single1", "single2", "ddp", *ON_GPU])
-    parser.add_argument("--network", choices=list(PER_PROCESS), default="cnn", help="not on a GPU")
-    parser.add_argument("--batch", type=int, default=512, help="of a GPU")
+    parser.add_argument("--network", choices=list(PER_PROCESS), default="cnn", help="on CPUs")
+    parser.add_argument("--batch", type=int, default=512, help="on a GPU")
     parser.add_argument("--bfloat16", action="store_true", help="autocast on a GPU")
     parser.add_argument("--follow", type=int, metavar="PORT", help=argparse.SUPPRESS)
     windows.add_arguments(parser)

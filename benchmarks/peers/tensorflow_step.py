@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in TensorFlow: the same network, batch, loss and
-update, on random images that are in memory before the clock starts. See peers/frameworks, which holds them against ours.
+"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in TensorFlow: same network, batch, loss and
+update, on random images in memory. peers/frameworks compares them with ours.
 
     tensorflow_step.py single1|single2|mirrored [--network cnn|resnet] [--optimizer sgd|rmsprop|adam] [--xla]
                        [--serve] [--windows N] [--seconds S]
 
-single1: one replica of 64 images, one thread. single2: one replica of 128, two threads in every operation.
-mirrored: MirroredStrategy on two logical CPU devices, 64 images each. The ResNet takes 32 images instead of 64. The
-optimizer is SGD for the CNN and Adam for the ResNet, unless another one is named.
+single1: one replica with 64 images, one thread. single2: one replica with 128 images, two threads in every operation.
+mirrored: MirroredStrategy on two logical CPU devices with 64 images each. The ResNet has 32 images instead of 64. The
+default optimizer is SGD for the CNN and Adam for the ResNet.
 
-With --xla the step is one program of XLA's (jit_compile=True), and first_step_seconds is the time to trace, compile and
-run it once. TensorFlow compiles for one CPU device only, so mirrored has no such step."""
+With --xla the step is one XLA program (jit_compile=True), and first_step_seconds is the time to trace, compile and run
+it once. TensorFlow compiles for one CPU device only, so mirrored does not support --xla."""
 import argparse
 import os
 import time
@@ -25,7 +25,7 @@ import windows  # noqa: E402
 
 PER_REPLICA = {"cnn": 64, "resnet": 32}
 IMAGE = {"cnn": (28, 28, 1), "resnet": (32, 32, 3)}
-PARAMETERS = {"cnn": 2_770_634, "resnet": 4_913_802}  # that are trained
+PARAMETERS = {"cnn": 2_770_634, "resnet": 4_913_802}  # trainable parameters
 OPTIMIZERS = {"sgd": tf.keras.optimizers.SGD, "rmsprop": tf.keras.optimizers.RMSprop, "adam": tf.keras.optimizers.Adam}
 
 
@@ -70,12 +70,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configuration", choices=["single1", "single2", "mirrored"])
     parser.add_argument("--network", choices=list(PARAMETERS), default="cnn")
-    parser.add_argument("--optimizer", choices=list(OPTIMIZERS), help="else that of the network")
+    parser.add_argument("--optimizer", choices=list(OPTIMIZERS), help="default: sgd for the CNN, adam for the ResNet")
     parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
     windows.add_arguments(parser)
     arguments = parser.parse_args()
     if arguments.xla and arguments.configuration == "mirrored":
-        parser.error("TensorFlow runs programs of XLA on one CPU device only")
+        parser.error("mirrored does not support --xla: TensorFlow runs XLA programs on one CPU device only")
     optimizer_name = arguments.optimizer or {"cnn": "sgd", "resnet": "adam"}[arguments.network]
     replicas = 2 if arguments.configuration == "mirrored" else 1
     threads = 1 if arguments.configuration == "single1" else 2
@@ -94,7 +94,7 @@ def main():
         optimizer.build(model.trainable_variables)
     assert sum(int(np.prod(one.shape)) for one in model.trainable_variables) == PARAMETERS[arguments.network]
 
-    if replicas > 1:  # each device's part lies on it
+    if replicas > 1:  # each device stores its part
         parts = strategy.experimental_distribute_values_from_function(
             lambda context: random_batch(per_replica, IMAGE[arguments.network], context.replica_id_in_sync_group))
     else:

@@ -1,5 +1,5 @@
-"""How a framework's training step is timed: the median of a few windows of a fixed number of steps, once, or whenever a
-line comes on standard input, so that another program can let contenders take turns."""
+"""Timing of a framework's training step: the median of a few windows with a fixed number of steps, once, or on each line of
+standard input, so that another program can run contenders in turns."""
 import json
 import statistics
 import sys
@@ -7,11 +7,11 @@ import time
 
 
 def measure(step, images_per_step, description, serve, windows, seconds, **facts):
-    """`step(count)` runs that many steps and returns when their results are there.
+    """`step(count)` must run `count` steps and return when the results are available.
 
-    Prints a line of JSON, with `facts` in it; or, to serve, the line {"ready": ...}, and then one per line read, until
+    Prints a JSON line that includes `facts`. With `serve`, prints {"ready": ...}, and then a line per line of input, until
     standard input ends."""
-    step(10)  # compiles what is compiled, allocates what is kept
+    step(10)  # warm-up: compilation and allocation
     start = time.perf_counter()
     step(10)
     count = max(1, round(10 * seconds / (time.perf_counter() - start)))
@@ -36,6 +36,6 @@ def measure(step, images_per_step, description, serve, windows, seconds, **facts
 
 
 def add_arguments(parser):
-    parser.add_argument("--serve", action="store_true", help="measure whenever a line comes on standard input")
-    parser.add_argument("--windows", type=int, default=4, help="how many, of which the median counts")
-    parser.add_argument("--seconds", type=float, default=0.25, help="the length of a window")
+    parser.add_argument("--serve", action="store_true", help="measure once per line of standard input")
+    parser.add_argument("--windows", type=int, default=4, help="number of windows (the median counts)")
+    parser.add_argument("--seconds", type=float, default=0.25, help="seconds per window")

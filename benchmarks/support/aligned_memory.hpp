@@ -9,8 +9,8 @@
 
 namespace bench {
 
-/// Pages of this process, or shared with those that it forks: whole pages, large ones where the system gives them, as
-/// the library's arena has them.
+/// Page-aligned memory, optionally shared with forked children, with huge pages if available, like the library's
+/// arena.
 template <class T>
 class AlignedMemory {
  public:

@@ -8,11 +8,10 @@
 
 namespace bench {
 
-/// A program's arguments, by place: `--help` prints what they are, and one too many, or one that is no number where a
-/// number belongs, is refused.
+/// Positional arguments of a program. Handles `--help`, and exits if an argument is superfluous or an invalid number.
 class Arguments {
  public:
-  /// `usage` stands behind the program's name: "[ROUNDS [JSON]]"; `help` says what the program does.
+  /// `usage` is printed after the program's name: "[ROUNDS [JSON]]"; `help` describes the program.
   Arguments(int argc, char** argv, int most, const char* usage, const char* help)
       : count_(argc - 1), values_(argv + 1), program_(argv[0]), usage_(usage) {
     for (int at = 0; at < count_; ++at) {
@@ -21,20 +20,20 @@ class Arguments {
         std::printf("usage: %s %s\n%s\n", program_, usage, help);
         std::exit(0);
       }
-      if (value.starts_with('-')) refuse(std::string{"there is no option "} + values_[at]);
+      if (value.starts_with('-')) refuse(std::string{"unknown option "} + values_[at]);
     }
-    if (count_ > most) refuse(std::string{"what is '"} + values_[most] + "'?");
+    if (count_ > most) refuse(std::string{"superfluous argument '"} + values_[most] + "'");
   }
 
-  /// The text at that place; null where there is none.
+  /// Returns the text at position `at`, or null if it is missing.
   [[nodiscard]] const char* text(int at) const { return at < count_ ? values_[at] : nullptr; }
-  /// The number from 1 on at that place.
+  /// Returns the positive number at position `at`, or `otherwise` if it is missing.
   [[nodiscard]] int number(int at, int otherwise) const {
     if (at >= count_) return otherwise;
     char* end = nullptr;
     const long number = std::strtol(values_[at], &end, 10);
     if (end == values_[at] || *end != '\0' || number < 1 || number > 1'000'000)
-      refuse(std::string{"'"} + values_[at] + "' is no number from 1 on");
+      refuse(std::string{"'"} + values_[at] + "' is not a number from 1 to 1000000");
     return static_cast<int>(number);
   }
   [[noreturn]] void refuse(const std::string& problem) const {
@@ -49,7 +48,7 @@ class Arguments {
   const char* usage_;
 };
 
-/// A file that results are written to; nothing where no path is given. Ends the program where it cannot be opened.
+/// A file for results, or none without a path. Exits the program if the file cannot be opened.
 class JsonFile {
  public:
   explicit JsonFile(const char* path) : path_(path), file_(path == nullptr ? nullptr : std::fopen(path, "w")) {
@@ -61,12 +60,11 @@ class JsonFile {
     if (file_ != nullptr && std::fclose(file_) != 0) fail();
   }
 
-  /// Null where nothing is to be written.
   [[nodiscard]] std::FILE* get() const { return file_; }
 
  private:
   [[noreturn]] void fail() const {
-    std::fprintf(stderr, "%s cannot be written\n", path_);
+    std::fprintf(stderr, "Cannot write %s\n", path_);
     std::_Exit(1);
   }
 

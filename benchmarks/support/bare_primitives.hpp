@@ -10,9 +10,8 @@
 #include <dist/nn/onednn/api.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
 
-/// Layers as a program on oneDNN alone has them: each primitive has parameters and their gradients in the layout that it
-/// likes best, whatever the others like, and nothing is copied between layouts. The first `own_layouts` gradients of a layer's
-/// parameters are in such a layout, and the others where Buffers has them.
+/// Layers in plain oneDNN, where each primitive has parameters and gradients in its preferred layout, without
+/// conversions. The first `own_layouts` gradients of a layer have such layouts; the others are in Buffers.
 namespace bench::bare {
 
 namespace onednn = dist::nn::onednn;
@@ -20,7 +19,7 @@ using Dim = dnnl::memory::dim;
 using onednn::Descriptor;
 using onednn::Tag;
 
-/// Where a layer's numbers are: one batch, its gradients, and the parameters and their gradients in our layout.
+/// A batch, its gradients, and the parameters and their gradients in the library's layout.
 struct Buffers {
   Dim rows;
   float* x;
@@ -31,20 +30,19 @@ struct Buffers {
   float* gradients[2];
 };
 
-/// Primitives that are executed one after another.
 class Primitives {
  public:
   using Arguments = std::unordered_map<int, dnnl::memory>;
 
   [[nodiscard]] const dnnl::engine& engine() const { return engine_; }
-  /// Adds a primitive; `descriptor` is what it was made of.
+  /// Adds a primitive that was created from `descriptor`.
   void add(const auto& descriptor, const dnnl::primitive& primitive, Arguments arguments) {
     arguments.emplace(DNNL_ARG_SCRATCHPAD, own(descriptor.scratchpad_desc()));
     calls_.emplace_back(primitive, std::move(arguments));
   }
   [[nodiscard]] dnnl::memory at(float* data, const Descriptor& layout) const { return {layout, engine_, data}; }
   [[nodiscard]] dnnl::memory own(const Descriptor& layout) const { return {layout, engine_}; }
-  /// A copy of `data` in another layout.
+  /// Returns a copy of `data` in another layout.
   [[nodiscard]] dnnl::memory copy(float* data, const Descriptor& from, const Descriptor& to) {
     dnnl::memory source = at(data, from);
     dnnl::memory target = own(to);
@@ -64,18 +62,7 @@ class Primitives {
   std::vector<std::pair<dnnl::primitive, Arguments>> calls_;
 };
 
-/// ReLU by oneDNN. The back end does without, because oneDNN makes 0 of a NaN.
-struct BareRelu : dist::nn::Relu {};
-
-}  // namespace bench::bare
-
-template <>
-struct dist::nn::onednn::NameOf<bench::bare::BareRelu>
-    : KnownName<dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd> {};
-
-namespace bench::bare {
-
-/// The attributes of a primitive to whose result the activation is applied.
+/// Attributes with the activation as post-op.
 template <class Activation>
 [[nodiscard]] dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attributes = onednn::attributes();
@@ -93,9 +80,10 @@ template <class Activation>
   return attributes;
 }
 
-/// The gradient of ReLU, in place.
+/// Computes the gradient of ReLU in place. The backend does not use oneDNN's ReLU, which turns NaN into 0.
 inline void add_relu_gradient(Primitives& all, const Descriptor& values, const Buffers& b) {
-  const auto gradient = onednn::backward<BareRelu>(all.engine(), values);
+  const auto gradient = onednn::backward(
+      all.engine(), values, {dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd});
   const dnnl::memory dy = all.at(b.dy, values);
   all.add(gradient, dnnl::eltwise_backward{gradient},
           {{DNNL_ARG_DST, all.at(b.y, values)}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_SRC, dy}});
@@ -144,7 +132,7 @@ struct Convolution {
   }
 };
 
-/// By oneDNN's inner product.
+/// A dense layer by oneDNN's inner product.
 struct Dense {
   static constexpr std::size_t own_layouts = 1;
 
@@ -193,7 +181,6 @@ struct Dense {
   }
 };
 
-/// The tensors and the window of a pooling.
 struct Pooling {
   dnnl::algorithm algorithm;
   Descriptor src;
@@ -256,7 +243,7 @@ struct MaxPooling {
   }
 };
 
-/// Of batches and of rows: they take the same arguments.
+/// Adds a batch or layer normalization, which take the same arguments.
 template <class Forward, class Backward>
 void add_normalization(Primitives& all, const Buffers& b, const typename Forward::primitive_desc& forward,
                        const typename Backward::primitive_desc& backward, const Descriptor& values,
@@ -312,7 +299,7 @@ struct BatchNormalization {
   }
 };
 
-/// Of rows [pixels, channels].
+/// Layer normalization of rows [pixels, channels].
 struct LayerNormalization {
   static constexpr std::size_t own_layouts = 0;
 

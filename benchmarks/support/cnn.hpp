@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// On processors.
+/// Training of the CNN on CPUs.
 template <class Strategy, class Gradients = nn::StoredGradients>
 using Training = TrainingBy<nn::OneDnn, Strategy, Gradients>;
 

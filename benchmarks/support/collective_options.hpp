@@ -14,20 +14,20 @@
 
 namespace bench {
 
-/// Policies of ours on processors.
+/// Policies for replicas on CPUs.
 inline constexpr std::string_view policies_of_processors[] = {"ThreadAllReduce", "ReductionToOneDevice",
                                                               "RingAllReduce", "HierarchicalCopyAllReduce"};
 
-/// What every program that times collectives takes, ours and the peers', in the manner of nccl-tests.
+/// Options for timing collectives, like nccl-tests.
 struct CollectiveOptions {
   std::vector<std::size_t> sizes;  ///< in bytes
-  std::size_t replicas = 2;        ///< ours: replicas; peers are told by their launchers
-  std::string policy;              ///< ours
+  std::size_t replicas = 2;        ///< dist only; peers get it from their launchers
+  std::string policy;              ///< dist only
   std::string type = "float";
   std::string op = "sum";
-  double duration = 0.2;  ///< seconds for each size
-  bool in_place = false;  ///< peers: ours always works in place
-  std::string json;       ///< a file, or nothing
+  double duration = 0.2;  ///< seconds per size
+  bool in_place = false;  ///< peers only; dist always works in place
+  std::string json;       ///< path, or empty
 };
 
 namespace detail {
@@ -41,20 +41,20 @@ namespace detail {
                "usage: %s [options]\n"
                "  -b BYTES    smallest size, with K, M or G (4)\n"
                "  -e BYTES    largest size (64M)\n"
-               "  -f FACTOR   from one size to the next; without it: 4 B to 64 MiB and the CNN's 11083776\n"
-               "  -r COUNT    replicas, 1 to 8 (2); peers are started by their launchers\n"
-               "  -p POLICY   ours; without it, the first of\n"
+               "  -f FACTOR   between sizes; default: a list from 4 B to 64 MiB, with the CNN's 11083776\n"
+               "  -r COUNT    replicas, 1 to 8 (2); not for peers\n"
+               "  -p POLICY   not for peers; default: the first of\n"
                "              %s\n"
                "  -t TYPE     float, double, int32 (float)\n"
                "  -o OP       sum, max (sum)\n"
-               "  -s SECONDS  for each size (0.2)\n"
-               "  -i          peers: in place\n"
-               "  --json FILE one object for each row\n",
+               "  -s SECONDS  per size (0.2)\n"
+               "  -i          for peers: in place\n"
+               "  --json FILE writes an object per row\n",
                program, names.c_str());
   std::exit(problem.empty() ? 0 : 2);
 }
 
-/// "4", "16K", "64M"; 0 for what is no size.
+/// Parses "4", "16K" or "64M". Returns 0 for an invalid size.
 inline std::size_t parse_bytes(const char* text) {
   char* end = nullptr;
   const unsigned long long number = std::strtoull(text, &end, 10);
@@ -69,8 +69,8 @@ inline std::size_t parse_bytes(const char* text) {
 
 }  // namespace detail
 
-/// Ends the program with a message for options that it does not know. `policies` are those of the program. A program that
-/// hangs, because a peer has died, is ended by SIGALRM after ten minutes.
+/// Exits the program with a message if an option is invalid. SIGALRM ends it after ten minutes, in case a peer has
+/// died.
 inline CollectiveOptions parse_collective_options(int argc, char** argv,
                                                   std::span<const std::string_view> policies = policies_of_processors) {
   alarm(600);
@@ -119,13 +119,13 @@ inline CollectiveOptions parse_collective_options(int argc, char** argv,
         std::exit(2);
     }
   }
-  if (optind < argc) fail(std::string{"what is '"} + argv[optind] + "'?");
-  if (smallest == 0 || largest < smallest) fail("-b and -e are sizes in bytes, the second at least the first");
-  if (options.replicas < 1 || options.replicas > 8) fail("-r is 1 to 8");
-  if (options.duration <= 0) fail("-s is a time in seconds");
+  if (optind < argc) fail(std::string{"superfluous argument '"} + argv[optind] + "'");
+  if (smallest == 0 || largest < smallest) fail("-b and -e must be sizes in bytes, with -e at least -b");
+  if (options.replicas < 1 || options.replicas > 8) fail("-r must be 1 to 8");
+  if (options.duration <= 0) fail("-s must be a positive time in seconds");
   if (options.type != "float" && options.type != "double" && options.type != "int32")
-    fail("-t is float, double or int32, not '" + options.type + "'");
-  if (options.op != "sum" && options.op != "max") fail("-o is sum or max, not '" + options.op + "'");
+    fail("-t must be float, double or int32, not '" + options.type + "'");
+  if (options.op != "sum" && options.op != "max") fail("-o must be sum or max, not '" + options.op + "'");
 
   if (factor == 0) {
     constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
@@ -134,11 +134,11 @@ inline CollectiveOptions parse_collective_options(int argc, char** argv,
           256 * kib, mib, 4 * mib, std::size_t{11'083'776}, 16 * mib, 64 * mib})
       if (size >= smallest && size <= largest) options.sizes.push_back(size);
   } else {
-    if (factor < 1.05) fail("-f is a factor above 1");
+    if (factor < 1.05) fail("-f must be at least 1.05");
     for (auto size = static_cast<double>(smallest); size <= static_cast<double>(largest); size *= factor)
       options.sizes.push_back(static_cast<std::size_t>(size));
   }
-  if (options.sizes.empty()) fail("none of the sizes of the list lies between -b and -e: give -f");
+  if (options.sizes.empty()) fail("no default size is between -b and -e (use -f)");
   return options;
 }
 

@@ -11,11 +11,11 @@
 
 namespace bench {
 
-/// The columns of nccl-tests. algbw is bytes over time; busbw takes 2 (n - 1) / n of it, what an all-reduce must move
-/// over each rank's link, whatever the number n of ranks.
+/// A table in the format of nccl-tests. algbw is bytes over time; busbw is 2 (n - 1) / n of it for n ranks, the rate
+/// that an all-reduce needs on each link.
 class CollectiveTable {
  public:
-  /// `contender` is a name and a way, such as "Open MPI 4.1.4, in place".
+  /// `contender` is a name and a variant, such as "Open MPI 4.1.4, in place".
   CollectiveTable(std::string contender, const CollectiveOptions& options, std::size_t ranks)
       : contender_(std::move(contender)), options_(options), ranks_(ranks) {
     std::printf("# %s, %zu ranks, median of about %g s for each size\n", contender_.c_str(), ranks_, options_.duration);
@@ -32,8 +32,8 @@ class CollectiveTable {
     rows_.push_back(row);
   }
 
-  /// Writes the JSON file, if one was asked for. What main returns: 1 for wrong results or a file that cannot be
-  /// written.
+  /// Writes the JSON file of the options, if any. Returns the exit status: 1 for wrong results or a file that cannot
+  /// be written.
   [[nodiscard]] int finish() const {
     if (!options_.json.empty() && !write(options_.json)) return 1;
     if (wrong_ == 0) return 0;
@@ -58,7 +58,7 @@ class CollectiveTable {
   [[nodiscard]] bool write(const std::string& path) const {
     std::FILE* file = std::fopen(path.c_str(), "w");
     if (file == nullptr) {
-      std::fprintf(stderr, "%s cannot be written\n", path.c_str());
+      std::fprintf(stderr, "Cannot write %s\n", path.c_str());
       return false;
     }
     const char* separator = "[\n";
@@ -82,7 +82,7 @@ class CollectiveTable {
   std::size_t wrong_ = 0;
 };
 
-/// Calls `measure.operator()<T>()` with the element type that the options name.
+/// Calls `measure.operator()<T>()` with the element type of the options.
 template <class Measure>
 int with_element_type(const CollectiveOptions& options, const Measure& measure) {
   if (options.type == "double") return measure.template operator()<double>();

@@ -8,19 +8,18 @@
 #include "clock.hpp"
 #include "distribution.hpp"
 
-/// One way to time an all-reduce, for ours and for the peers.
+/// Timing of an all-reduce, for the library and its peers.
 namespace bench {
 
-/// The input of a rank in a round: small integers, so that every type and every order of addition gives the exact
-/// result, which differs from round to round, so that a result of another round is seen.
+/// Writes the input of a rank in a round: small integers with exact sums in every type and order. Each round differs,
+/// so that stale results are detected.
 template <class T>
 void write_input(std::span<T> values, std::size_t rank, unsigned round) {
   const T base = static_cast<T>(rank + round % 16);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = base + static_cast<T>(static_cast<int>(i % 16));
 }
 
-/// How many elements of a result differ from what arithmetic says, after `calls` in a row, each on the result of the one
-/// before.
+/// Returns the number of wrong elements after `calls` calls in a row, each on the previous result.
 template <class T>
 std::size_t count_wrong(std::span<const T> values, bool is_sum, std::size_t ranks, unsigned round,
                         std::size_t calls = 1) {
@@ -40,21 +39,21 @@ struct Timing {
   std::size_t wrong = 0;
 };
 
-/// Up to here a call is shorter than what it takes to read the clock twice, and calls are timed in a row.
+/// Calls up to this size are shorter than two reads of the clock, so they are timed in rows.
 constexpr std::size_t largest_in_a_row = 1024;
 
-/// Times an all-reduce of `bytes` for about `duration` seconds. Every rank of the group makes this call, with
+/// Times an all-reduce of `bytes` for about `duration` seconds. Every rank calls it with an object that has
 ///
-///   rank.write_input(round)   the owner writes its input, before every call
+///   rank.write_input(round)   writes this rank's input, before every call
 ///   rank.all_reduce()
-///   rank.count_wrong(round)   elements of this rank's result that are not those of the round
+///   rank.count_wrong(round)   wrong elements in this rank's result
 ///   rank.barrier()
-///   rank.max(values)          in place, element by element, over all ranks
+///   rank.max(values)          in-place maximum over all ranks
 ///
-/// Up to 1 KiB many pairs of write_input and all_reduce in a row, and their average; the median over such rows. The
-/// shortest of three rows decides how long a row is, and there are enough of them, so that a time slice that the system
-/// takes away is an outlier and not the median. Above, each call by itself after a barrier, the slowest rank's time, and
-/// the median over the calls. What decides how many are made is the same on all ranks.
+/// Up to 1 KiB, pairs of write_input and all_reduce are timed in rows, and the median of the rows' averages counts.
+/// The shortest of three rows determines the length, and there are at least 15, so that a lost time slice is an
+/// outlier. Larger calls are timed one by one after a barrier: the median of the slowest rank's times. All ranks make
+/// the same number of calls.
 template <class Rank>
 Timing time_all_reduce(Rank& rank, std::size_t bytes, double duration) {
   constexpr std::size_t fewest = 15;

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-/// What repeated measurements say together, and which of them count.
+/// Statistics of repeated measurements, and the selection of quiet rounds.
 namespace bench {
 
 struct Distribution {
   double least, tenth, median, ninetieth, greatest;  ///< minimum, 10th, 50th and 90th percentile, maximum
 };
 
-/// Of at least one value.
+/// `values` must not be empty.
 inline Distribution distribution(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
@@ -23,8 +23,8 @@ inline Distribution distribution(std::vector<double> values) {
 }
 inline double median(std::vector<double> values) { return distribution(std::move(values)).median; }
 
-/// The marks of rounds: quiet, or noisy where the machine was busy with something else. Noisy rounds are kept, and count
-/// only where fewer than `enough` were quiet: then all rounds do.
+/// Marks of rounds: quiet, or noisy if the machine was busy. If fewer than `enough` rounds were quiet, the noisy ones
+/// count, too.
 class Marks {
  public:
   static constexpr std::size_t enough = 3;
@@ -35,14 +35,14 @@ class Marks {
     return static_cast<std::size_t>(std::count(quiet_.begin(), quiet_.end(), true));
   }
   [[nodiscard]] std::size_t noisy() const { return rounds() - quiet(); }
-  /// Whether only quiet rounds count.
+  /// True if only quiet rounds count.
   [[nodiscard]] bool trusted() const { return quiet() >= enough; }
 
-  /// Of `values`, one for each round, those of the rounds that count.
+  /// Returns the values of the rounds that count.
   [[nodiscard]] std::vector<double> counted(const std::vector<double>& values) const {
     return trusted() ? marked(values, true) : values;
   }
-  /// What noise does to a figure: " (noisy rounds: 1.72)", or nothing where it cannot be told.
+  /// Returns the effect of noise: "; in noisy rounds 1.72", or nothing if it is unknown.
   [[nodiscard]] std::string effect(const std::vector<double>& values) const {
     if (!trusted() || noisy() == 0) return "";
     char text[64];
@@ -53,7 +53,7 @@ class Marks {
   [[nodiscard]] std::string describe() const {
     std::string line =
         std::to_string(rounds()) + (rounds() == 1 ? " round, " : " rounds, ") + std::to_string(quiet()) + " quiet";
-    line += trusted() ? (noisy() == 0 ? "" : ", which count") : "; TOO FEW, SO NOISY ONES COUNT AS WELL";
+    line += trusted() ? (noisy() == 0 ? "" : ", which count") : "; TOO FEW, SO NOISY ROUNDS COUNT, TOO";
     line += " [";
     for (const bool quiet : quiet_) line += quiet ? 'q' : 'n';
     return line + "]";

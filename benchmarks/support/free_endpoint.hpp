@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// A port of this machine where nobody listens now.
+/// Returns an unused port of this machine.
 inline dist::net::Endpoint free_endpoint() {
   dist::net::SocketAddress address = dist::net::resolve({"127.0.0.1", "0"}).addresses.front();
   const dist::io::Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};

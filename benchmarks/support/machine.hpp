@@ -9,12 +9,11 @@
 
 #include "clock.hpp"
 
-/// Limits of the machine, measured in the same run as what is held against them. nvcc cannot read this file, for its vectors.
+/// Limits of the machine, measured in the same run as the results. nvcc cannot compile the vectors of this file.
 namespace bench {
 
 namespace detail {
 
-/// The body of fma_rate, for vectors of `Bytes` bytes.
 struct MultiplyAdds {
   double duration;
   double& rate;
@@ -22,7 +21,8 @@ struct MultiplyAdds {
   template <std::size_t Bytes>
   DIST_ALWAYS_INLINE void operator()() const {
     using Vector = float __attribute__((vector_size(Bytes)));
-    constexpr int chains = 12;  // latency 4 times throughput 2, and a reserve; with two more they fit into 16 registers
+    constexpr int chains =
+        12;  // latency 4 x throughput 2, plus a reserve; with two operands they fit into 16 registers
     constexpr int unrolled = 4096;
     Vector sums[chains] = {};
     Vector factor = Vector{} + 0.999999f;
@@ -45,27 +45,26 @@ struct MultiplyAdds {
 
 }  // namespace detail
 
-/// Multiply-adds of independent vectors that fill the registers: what one core computes at most, in FLOP per second. With the
-/// widest vectors that the processor has.
+/// Returns the peak multiply-add rate of one core in FLOP per second, with the widest vectors of the processor.
 inline double fma_rate(double duration) {
   double rate = 0;
   dist::detail::with_widest_vectors(detail::MultiplyAdds{duration, rate});
   return rate;
 }
 
-/// The same on all replicas of a strategy at once; the rate of all together.
+/// Returns the multiply-add rate of all replicas of a strategy together.
 template <class Strategy>
 double joint_fma_rate(Strategy& strategy, double duration) {
   return strategy.reduce(dist::sum, strategy.run([&](auto&) { return fma_rate(duration); }));
 }
 
-/// Whether nothing else keeps one of two cores busy: together they reach twice the rate of one, nearly. More than that
-/// says that the measurement of the one was disturbed.
+/// True if no other program uses one of the two cores: the joint rate is nearly twice the rate of one core. If it is
+/// higher, the measurement of the one core was disturbed.
 inline bool is_quiet(double rate_of_one, double rate_of_both) {
   return rate_of_both >= 1.9 * rate_of_one && rate_of_both <= 2.1 * rate_of_one;
 }
 
-/// The round is quiet when two cores together compute nearly twice what one does.
+/// A gate for rounds: true if two cores compute nearly twice as fast as one.
 template <class Strategy>
 std::function<bool()> quiet_cores(Strategy& two_replicas) {
   return [&] {

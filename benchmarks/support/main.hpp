@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// What main returns: that of `program()`, or 1 where it throws one of our errors, which is printed in a line.
+/// Returns the exit status: the result of `program()`, or 1 after it prints the message of a dist::Error.
 template <class Program>
 int main_of(const Program& program) {
   try {

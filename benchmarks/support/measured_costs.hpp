@@ -1,4 +1,4 @@
-// What messages cost between two processes of this machine: the constants of the model in message_costs.hpp, measured.
+// Measures the constants of the cost model in message_costs.hpp between two processes of this machine.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ inline void send_all(int socket, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
 }
-/// Returns whether they came; not where the other end is closed.
+/// Returns false if the connection is closed.
 inline bool receive_all(int socket, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t received = ::recv(socket, bytes.data(), bytes.size(), 0);
@@ -49,7 +49,7 @@ inline bool receive_all(int socket, std::span<std::byte> bytes) {
   return true;
 }
 
-/// A process that sends back what it receives, over TCP on the loopback of this machine: one end of a connection.
+/// A connection over the loopback interface to a process that sends back what it receives.
 class Echo {
  public:
   explicit Echo(std::size_t most_bytes) : buffer_(most_bytes) {
@@ -77,7 +77,7 @@ class Echo {
     ::waitpid(child_, nullptr, 0);
   }
 
-  /// The seconds that so many bytes take one way: half of the fastest of some rounds.
+  /// Returns the one-way seconds of a message: half of the fastest round trip.
   [[nodiscard]] double seconds(std::uint64_t bytes, int rounds) {
     const std::span<std::byte> message = std::span{buffer_}.first(bytes);
     double fastest = 0;
@@ -108,7 +108,7 @@ class Echo {
   int socket_ = -1;
 };
 
-/// The seconds of the fastest of some calls, for each of `bytes`.
+/// Returns the seconds per byte of the fastest of 20 calls.
 template <class Call>
 double seconds_per_byte(std::size_t bytes, Call&& call) {
   double fastest = 0;
@@ -123,8 +123,8 @@ double seconds_per_byte(std::size_t bytes, Call&& call) {
 
 }  // namespace detail
 
-/// Latency and seconds per byte of messages over TCP on the loopback, between two processes; seconds per byte of combining
-/// and of copying arrays that fit into no cache.
+/// Measures latency and seconds per byte of TCP messages on the loopback interface, and seconds per byte of reducing
+/// and copying arrays that exceed the caches.
 [[nodiscard]] inline dist::MessageCosts measured_costs() {
   constexpr std::size_t large = std::size_t{8} << 20;
   dist::MessageCosts costs;

@@ -15,10 +15,10 @@
 #include "distribution.hpp"
 #include "rounds.hpp"
 
-/// Contenders with names, all in turns or one alone: a profiler wants one, and programs of others take turns with one.
+/// Contenders with names, which run all in turns, or one alone.
 namespace bench {
 
-/// Some work of a contender; how many units it did.
+/// Does some work of a contender. Returns the number of units.
 using Work = std::function<double()>;
 
 struct NamedContender {
@@ -27,21 +27,21 @@ struct NamedContender {
   std::function<Work()> make;
 };
 
-/// The rate of one contender over that of another, both by their names.
+/// The ratio of the rates of two contenders, identified by name.
 struct Quotient {
   const char* title;
   std::string_view numerator;
   std::string_view denominator;
-  bool is_share = false;  ///< of a limit, so at most 1
+  bool is_share = false;  ///< the denominator is a limit, so at most 1
 };
-/// What a unit of one contender takes longer than one of another.
+/// The additional time per unit of one contender compared with another.
 struct Difference {
   const char* title;
   std::string_view slower;
   std::string_view faster;
 };
 
-/// Adds the contenders, and what their rates over each other and the differences are, to the rounds, which have none yet.
+/// Adds contenders, ratios and differences to `rounds`, which must be empty.
 inline void add(Rounds& rounds, std::span<const NamedContender> contenders, std::span<const Quotient> quotients,
                 std::span<const Difference> differences = {}) {
   for (const NamedContender& contender : contenders) rounds.add(contender.title, contender.make());
@@ -56,14 +56,14 @@ inline void add(Rounds& rounds, std::span<const NamedContender> contenders, std:
     rounds.difference(difference.title, index_of(difference.slower), index_of(difference.faster));
 }
 
-/// Units per second of one contender in windows of a quarter of a second, for `duration` seconds; prints the median, which
-/// JSON calls `unit` "_per_second". What main returns: 2 where nobody has that name.
+/// Measures one contender in windows of 0.25 s for `duration` seconds, and prints the median rate as JSON, with the
+/// key `unit` "_per_second". Returns the exit status: 2 if the name is unknown.
 inline int run_alone(std::span<const NamedContender> contenders, std::string_view name, double duration,
                      const char* unit) {
   const auto contender =
       std::find_if(contenders.begin(), contenders.end(), [&](const NamedContender& each) { return each.name == name; });
   if (contender == contenders.end()) {
-    std::fprintf(stderr, "No contender has that name. They are:");
+    std::fprintf(stderr, "Unknown contender. Available:");
     for (const NamedContender& each : contenders) std::fprintf(stderr, " %s", std::string(each.name).c_str());
     std::fprintf(stderr, "\n");
     return 2;

@@ -6,8 +6,7 @@
 
 #include "training.hpp"
 
-/// The article's residual network on images of CIFAR-10, as example 19 has it, but for the momentum of its averages, which is
-/// Keras'.
+/// The residual network of example 19 for CIFAR-10, but with Keras' momentum of the moving averages.
 namespace bench {
 
 namespace resnet {
@@ -28,6 +27,6 @@ using ResNet =
     nn::Sequential<nn::Input<32, 32, 3>, nn::Conv2D<64, 7, nn::Linear, 2, nn::Same>, resnet::Normalize, nn::ReLU,
                    nn::MaxPool2D<3, 2, nn::Same>, nn::Residual<resnet::Body<64, 1>>, nn::ReLU, resnet::Narrower<128>,
                    resnet::Narrower<256>, resnet::Narrower<512>, nn::GlobalAveragePool2D, nn::Dense<10>>;
-static_assert(ResNet::parameter_count == 4'913'802, "the networks of peers/ have as many");
+static_assert(ResNet::parameter_count == 4'913'802, "the networks in peers/ have the same number");
 
 }  // namespace bench

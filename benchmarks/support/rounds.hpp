@@ -10,25 +10,25 @@
 #include "clock.hpp"
 #include "distribution.hpp"
 
-/// Ratios that hold on a shared machine: contenders take turns in rounds, each round gives one value of every ratio,
-/// and the median over the quiet rounds counts.
+/// Reproducible ratios on a shared machine: contenders run in turns, and the median of the ratios over the quiet
+/// rounds counts.
 namespace bench {
 
 struct Contender {
   std::string name;
-  /// Does the work once and returns how many units it did ("images", "bytes"); the seconds that it took if it is timed.
+  /// Does the work once. Returns the number of units ("images", "bytes"), or the seconds if `times_itself`.
   std::function<double()> work;
   bool times_itself;
 };
 
-/// Of two contenders, by their indices: the rate of the first over that of the second, or how many microseconds longer a
-/// unit of the first takes.
+/// A comparison of two contenders by index: the ratio of their rates, or the additional microseconds per unit of the
+/// first.
 struct Relation {
   std::string name;
   std::size_t first;
   std::size_t second;
   bool is_difference;
-  bool is_share = false;  ///< of a limit, so at most 1
+  bool is_share = false;  ///< the second is a limit, so at most 1
 };
 
 class Rounds {
@@ -40,7 +40,7 @@ class Rounds {
     rates_.emplace_back();
     return contenders_.size() - 1;
   }
-  /// One that prepares every call and gives the seconds of the rest; its rate in a round is that of the median call.
+  /// Adds a contender that prepares each call and returns the seconds of the rest. The median call of a round counts.
   std::size_t add_timed(std::string name, std::function<double()> work) {
     contenders_.push_back({std::move(name), std::move(work), true});
     rates_.emplace_back();
@@ -53,11 +53,11 @@ class Rounds {
     relations_.push_back({std::move(name), slower, faster, true});
   }
 
-  /// Runs rounds until `count` were quiet, at most twice as many. A round is quiet when `gate()` holds before and after
-  /// each contender. Each contender works for at least `duration` seconds a round, and again, a few times, where the
-  /// gate did not hold.
+  /// Runs rounds until `count` were quiet, at most twice as many. A round is quiet if `gate()` is true before and
+  /// after each contender. A contender works for at least `duration` seconds, and is repeated a few times if the gate
+  /// was false.
   void run(int count, double duration, const std::function<bool()>& gate) {
-    for (const Contender& contender : contenders_) static_cast<void>(contender.work());  // warm
+    for (const Contender& contender : contenders_) static_cast<void>(contender.work());  // warm-up
     for (int round = 0; round < 2 * count && marks_.quiet() < static_cast<std::size_t>(count); ++round) {
       bool round_is_quiet = true;
       bool quiet = gate();
@@ -96,13 +96,13 @@ class Rounds {
     }
   }
 
-  /// False if the share of a limit is above 1, so that the limit is measured wrongly; prints which.
+  /// False if a share of a limit is above 1, so the limit is measured wrongly. Prints such shares.
   [[nodiscard]] bool limits_hold() const {
     bool hold = true;
     for (const Relation& relation : relations_) {
       const double share = distribution(marks_.counted(values_of(relation))).median;
       if (!relation.is_share || share <= 1) continue;
-      std::fprintf(stderr, "%s is %.3f, more than the limit allows: the benchmark measures the limit wrongly\n",
+      std::fprintf(stderr, "%s is %.3f. A share above 1 means that the limit is measured wrongly\n",
                    relation.name.c_str(), share);
       hold = false;
     }
@@ -132,7 +132,6 @@ class Rounds {
     return contender.times_itself ? 1 / median(std::move(times)) : done / (now - start);
   }
 
-  /// One for each round.
   [[nodiscard]] std::vector<double> values_of(const Relation& relation) const {
     std::vector<double> values;
     for (std::size_t round = 0; round < rates_[relation.first].size(); ++round) {
@@ -167,7 +166,6 @@ class Rounds {
   Marks marks_;
 };
 
-/// All of them, as a list.
 inline void print_json(std::FILE* out, const std::vector<Rounds>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     std::fputs(i == 0 ? "[\n" : ",\n", out);

@@ -21,7 +21,7 @@ namespace bench {
 template <class Transport>
 class ServerVariables {
  public:
-  /// The numbers of its shards begin at `first`: two clients of a server have different ones.
+  /// `first` is the number of its first shard. Clients of one server need disjoint numbers.
   explicit ServerVariables(const dist::net::Endpoint& endpoint,
                            std::optional<dist::server::SharedMemoryAccess> shared_memory = {},
                            dist::server::ShardId first = 1)
@@ -37,7 +37,7 @@ class ServerVariables {
     for (std::size_t i = 0; i < many; ++i) client_.create({first_of_many + i, "one of many", small, 1, 0}, 0.0f);
   }
 
-  /// What it is asked for, and how often in a round where calls are messages.
+  /// Returns the operations, with repetitions per round for transports that send messages.
   [[nodiscard]] std::vector<Row> rows(const std::string& transport) {
     const auto row = [&](const std::string& what, int repetitions, void (ServerVariables::*work)()) {
       return Row{what + ", " + transport, repetitions, [this, work] { (this->*work)(); }};
@@ -50,7 +50,7 @@ class ServerVariables {
             row("push to 100 shards together", 50, &ServerVariables::push_many),
             row("pull of 100 shards one by one", 5, &ServerVariables::pull_many_alone),
             row("pull of 100 shards together", 50, &ServerVariables::pull_many),
-            row("pull of what changed of them", 50, &ServerVariables::pull_many_unchanged)};
+            row("pull of 100 shards, none changed", 50, &ServerVariables::pull_many_unchanged)};
   }
 
  private:
@@ -87,10 +87,10 @@ class ServerVariables {
 
   dist::server::Client<Transport> client_;
   std::vector<float> values_;
-  std::uint64_t version_ = dist::server::unknown_version;  ///< of the many, which are pushed to together
+  std::uint64_t version_ = dist::server::unknown_version;  ///< of the many small variables, which are pushed together
 };
 
-/// The rows of several transports, those of the same work one behind another.
+/// Merges the rows of several transports, so that rows with the same work are adjacent.
 [[nodiscard]] inline std::vector<Row> side_by_side(const std::vector<std::vector<Row>>& of_transports) {
   std::vector<Row> all;
   for (std::size_t work = 0; work < of_transports.front().size(); ++work)

@@ -16,10 +16,10 @@
 
 namespace bench {
 
-/// Bytes over a bare TCP socket, there and back: what a transport over TCP is compared with.
+/// Round trips over a plain TCP socket, as a baseline for transports over TCP.
 class TcpPeer {
  public:
-  /// Connects to a process that is, or is about to be, in `serve`.
+  /// Connects to a process that runs `serve`, or will soon.
   explicit TcpPeer(const dist::net::Endpoint& server, std::size_t longest) : memory_(longest) {
     const dist::net::SocketAddress address = dist::net::resolve(server).addresses.front();
     for (int attempt = 0; attempt < 5000; ++attempt) {
@@ -35,7 +35,7 @@ class TcpPeer {
   TcpPeer& operator=(const TcpPeer&) = delete;
   ~TcpPeer() { close(socket_); }
 
-  /// Sends so many bytes, and waits for so many.
+  /// Sends `there` bytes, and waits for `back` bytes.
   void exchange(std::uint64_t there, std::uint64_t back) {
     const Head head{there, back};
     send_all(socket_, &head, sizeof head);
@@ -43,7 +43,7 @@ class TcpPeer {
     must(receive_all(socket_, memory_.data(), back), "recv");
   }
 
-  /// The other side, for one client, until that closes its socket.
+  /// The server for one client. Returns when the client closes its socket.
   static void serve(const dist::net::Endpoint& own, std::size_t longest) {
     const dist::io::Descriptor listening = dist::net::listen_at(own, {});
     int socket = -1;

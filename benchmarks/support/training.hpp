@@ -10,7 +10,7 @@ namespace bench {
 
 namespace nn = dist::nn;
 
-/// Random images of shape `image` and their classes, of ten, the same for everybody.
+/// Reproducible random images of shape `image`, and their classes 0 to 9.
 struct Images {
   explicit Images(std::size_t count, const dist::Shape& image = {28, 28, 1})
       : x(image.stacked(count)), y(dist::Shape{count}) {
@@ -23,14 +23,14 @@ struct Images {
   dist::Tensor<std::int32_t> y;
 };
 
-/// Synchronous training of a network on data in memory: forward, loss, backward, sum over the replicas, update by
-/// `Optimizer`. `Gradients` says where gradients are until then.
+/// Synchronous training on data in memory: forward, loss, backward, sum over the replicas, update. `Gradients`
+/// determines the storage of the gradients.
 template <class Architecture, class Optimizer, class Backend, class Strategy, class Gradients = nn::StoredGradients>
 class NetworkTraining {
  public:
   explicit NetworkTraining(Strategy& strategy) : strategy_(strategy) {}
 
-  /// One step of every replica on its equal part of `images`, in the memory of the host.
+  /// Runs one step of every replica on its equal part of `images` in host memory.
   void operator()(const Images& images) {
     const std::size_t share = images.x.rows() / strategy_.num_replicas_in_sync();
     strategy_.run([&](auto& replica) {
@@ -39,7 +39,7 @@ class NetworkTraining {
     });
   }
 
-  /// The end of a step alone: sums the gradients of the last one over the replicas, and updates.
+  /// Sums the last gradients over the replicas, and updates.
   void update() {
     strategy_.run([&](auto& replica) {
       net_.renew_gradients(replica);
@@ -47,7 +47,7 @@ class NetworkTraining {
     });
   }
 
-  /// The part of one replica, whose views lie where it computes; the loss.
+  /// The step of one replica, with views in its device's memory. Returns the loss.
   auto step(auto& replica, const auto& x, const auto& y, std::size_t global_batch) {
     const auto logits = net_.forward(replica, x);
     const auto loss = nn::sparse_categorical_crossentropy(replica, logits, y, global_batch);

@@ -13,17 +13,16 @@
 
 namespace bench {
 
-/// What is compared, and how.
 struct Comparison {
-  const char* title;  ///< stands above the table
+  const char* title;  ///< title of the table
   const char* help;   ///< see Arguments
   const char* unit = "images";
-  double seconds = 0.1;  ///< of each contender in a round
+  double seconds = 0.1;  ///< per contender and round
   std::span<const Difference> differences = {};
 };
 
-/// What main returns where the contenders are training steps on two cores, which count images or `comparison.unit`: the
-/// program's arguments are [ROUNDS [JSON]], for all in turns, or --only NAME [SECONDS].
+/// Main program of comparisons on two cores: [ROUNDS [JSON]] for all contenders in turns, or --only NAME [SECONDS].
+/// Returns the exit status.
 inline int compare_training_steps(int argc, char** argv, std::span<const NamedContender> contenders,
                                   std::span<const Quotient> quotients, const Comparison& comparison) {
   if (argc > 2 && std::string_view(argv[1]) == "--only")

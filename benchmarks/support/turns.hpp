@@ -10,18 +10,18 @@
 
 namespace bench {
 
-/// Something short that is done many times in a round, as a line of a table: how many microseconds it takes once.
+/// Short work, repeated several times per round: a row of a table with the microseconds of a call.
 struct Row {
   std::string name;
-  int repetitions;  ///< in a round
+  int repetitions;  ///< per round
   std::function<void()> work;
-  double times = 1;  ///< in one repetition
+  double times = 1;  ///< calls per repetition
   std::vector<double> microseconds = {};
 
   [[nodiscard]] Distribution distribution() const { return bench::distribution(microseconds); }
 };
 
-/// All rows take turns in each round. One more round before the others warms up.
+/// Runs all rows in turns in each round, after a warm-up round.
 inline void run_in_turns(std::vector<Row>& rows, int rounds) {
   for (int round = -1; round < rounds; ++round)
     for (Row& row : rows) {
@@ -31,7 +31,7 @@ inline void run_in_turns(std::vector<Row>& rows, int rounds) {
       if (round >= 0) row.microseconds.push_back(took);
     }
 }
-/// `unit`: what is done once, as in "a call".
+/// `unit` describes one call of the work: "a call".
 inline void print_table(const std::vector<Row>& rows, int rounds, const char* unit) {
   std::printf("%-40s %12s %10s %10s\n",
               ("microseconds " + std::string{unit} + ", " + std::to_string(rounds) + " rounds").c_str(), "median",

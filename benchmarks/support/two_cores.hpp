@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// The processors that this process may use, in order.
+/// Returns the processors that this process may use, in order.
 inline std::vector<std::size_t> allowed_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -30,13 +30,12 @@ inline void pin_to(std::size_t core) {
   pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
 }
 
-/// Runs `work(0)` and `work(1)` at the same time, each on a core of its own.
+/// Runs `work(0)` and `work(1)` in parallel, each on its own core.
 template <class Work>
 void on_two_cores(const Work& work) {
   const std::vector<std::size_t> cores = allowed_cores();
   if (cores.size() < 2) {
-    std::fprintf(stderr, "This measurement needs two cores (this process may use %zu). Allow it more, see taskset(1)\n",
-                 cores.size());
+    std::fprintf(stderr, "This benchmark needs two cores (this process may use %zu). See taskset(1)\n", cores.size());
     std::exit(2);
   }
   std::thread second{[&] {
@@ -51,7 +50,7 @@ void on_two_cores(const Work& work) {
   second.join();
 }
 
-/// The least that two threads can do to meet: each writes its own cache line and spins on the other's.
+/// A minimal barrier of two threads: each writes its own cache line and spins on the other's.
 class BareBarrier {
  public:
   void operator()(int thread) {

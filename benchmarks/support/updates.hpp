@@ -17,20 +17,20 @@
 
 #include "clock.hpp"
 
-/// Ways to reduce gradients and to apply them, on processors and on GPUs. Every replica writes its gradient anew before
-/// each call, which is not timed; the slowest replica counts, and its queue is empty at the beginning and at the end.
+/// Ways to reduce and apply gradients, on CPUs and GPUs. Gradients are written before each call (not timed). The
+/// slowest replica counts, from an empty queue to an empty queue.
 namespace bench {
 
 namespace nn = dist::nn;
 
-/// A part of the gradient of a replica in a round: its sum over the replicas is exact.
+/// Writes a part of a replica's gradient in a round. The sums over the replicas are exact.
 struct WriteGradient {
   float* to;
   float unit;
   float base;
   DIST_HD void operator()(std::size_t i) const { to[i] = unit * (base + static_cast<float>(static_cast<int>(i % 16))); }
 };
-/// Puts it on the replica's queue.
+/// Enqueues the writes on the replica's queue.
 void write_gradient(const auto& replica, const auto& gradient, unsigned round, float share) {
   const float base = static_cast<float>(round % 8) + static_cast<float>(replica.local_index()) - 6.5f;
   replica.for_each(gradient.size(), WriteGradient{gradient.data(), share / 1024, base});
@@ -42,7 +42,7 @@ struct Scale {
   DIST_HD void operator()(std::size_t i) const { values[i] *= factor; }
 };
 
-/// Seconds of `part(replica)` on the slowest replica, all starting together, after `prepare(replica)`.
+/// Seconds of `part(replica)` on the slowest replica. All start together after `prepare(replica)`.
 template <class Strategy, class Prepare, class Part>
 double time_of(Strategy& strategy, const Prepare& prepare, const Part& part) {
   return strategy.reduce(dist::max, strategy.run([&](auto& replica) {
@@ -56,7 +56,7 @@ double time_of(Strategy& strategy, const Prepare& prepare, const Part& part) {
   }));
 }
 
-/// What an optimizer sees of a network.
+/// The members of a network that an optimizer needs.
 template <class Strategy>
 struct ParametersOnly {
   using Parameters = decltype(std::declval<Strategy&>().template variable<float>(dist::Shape{}));
@@ -71,8 +71,7 @@ struct ParametersOnly {
   Gradients& gradients() { return all_gradients; }
 };
 
-/// Parameters, an optimizer, and rounds of gradients. Gradients that are reduced and applied in one pass come scaled, as
-/// the loss is a part of the global batch's.
+/// Parameters, an optimizer, and rounds of gradients, which are already scaled for one-pass updates.
 template <class Strategy, class O>
 class Update {
  public:
@@ -81,7 +80,7 @@ class Update {
   Update(const Update&) = delete;
   Update& operator=(const Update&) = delete;
 
-  /// Of a replica; they are the same on all.
+  /// Returns the weights of one replica; all are equal.
   [[nodiscard]] std::vector<float> weights() {
     const auto weights = network_.all_parameters.read(strategy_.scope());
     return {weights.data(), weights.data() + weights.size()};
@@ -105,7 +104,6 @@ class Update {
   unsigned round_ = 0;
 };
 
-/// An optimizer's step.
 template <class Strategy, class O>
 class Fused : public Update<Strategy, O> {
  public:
@@ -116,8 +114,7 @@ class Fused : public Update<Strategy, O> {
   }
 };
 
-/// The same pass by pass, every replica for all of its own copy and with slots of its own. Without `scales` the
-/// gradients come scaled, as they do for one pass.
+/// Separate passes on all of each replica's copy and slots. Without `scales` the gradients are already scaled.
 template <class Strategy, class O>
 class Unfused : public Update<Strategy, O> {
  public:
@@ -135,14 +132,13 @@ class Unfused : public Update<Strategy, O> {
   bool scales_;
 };
 
-/// Ends the program where two ways that should agree do not.
+/// Exits the program if the weights of two ways differ.
 inline void require_equal(const std::string& name, std::span<const float> expected, std::span<const float> weights) {
   double largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i)
     largest = std::max(largest, std::abs(double{weights[i]} - double{expected[i]}) / std::abs(double{expected[i]}));
   if (largest < 1e-6) return;
-  std::fprintf(stderr, "%s: weights differ by up to %g, relative, between ways that should agree\n", name.c_str(),
-               largest);
+  std::fprintf(stderr, "%s: the weights of two ways differ (largest relative difference %g)\n", name.c_str(), largest);
   std::exit(1);
 }
 

@@ -9,21 +9,22 @@ namespace {
 constexpr const char* usage = R"(usage: dist-run -n N [options] [--] program arguments...
        dist-run --ps P --workers N [options] [--] program arguments...
 
-Starts the tasks of a job on this machine, each with its TF_CONFIG. Each line that worker 1 prints appears behind
-"[worker 1] ". SIGINT, SIGTERM and SIGUSR1 go to all tasks.
+Starts the tasks of a job on this machine, and sets TF_CONFIG for each. Prefixes each output line with its task, for
+example "[worker 1] ". Forwards SIGINT, SIGTERM and SIGUSR1 to all tasks.
 
-  -n N, --workers N  the number of workers
-  --ps P             P parameter servers, and a chief that coordinates the job: the job lasts as long as the chief, and
-                     has its status. A worker that fails does not end it, and is started again by itself. A server that
-                     fails ends the job, because its variables are lost: all tasks are started again
-  --evaluator        an evaluator beside them, which ends by itself; if it fails, it is started again
-  --restarts R       starts tasks again after a failure, at most R times; DIST_RESTARTS tells them how often that was done
-  --secret           makes a secret of the job, so that no other process can join it
+  -n N, --workers N  number of workers
+  --ps P             starts P parameter servers, and a chief that coordinates the job. The job ends with the chief, and
+                     has its exit status. If a worker fails, only this worker is restarted (see --restarts). If a
+                     server fails, its variables are lost, so all tasks are restarted
+  --evaluator        starts an evaluator, which ends by itself, and is restarted if it fails
+  --restarts R       restarts tasks after failures, at most R times (default 0); tasks read the number of restarts so
+                     far from DIST_RESTARTS
+  --secret           creates a secret for the job, so that other processes cannot join it
   --help             prints this text
   --                 ends the options
 
-The status is that of the chief, or of the worker or server that failed first; the others then have ten seconds to end,
-and are killed.
+Exits with the status of the chief, or of the first worker or server that failed. The remaining tasks then have ten
+seconds to exit before they are killed.
 )";
 
 int refuse(std::string_view what) {
@@ -54,17 +55,17 @@ int main(int count, char** arguments) try {
                                : option == "--ps"                      ? &options.servers
                                : option == "--restarts"                ? &options.restarts
                                                                        : nullptr;
-    if (value == nullptr) return refuse(dist::concat("there is no option ", option));
-    if (++next == count) return refuse(dist::concat(option, " lacks its number"));
+    if (value == nullptr) return refuse(dist::concat("unknown option ", option));
+    if (++next == count) return refuse(dist::concat(option, " needs a number"));
     char* end = nullptr;
     const long number = std::strtol(arguments[next], &end, 10);
     if (end == arguments[next] || *end != '\0' || number < (option == "--restarts" ? 0 : 1) || number > 1024)
-      return refuse(dist::concat(option, " takes a whole number up to 1024, not '", arguments[next], "'"));
+      return refuse(dist::concat(option, " needs an integer up to 1024, not '", arguments[next], "'"));
     *value = static_cast<std::size_t>(number);
   }
   options.command.assign(arguments + next, arguments + count);
-  if (options.workers == 0) return refuse("the number of workers is missing");
-  if (options.command.empty()) return refuse("the program is missing");
+  if (options.workers == 0) return refuse("the number of workers is missing (-n N)");
+  if (options.command.empty()) return refuse("the program to start is missing");
   return dist_run::run(options, stdout, stderr);
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "dist-run: %s\n", error.what());

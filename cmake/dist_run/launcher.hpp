@@ -1,4 +1,4 @@
-/// A launcher for one machine: starts the tasks of a job, each with its TF_CONFIG, as an operator does for many.
+/// Launcher for one machine: starts the tasks of a job, and sets TF_CONFIG for each.
 #pragma once
 
 #include <fcntl.h>
@@ -31,15 +31,15 @@ using dist::concat;
 
 struct Options {
   std::size_t workers = 0;
-  std::size_t servers = 0;  ///< parameter servers; with them there is a chief
+  std::size_t servers = 0;  ///< parameter servers; if not 0, the job has a chief
   bool evaluator = false;
   std::size_t restarts = 0;
   bool secret = false;
-  std::chrono::milliseconds grace{10'000};  ///< for the others to end when the job ends
+  std::chrono::milliseconds grace{10'000};  ///< time to exit for the remaining tasks when the job ends
   std::vector<std::string> command{};
 };
 
-/// A task of the cluster, as TF_CONFIG names it.
+/// A task of the cluster, identified as in TF_CONFIG.
 struct Task {
   std::string type;
   std::size_t index;
@@ -47,7 +47,7 @@ struct Task {
   [[nodiscard]] std::string name() const { return concat(type, " ", index); }
 };
 
-/// The chief, where there are servers, first.
+/// Returns all tasks of the job. The chief is first if there are parameter servers.
 inline std::vector<Task> tasks_of(const Options& options) {
   std::vector<Task> tasks;
   if (options.servers > 0) tasks.push_back({"chief", 0});
@@ -57,23 +57,27 @@ inline std::vector<Task> tasks_of(const Options& options) {
   return tasks;
 }
 
-/// That of task `number`. Each task listens at the port of its own.
+/// Returns the TF_CONFIG of task `number`. Task i listens on ports[i]. In a job with parameter servers, the evaluator is not part of the
+/// cluster (spec J12): its own TF_CONFIG lists only the evaluator.
 inline std::string tf_config(const std::vector<Task>& tasks, const std::vector<dist::net::ReservedPort>& ports,
                              std::size_t number) {
+  const auto evaluates = [](const Task& task) { return task.type == "evaluator"; };
+  const bool apart = std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.type == "ps"; });
   std::string cluster;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (apart && evaluates(tasks[i]) != evaluates(tasks[number])) continue;
     if (tasks[i].index > 0)
       cluster += ", ";
     else
-      cluster += concat(i == 0 ? "" : "], ", '"', tasks[i].type, "\": [");
+      cluster += concat(cluster.empty() ? "" : "], ", '"', tasks[i].type, "\": [");
     cluster += concat("\"127.0.0.1:", ports[i].number, '"');
   }
   return concat("{\"cluster\": {", cluster, "]}, \"task\": {\"type\": \"", tasks[number].type,
                 "\", \"index\": ", tasks[number].index, "}}");
 }
 
-/// Two ends for what a task prints. They are a terminal's, so that the task's C library passes each line on at once, and a
-/// pipe's where the system gives no terminal. False with errno set if there is neither.
+/// Opens a channel for a task's output: a pseudo-terminal, so that the task's C library flushes each line, or a pipe
+/// if the system has none. Returns false with errno set if both fail.
 inline bool open_output(int (&ends)[2]) {
   ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   char name[64];
@@ -81,7 +85,7 @@ inline bool open_output(int (&ends)[2]) {
     ends[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
     termios settings{};
     if (ends[1] >= 0 && tcgetattr(ends[1], &settings) == 0) {
-      cfmakeraw(&settings);  // bytes pass unchanged
+      cfmakeraw(&settings);  // no translation of bytes
       if (tcsetattr(ends[1], TCSANOW, &settings) == 0) return true;
     }
     if (ends[1] >= 0) close(ends[1]);
@@ -90,7 +94,7 @@ inline bool open_output(int (&ends)[2]) {
   return pipe2(ends, O_CLOEXEC) == 0;
 }
 
-/// What a task prints on one descriptor, line by line.
+/// Copies the output of a task from one descriptor to a file, line by line with a prefix.
 class Lines {
  public:
   Lines(int descriptor, std::FILE* out, std::string prefix)
@@ -99,7 +103,7 @@ class Lines {
   [[nodiscard]] int descriptor() const { return descriptor_; }
   [[nodiscard]] bool open() const { return descriptor_ >= 0; }
 
-  /// Takes what there is; closes at its end.
+  /// Reads the available bytes, and closes the descriptor at end of file.
   void read_some() {
     char bytes[4096];
     const ssize_t size = read(descriptor_, bytes, sizeof bytes);
@@ -107,7 +111,7 @@ class Lines {
     if (size <= 0) return finish();
     rest_.append(bytes, static_cast<std::size_t>(size));
     for (std::size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) print(end);
-    if (rest_.size() > 65'536) {  // a line without an end
+    if (rest_.size() > 65'536) {  // a line that is too long
       print(rest_.size());
       rest_.clear();
     }
@@ -133,19 +137,19 @@ class Lines {
 
 class Launcher {
  public:
-  /// Of a job that was started `restarts` times before.
+  /// `restarts` is the number of earlier starts of the job.
   Launcher(const Options& options, std::size_t restarts, std::FILE* out, std::FILE* err)
       : options_(options), tasks_(tasks_of(options)), restarts_(restarts), out_(out), err_(err) {}
 
-  /// Whether a signal asked the job to end: then it is not started again.
+  /// True if a signal requested the end of the job. Such a job is not restarted.
   [[nodiscard]] bool was_told_to_end() const { return told_to_end_; }
 
-  /// How often the job, or a single task of it, was started again.
+  /// Number of restarts of the job and of single tasks.
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
 
-  /// The status of the chief, or of the worker or server that failed first, or 0.
+  /// Runs the job. Returns the exit status of the chief, or of the first worker or server that failed, or 0.
   int run() {
-    signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody hears of the workers' ends
+    signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, waitpid loses exit statuses
     sigset_t handled;
     sigemptyset(&handled);
     for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&handled, signal);
@@ -193,7 +197,7 @@ class Launcher {
     const pid_t process = fork();
     if (process == 0) {
       prctl(PR_SET_PDEATHSIG, SIGTERM);
-      setpgid(0, 0);  // so that a terminal's SIGINT comes once, from us, and what a task starts gets all signals too
+      setpgid(0, 0);  // a terminal's SIGINT only reaches the launcher, and kill(-pid) the task's children, too
       sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
       dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
       dup2(out[1], 1);
@@ -208,7 +212,7 @@ class Launcher {
       std::fprintf(stderr, "cannot start %s (%s)\n", arguments[0], strerror(errno));
       _exit(127);
     }
-    if (process > 0) setpgid(process, process);  // who of the two comes first
+    if (process > 0) setpgid(process, process);  // in parent and child, because either can run first
     close(out[1]);
     close(err[1]);
     for (const auto& [from, to] : {std::pair{out[0], out_}, std::pair{err[0], err_}}) {
@@ -216,7 +220,7 @@ class Launcher {
       lines_.emplace_back(from, to, concat("[", tasks_[number].name(), "] "));
     }
     processes_[number] = process;
-    if (process < 0) fail(concat(tasks_[number].name(), " does not start (", strerror(errno), ")"), 2);
+    if (process < 0) fail(concat(tasks_[number].name(), " cannot be started (", strerror(errno), ")"), 2);
   }
 
   void reap() {
@@ -238,11 +242,11 @@ class Launcher {
     }
   }
 
-  /// A task without which the others go on.
+  /// Handles the failure of a task that the job can do without.
   void lose(std::size_t number, const std::string& end) {
     const bool comes_back = restarts_ < options_.restarts && !ending_;
     if (comes_back) ++restarts_;
-    log_line(comes_back ? concat(end, "; starts it again, restart ", restarts_, " of ", options_.restarts) : end);
+    log_line(comes_back ? concat(end, ". Restarting it (", restarts_, " of ", options_.restarts, ")") : end);
     if (comes_back) start(number);
   }
   void log_line(const std::string& what) const {
@@ -253,15 +257,15 @@ class Launcher {
   void fail(const std::string& what, int status) {
     if (status_ != 0) return;
     status_ = status;
-    log_line(running() > 0 ? concat(what, "; the others have ", options_.grace, " to end") : what);
+    log_line(running() > 0 ? concat(what, ". The other tasks have ", options_.grace, " to exit") : what);
     begin_end();
   }
   void forward(int signal) {
     if (signal != SIGUSR1) told_to_end_ = true;
     send_to_all(signal);
-    if (signal != SIGUSR1) begin_end();  // SIGUSR1 is a question
+    if (signal != SIGUSR1) begin_end();  // SIGUSR1 requests a report
   }
-  /// An evaluator outlives the work of a chief, because there may be a last checkpoint.
+  /// Skips the evaluator after the chief has finished, because it may still evaluate the last checkpoint.
   void send_to_all(int signal) const {
     for (std::size_t i = 0; i < processes_.size(); ++i)
       if (processes_[i] > 0 && !(is_done_ && !told_to_end_ && tasks_[i].type == "evaluator"))
@@ -272,7 +276,7 @@ class Launcher {
     ending_ = true;
   }
 
-  /// The last lines. A helper process of the job may keep a pipe open for a little longer than its task lived.
+  /// Prints the remaining output. Waits at most 500 ms, because a child process of a task may keep its pipe open.
   void drain() {
     const auto end = Clock::now() + std::chrono::milliseconds{500};
     while (Clock::now() < end &&
@@ -292,26 +296,27 @@ class Launcher {
   std::FILE* out_;
   std::FILE* err_;
   sigset_t mask_before_{};
-  std::vector<dist::net::ReservedPort> ports_;  ///< no other program gets them while the job runs
+  std::vector<dist::net::ReservedPort> ports_;  ///< reserved while the job runs
   std::string secret_;
   std::vector<pid_t> processes_;
   std::vector<Lines> lines_;
   int status_ = 0;
   bool told_to_end_ = false;
-  bool is_done_ = false;  ///< the chief has ended with status 0
+  bool is_done_ = false;  ///< the chief has exited with status 0
   bool ending_ = false;
   bool killing_ = false;
   Clock::time_point end_;
 };
 
-/// Runs the job, and again after a failure as often as the options allow. The status is that of the last time.
+/// Runs the job, and restarts it after a failure at most `options.restarts` times. Returns the status of the last
+/// run.
 inline int run(const Options& options, std::FILE* out, std::FILE* err) {
   for (std::size_t restarts = 0;; ++restarts) {
     Launcher launcher{options, restarts, out, err};
     const int status = launcher.run();
     restarts = launcher.restarts();
     if (status == 0 || launcher.was_told_to_end() || restarts == options.restarts) return status;
-    std::fprintf(err, "dist-run: starts all tasks again, restart %zu of %zu\n", restarts + 1, options.restarts);
+    std::fprintf(err, "dist-run: Restarting all tasks (%zu of %zu)\n", restarts + 1, options.restarts);
     std::fflush(err);
   }
 }

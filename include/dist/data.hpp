@@ -1,37 +1,30 @@
-/// Datasets, as far as they need no optional package. Compressed files are in data/idx_gz.hpp, data/npz_slices.hpp,
-/// data/tfrecord_gz.hpp and data/fashion_mnist.hpp; folders of images are read with data/image_folder.hpp.
+/// Datasets that need no optional package. Compressed files are in data/idx_gz.hpp, data/npz_slices.hpp,
+/// data/tfrecord_gz.hpp and data/fashion_mnist.hpp, folders of images in data/image_folder.hpp.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
-#include <dist/core/error.hpp>  // what callers catch
-#include <dist/data/as_batches.hpp>
+#include <dist/core/error.hpp>  // the errors that callers catch
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/cache.hpp>
 #include <dist/data/cifar.hpp>
-#include <dist/data/concatenate.hpp>
 #include <dist/data/csv.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/distributed_pipelines.hpp>
-#include <dist/data/enumerate.hpp>
 #include <dist/data/example.hpp>
 #include <dist/data/files.hpp>
-#include <dist/data/filter.hpp>
 #include <dist/data/generator.hpp>
 #include <dist/data/idx.hpp>
+#include <dist/data/images.hpp>
 #include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/npy_slices.hpp>
 #include <dist/data/owned.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/random_images.hpp>
-#include <dist/data/random_map.hpp>
 #include <dist/data/range.hpp>
-#include <dist/data/rebatch.hpp>
-#include <dist/data/resize_images.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/take_skip.hpp>

@@ -1,8 +1,8 @@
-/// The strategies, their contexts and variables: all that a distributed program needs without a neural network, and
-/// without any optional package. Datasets are in <dist/data.hpp>, networks in <dist/nn.hpp>, Model in <dist/train.hpp>.
+/// Strategies, their contexts and variables: all parts of a distributed program without a neural network or an
+/// optional package. Datasets are in <dist/data.hpp>, networks in <dist/nn.hpp>, Model in <dist/train.hpp>.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>

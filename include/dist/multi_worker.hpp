@@ -1,10 +1,10 @@
-/// Several processes: MultiWorker and what its options and resolvers are made of. Needs MPI, PMIx, jansson and OpenSSL.
+/// Training in several processes: MultiWorker, its options and its resolvers. Needs MPI, PMIx, jansson and OpenSSL.
 ///
-/// A program that owns MPI, and gives MultiWorker a communicator, needs MPI alone: it includes
-/// <dist/strategy/multi_worker.hpp> and the headers of the policies that it names.
+/// A program that initialises MPI itself, and gives MultiWorker a communicator, needs only MPI: it includes
+/// <dist/strategy/multi_worker.hpp> and the headers of its policies.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
 #include <dist/cluster.hpp>
 #include <dist/cluster/mpi/world_host.hpp>
@@ -14,5 +14,5 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/core/error.hpp>  // what callers catch
+#include <dist/core/error.hpp>  // the errors that callers catch
 #include <dist/strategy/multi_worker.hpp>

@@ -1,10 +1,10 @@
-/// Networks whose shapes are known at compile time: layers, losses, optimizers, metrics, and the reference back end.
-/// The oneDNN back end is a header of its own, <dist/nn/onednn/backend.hpp>.
+/// Networks with compile-time shapes: layers, losses, optimizers, metrics, and the reference back end. The oneDNN
+/// back end is in <dist/nn/onednn/backend.hpp>.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
-#include <dist/core/error.hpp>  // what callers catch
+#include <dist/core/error.hpp>  // the errors that callers catch
 #include <dist/nn/activation.hpp>
 #include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/collective_gradients.hpp>

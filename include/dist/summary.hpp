@@ -1,7 +1,8 @@
-/// Event files for TensorBoard: scalars, histograms, images, text, the model's graph, hyperparameters. Needs protozero.
+/// Event files for TensorBoard: scalars, histograms, images, text, the model's graph and hyperparameters. Needs
+/// protozero.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
-#include <dist/core/error.hpp>  // what callers catch
+#include <dist/core/error.hpp>  // the errors that callers catch
 #include <dist/summary/writer.hpp>

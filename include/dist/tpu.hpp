@@ -1,11 +1,11 @@
-/// Steps that XLA compiles as a whole, for TPUs and whatever else has a PJRT plugin: Tpu, the same under Mirrored and OneDevice
-/// by XlaAllReduce and Xla, and what a step computes with besides operators. Datasets are in <dist/data.hpp>. Needs PyPI's
-/// xla-cpu-pjrt, which has PJRT's header.
+/// Steps compiled as a whole by XLA, for TPUs and all other devices with a PJRT plugin: the strategy Tpu,
+/// XlaAllReduce and Xla for Mirrored and OneDevice, and the functions of traced steps. Datasets are in
+/// <dist/data.hpp>. Needs PJRT's header, which PyPI's package xla-cpu-pjrt contains.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
-#include <dist/core/error.hpp>  // what callers catch
+#include <dist/core/error.hpp>  // the errors that callers catch
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/strategy/mirrored.hpp>

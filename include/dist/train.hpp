@@ -1,10 +1,10 @@
-/// Training by one call: Model with fit, evaluate and predict, its history, its progress bar, and callbacks. With
-/// <dist/nn.hpp>, to make it of.
+/// Training by one call: Model with fit, evaluate and predict, its history, progress bar and callbacks. Include
+/// <dist/nn.hpp> for its network.
 #pragma once
 
-#include <dist/core/config.hpp>  // first: says what a compiler must be
+#include <dist/core/config.hpp>  // first: checks the compiler
 
-#include <dist/core/error.hpp>  // what callers catch
+#include <dist/core/error.hpp>  // the errors that callers catch
 #include <dist/nn.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/callbacks/csv_logger.hpp>

@@ -50,16 +50,16 @@ std::string saving(BackgroundSave& save) {
   return what_throws<dist::FileError>([&] { save.wait(); });
 }
 
-/// What was synchronised, by whatever thread.
+/// Synchronised paths, in any thread.
 std::mutex synced_mutex;
 Names synced;
 
-/// How often a file was looked for.
+/// Number of file existence checks.
 std::atomic<int> looks{0};
 
 }  // namespace
 
-// The system calls of the files under test, which are linked with these instead of the C library's.
+// System calls of the tested files, which are linked with these instead of the C library's.
 extern "C" int access(const char* path, int mode) noexcept {
   ++looks;
   return static_cast<int>(syscall(SYS_faccessat, AT_FDCWD, path, mode));
@@ -73,7 +73,7 @@ extern "C" int fsync(int descriptor) {
   return static_cast<int>(syscall(SYS_fsync, descriptor));
 }
 
-TEST_CASE("the folders that may be new outlive a power failure, and so do the files") {
+TEST_CASE("new folders and files are synchronised to disk") {
   const support::TemporaryFolder folder;
   const SaveTarget place = at(folder, "new/er/est");
   synced.clear();
@@ -87,7 +87,7 @@ TEST_CASE("the folders that may be new outlive a power failure, and so do the fi
                       [&](const std::string& path) { return path.find(".partial-") != std::string::npos; }) == 2);
 }
 
-TEST_CASE("a save is complete when it was waited for, and calls back once") {
+TEST_CASE("a save is complete after its wait, and calls back once") {
   const support::TemporaryFolder folder;
   std::atomic<int> calls{0};
   BackgroundSave save{at(folder, "one"), numbers(0, 1), [&] {
@@ -107,7 +107,7 @@ TEST_CASE("a save is complete when it was waited for, and calls back once") {
   CHECK(reader.read<int>("t3")[7] == 3);
 }
 
-TEST_CASE("the first process waits for the files of the others, in whatever order they come") {
+TEST_CASE("the first process waits for the files of the others, in any order") {
   const support::TemporaryFolder folder;
   std::vector<std::unique_ptr<BackgroundSave>> saves;
   for (const std::size_t rank : {2U, 0U, 1U}) {
@@ -123,8 +123,7 @@ TEST_CASE("the first process waits for the files of the others, in whatever orde
   CHECK(reader.manifest().files.size() == 3);
 }
 
-TEST_CASE(
-    "the first process looks for the files of the others less and less often, but at once when it is waited for") {
+TEST_CASE("the first process polls for files with growing pauses, but at once in a wait") {
   const support::TemporaryFolder folder;
   BackgroundSave first{at(folder, "one"), numbers(0, 2), {}};
   first.wait_for_file();
@@ -137,8 +136,7 @@ TEST_CASE(
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds{800});  // the pause is 1 s
 }
 
-TEST_CASE(
-    "a process that fails is heard of, one that is late is not waited for longer, nor one that is known to be gone") {
+TEST_CASE("waits end when another process fails, is late, or is known to be lost") {
   const support::TemporaryFolder folder;
   BackgroundSave first{at(folder, "one"), numbers(0, 2), {}};
   folder.write("one/" + dist::detail::shard_name(1, 1, 2) + ".failed", "");
@@ -154,11 +152,11 @@ TEST_CASE(
   CHECK(!cancelled.is_done());
   cancelled.cancel();
   CHECK(saving(cancelled).find("(another process failed)") != std::string::npos);
-  // What they had written does not keep the disk full.
+  // Files of incomplete saves are removed.
   for (const char* name : {"two", "three"}) CHECK(dist::detail::names_in(folder.path(name)) == Names{"other"});
 }
 
-TEST_CASE("a process that cannot write its file leaves word for the first one") {
+TEST_CASE("a process that cannot write its file reports that to the first one") {
   const support::TemporaryFolder folder;
   const std::string name = dist::detail::shard_name(1, 1, 2);
   std::filesystem::create_directories(folder.path("one/" + name));
@@ -168,7 +166,7 @@ TEST_CASE("a process that cannot write its file leaves word for the first one") 
   CHECK(::access(folder.path("one/" + name + ".failed").c_str(), F_OK) == 0);
 }
 
-TEST_CASE("a failure that nobody waits for is told on stderr") {
+TEST_CASE("a failure without a wait is printed to stderr") {
   const support::TemporaryFolder folder;
   const testing::Ending ending = testing::stderr_of([&] {
     BackgroundSave lost{SaveTarget{.folder = folder.path("gone"), .id = 1, .serial = 1}, numbers(0, 1), {}};
@@ -177,7 +175,7 @@ TEST_CASE("a failure that nobody waits for is told on stderr") {
                     " was not saved, and nobody waited to hear of it: File '" + folder.path("gone/data-")));
 }
 
-TEST_CASE("an exception on its way waits some seconds for other processes, not until the deadline") {
+TEST_CASE("stack unwinding waits some seconds for other processes, not until the deadline") {
   const support::TemporaryFolder folder;
   const auto start = std::chrono::steady_clock::now();
   const testing::Ending ending = testing::stderr_of([&] {
@@ -189,7 +187,7 @@ TEST_CASE("an exception on its way waits some seconds for other processes, not u
   });
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{30});
   CHECK(ending.says("was not saved, and nobody waited to hear of it"));
-  // One that completes meanwhile is complete.
+  // A save that completes in time is complete.
   BackgroundSave second{at(folder, "two"), numbers(1, 2), {}};
   try {
     BackgroundSave save{at(folder, "two"), numbers(0, 2), {}};
@@ -199,7 +197,7 @@ TEST_CASE("an exception on its way waits some seconds for other processes, not u
   CHECK(dist::detail::is_checkpoint(folder.path("two")));
 }
 
-TEST_CASE("the thread that writes yields to those that compute") {
+TEST_CASE("the writing thread has a lower priority than computing threads") {
   const support::TemporaryFolder folder;
   std::atomic<int> niceness{0};
   BackgroundSave save{at(folder, "one"), numbers(0, 1), [&] { niceness = getpriority(PRIO_PROCESS, 0); }};

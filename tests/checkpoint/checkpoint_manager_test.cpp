@@ -47,7 +47,7 @@ void damage(const support::TemporaryFolder& folder, const std::string& checkpoin
 
 }  // namespace
 
-TEST_CASE("checkpoints are numbered, the newest few stay, and the newest is restored (spec N18)") {
+TEST_CASE("checkpoints are numbered, the newest are kept, and the newest is restored (spec N18)") {
   const support::TemporaryFolder folder;
   Training training;
   CheckpointManager manager{training.checkpoint, folder.path("all/of/them"), {.max_to_keep = 2, .keep_every = 3}};
@@ -65,7 +65,7 @@ TEST_CASE("checkpoints are numbered, the newest few stay, and the newest is rest
   CHECK(training.step == 5);
 }
 
-TEST_CASE("numbers go on after a restart, where a save that was not completed is written again") {
+TEST_CASE("numbers continue after a restart, and an incomplete save is overwritten") {
   const support::TemporaryFolder folder;
   {
     Training training;
@@ -83,14 +83,14 @@ TEST_CASE("numbers go on after a restart, where a save that was not completed is
   CHECK(manager.checkpoints().size() == 5);
 }
 
-TEST_CASE("a save in the background removes older ones when it is complete, also when the manager is gone") {
+TEST_CASE("a background save removes older checkpoints once complete, even after the manager is destroyed") {
   const support::TemporaryFolder folder;
   Training training;
   {
     CheckpointManager manager{training.checkpoint, folder.path(), {.max_to_keep = 1}};
     for (int i = 0; i < 3; ++i) static_cast<void>(manager.start_save());
   }
-  training.checkpoint.save(folder.path("last"));  // which waits for the one before
+  training.checkpoint.save(folder.path("last"));  // waits for the previous save
   CHECK(dist::detail::names_in(folder.path()) == Names{".lock", "ckpt-3", "last"});
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("a folder has one manager") {
         }).starts_with("File '" + folder.path("file/a") + "'"));
 }
 
-TEST_CASE("a folder that cannot be written is refused at the start, not at the first save") {
+TEST_CASE("a folder that is not writable is rejected at the start, not at the first save") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path("of_others");
   support::Processes user{
@@ -139,7 +139,7 @@ TEST_CASE("a folder that cannot be written is refused at the start, not at the f
         fs::permissions(folder.path(), fs::perms::all);
         __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
         __user_cap_data_struct none[2] = {};
-        if (syscall(SYS_capset, &header, none) != 0) return 2;  // root may write everywhere with its capabilities
+        if (syscall(SYS_capset, &header, none) != 0) return 2;  // drops root's capability to write everywhere
         const std::string said = what_throws<dist::FileError>([&] {
           Training training;
           const CheckpointManager manager{training.checkpoint, path};
@@ -153,7 +153,7 @@ TEST_CASE("a folder that cannot be written is refused at the start, not at the f
   std::filesystem::permissions(path, std::filesystem::perms::all);  // so that it can be removed
 }
 
-TEST_CASE("a newest one that was damaged is left out loudly, and the one before is restored") {
+TEST_CASE("a damaged newest checkpoint is skipped with a message, and the previous one is restored") {
   const support::TemporaryFolder folder;
   Training training;
   CheckpointManager manager{training.checkpoint, folder.path()};
@@ -166,7 +166,7 @@ TEST_CASE("a newest one that was damaged is left out loudly, and the one before 
   CHECK(ending.says("it was restored"));
   CHECK(
       ending.says("dist: checkpoint " + folder.path("ckpt-3") + " is left out: File '" + folder.path("ckpt-3/data-")));
-  // A manifest that was cut, too.
+  // Skips a truncated manifest, too.
   folder.write("ckpt-2/manifest.json", folder.read("ckpt-2/manifest.json").substr(0, 40));
   CHECK(manager.restore_latest() == folder.path("ckpt-1"));
   CHECK(training.step == 1);
@@ -181,7 +181,7 @@ TEST_CASE("a newest one that was damaged is left out loudly, and the one before 
   CHECK(manager.restore_latest() == folder.path("ckpt-4"));
 }
 
-TEST_CASE("a whole one that does not fit is an error, not left out") {
+TEST_CASE("an intact checkpoint that does not fit is an error, not skipped") {
   const support::TemporaryFolder folder;
   {
     Training training;

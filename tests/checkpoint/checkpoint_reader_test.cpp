@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <dist/io/safetensors_writer.hpp>
+
 #include <doctest/doctest.h>
 #include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
@@ -20,7 +22,7 @@ using support::what_throws;
 
 namespace {
 
-/// What a reader says that opens the checkpoint and looks at all of it.
+/// Returns the error of a reader that opens and verifies the checkpoint.
 std::string refused(const std::string& path) {
   return what_throws<dist::FileError>([&] { CheckpointReader{path}.verify(); });
 }
@@ -33,7 +35,7 @@ bool says(const std::string& said, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
+TEST_CASE("tensors are found by key in the files of all processes") {
   const support::TemporaryFolder folder;
   for (const std::size_t processes : {1U, 2U, 5U}) {
     const std::string name = std::to_string(processes);
@@ -50,7 +52,7 @@ TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
     const auto a = reader.read<float>("a");
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == static_cast<float>(i) / 8);
     CHECK(reader.read<double>("c")[0] == 2.5);
-    // Other types, where the numbers fit.
+    // Conversion to types that fit the numbers.
     CHECK(reader.read<double>("a")[999] == 999.0 / 8);
     CHECK(reader.read<std::int64_t>("b")[2] == 200);
     CHECK(says(what_throws<dist::FileError>([&] { static_cast<void>(reader.read<std::int8_t>("b")); }), "200"));
@@ -60,7 +62,7 @@ TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
   }
 }
 
-TEST_CASE("files that lack, that have another length, that are others' or no files at all are named") {
+TEST_CASE("missing, truncated, foreign and invalid files are named") {
   const support::TemporaryFolder folder;
   const std::vector<std::string> files = write_checkpoint(folder, "one");
   write_checkpoint(folder, "two", 2, 2);
@@ -75,7 +77,7 @@ TEST_CASE("files that lack, that have another length, that are others' or no fil
   }
   REQUIRE(unlink(folder.path(first).c_str()) == 0);
   says(refused(folder.path("one")), named + " cannot be opened (No such file");
-  // The other file of the same checkpoint in its place.
+  // Replaced by the other file of the checkpoint.
   folder.write(first, folder.read("one/" + files[1]));
   says(refused(folder.path("one")), named);
   REQUIRE(unlink(folder.path(first).c_str()) == 0);
@@ -84,14 +86,14 @@ TEST_CASE("files that lack, that have another length, that are others' or no fil
   REQUIRE(unlink(folder.path(first).c_str()) == 0);
   folder.write(first, content);
   CHECK(refused(folder.path("one")) == "nothing was thrown");
-  // A checkpoint may be copied as links.
+  // Symbolic links are supported.
   const std::string elsewhere = folder.path("elsewhere");
   REQUIRE(rename(folder.path(first).c_str(), elsewhere.c_str()) == 0);
   REQUIRE(symlink(elsewhere.c_str(), folder.path(first).c_str()) == 0);
   CHECK(refused(folder.path("one")) == "nothing was thrown");
 }
 
-TEST_CASE("a tensor of two files, and one without a checksum, are refused") {
+TEST_CASE("duplicate tensors, and tensors without checksum, are rejected") {
   const support::TemporaryFolder folder;
   const std::vector<std::string> files = write_checkpoint(folder, "one", 1);
   folder.write("one/again.safetensors", folder.read("one/" + files[0]));
@@ -121,7 +123,7 @@ TEST_CASE("a checkpoint is verified once, and each tensor again when it is read"
   says(refused(folder.path("one")), "is not what the checkpoint was saved with (the bytes of ");
 }
 
-TEST_CASE("no byte that was changed is accepted, and the error names its file") {
+TEST_CASE("every changed byte is detected, and the error names its file") {
   const support::TemporaryFolder folder;
   const std::vector<std::string> shards = write_checkpoint(folder, "one");
   std::vector<std::string> files{"manifest.json"};

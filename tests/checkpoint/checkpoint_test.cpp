@@ -36,7 +36,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-/// Whether all numbers of the variable are that one.
+/// True if all elements of the variable equal `number`.
 template <class S, class Variable>
 bool all_are(S& strategy, const Variable& variable, double number) {
   const auto whole = variable.whole(strategy.scope());
@@ -54,7 +54,7 @@ bool says(const std::string& said, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("parts are saved by their names, and numbers of the program with them") {
+TEST_CASE("parts are saved by their names, including numbers of the program") {
   const support::TemporaryFolder folder;
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
@@ -79,7 +79,7 @@ TEST_CASE("parts are saved by their names, and numbers of the program with them"
   CHECK(epoch == 0);
 }
 
-TEST_CASE("elements are converted where their type has changed, if every number fits") {
+TEST_CASE("elements are converted if their type has changed and every number fits") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   nn::Network<Net, nn::Reference, float> net{strategy};
@@ -106,7 +106,7 @@ TEST_CASE("elements are converted where their type has changed, if every number 
   CHECK(short_epoch == 5);
 }
 
-TEST_CASE("what is made later is restored when it is added (spec N10)") {
+TEST_CASE("parts created later are restored when they are added (spec N10)") {
   const support::TemporaryFolder folder;
   Mirrored three{3};
   nn::Network<Net> net{three};
@@ -131,7 +131,7 @@ TEST_CASE("what is made later is restored when it is added (spec N10)") {
                                          "optimizer/momentum/dense_1/bias", "optimizer/momentum/dense_1/kernel",
                                          "optimizer/velocity/dense/bias", "optimizer/velocity/dense/kernel",
                                          "optimizer/velocity/dense_1/bias", "optimizer/velocity/dense_1/kernel"});
-  int unknown = 9;  // which the checkpoint has not
+  int unknown = 9;  // not in the checkpoint
   int net_epoch = 9;
   checkpoint.add("net", net_epoch).add("opt", unknown);
   CHECK(net_epoch == 9);
@@ -141,7 +141,7 @@ TEST_CASE("what is made later is restored when it is added (spec N10)") {
   CHECK(checkpoint.unrestored().empty());
 }
 
-TEST_CASE("nothing has changed after a checkpoint that does not fit, and the error has the key") {
+TEST_CASE("a checkpoint that does not fit changes nothing, and the error has the key") {
   const support::TemporaryFolder folder;
   Mirrored strategy{2};
   auto first = strategy.variable<float>({4}, 1.0f);
@@ -176,7 +176,7 @@ TEST_CASE("nothing has changed after a checkpoint that does not fit, and the err
   CHECK(support::Saved{strategy, net} == before);
 }
 
-TEST_CASE("nothing has changed after a checkpoint that was damaged anywhere") {
+TEST_CASE("a checkpoint that is damaged anywhere changes nothing") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   auto first = strategy.variable<float>({100}, 1.0f);
@@ -198,7 +198,7 @@ TEST_CASE("nothing has changed after a checkpoint that was damaged anywhere") {
   says(what_throws<dist::FileError>([&] { checkpoint.restore(folder.path("b")); }), "is no checkpoint");
 }
 
-TEST_CASE("names of parts are unique, and have no '/'") {
+TEST_CASE("names of parts are unique and do not contain '/'") {
   dist::Default strategy;
   int number = 0;
   Checkpoint checkpoint{strategy};
@@ -217,7 +217,7 @@ TEST_CASE("names of parts are unique, and have no '/'") {
         "'a/b'). Give it one without '/', such as \"model\".");
 }
 
-TEST_CASE("what is saved in the background is what was there at start_save (spec N16)") {
+TEST_CASE("a background save stores the values at start_save (spec N16)") {
   const support::TemporaryFolder folder;
   Mirrored strategy{2};
   auto weights = strategy.variable<float>({2'000'000}, 1.0f);
@@ -238,7 +238,7 @@ TEST_CASE("what is saved in the background is what was there at start_save (spec
   CHECK(epoch == 1);
 }
 
-TEST_CASE("a second save waits for the first, and a handle that goes ends nothing") {
+TEST_CASE("a second save waits for the first, and destroying the handle does not cancel a save") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   auto weights = strategy.variable<float>({1'000'000}, 1.0f);
@@ -259,7 +259,7 @@ TEST_CASE("a second save waits for the first, and a handle that goes ends nothin
   CHECK(all_are(strategy, weights, 2));
 }
 
-TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its own files away, and is told once") {
+TEST_CASE("a failed save keeps an older checkpoint, removes its files, and is reported once") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   auto weights = strategy.variable<float>({100'000}, 1.0f);
@@ -281,7 +281,7 @@ TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its 
     says(what_throws<dist::FileError>([&] { static_cast<void>(checkpoint.start_save(folder.path("b"))); }),
          "File too large");
   }
-  CHECK(what_throws<dist::FileError>([&] { saving->wait(); }) != "nothing was thrown");  // a handle says it again
+  CHECK(what_throws<dist::FileError>([&] { saving->wait(); }) != "nothing was thrown");  // a handle throws again
   checkpoint.save(folder.path("b"));
   checkpoint.restore(folder.path("a"));
   CHECK(all_are(strategy, weights, 1));
@@ -293,7 +293,7 @@ TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its 
   CHECK(what_throws<dist::FileError>([&] { checkpoint.save(""); }) != "nothing was thrown");
 }
 
-TEST_CASE("a disk that is full, and one that may not be written, leave the old checkpoint") {
+TEST_CASE("a full or read-only disk keeps the old checkpoint") {
   const support::TemporaryFolder folder;
   support::check_on_small_disk(folder.path(), "1m", [&](const auto& make_read_only) {
     dist::Default strategy;
@@ -311,7 +311,7 @@ TEST_CASE("a disk that is full, and one that may not be written, leave the old c
   });
 }
 
-TEST_CASE("the newest checkpoint is the one that was saved last, in whatever order of names") {
+TEST_CASE("the newest checkpoint is the last one saved, independent of names") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   int number = 0;
@@ -323,8 +323,8 @@ TEST_CASE("the newest checkpoint is the one that was saved last, in whatever ord
     const std::string path{name, 1};
     CHECK(dist::latest_checkpoint(folder.path()) == folder.path(path));
   }
-  CHECK(dist::detail::names_in(folder.path("b")).size() == 2);  // the files of the first save are gone
-  // A path without a folder lies in the program's own.
+  CHECK(dist::detail::names_in(folder.path("b")).size() == 2);  // the files of the first save are removed
+  // A path without a folder is in the current folder.
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   checkpoint.save("relative");

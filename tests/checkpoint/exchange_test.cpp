@@ -1,4 +1,4 @@
-// Weights of networks that other programs read, and weights that others wrote.
+// Exchange of network weights with other programs.
 #include <dist/checkpoint/load_weights.hpp>
 #include <dist/checkpoint/save_weights.hpp>
 
@@ -50,7 +50,7 @@ using Encoder = nn::Sequential<
     nn::Input<5>, nn::Embedding<9, 6>,
     nn::Residual<nn::Sequential<nn::LayerNormalization<NormalizationAsPyTorch>, nn::MultiHeadAttention<2, 3>>>>;
 
-/// The predictions for x in an NPZ file are y in it.
+/// Checks that the network predicts y for x, both from an NPZ file.
 void check_predictions(dist::Default& strategy, auto& network, const std::string& path) {
   const dist::io::Npz expected{path};
   const auto x = expected.read<double>("x");
@@ -64,7 +64,7 @@ void check_predictions(dist::Default& strategy, auto& network, const std::string
 
 }  // namespace
 
-TEST_CASE("NumPy and safetensors read the weights of a network under its names") {
+TEST_CASE("NumPy and safetensors read the weights of a network by name") {
   dist::Default strategy;
   nn::Network<nn::Sequential<nn::Input<2>, nn::Dense<2>, nn::BatchNormalization<>, nn::Dense<1>>> network{strategy};
   auto scope = strategy.scope();
@@ -86,7 +86,7 @@ TEST_CASE("NumPy and safetensors read the weights of a network under its names")
   CHECK(testing::python_output("checkpoint/show_weights.py", folder.path()) == expected + expected);
 }
 
-TEST_CASE("a state_dict of PyTorch predicts as it did there") {
+TEST_CASE("a network with a PyTorch state_dict predicts the same") {
   const support::TemporaryFolder folder;
   testing::python_output("checkpoint/state_dict.py", folder.path());
   const dist::LoadWeightsOptions options{
@@ -113,7 +113,7 @@ TEST_CASE("a state_dict of PyTorch predicts as it did there") {
   }
 }
 
-TEST_CASE("an encoder of PyTorch, whose attention has three projections in one weight, predicts as it did there") {
+TEST_CASE("a PyTorch encoder, whose attention has one weight for three projections, predicts the same") {
   const support::TemporaryFolder folder;
   testing::python_output("checkpoint/state_dict.py", folder.path());
   constexpr std::size_t width = 6;

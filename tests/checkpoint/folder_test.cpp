@@ -19,7 +19,7 @@ using checkpoint_tests::write_checkpoint;
 using support::what_throws;
 using Names = std::vector<std::string>;
 
-TEST_CASE("the names in a folder") {
+TEST_CASE("names_in lists the names in a folder") {
   const support::TemporaryFolder folder;
   folder.write("b", "");
   folder.write("a", "");
@@ -31,7 +31,7 @@ TEST_CASE("the names in a folder") {
             "' cannot be read as a folder (Not a directory). Give a folder that may be read.");
 }
 
-TEST_CASE("paths") {
+TEST_CASE("paths are split into folders and names") {
   using dist::detail::folder_of;
   using dist::detail::without_slashes;
   CHECK(folder_of("a") == ".");
@@ -44,7 +44,7 @@ TEST_CASE("paths") {
   CHECK(without_slashes("").empty());
 }
 
-TEST_CASE("a checkpoint is removed with what a save has left there, and other files stay") {
+TEST_CASE("a checkpoint is removed with the files of its saves, and other files stay") {
   const support::TemporaryFolder folder;
   write_checkpoint(folder, "one");
   REQUIRE(unlink(folder.path("one/here").c_str()) == 0);
@@ -58,7 +58,7 @@ TEST_CASE("a checkpoint is removed with what a save has left there, and other fi
   dist::detail::remove_checkpoint(folder.path("gone"));
 }
 
-TEST_CASE("the files of saves before are removed, and those of the manifest stay") {
+TEST_CASE("the files of earlier saves are removed, and the files of the manifest stay") {
   const support::TemporaryFolder folder;
   const Names files = write_checkpoint(folder, "one");
   folder.write("one/data-0000000000000099-00000-of-00001.safetensors", "old");
@@ -68,7 +68,7 @@ TEST_CASE("the files of saves before are removed, and those of the manifest stay
   CHECK(dist::detail::names_in(folder.path("one")) == Names{files[0], files[1], "here", "manifest.json"});
 }
 
-TEST_CASE("the newest checkpoint is the one of the largest serial number, whatever its name") {
+TEST_CASE("the newest checkpoint has the largest serial number, independent of its name") {
   const support::TemporaryFolder folder;
   CHECK(dist::latest_checkpoint(folder.path("gone")) == std::nullopt);
   CHECK(dist::latest_checkpoint(folder.path()) == std::nullopt);
@@ -83,7 +83,7 @@ TEST_CASE("the newest checkpoint is the one of the largest serial number, whatev
   CHECK(dist::latest_checkpoint(folder.path()) == folder.path("k"));
 }
 
-TEST_CASE("one at a time has a folder, in all programs") {
+TEST_CASE("a folder has one lock owner across programs") {
   const support::TemporaryFolder folder;
   const auto refused = [&] {
     return what_throws<dist::FileError>([&] { const dist::detail::FolderLock second{folder.path()}; });
@@ -100,17 +100,17 @@ TEST_CASE("one at a time has a folder, in all programs") {
     CHECK(refused() == refusal("this program itself, "));
     support::Processes other{1, [&](std::size_t) { return refused() == refusal("") ? 0 : 1; }};
     CHECK(other.wait()[0] == 0);
-    folder.write(".lock", "");  // it was not written
+    folder.write(".lock", "");  // it could not be written
     CHECK(refused().find("(a process that left no name, holds its lock)") != std::string::npos);
   }
-  folder.write(".lock", std::string(400, 'x'));  // of one that has ended
+  folder.write(".lock", std::string(400, 'x'));  // of an exited process
   CHECK(refused() == "nothing was thrown");
   CHECK(what_throws<dist::FileError>([&] {
           const dist::detail::FolderLock lock{folder.path("gone")};
         }).starts_with("File '" + folder.path("gone/.lock") + "' cannot be made (No such file or directory)"));
 }
 
-TEST_CASE("the end of a training is marked beside its checkpoints") {
+TEST_CASE("the end of a training is marked in its checkpoint folder") {
   const support::TemporaryFolder folder;
   CHECK(dist::ended_training(folder.path("gone")) == std::nullopt);
   CHECK(dist::ended_training(folder.path()) == std::nullopt);

@@ -1,5 +1,5 @@
-// Processes that are killed in the middle of saves: what is restored is the old or the new, and never older than what
-// was acknowledged.
+// Processes that are killed during saves: the old or the new state is restored, and never one older than the last
+// acknowledged save.
 #include <dist/checkpoint/checkpoint_manager.hpp>
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr int kills = 100;  // in each test
 constexpr std::size_t elements = 20'000;
 
-/// Numbers that are all the number of the step.
+/// Numbers that all equal the step.
 struct Training {
   dist::Default strategy;
   dist::DistributedVariable<double, dist::OnWrite, dist::None, dist::Cpu> weights =
@@ -40,7 +40,7 @@ struct Training {
   }
 };
 
-/// The step of a checkpoint, all of which is looked at; -1 where its numbers are of several steps.
+/// Returns the step of a checkpoint after verifying it; -1 if it mixes several steps.
 std::int64_t step_of(const std::string& path) {
   dist::detail::CheckpointReader reader{path};
   reader.verify();
@@ -51,7 +51,7 @@ std::int64_t step_of(const std::string& path) {
   return step;
 }
 
-/// How long a save takes on this machine, which may be busy.
+/// Measures the duration of a save on this machine, which may be busy.
 std::chrono::microseconds time_of_a_save() {
   const support::TemporaryFolder folder;
   Training training;
@@ -61,15 +61,16 @@ std::chrono::microseconds time_of_a_save() {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
 }
 
-/// Starts processes that go on where the last one was killed: `body(acknowledge)`, which saves for ever and calls back with
-/// the step that it begins with, and after each save. `newest()` is what there is, all of which has been looked at.
+/// Starts processes that each resume where the last one was killed. `body(acknowledge)` saves in an endless loop, and
+/// calls back with the first step, and after each save. `newest()` verifies the existing checkpoints and returns the
+/// newest step.
 template <class Body, class Newest>
 void kill_saves(const Body& body, const Newest& newest) {
   std::int64_t known = newest();
   std::size_t in_between = 0;
   auto longest = 3 * time_of_a_save();
   for (int kill_number = 0; kill_number < kills; ++kill_number) {
-    if (kill_number % 10 == 9) longest = 3 * time_of_a_save();  // others may use the processors now, or no longer
+    if (kill_number % 10 == 9) longest = 3 * time_of_a_save();  // the load of the machine may have changed
     std::array<int, 2> ends{};
     std::int64_t acknowledged = -1;
     REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
@@ -81,7 +82,7 @@ void kill_saves(const Body& body, const Newest& newest) {
                                  return 0;
                                }};
       close(ends[1]);
-      REQUIRE(read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged);  // it is about to save
+      REQUIRE(read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged);  // before its first save
       std::this_thread::sleep_for(longest * (kill_number * 37 % kills) / kills);
       kill(child[0], SIGKILL);
       CHECK(child.wait()[0] == 128 + SIGKILL);
@@ -101,7 +102,7 @@ void kill_saves(const Body& body, const Newest& newest) {
 
 }  // namespace
 
-TEST_CASE("saves over an older checkpoint, killed at any moment, leave the old one or the new one") {
+TEST_CASE("killed saves over an older checkpoint leave the old or the new one") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path("saved");
   {
@@ -124,13 +125,13 @@ TEST_CASE("saves over an older checkpoint, killed at any moment, leave the old o
         REQUIRE(step >= 0);
         return step;
       });
-  // One that completes takes away what all of them left.
+  // A completed save removes the files of all killed ones.
   Training training;
   training.checkpoint.save(path);
   CHECK(dist::detail::names_in(path).size() == 2);
 }
 
-TEST_CASE("saves of a manager, killed at any moment, lose nothing that was acknowledged") {
+TEST_CASE("killed saves of a manager lose no acknowledged checkpoint") {
   const support::TemporaryFolder folder;
   kill_saves(
       [&](const auto& acknowledge) {
@@ -148,7 +149,7 @@ TEST_CASE("saves of a manager, killed at any moment, lose nothing that was ackno
         std::int64_t newest = 0;
         for (const auto& checkpoint : dist::detail::checkpoints_in(folder.path())) {
           const std::int64_t step = step_of(checkpoint.path);
-          REQUIRE(step > newest);  // all that are there are whole, and in their order
+          REQUIRE(step > newest);  // all existing checkpoints are intact and ordered
           newest = step;
         }
         return newest;

@@ -50,7 +50,7 @@ struct Parts {
   std::int64_t epoch = 0;
 };
 
-/// A leaf that takes any number of elements, and says so.
+/// A leaf that accepts any number of elements, and checks shapes itself.
 struct List {
   [[nodiscard]] Tensor<float> whole(const auto&) const { return values; }
   void restore(const auto&, dist::TensorView<const float> given) { values = Tensor<float>{given}; }
@@ -64,7 +64,7 @@ struct OneList {
   List list;
 };
 
-/// What another program wrote: the kernel as [3, 2] in half precision, a mean, an epoch.
+/// Writes a file of another program: the kernel as [3, 2] in half precision, a mean, an epoch.
 std::string theirs(const support::TemporaryFolder& folder, ElementType of_epoch = ElementType::u8) {
   const std::string path = folder.path("theirs.safetensors");
   dist::io::SafetensorsWriter file{
@@ -82,7 +82,7 @@ std::string theirs(const support::TemporaryFolder& folder, ElementType of_epoch 
 }
 const LoadWeightsOptions fitting{.names = {{"kernel", "weight", {1, 0}}}};
 
-/// Nothing was loaded.
+/// True if nothing was loaded.
 template <class S>
 bool untouched(S& strategy, Parts<S>& parts) {
   auto scope = strategy.scope();
@@ -91,7 +91,7 @@ bool untouched(S& strategy, Parts<S>& parts) {
 
 }  // namespace
 
-TEST_CASE("names, orders of axes and types of elements are theirs") {
+TEST_CASE("names, axis orders and element types of the file are converted") {
   const support::TemporaryFolder folder;
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   Parts parts{strategy};
@@ -103,7 +103,7 @@ TEST_CASE("names, orders of axes and types of elements are theirs") {
   CHECK(parts.epoch == 7);
 }
 
-TEST_CASE("what was saved is loaded, in both formats") {
+TEST_CASE("saved weights are loaded in both formats") {
   const support::TemporaryFolder folder;
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   Parts parts{strategy};
@@ -119,7 +119,7 @@ TEST_CASE("what was saved is loaded, in both formats") {
   }
 }
 
-TEST_CASE("a load that does not fit changes nothing and says what is wrong") {
+TEST_CASE("a load that does not fit changes nothing and reports the reason") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
@@ -153,13 +153,13 @@ TEST_CASE("a load that does not fit changes nothing and says what is wrong") {
             .find("Two sources of weights are named for 'kernel'") != std::string::npos);
   CHECK(refusal({.names = {{"kernel", "weight", {1, 0}}}, .keep = {"bias"}}, invalid_argument).find("'bias'") !=
         std::string::npos);
-  theirs(folder, ElementType::f32);  // whose epoch is 7.5
+  theirs(folder, ElementType::f32);  // with epoch 7.5
   CHECK(refusal(fitting, file_error).find("epoch") != std::string::npos);
   folder.write("theirs.safetensors", "no header");
   CHECK(refusal(fitting, file_error).find("is no sound safetensors file") != std::string::npos);
 }
 
-TEST_CASE("keys may keep what they have, and names may be left") {
+TEST_CASE("keys may keep their values, and unused names may be ignored") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
@@ -171,7 +171,7 @@ TEST_CASE("keys may keep what they have, and names may be left") {
   CHECK(parts.epoch == 0);
 }
 
-TEST_CASE("elements may be seen under another shape") {
+TEST_CASE("tensors may be reshaped") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
@@ -180,7 +180,7 @@ TEST_CASE("elements may be seen under another shape") {
   CHECK(std::vector<float>(kernel.data(), kernel.data() + 6) == std::vector<float>{1, 4, 2, 5, 3, 6});
 }
 
-TEST_CASE("a part of their rows may be ours") {
+TEST_CASE("a range of rows may be loaded") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   OneList parts;
@@ -196,7 +196,7 @@ TEST_CASE("a part of their rows may be ours") {
     CHECK(what_throws<ShapeMismatch>([&] { load(rows); }).find("(its shape is [3, 2])") != std::string::npos);
 }
 
-TEST_CASE("a leaf that says itself which shapes it takes is asked before anything changes") {
+TEST_CASE("a leaf that checks shapes is checked before anything changes") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   OneList parts;
@@ -211,7 +211,7 @@ TEST_CASE("a leaf that says itself which shapes it takes is asked before anythin
   CHECK(loaded.list.values.shape() == Shape{3});
 }
 
-TEST_CASE("what an optimizer keeps for a parameter is found again where a layer was inserted") {
+TEST_CASE("an optimizer's slots are found again after a layer was inserted") {
   namespace nn = dist::nn;
   using Before = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::Dense<2>>;
   using After = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::LayerNormalization<>, nn::Dense<2>>;

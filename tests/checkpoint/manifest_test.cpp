@@ -12,7 +12,7 @@
 #include <support/what_throws.hpp>
 
 using dist::detail::Manifest;
-using dist::detail::ManifestReader;
+using dist::detail::parse_manifest;
 using support::what_throws;
 
 namespace {
@@ -22,11 +22,11 @@ const Manifest two_files{.id = 0x123456789abcdef,
                          .files = {{.name = "data-1.safetensors", .bytes = 1234, .header_checksum = 0x00c0ffee},
                                    {.name = "data-2.safetensors", .bytes = 0, .header_checksum = 0xffffffff}}};
 
-Manifest read(std::string_view all) { return ManifestReader{"folder/manifest.json"}.read(all); }
+Manifest read(std::string_view all) { return parse_manifest("folder/manifest.json", all); }
 std::string refused(std::string_view all) {
   return what_throws<dist::FileError>([&] { static_cast<void>(read(all)); });
 }
-/// Somebody else's manifest, with the checksum that it needs.
+/// A foreign manifest with a valid checksum.
 std::string sealed(const std::string& line) {
   return line + "\ncrc32c " + dist::detail::hexadecimal(dist::detail::checksum_of(line)) + "\n";
 }
@@ -37,7 +37,7 @@ std::string with_file(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("what was written is read") {
+TEST_CASE("a manifest is read as written") {
   const std::string all = written(two_files);
   const Manifest again = read(all);
   CHECK(again.id == two_files.id);
@@ -55,7 +55,7 @@ TEST_CASE("what was written is read") {
             all.substr(all.size() - 9));
 }
 
-TEST_CASE("none is accepted that was cut at any length, or has any byte changed or one more") {
+TEST_CASE("truncated, changed and extended manifests are rejected") {
   const std::string all = written(two_files);
   for (std::size_t length = 0; length < all.size(); ++length)
     CHECK(refused(all.substr(0, length)).starts_with("File 'folder/manifest.json' is no sound manifest"));
@@ -73,7 +73,7 @@ TEST_CASE("none is accepted that was cut at any length, or has any byte changed 
   }
 }
 
-TEST_CASE("files lie in the folder of the manifest") {
+TEST_CASE("files must be in the folder of the manifest") {
   CHECK(refused(with_file("data.safetensors")) == "nothing was thrown");
   for (const char* name : {"", "..", ".", "../data", "/etc/passwd", "a/b", "a/", ".hidden", "a\\u0000b"}) {
     CAPTURE(name);
@@ -84,7 +84,7 @@ TEST_CASE("files lie in the folder of the manifest") {
         "'../data'). Restore another checkpoint: this one was damaged, or its copy is not complete.");
 }
 
-TEST_CASE("a later version says what to do, and another format that it is one") {
+TEST_CASE("the errors of a later version and of another format differ") {
   CHECK(refused(sealed(R"({"format":"dist checkpoint","version":2,"shape":"new"})")) ==
         "File 'folder/manifest.json' is of another version of the format of checkpoints (it is of version 2, and this "
         "program reads version 1). Restore it with the version of the library that saved it, or a later one.");
@@ -92,7 +92,7 @@ TEST_CASE("a later version says what to do, and another format that it is one") 
         std::string::npos);
 }
 
-TEST_CASE("what a manifest needs has its name") {
+TEST_CASE("missing parts of a manifest are named") {
   const auto says = [](const std::string& line, std::string_view why) {
     CAPTURE(line);
     const std::string said = refused(sealed(line));
@@ -124,7 +124,7 @@ TEST_CASE("what a manifest needs has its name") {
          "a checksum has something other than hexadecimal digits");
 }
 
-TEST_CASE("a folder is a checkpoint when it has a manifest") {
+TEST_CASE("a folder with a manifest is a checkpoint") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path("one");
   CHECK(!dist::detail::is_checkpoint(path));
@@ -140,7 +140,7 @@ TEST_CASE("a folder is a checkpoint when it has a manifest") {
   folder.write("one/manifest.json", written(two_files));
   CHECK(dist::detail::is_checkpoint(path));
   CHECK(dist::detail::read_manifest(path).id == two_files.id);
-  // A file that claims to be huge takes no memory, and a folder of that name is none.
+  // A huge file is not read into memory, and a folder is not a manifest.
   REQUIRE(truncate((path + "/manifest.json").c_str(), off_t{1} << 40) == 0);
   CHECK(reading().find("it names") == std::string::npos);
   CHECK(reading() != "nothing was thrown");

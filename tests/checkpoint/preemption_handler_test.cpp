@@ -11,7 +11,7 @@
 
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("a program that is told to end saves, and goes on from there when it is started again (spec O03, O06)") {
+TEST_CASE("a preempted program saves, and resumes after a restart (spec O03, O06)") {
   const support::TemporaryFolder folder;
   double expected = 0;
   std::uint64_t step = 0;

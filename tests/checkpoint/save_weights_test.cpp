@@ -35,7 +35,7 @@ struct Parts {
 
 }  // namespace
 
-TEST_CASE("all that is tracked is in the file, as it is outside replica functions") {
+TEST_CASE("the file contains all tracked values, as read outside replica functions") {
   const support::TemporaryFolder folder;
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   Parts parts{strategy};
@@ -50,7 +50,7 @@ TEST_CASE("all that is tracked is in the file, as it is outside replica function
   CHECK(file.read<std::int64_t>("epoch")[0] == 3);
 }
 
-TEST_CASE("a save that fails leaves the older file") {
+TEST_CASE("a failed save keeps the older file") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};

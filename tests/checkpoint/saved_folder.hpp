@@ -1,4 +1,4 @@
-// Checkpoints that the tests of their readers write by hand.
+// Handwritten checkpoints for tests of their readers.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,13 @@
 #include <vector>
 
 #include <dist/checkpoint/manifest.hpp>
-#include <dist/checkpoint/shard.hpp>
 #include <dist/checkpoint/snapshot.hpp>
 
 #include <support/temporary_folder.hpp>
 
 namespace checkpoint_tests {
 
-/// Writes the manifest of the files in the folder `name`, whose parts were written before.
+/// Writes the manifest for existing files in the folder `name`.
 inline void complete(const support::TemporaryFolder& folder, const std::string& name,
                      const std::vector<std::string>& files, std::uint64_t serial = 1) {
   dist::detail::Manifest manifest{.id = 1, .serial = serial, .files = {}};
@@ -22,8 +21,8 @@ inline void complete(const support::TemporaryFolder& folder, const std::string& 
   folder.write(name + "/manifest.json", written(manifest));
 }
 
-/// A checkpoint of tensors "a", of 1000 floats, "b" of 3 integers and "c", a number, in files of so many processes. Returns
-/// the names of the files.
+/// Writes a checkpoint of tensors "a" (1000 floats), "b" (3 integers) and "c" (a number) in files of `processes`
+/// processes. Returns the file names.
 inline std::vector<std::string> write_checkpoint(const support::TemporaryFolder& folder, const std::string& name,
                                                  std::size_t processes = 2, std::uint64_t serial = 1) {
   folder.write(name + "/here", "");

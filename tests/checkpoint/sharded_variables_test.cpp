@@ -1,9 +1,10 @@
-// Sharded variables in checkpoints: one tensor, whatever the number of shards.
+// Sharded variables in checkpoints: one tensor for any number of shards.
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/checkpoint_reader.hpp>
 #include <dist/checkpoint/load_weights.hpp>
 #include <dist/checkpoint/save_weights.hpp>
 #include <dist/comm/memory/thread_all_reduce.hpp>
@@ -36,7 +37,7 @@ auto table_of(S& strategy, std::size_t shards, float first = 0) {
   return dist::sharded_variable<float>(strategy, FixedShards{shards}, shape, first, "table");
 }
 
-/// A part of a program that has a table among other things.
+/// A part of a program with a table and other values.
 template <class Table>
 struct Model {
   Table table;
@@ -49,7 +50,7 @@ struct Model {
 
 }  // namespace
 
-TEST_CASE("a sharded variable is one tensor in a checkpoint, for any other number of shards (spec K11, N15)") {
+TEST_CASE("a sharded variable is one tensor in a checkpoint, for any number of shards (spec K11, N15)") {
   const support::TemporaryFolder folder;
   Mirrored strategy{2};
   Model<decltype(table_of(strategy, 3))> model{table_of(strategy, 3), 5};
@@ -78,7 +79,7 @@ TEST_CASE("a sharded variable is one tensor in a checkpoint, for any other numbe
   }
 }
 
-TEST_CASE("it is restored into a variable that is not divided, and from one (spec K11)") {
+TEST_CASE("a sharded variable is restored into an undivided one, and vice versa (spec K11)") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   const auto scope = strategy.scope();
@@ -104,7 +105,7 @@ TEST_CASE("it is restored into a variable that is not divided, and from one (spe
   CHECK(Tensor<float>{whole.read(scope)} == counted());
 }
 
-TEST_CASE("one that is made later gets its values when it is there (spec K11, N10)") {
+TEST_CASE("a sharded variable created later is restored when it is added (spec K11, N10)") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   {
@@ -123,7 +124,7 @@ TEST_CASE("one that is made later gets its values when it is there (spec K11, N1
   CHECK(checkpoint.unrestored().empty());
 }
 
-TEST_CASE("another shape than the saved one is refused before any shard changes (spec K11)") {
+TEST_CASE("another shape than the saved one is rejected before any shard changes (spec K11)") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   auto table = dist::sharded_variable<float>(strategy, FixedShards{2}, {8, 2}, 3.0F);
@@ -140,7 +141,7 @@ TEST_CASE("another shape than the saved one is refused before any shard changes 
   CHECK_THROWS_AS(shorter.restore(strategy.scope(), Tensor<float>{{8, 2}}), dist::ShapeMismatch);
 }
 
-TEST_CASE("weights of other programs are loaded into shards, and saved for them (spec K11)") {
+TEST_CASE("weights of other programs are loaded into shards, and saved from them (spec K11)") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   Model<decltype(table_of(strategy, 3))> model{table_of(strategy, 3), 2};

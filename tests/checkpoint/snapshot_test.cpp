@@ -12,12 +12,12 @@
 using dist::detail::SavedTensor;
 using dist::detail::Snapshot;
 
-TEST_CASE("a tensor is kept with its type, shape and bytes") {
+TEST_CASE("a tensor is stored with its type, shape and bytes") {
   Snapshot snapshot{0, 1};
   dist::Tensor<float> values{{2, 3}};
   for (std::size_t i = 0; i < 6; ++i) values[i] = static_cast<float>(i) / 2;
   snapshot.put("network/kernel", values);
-  values[0] = 100;  // which is the program's own
+  values[0] = 100;  // does not change the snapshot
   snapshot.put_number("epoch", std::int64_t{-5});
   const std::vector<SavedTensor>& mine = snapshot.local_tensors();
   REQUIRE(mine.size() == 2);
@@ -35,7 +35,7 @@ TEST_CASE("a tensor is kept with its type, shape and bytes") {
   CHECK(epoch == -5);
 }
 
-TEST_CASE("every tensor is written by one process, and none writes much more than another") {
+TEST_CASE("every tensor is written by one process, and the load is balanced") {
   for (const std::size_t processes : {1U, 2U, 3U, 5U}) {
     std::map<std::string, int> writers;
     std::vector<std::size_t> bytes(processes);

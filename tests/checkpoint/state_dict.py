@@ -1,6 +1,6 @@
-"""Writes the state_dict of a network as PyTorch names it and lays it out, and the network's outputs, which NumPy computes in
-float64: a convolution, normalisation, a convolution of each channel, pooling, and two linear layers; and an encoder of
-sequences with attention."""
+"""Writes the state_dict of a network in PyTorch's format, and the network's outputs, computed by NumPy in float64: a
+convolution, normalisation, a depthwise convolution, pooling, and two linear layers; and a sequence encoder with
+attention."""
 import sys
 
 import numpy
@@ -22,9 +22,9 @@ state = {
     "features.1.running_mean": weights(6),
     "features.1.running_var": weights(6) + 1,
     "features.1.num_batches_tracked": numpy.array(100),
-    "features.3.weight": weights(12, 1, 3, 3),  # two filters for each of 6 channels
+    "features.3.weight": weights(12, 1, 3, 3),  # two filters per channel
     "features.3.bias": weights(12),
-    "classifier.0.weight": weights(5, 12 * 4 * 4),  # [out, in], of a flattened [12, 4, 4]
+    "classifier.0.weight": weights(5, 12 * 4 * 4),  # [out, in], in: a flattened [12, 4, 4]
     "classifier.0.bias": weights(5),
     "classifier.2.weight": weights(4, 5, dtype=numpy.float64),
     "classifier.2.bias": weights(4),
@@ -36,7 +36,7 @@ s = {name: values.astype(numpy.float64) for name, values in state.items()}
 
 
 def convolution(x, weight, bias, groups):
-    """Of images [rows, channels, height, width] with a border of one zero."""
+    """Convolves images [rows, channels, height, width] with zero padding of 1."""
     rows, _, height, width = x.shape
     filters, channels = weight.shape[:2]
     padded = numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -61,7 +61,7 @@ y = y.reshape(3, -1) @ s["classifier.0.weight"].T + s["classifier.0.bias"]
 y = numpy.maximum(y, 0) @ s["classifier.2.weight"].T + s["classifier.2.bias"]
 numpy.savez(folder + "expected.npz", x=x.transpose(0, 2, 3, 1), y=y)
 
-# MultiheadAttention has its three projections in one weight, [3 * width, width].
+# MultiheadAttention stores its three projections in one weight, [3 * width, width].
 length, width, heads = 5, 6, 2
 encoder = {
     "embedding.weight": weights(9, width),

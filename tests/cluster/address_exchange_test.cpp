@@ -23,7 +23,7 @@ struct Outcome {
   std::string error;
 };
 
-/// Runs the exchange of `world` workers, a thread each; `change(options, rank)` may change what one of them knows.
+/// Runs the exchange with `world` workers, one thread each; `change(options, rank)` may modify a worker's options.
 std::vector<Outcome> meet(std::size_t world,
                           const std::function<void(AddressServerOptions&, std::size_t)>& change = {}) {
   const Endpoint place = dist_test::free_endpoints(1).front();
@@ -57,7 +57,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("workers that know one address learn those of all: one host for a machine, a port for each") {
+TEST_CASE("workers with one address receive all: one host per machine, one port per worker") {
   for (const std::size_t world : {1U, 2U, 5U}) {
     const std::vector<Outcome> outcomes = meet(
         world, [](AddressServerOptions& options, std::size_t) { options.secret = "0123456789abcdef0123456789abcdef"; });
@@ -73,19 +73,19 @@ TEST_CASE("workers that know one address learn those of all: one host for a mach
   }
 }
 
-TEST_CASE("workers of another machine count from the first port that is free there") {
+TEST_CASE("workers of another machine are numbered from the first port that is free there") {
   const std::vector<Outcome> outcomes =
       meet(4, [](AddressServerOptions& options, std::size_t rank) { options.machine = rank % 2 == 0 ? "one" : "two"; });
   const std::vector<Endpoint>& addresses = outcomes[3].addresses;
   REQUIRE(addresses.size() == 4);
-  // Here both machines are this one, so that the meeting's port is in use on the other one.
+  // Both machines are this one, so the rendezvous port is in use on the other.
   const auto port = [&](std::size_t rank) { return std::stoul(addresses[rank].port); };
   CHECK(port(1) > port(0));
   CHECK(port(2) == port(0) + 1);
   CHECK(port(3) == port(1) + 1);
 }
 
-TEST_CASE("a worker that comes late is waited for, also worker 0") {
+TEST_CASE("late workers are awaited, including worker 0") {
   for (const std::size_t late : {0U, 2U}) {
     const std::vector<Outcome> outcomes = meet(3, [&](AddressServerOptions&, std::size_t rank) {
       if (rank == late) std::this_thread::sleep_for(300ms);
@@ -94,7 +94,7 @@ TEST_CASE("a worker that comes late is waited for, also worker 0") {
   }
 }
 
-TEST_CASE("a worker that does not come is named") {
+TEST_CASE("a missing worker is named") {
   const std::vector<Outcome> outcomes = meet(3, [](AddressServerOptions& options, std::size_t rank) {
     options.deadline = 500ms;
     if (rank == 2) options.place = dist_test::free_endpoints(1).front();
@@ -105,10 +105,10 @@ TEST_CASE("a worker that does not come is named") {
   CHECK(contains(outcomes[2].error, "deadline: The worker that holds the meeting at 127.0.0.1:"));
 }
 
-TEST_CASE("jobs that meet at the same ports do not disturb each other") {
+TEST_CASE("jobs with the same rendezvous ports do not disturb each other") {
   const std::vector<Endpoint> places = dist_test::free_endpoints(2);
   for (const std::string secret : {"", "0123456789abcdef0123456789abcdef"}) {
-    // Both jobs derive the same first port; the one that comes second takes the other one.
+    // Both jobs derive the same first port; the second one uses the other.
     std::vector<Outcome> jobs[2];
     std::vector<std::thread> runs;
     for (std::size_t job = 0; job < 2; ++job)
@@ -130,7 +130,7 @@ TEST_CASE("jobs that meet at the same ports do not disturb each other") {
   }
 }
 
-TEST_CASE("where no port is free, the error names MASTER_PORT") {
+TEST_CASE("if no port is free, the error names MASTER_PORT") {
   const std::vector<Endpoint> places = dist_test::free_endpoints(1);
   const dist::io::Descriptor holder = dist::net::listen_at(places[0], {});
   const std::vector<Outcome> outcomes =
@@ -139,7 +139,7 @@ TEST_CASE("where no port is free, the error names MASTER_PORT") {
   CHECK(contains(outcomes[0].error, "Choose another MASTER_PORT"));
 }
 
-TEST_CASE("a rank that came twice, another number of workers and a wrong secret are refused") {
+TEST_CASE("a duplicate rank, another number of workers and a wrong secret are refused") {
   const auto short_deadline = [](AddressServerOptions& options) { options.deadline = 1s; };
   const std::vector<Outcome> twice = meet(3, [&](AddressServerOptions& options, std::size_t rank) {
     short_deadline(options);

@@ -11,7 +11,7 @@ using dist::Address;
 using dist::InvalidArgument;
 using dist::parse_address;
 
-TEST_CASE("addresses are read, and written the same") {
+TEST_CASE("addresses are parsed, and written unchanged") {
   CHECK(parse_address("host0.example:2222", "worker 0") == Address{"host0.example", 2222});
   CHECK(parse_address("10.0.0.1:1", "worker 0") == Address{"10.0.0.1", 1});
   CHECK(parse_address("[fe80::1%eth0]:65535", "worker 0") == Address{"fe80::1%eth0", 65535});
@@ -19,11 +19,11 @@ TEST_CASE("addresses are read, and written the same") {
     CHECK(to_string(parse_address(written, "worker 0")) == written);
 }
 
-TEST_CASE("host names come out in lower case") {
+TEST_CASE("host names are converted to lower case") {
   CHECK(parse_address("Node-A.Example:2222", "worker 0").host == "node-a.example");
 }
 
-TEST_CASE("what cannot be an address is refused, with the task that has it (spec M25)") {
+TEST_CASE("invalid addresses are refused, naming the task (spec M25)") {
   const auto refused = [](const std::string& written, const std::string& because) {
     CAPTURE(written);
     const std::string message =
@@ -49,7 +49,7 @@ TEST_CASE("what cannot be an address is refused, with the task that has it (spec
   refused(std::string(254, 'a') + ":2222", "its host name is too long). Use at most 253 characters.");
 }
 
-TEST_CASE("loopback and unspecified hosts are known by their names") {
+TEST_CASE("loopback and unspecified hosts are recognised by name") {
   for (const char* host : {"localhost", "a.localhost", "127.0.0.1", "127.0.1.1", "::1"}) {
     CAPTURE(host);
     CHECK(dist::is_loopback(host));

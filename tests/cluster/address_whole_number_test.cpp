@@ -7,7 +7,7 @@
 
 using dist::detail::whole_number;
 
-TEST_CASE("decimal digits are read, up to a limit") {
+TEST_CASE("whole_number reads decimal digits up to a limit") {
   CHECK(whole_number("0") == 0);
   CHECK(whole_number("007") == 7);
   CHECK(whole_number("65535", 65535) == 65535);
@@ -16,7 +16,7 @@ TEST_CASE("decimal digits are read, up to a limit") {
   CHECK_FALSE(whole_number("18446744073709551616"));
 }
 
-TEST_CASE("signs, spaces, fractions and letters are no digits") {
+TEST_CASE("whole_number refuses signs, spaces, fractions and letters") {
   for (const char* written : {"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "one"}) {
     CAPTURE(written);
     CHECK_FALSE(whole_number(written));

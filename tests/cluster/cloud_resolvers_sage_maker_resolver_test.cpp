@@ -33,7 +33,7 @@ TEST_CASE("hosts are workers, sorted by name (spec M21)") {
   CHECK_NOTHROW(validate_multi_worker(sage_maker.cluster_spec(), sage_maker.task(), sage_maker.describe()));
 }
 
-TEST_CASE("left out, the port is 2223 and the variables are the process's own (spec M21)") {
+TEST_CASE("by default the port is 2223 and variables are read from the process (spec M21)") {
   setenv("SM_HOSTS", R"(["algo-1"])", 1);
   setenv("SM_CURRENT_HOST", "algo-1", 1);
   const SageMakerResolver sage_maker;
@@ -44,7 +44,7 @@ TEST_CASE("left out, the port is 2223 and the variables are the process's own (s
   unsetenv("SM_CURRENT_HOST");
 }
 
-TEST_CASE("elsewhere, and with odd variables, it says so (spec M21)") {
+TEST_CASE("missing and malformed variables are reported (spec M21)") {
   CHECK_THROWS_WITH_AS((SageMakerResolver{2223, Environment{Environment::Variables{}}}.cluster_spec()),
                        "The environment variable SM_HOSTS is not set (this is not a SageMaker environment). Start as a "
                        "SageMaker training job, or use another resolver.",

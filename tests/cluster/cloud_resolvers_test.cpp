@@ -36,14 +36,14 @@ TEST_CASE("worker pools are roles by their position (spec M01)") {
   CHECK_NOTHROW(validate_cluster(cluster, vertex.task(), vertex.describe()));
 }
 
-TEST_CASE("without CLUSTER_SPEC there is no cluster (spec M04)") {
+TEST_CASE("without CLUSTER_SPEC the cluster is empty (spec M04)") {
   const VertexResolver none{Environment{Environment::Variables{}}};
   CHECK(none.cluster_spec().empty());
   CHECK_FALSE(none.task());
   CHECK_FALSE(none.num_accelerators());
 }
 
-TEST_CASE("other pools are refused") {
+TEST_CASE("unknown worker pools are refused") {
   for (const char* pool : {"workerpool4", "workerpool", "workerpool10", "workerpool/", "worker"}) {
     CAPTURE(pool);
     CHECK_THROWS_WITH_AS(resolver(std::string("{\"cluster\": {\"") + pool + "\": [\"a:1\"]}}").cluster_spec(),

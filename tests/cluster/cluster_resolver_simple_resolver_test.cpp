@@ -9,7 +9,7 @@ using dist::TaskType;
 
 static_assert(dist::ClusterResolver<SimpleResolver>);
 
-TEST_CASE("a simple resolver gives what it was given (spec M15)") {
+TEST_CASE("a simple resolver returns the given values (spec M15)") {
   const ClusterSpec cluster{{TaskType::worker, {"a:1", "b:1"}}};
   const SimpleResolver resolver{cluster, Task{TaskType::worker, 1}, 2};
   CHECK(resolver.cluster_spec() == cluster);
@@ -18,7 +18,7 @@ TEST_CASE("a simple resolver gives what it was given (spec M15)") {
   CHECK(resolver.describe() == "SimpleResolver");
 }
 
-TEST_CASE("without a task and a number of devices it has none (spec M05, M15)") {
+TEST_CASE("a simple resolver without task and number of devices returns neither (spec M05, M15)") {
   const SimpleResolver resolver{ClusterSpec{}};
   CHECK(resolver.cluster_spec().empty());
   CHECK_FALSE(resolver.task());

@@ -4,13 +4,12 @@
 
 #include <string>
 
-#include <dist/cluster/launcher_resolver.hpp>
+#include <dist/cluster/launcher.hpp>
 #include <dist/cluster/slurm_resolver.hpp>
-#include <dist/cluster/union_resolver.hpp>
 
 namespace {
 
-/// All that a resolver needs.
+/// The minimum that a resolver needs.
 struct Archetype {
   dist::ClusterSpec cluster_spec() const { return {}; }
   std::optional<dist::Task> task() const { return std::nullopt; }
@@ -35,7 +34,7 @@ struct NotConst : Archetype {
 
 }  // namespace
 
-TEST_CASE("a resolver has four functions, and each is needed (spec M23)") {
+TEST_CASE("ClusterResolver requires all four functions (spec M23)") {
   CHECK(dist::ClusterResolver<Archetype>);
   CHECK_FALSE(dist::ClusterResolver<WithoutCluster>);
   CHECK_FALSE(dist::ClusterResolver<WithoutTask>);
@@ -45,7 +44,7 @@ TEST_CASE("a resolver has four functions, and each is needed (spec M23)") {
   CHECK_FALSE(dist::ClusterResolver<dist::ClusterSpec>);
 }
 
-TEST_CASE("the resolvers are resolvers (spec M23)") {
+TEST_CASE("the resolvers model ClusterResolver (spec M23)") {
   CHECK(dist::ClusterResolver<dist::SimpleResolver>);
   CHECK(dist::ClusterResolver<dist::SlurmResolver>);
   CHECK(dist::ClusterResolver<dist::LauncherResolver>);

@@ -16,7 +16,7 @@ using dist::InvalidArgument;
 using dist::Task;
 using dist::TaskType;
 
-// A cluster is made of tasks; there is nothing else that could be taken for one (spec M07).
+// A cluster consists of tasks only; other types do not convert to one (spec M07).
 static_assert(!std::convertible_to<std::string, ClusterSpec> && !std::constructible_from<ClusterSpec, int>);
 
 TEST_CASE("a cluster lists jobs, tasks and addresses (spec M06, M07)") {
@@ -35,7 +35,7 @@ TEST_CASE("a cluster lists jobs, tasks and addresses (spec M06, M07)") {
   CHECK_FALSE(cluster.has(Task{TaskType::worker, 2}));
 }
 
-TEST_CASE("no tasks at all (spec M04)") {
+TEST_CASE("a cluster may be empty (spec M04)") {
   const ClusterSpec none;
   CHECK(none.empty());
   CHECK(none.jobs().empty());
@@ -54,7 +54,7 @@ TEST_CASE("indices may have gaps (spec M06)") {
   CHECK(cluster.is_contiguous(TaskType::chief));
 }
 
-TEST_CASE("tasks that are not there, or there twice, are named (spec M06)") {
+TEST_CASE("missing and duplicate tasks are named (spec M06)") {
   ClusterSpec cluster{{TaskType::worker, {"a:1", "b:1"}}};
   CHECK_THROWS_WITH_AS(cluster.task_address({TaskType::worker, 2}),
                        "The cluster has no worker 2 (it has 2 of that type, the last is worker 1). Ask for a task that "
@@ -69,7 +69,7 @@ TEST_CASE("tasks that are not there, or there twice, are named (spec M06)") {
                        InvalidArgument);
 }
 
-TEST_CASE("checksums tell different lists apart, and equal ones not") {
+TEST_CASE("checksums are equal for equal lists only") {
   const ClusterSpec cluster{{TaskType::worker, {"a:1", "b:1"}}};
   ClusterSpec same;
   same.add({TaskType::worker, 1}, "b:1");

@@ -10,7 +10,7 @@
 using dist::Environment;
 using dist::InvalidArgument;
 
-TEST_CASE("given variables take the place of the process's") {
+TEST_CASE("given variables replace the process's own") {
   ::setenv("DIST_TEST_ENVIRONMENT", "process", 1);
   const Environment given{{{"A", "1"}}};
   CHECK(given.get("A") == "1");
@@ -20,7 +20,7 @@ TEST_CASE("given variables take the place of the process's") {
   CHECK_FALSE(Environment{}.get("DIST_TEST_ENVIRONMENT"));
 }
 
-TEST_CASE("counts are read, and what is none is refused with the variable's name") {
+TEST_CASE("counts are parsed, and other values are refused with the variable's name") {
   const Environment environment{{{"N", "12"}, {"WORD", "two"}, {"EMPTY", ""}}};
   CHECK(environment.number("N") == 12);
   CHECK(environment.number("ABSENT") == std::nullopt);
@@ -31,7 +31,7 @@ TEST_CASE("counts are read, and what is none is refused with the variable's name
   CHECK_THROWS_AS(environment.number("EMPTY"), InvalidArgument);
 }
 
-TEST_CASE("a variable that must be there is named when it is not") {
+TEST_CASE("a missing required variable is named") {
   const Environment environment{{{"N", "12"}}};
   CHECK(environment.require("N", "why", "do") == "12");
   CHECK(environment.require_number("N", "why", "do") == 12);

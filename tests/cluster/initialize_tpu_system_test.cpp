@@ -21,14 +21,14 @@ namespace {
 
 using Values = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// A client of the fake plugin, whose values are these.
+/// Creates a client of the fake plugin with these values.
 Client client(const Values& values) {
   dist::pjrt::ClientOptions options{.plugin = fake_pjrt::plugin()};
   for (const auto& [name, value] : values) options.values.emplace_back(name, value);
   return Client{options};
 }
 
-/// Process 1 of two, of 4 devices each.
+/// Process 1 of two, with 4 devices each.
 const Values second_of_two{{"num_nodes", 2}, {"node_id", 1}};
 const Environment::Variables two_hosts{{"TPU_WORKER_HOSTNAMES", "a,b"},
                                        {"TPU_WORKER_ID", "1"},
@@ -43,7 +43,7 @@ std::string refusal(const Values& values, Environment::Variables variables, TpuR
 
 }  // namespace
 
-TEST_CASE("a plugin that has the cluster's processes and devices is ready, and its topology is described (spec M22)") {
+TEST_CASE("a plugin that matches the cluster is ready, and its topology is described (spec M22)") {
   const dist::pjrt::Topology topology =
       dist::initialize_tpu_system(TpuResolver{{}, Environment{two_hosts}}, client(second_of_two));
   CHECK(topology.devices_of_processes() == std::map<std::size_t, std::size_t>{{0, 4}, {1, 4}});
@@ -51,7 +51,7 @@ TEST_CASE("a plugin that has the cluster's processes and devices is ready, and i
   CHECK(dist::initialize_tpu_system(client({{"devices", 3}})).devices.size() == 3);
 }
 
-TEST_CASE("a plugin that has other processes or devices than the cluster is refused (spec M22)") {
+TEST_CASE("a plugin with other processes or devices than the cluster is refused (spec M22)") {
   const std::string plugin = "The PJRT plugin '" + fake_pjrt::plugin() + "'";
   CHECK(refusal({}, two_hosts) ==
         plugin +
@@ -71,7 +71,7 @@ TEST_CASE("a plugin that has other processes or devices than the cluster is refu
       refusal(uneven, two_hosts) ==
       "The processes of the TPU do not have the same number of devices (process 0 has 4, and process 1 has 5). Let all "
       "processes use as many chips (TPU_VISIBLE_CHIPS).");
-  // tf.distribute raises RuntimeError where the cores are not as many as the caller expects.
+  // tf.distribute raises RuntimeError if the number of cores is not the expected one.
   CHECK(refusal(second_of_two, two_hosts, {.num_accelerators = 8}).find("each process has 4, and 8 were expected") !=
         std::string::npos);
 }

@@ -14,7 +14,7 @@ using dist::Launcher;
 
 namespace {
 
-// Captured environments, the relevant part.
+// The relevant parts of recorded environments.
 const Environment mpirun_open_mpi{{{"OMPI_COMM_WORLD_SIZE", "4"},
                                    {"OMPI_COMM_WORLD_RANK", "3"},
                                    {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -37,14 +37,14 @@ const Environment srun_pmi2{{{"SLURM_NTASKS", "2"},
                              {"PMI_FD", "12"},
                              {"PMI_RANK", "1"},
                              {"PMI_SIZE", "2"}}};
-// MPICH's mpirun in a batch script of two nodes: its proxies were started by srun.
+// MPICH's mpirun in a batch script on two nodes, with proxies started by srun.
 const Environment hydra_in_slurm{{{"SLURM_STEP_ID", "0"},
                                   {"SLURM_STEP_NUM_TASKS", "2"},
                                   {"SLURM_PROCID", "1"},
                                   {"PMI_RANK", "7"},
                                   {"PMI_SIZE", "8"}}};
 const Environment batch_script{{{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}};
-// mpirun in a batch script: its daemons were started by srun, one per node.
+// mpirun in a batch script, with one daemon per node started by srun.
 const Environment mpirun_in_slurm{{{"SLURM_NTASKS", "4"},
                                    {"SLURM_STEP_ID", "0"},
                                    {"SLURM_STEP_NUM_TASKS", "1"},
@@ -68,7 +68,7 @@ void refuse(const Environment& environment, const std::string& message) {
 
 }  // namespace
 
-TEST_CASE("launchers are known by their variables") {
+TEST_CASE("launchers are detected by their variables") {
   check(mpirun_open_mpi, Launcher::Kind::open_mpi, 4, 3);
   check(mpirun_mpich, Launcher::Kind::pmi, 2, 1);
   check(srun_pmix, Launcher::Kind::slurm, 2, 1);
@@ -96,14 +96,14 @@ TEST_CASE("a launcher makes a world if it starts MPI in several processes") {
   CHECK_NOTHROW(require_world_size(find_launcher(step_of_one), 1));
 }
 
-TEST_CASE("a variable that is no number is named") {
+TEST_CASE("a variable that is not a number is named") {
   CHECK_THROWS_WITH_AS(find_launcher(Environment{{{"OMPI_COMM_WORLD_SIZE", "many"}}}),
                        "The environment variable OMPI_COMM_WORLD_SIZE has a value that cannot be used ('many' is not a "
                        "whole number). Set it to a number, or unset OMPI_COMM_WORLD_SIZE.",
                        InvalidArgument);
 }
 
-TEST_CASE("a promise of several processes and a world of one stop, with the right command line") {
+TEST_CASE("a world of one process under a launcher of several is refused, with the correct command line") {
   refuse(mpirun_open_mpi,
          "Open MPI's mpirun promised 4 processes, and this one is alone (OMPI_COMM_WORLD_SIZE=4, and the size of "
          "MPI_COMM_WORLD is 1). The program was built with another MPI than this mpirun belongs to: start with "
@@ -123,7 +123,7 @@ TEST_CASE("a promise of several processes and a world of one stop, with the righ
          "TF_CONFIG.");
 }
 
-TEST_CASE("what was promised, or nothing promised, is accepted") {
+TEST_CASE("a world of the expected size, or without a launcher, is accepted") {
   CHECK_NOTHROW(require_world_size(find_launcher(mpirun_open_mpi), 4));
   CHECK_NOTHROW(require_world_size(find_launcher(srun_pmix), 2));
   for (const Environment& alone : {batch_script, pmix_only, Environment{Environment::Variables{}},
@@ -131,7 +131,7 @@ TEST_CASE("what was promised, or nothing promised, is accepted") {
     CHECK_NOTHROW(require_world_size(find_launcher(alone), 1));
 }
 
-TEST_CASE("a process that runs directly in a batch script is only told") {
+TEST_CASE("a process that runs directly in a batch script causes a note only") {
   CHECK(dist::launcher_note(batch_script) ==
         "SLURM_NTASKS=4, and this process was not started by srun: it runs alone. For 4 workers write srun --mpi=pmix "
         "-n 4 "

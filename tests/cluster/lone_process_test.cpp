@@ -26,7 +26,7 @@ void set_launcher(const Variables& variables) {
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
 }
 
-/// What a process that a launcher started with `variables` says when it calls `make`.
+/// Returns the stderr output of `make` in a process that a launcher started with `variables`.
 template <class Make>
 std::string said(const Variables& variables, Make make) {
   return testing::stderr_of([&] {
@@ -43,7 +43,7 @@ const std::string warning =
 
 }  // namespace
 
-TEST_CASE("the first of several processes with a strategy of one process says so, once") {
+TEST_CASE("the first of several processes warns once of a single-process strategy") {
   CHECK(said(mpirun, [] {
           dist::Default first;
           dist::Default second;
@@ -51,12 +51,12 @@ TEST_CASE("the first of several processes with a strategy of one process says so
   CHECK(said(mpirun, [] { dist::Mirrored<dist::ThreadAllReduce> strategy{1}; }) == warning);
 }
 
-TEST_CASE("others say nothing: one process, a later rank, a process that joined others, and one without warnings") {
+TEST_CASE("one process, a later rank, a process that joined others, and disabled warnings cause no warning") {
   const auto make = [] { dist::Default strategy; };
   CHECK(said({}, make).empty());
   CHECK(said({{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}, make).empty());
   CHECK(said({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "1"}}, make).empty());
-  CHECK(said({{"SLURM_STEP_NUM_TASKS", "4"}}, make).empty());  // a batch script, outside every step
+  CHECK(said({{"SLURM_STEP_NUM_TASKS", "4"}}, make).empty());  // a batch script, outside all steps
   CHECK(said(mpirun, [&] {
           dist::detail::has_joined_others = true;
           make();
@@ -66,7 +66,7 @@ TEST_CASE("others say nothing: one process, a later rank, a process that joined 
   CHECK(said(silent, make).empty());
 }
 
-TEST_CASE("it counts the processes as find_launcher does") {
+TEST_CASE("started_processes agrees with find_launcher") {
   const std::vector<Variables> launchers{
       {},
       mpirun,

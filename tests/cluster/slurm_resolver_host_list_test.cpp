@@ -15,7 +15,7 @@ using dist::InvalidArgument;
 using Names = std::vector<std::string>;
 using Counts = std::vector<std::size_t>;
 
-TEST_CASE("host lists are written out (spec M18)") {
+TEST_CASE("host lists are expanded (spec M18)") {
   CHECK(expand_host_list("").empty());
   CHECK(expand_host_list("node") == Names{"node"});
   CHECK(expand_host_list("a,b-1,c") == Names{"a", "b-1", "c"});
@@ -25,13 +25,13 @@ TEST_CASE("host lists are written out (spec M18)") {
   CHECK(expand_host_list("r[1-2]n[1-2]") == Names{"r1n1", "r1n2", "r2n1", "r2n2"});
 }
 
-TEST_CASE("zeros in front are kept (spec M18)") {
+TEST_CASE("leading zeros are kept (spec M18)") {
   CHECK(expand_host_list("n[08-11]") == Names{"n08", "n09", "n10", "n11"});
   CHECK(expand_host_list("n[000-001,7]") == Names{"n000", "n001", "n7"});
   CHECK(expand_host_list("n[098-102]") == Names{"n098", "n099", "n100", "n101", "n102"});
 }
 
-TEST_CASE("what is no host list is refused with the place (spec M18)") {
+TEST_CASE("invalid host lists are refused with the position (spec M18)") {
   CHECK_THROWS_WITH_AS(
       expand_host_list("a,n[1-x]"),
       "The host list 'a,n[1-x]' of SLURM_STEP_NODELIST cannot be read (near character 8: a number or a "
@@ -62,14 +62,14 @@ TEST_CASE("what is no host list is refused with the place (spec M18)") {
   CHECK(expand_host_list("n[1-16384]").size() == 16384);
 }
 
-TEST_CASE("task counts are written out (spec M18)") {
+TEST_CASE("task counts are expanded (spec M18)") {
   CHECK(expand_tasks_per_node("").empty());
   CHECK(expand_tasks_per_node("4") == Counts{4});
   CHECK(expand_tasks_per_node("3(x2),2,1") == Counts{3, 3, 2, 1});
   CHECK(expand_tasks_per_node("1(x1),2(x3)") == Counts{1, 2, 2, 2});
 }
 
-TEST_CASE("what are no task counts is refused (spec M18)") {
+TEST_CASE("invalid task counts are refused (spec M18)") {
   CHECK_THROWS_WITH_AS(
       expand_tasks_per_node("2,x"),
       "The task counts '2,x' of SLURM_STEP_TASKS_PER_NODE cannot be read ('x' is not a count from 1 to "

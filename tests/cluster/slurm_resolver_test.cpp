@@ -22,7 +22,7 @@ static_assert(dist::ClusterResolver<SlurmResolver>);
 
 namespace {
 
-/// What srun sets in one task of `srun -n 3` on two nodes, 2 tasks on the first.
+/// Returns the variables of one task of `srun -n 3` on two nodes, with 2 tasks on the first.
 Environment::Variables step_of_three(std::size_t proc, std::size_t node, std::size_t local) {
   return {{"SLURM_JOB_ID", "1234567"},
           {"SLURM_STEP_ID", "0"},
@@ -51,11 +51,11 @@ TEST_CASE("the tasks of a step are workers, host by host (spec M17)") {
   CHECK_NOTHROW(validate_multi_worker(slurm.cluster_spec(), slurm.task(), slurm.describe()));
 }
 
-TEST_CASE("each process finds its own place under every distribution of ranks (spec M17)") {
+TEST_CASE("each process finds its task under every distribution of ranks (spec M17)") {
   struct Place {
     std::size_t node, local;
   };
-  // Ranks 0, 1, 2 of srun --distribution=block and =cyclic.
+  // Ranks 0, 1 and 2 of srun --distribution=block and =cyclic.
   for (const std::vector<Place>& ranks :
        {std::vector<Place>{{0, 0}, {0, 1}, {1, 0}}, std::vector<Place>{{0, 0}, {1, 0}, {0, 1}}}) {
     std::set<Task> tasks;
@@ -102,7 +102,7 @@ TEST_CASE("outside a step the missing variable is named (spec M17)") {
   CHECK_THROWS_AS(resolver(variables).task(), InvalidArgument);
 }
 
-TEST_CASE("variables that contradict each other are refused (spec M17)") {
+TEST_CASE("inconsistent variables are refused (spec M17)") {
   Environment::Variables variables = step_of_three(0, 0, 0);
   variables["SLURM_STEP_NUM_TASKS"] = "4";
   refuse(
@@ -116,7 +116,7 @@ TEST_CASE("variables that contradict each other are refused (spec M17)") {
   CHECK_THROWS_AS(resolver(step_of_three(2, 2, 0)).task(), InvalidArgument);
 }
 
-TEST_CASE("ports come from the job's number, or are given (spec M17)") {
+TEST_CASE("ports are derived from the job number, or given (spec M17)") {
   Environment::Variables variables = step_of_three(0, 0, 0);
   variables["SLURM_JOB_ID"] = "7";
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "node09:50007");
@@ -128,7 +128,7 @@ TEST_CASE("ports come from the job's number, or are given (spec M17)") {
          "port_base.");
 }
 
-TEST_CASE("SLURM_PROCID alone says the place where the others are missing (spec M17)") {
+TEST_CASE("SLURM_PROCID is the position if the other variables are missing (spec M17)") {
   for (const std::size_t rank : {0U, 2U}) {
     Environment::Variables variables = step_of_three(rank, 0, 0);
     variables.erase("SLURM_NODEID");

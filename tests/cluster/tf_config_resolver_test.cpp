@@ -28,12 +28,12 @@ void check_valid(const TfConfigResolver& resolver) {
 
 }  // namespace
 
-TEST_CASE("no TF_CONFIG is no cluster (spec M01, M04, A08)") {
+TEST_CASE("without TF_CONFIG the cluster is empty (spec M01, M04, A08)") {
   for (const TfConfigResolver& none :
        {TfConfigResolver{{}, Environment{Environment::Variables{}}}, resolver(""), resolver("{}")}) {
     CHECK(none.cluster_spec().empty());
     CHECK_FALSE(none.task());
-    CHECK_FALSE(none.num_accelerators());  // all that are there (spec M05, A10)
+    CHECK_FALSE(none.num_accelerators());  // all available ones (spec M05, A10)
   }
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("TF_CONFIG is read at each call (spec M02)") {
   CHECK(process.cluster_spec().empty());
 }
 
-TEST_CASE("a given type or index counts more than the variable's (spec M02)") {
+TEST_CASE("a given type or index overrides the variable (spec M02)") {
   const std::string config = R"({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}})";
   CHECK(resolver(config, {.index = 0}).task() == Task{TaskType::worker, 0});
   CHECK(resolver(config, {.type = TaskType::evaluator, .index = 0}).task() == Task{TaskType::evaluator, 0});
@@ -57,7 +57,7 @@ TEST_CASE("a given type or index counts more than the variable's (spec M02)") {
         Task{TaskType::worker, 1});
 }
 
-TEST_CASE("half a task is refused (spec M25)") {
+TEST_CASE("a task without type or index is refused (spec M25)") {
   CHECK_THROWS_WITH_AS(resolver(R"({"task": {"type": "worker"}})").task(),
                        "TF_CONFIG does not say which task this process is (task.type is 'worker', and task.index is "
                        "missing). Write both, such as {\"type\": \"worker\", \"index\": 0}.",
@@ -68,7 +68,7 @@ TEST_CASE("half a task is refused (spec M25)") {
                        InvalidArgument);
 }
 
-TEST_CASE("what Kubeflow's operator writes (spec M01)") {
+TEST_CASE("variables of Kubeflow's operator are accepted (spec M01)") {
   const TfConfigResolver worker = resolver(
       R"({"cluster":{"chief":["mnist-chief-0.kubeflow.svc:2222"],"worker":["mnist-worker-0.kubeflow.svc:2222",)"
       R"("mnist-worker-1.kubeflow.svc:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"})");
@@ -89,14 +89,14 @@ TEST_CASE("what Kubeflow's operator writes (spec M01)") {
   check_valid(dynamic);
 }
 
-TEST_CASE("what Ray Train writes (spec M01)") {
+TEST_CASE("variables of Ray Train are accepted (spec M01)") {
   const TfConfigResolver ray = resolver(
       R"({"cluster": {"worker": ["10.0.0.4:37415", "10.0.0.5:43701"]}, "task": {"type": "worker", "index": 1}})");
   CHECK(ray.task() == Task{TaskType::worker, 1});
   check_valid(ray);
 }
 
-TEST_CASE("what SageMaker writes in its parameter server mode (spec M01)") {
+TEST_CASE("variables of SageMaker's parameter server mode are accepted (spec M01)") {
   const TfConfigResolver sage_maker = resolver(
       R"({"cluster": {"master": ["algo-1:2222"], "ps": ["algo-1:2223", "algo-2:2223"], "worker": ["algo-2:2222"]},)"
       R"( "environment": "cloud", "task": {"index": 0, "type": "master"}})");

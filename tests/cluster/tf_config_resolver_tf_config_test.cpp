@@ -26,7 +26,7 @@ void refuse(const std::string& written, const std::string& message) {
 
 }  // namespace
 
-TEST_CASE("cluster and task are read (spec M01)") {
+TEST_CASE("cluster and task are parsed (spec M01)") {
   const TfConfig config = parse_tf_config(
       R"({"cluster": {"chief": ["a:2222"], "worker": ["b:2222", "c:2222"]}, "task": {"type": "worker", "index": 1},
           "rpc_layer": "grpc", "run_master": "local", "environment": "cloud", "job": {"anything": [1]}})");
@@ -43,7 +43,7 @@ TEST_CASE("a job may be a map from index to address (spec M01)") {
         std::vector<std::size_t>{4});
 }
 
-TEST_CASE("the cluster may be called sparseCluster, and the chief master (spec M01)") {
+TEST_CASE("the cluster may be named sparseCluster, and the chief master (spec M01)") {
   const char* const sparse =
       R"({"sparseCluster": {"worker": {"1": "job-worker-1.ns.svc:2222"}, "ps": ["job-ps-0.ns.svc:2222"]},
           "task": {"type": "worker", "index": 1}})";
@@ -56,7 +56,7 @@ TEST_CASE("the cluster may be called sparseCluster, and the chief master (spec M
   CHECK(master.type == TaskType::chief);
 }
 
-TEST_CASE("a sparseCluster without tasks, as Kubeflow gives it to a chief, is told once") {
+TEST_CASE("a sparseCluster without tasks, as Kubeflow passes to a chief, causes one warning") {
   const auto said = testing::stderr_of([] {
     for (int time = 0; time < 2; ++time)
       if (!parse_tf_config(R"({"sparseCluster": {"worker": {}, "ps": []}, "task": {"type": "chief", "index": 0}})")
@@ -70,7 +70,7 @@ TEST_CASE("a sparseCluster without tasks, as Kubeflow gives it to a chief, is to
   CHECK(testing::stderr_of([] { static_cast<void>(parse_tf_config(R"({"cluster": {}})")); }).stderr_text.empty());
 }
 
-TEST_CASE("what is missing is missing (spec M02, M04)") {
+TEST_CASE("missing parts are empty (spec M02, M04)") {
   for (const char* written :
        {"{}", R"({"cluster": {}})", R"({"cluster": null, "task": null})", R"({"cluster": {"worker": []}})",
         R"({"cluster": {"worker": null}})", R"({"task": {}})"}) {
@@ -96,7 +96,7 @@ TEST_CASE("an index may be a string of digits (spec M02)") {
   }
 }
 
-TEST_CASE("other task types are refused (spec M08)") {
+TEST_CASE("unknown task types are refused (spec M08)") {
   refuse(R"({"cluster": {"workers": ["a:1"]}})",
          "TF_CONFIG has an unknown task type in 'cluster' ('workers'; allowed are chief, worker, ps and evaluator). "
          "Correct the name, in lower case.");
@@ -107,7 +107,7 @@ TEST_CASE("other task types are refused (spec M08)") {
          "TF_CONFIG lists the chief twice ('chief' and 'master' are two names of one job). Keep one of them.");
 }
 
-TEST_CASE("a refusal of hostile bytes does nothing to a terminal, and is not long") {
+TEST_CASE("an error for hostile bytes is safe for a terminal, and short") {
   const std::string megabyte(1'000'000, 'a');
   const auto refusal = [](const std::string& config) -> std::string {
     try {
@@ -131,7 +131,7 @@ TEST_CASE("a refusal of hostile bytes does nothing to a terminal, and is not lon
   }
 }
 
-TEST_CASE("JSON of another shape is refused with what is wrong about it (spec M01)") {
+TEST_CASE("JSON of another shape is refused with the reason (spec M01)") {
   refuse("[]", "TF_CONFIG is not an object (it is an array). Write {\"cluster\": {...}, \"task\": {...}}.");
   refuse("null", "TF_CONFIG is not an object (it is null). Write {\"cluster\": {...}, \"task\": {...}}.");
   refuse(R"({"cluster": ["a:1"]})",

@@ -23,7 +23,7 @@ static_assert(dist::ClusterResolver<TorchrunResolver>);
 
 namespace {
 
-/// What a PyTorchJob of three sets in the process of that rank.
+/// Returns the variables of a rank in a PyTorchJob of three.
 Environment::Variables job_of_three(std::size_t rank) {
   return {
       {"MASTER_ADDR", "job-master-0"}, {"MASTER_PORT", "29500"}, {"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}};
@@ -34,7 +34,7 @@ TorchrunResolver resolver(Environment::Variables variables) {
 
 }  // namespace
 
-TEST_CASE("ranks are workers, which meet at the address of worker 0") {
+TEST_CASE("ranks are workers that connect at the address of worker 0") {
   for (const std::size_t rank : {0U, 1U, 2U}) {
     const TorchrunResolver torchrun = resolver(job_of_three(rank));
     const ClusterSpec cluster = torchrun.cluster_spec();
@@ -45,7 +45,7 @@ TEST_CASE("ranks are workers, which meet at the address of worker 0") {
   }
 }
 
-TEST_CASE("where torchrun's agent holds the port, the workers meet at the next one") {
+TEST_CASE("if torchrun's agent holds the port, the workers use the next one") {
   Environment::Variables variables = job_of_three(1);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "job-master-0:29501");
@@ -58,7 +58,7 @@ TEST_CASE("where torchrun's agent holds the port, the workers meet at the next o
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "job-master-0:65535");
 }
 
-TEST_CASE("jobs on neighbouring ports have different other ports, and only torchrun's agent makes them necessary") {
+TEST_CASE("jobs on adjacent ports have different other ports, which only torchrun's agent requires") {
   Environment::Variables variables = job_of_three(1);
   CHECK(resolver(variables).other_ports().empty());
   CHECK_FALSE(resolver(variables).agent_listens());
@@ -76,7 +76,7 @@ TEST_CASE("jobs on neighbouring ports have different other ports, and only torch
   CHECK(ports.size() == 30);
 }
 
-TEST_CASE("workers may be on other hosts unless LOCAL_WORLD_SIZE says that all are here") {
+TEST_CASE("workers may be on other hosts unless LOCAL_WORLD_SIZE shows that all are here") {
   Environment::Variables variables = job_of_three(1);
   CHECK(resolver(variables).workers_elsewhere());
   CHECK_FALSE(resolver(variables).local_rank());
@@ -88,13 +88,13 @@ TEST_CASE("workers may be on other hosts unless LOCAL_WORLD_SIZE says that all a
   CHECK_FALSE(resolver(variables).workers_elsewhere());
 }
 
-TEST_CASE("an IPv6 address gets its brackets") {
+TEST_CASE("an IPv6 address is written with brackets") {
   Environment::Variables variables = job_of_three(0);
   variables["MASTER_ADDR"] = "fd00::7";
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "[fd00::7]:29500");
 }
 
-TEST_CASE("without the variables there is no cluster, and some of them alone are refused") {
+TEST_CASE("without the variables the cluster is empty, and an incomplete set is refused") {
   CHECK(resolver({}).cluster_spec().empty());
   CHECK_FALSE(resolver({}).task());
   for (const char* missing : {"MASTER_PORT", "WORLD_SIZE"}) {

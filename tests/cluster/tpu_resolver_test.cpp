@@ -26,7 +26,7 @@ TpuResolver resolver(Environment::Variables variables, TpuResolver::Options opti
 
 }  // namespace
 
-TEST_CASE("without the variables of a TPU, and for the local one, there is no cluster (spec M22)") {
+TEST_CASE("without the variables of a TPU, and for the local one, the cluster is empty (spec M22)") {
   for (const TpuResolver& alone : {resolver({}), resolver({{"TPU_NAME", "local"}}), resolver({}, {.tpu = "local"}),
                                    resolver({{"TPU_WORKER_HOSTNAMES", ""}, {"TPU_WORKER_ID", "3"}})}) {
     CHECK(alone.cluster_spec().empty());
@@ -37,7 +37,7 @@ TEST_CASE("without the variables of a TPU, and for the local one, there is no cl
   }
 }
 
-TEST_CASE("hosts are workers at the addresses that tf.distribute's variables and the option have (spec M22)") {
+TEST_CASE("hosts are workers at the addresses in tf.distribute's variables or the option (spec M22)") {
   const std::string hosts = "grpc://10.0.0.1:8470,grpc://10.0.0.2:8471";
   const ClusterSpec expected{{TaskType::worker, {"10.0.0.1:8470", "10.0.0.2:8471"}}};
   const TpuResolver kubernetes =
@@ -52,7 +52,7 @@ TEST_CASE("hosts are workers at the addresses that tf.distribute's variables and
   CHECK(resolver({}, {.tpu = "10.0.0.1:8470"}).task() == Task{TaskType::worker, 0});
 }
 
-TEST_CASE("libtpu's variables name the hosts, and the library listens beside libtpu (spec M22)") {
+TEST_CASE("libtpu's variables list the hosts, and the library uses other ports than libtpu (spec M22)") {
   const TpuResolver slice = resolver({{"TPU_WORKER_HOSTNAMES", "tpu-0,tpu-1"}, {"TPU_WORKER_ID", "1"}});
   CHECK(slice.cluster_spec() == ClusterSpec{{TaskType::worker, {"tpu-0:8482", "tpu-1:8482"}}});
   CHECK(slice.task() == Task{TaskType::worker, 1});
@@ -68,7 +68,7 @@ TEST_CASE("libtpu's variables name the hosts, and the library listens beside lib
   CHECK(shared.describe() == "TPU_PROCESS_ADDRESSES");
 }
 
-TEST_CASE("the environment is the process's own unless one is given (spec M22)") {
+TEST_CASE("the default environment is the process's own (spec M22)") {
   setenv("TPU_WORKER_HOSTNAMES", "tpu-0,tpu-1", 1);
   setenv("TPU_WORKER_ID", "0", 1);
   CHECK(TpuResolver{}.cluster_spec().num_tasks(TaskType::worker) == 2);
@@ -77,7 +77,7 @@ TEST_CASE("the environment is the process's own unless one is given (spec M22)")
   unsetenv("TPU_WORKER_ID");
 }
 
-TEST_CASE("a process has the devices of its chips, of which the first generations have two each (spec M22)") {
+TEST_CASE("devices are derived from chips, with two devices each in the first generations (spec M22)") {
   const auto devices = [](const char* type, const char* name, const char* value) {
     return resolver({{"TPU_ACCELERATOR_TYPE", type}, {name, value}}).num_accelerators();
   };
@@ -93,7 +93,7 @@ TEST_CASE("a process has the devices of its chips, of which the first generation
   CHECK(resolver({{"TPU_ACCELERATOR_TYPE", "v4-16"}}).accelerator_type() == "v4-16");
 }
 
-TEST_CASE("a name that only Google's services know, and a process without a number, are refused (spec M22)") {
+TEST_CASE("a TPU name that needs Google's services, and a process without a number, are refused (spec M22)") {
   const auto refusal = [](const TpuResolver& tpu) {
     return support::what_throws<dist::InvalidArgument>([&] { static_cast<void>(tpu.task()); });
   };
@@ -110,7 +110,7 @@ TEST_CASE("a name that only Google's services know, and a process without a numb
         std::string::npos);
 }
 
-TEST_CASE("variables that contradict each other, or are malformed, are refused (spec M22)") {
+TEST_CASE("inconsistent or malformed variables are refused (spec M22)") {
   const auto refusal = [](Environment::Variables variables, TpuResolver::Options options = {}) {
     return support::what_throws<dist::InvalidArgument>(
         [&] { static_cast<void>(resolver(std::move(variables), std::move(options)).cluster_spec()); });

@@ -33,7 +33,7 @@ ClusterSpec workers(std::vector<std::string> addresses) { return {{TaskType::wor
 
 }  // namespace
 
-TEST_CASE("sound clusters pass, and so does none (spec M08, A08)") {
+TEST_CASE("valid clusters are accepted, including an empty one (spec M08, A08)") {
   const ClusterSpec all{{TaskType::chief, {"a:2222"}},
                         {TaskType::worker, {"a:2223", "b:2222"}},
                         {TaskType::parameter_server, {"c:2222"}},
@@ -42,7 +42,7 @@ TEST_CASE("sound clusters pass, and so does none (spec M08, A08)") {
   accept(all, Task{TaskType::chief, 0});
   accept(all, Task{TaskType::worker, 1});
   accept(all, Task{TaskType::evaluator, 0});
-  accept(workers({"a:2222"}), Task{TaskType::evaluator, 0});  // an evaluator may be left out of the list
+  accept(workers({"a:2222"}), Task{TaskType::evaluator, 0});  // an evaluator need not be listed
   accept(workers({"localhost:2222", "127.0.0.1:2223", "[::1]:2224"}), worker_0);
   accept(workers({"", ""}), worker_0);  // a launcher connects them
 }
@@ -54,7 +54,7 @@ TEST_CASE("there is at most one chief and one evaluator (spec M08)") {
          "TF_CONFIG lists more than one evaluator (3 tasks; at most one may be there). List one evaluator.");
 }
 
-TEST_CASE("addresses are read early (spec M25)") {
+TEST_CASE("addresses are parsed early (spec M25)") {
   refuse(workers({"a:2222", "b"}), worker_0,
          "The address 'b' of worker 1 of TF_CONFIG cannot be used (it has no port). Write host:port, such as "
          "host0.example:2222.");
@@ -67,7 +67,7 @@ TEST_CASE("addresses are read early (spec M25)") {
          "machine). Write the name or number that the other hosts know it by.");
 }
 
-TEST_CASE("two tasks have two addresses (spec M25)") {
+TEST_CASE("two tasks with the same address are refused (spec M25)") {
   refuse(
       {{TaskType::chief, {"a:2222"}}, {TaskType::worker, {"b:2222", "A:2222"}}}, worker_0,
       "Two tasks of TF_CONFIG have the address 'A:2222' (chief 0 and worker 1). Give every task a port of its own on "
@@ -80,7 +80,7 @@ TEST_CASE("two tasks have two addresses (spec M25)") {
          "tasks, or that of the first one alone.");
 }
 
-TEST_CASE("the first task's address alone says where the others meet it") {
+TEST_CASE("the first task's address alone is the rendezvous") {
   CHECK_NOTHROW(validate_multi_worker(workers({"a:2222", "", ""}), worker_0, "MASTER_ADDR"));
   CHECK(workers({"a:2222", "", ""}).has_meeting_place_only());
   CHECK_FALSE(workers({"a:2222"}).has_meeting_place_only());
@@ -88,7 +88,7 @@ TEST_CASE("the first task's address alone says where the others meet it") {
   CHECK_FALSE(workers({"a:2222", "b:2222"}).has_meeting_place_only());
 }
 
-TEST_CASE("localhost is one host only (spec M25)") {
+TEST_CASE("localhost cannot be used with several hosts (spec M25)") {
   refuse(workers({"localhost:2222", "b:2222"}), worker_0,
          "The address 'localhost:2222' of worker 0 of TF_CONFIG means another machine on each host (worker 1 is at "
          "'b:2222'). Write the name or number of the host of worker 0 that the other hosts know.");
@@ -97,13 +97,13 @@ TEST_CASE("localhost is one host only (spec M25)") {
          "'a:2222'). Write the name or number of the host of worker 1 that the other hosts know.");
 }
 
-TEST_CASE("a process must know which task it is (spec A09, M25)") {
+TEST_CASE("a process without a task is refused (spec A09, M25)") {
   refuse(workers({"a:2222"}), std::nullopt,
          "TF_CONFIG does not say which task this process is (it lists a cluster, and no task). Add a task type and an "
          "index, such as {\"type\": \"worker\", \"index\": 0}.");
 }
 
-TEST_CASE("a process must be one of the tasks (spec M08)") {
+TEST_CASE("a process whose task is not listed is refused (spec M08)") {
   refuse(workers({"a:2222", "b:2222"}), Task{TaskType::worker, 2},
          "This process is worker 2, and TF_CONFIG does not list it (the cluster has 2 of type 'worker', the last is "
          "worker 1). Indices count from 0; correct the index of the task, or add its address to the cluster.");
@@ -113,7 +113,7 @@ TEST_CASE("a process must be one of the tasks (spec M08)") {
       "the cluster, or correct the type of the task.");
 }
 
-TEST_CASE("there must be somebody to train (spec A09)") {
+TEST_CASE("a cluster without training tasks is refused (spec A09)") {
   refuse_multi_worker(
       {{TaskType::parameter_server, {"a:2222"}}}, Task{TaskType::parameter_server, 0},
       "TF_CONFIG lists nobody to train (there is no chief, no worker and no evaluator). List the workers' "
@@ -121,7 +121,7 @@ TEST_CASE("there must be somebody to train (spec A09)") {
   accept({{TaskType::evaluator, {"a:2222"}}}, Task{TaskType::evaluator, 0});
 }
 
-TEST_CASE("workers that train in step know each other") {
+TEST_CASE("synchronous training refuses clusters with gaps") {
   ClusterSpec dynamic;
   dynamic.add({TaskType::worker, 0}, "a:2222");
   dynamic.add({TaskType::worker, 3}, "d:2222");
@@ -131,7 +131,7 @@ TEST_CASE("workers that train in step know each other") {
       "know each other: list them all from 0 on (with Kubeflow, set enableDynamicWorker to false).");
 }
 
-TEST_CASE("parameter servers have no place among workers that train in step (spec A09)") {
+TEST_CASE("parameter servers cannot train synchronously (spec A09)") {
   const ClusterSpec cluster{{TaskType::worker, {"a:2222", "b:2222"}}, {TaskType::parameter_server, {"c:2222"}}};
   refuse_multi_worker(
       cluster, Task{TaskType::parameter_server, 0},
@@ -140,7 +140,7 @@ TEST_CASE("parameter servers have no place among workers that train in step (spe
   accept(cluster, worker_0);
 }
 
-TEST_CASE("a job with parameter servers has some, workers, addresses, and no evaluator (spec J01, J12)") {
+TEST_CASE("a job with parameter servers needs servers, workers and addresses, and no evaluator (spec J01, J12)") {
   const auto refuse_servers = [](const ClusterSpec& cluster, const std::optional<Task>& task, const std::string& text) {
     CHECK_THROWS_WITH_AS(validate_parameter_servers(cluster, task, "TF_CONFIG"), text.c_str(), InvalidArgument);
   };

@@ -45,7 +45,7 @@ TEST_CASE("a group of one keeps its slices (spec H03)") {
   CHECK(values_of(all) == std::vector<float>{10, 1, 11, 1});
 }
 
-TEST_CASE("one replica uses its slices where they lie") {
+TEST_CASE("a single replica uses its slices in place") {
   const IndexedSlices<float> own = slices_of(1, {3, 3});
   const auto own_view = own.view();
   int calls = 0;
@@ -57,13 +57,13 @@ TEST_CASE("one replica uses its slices where they lie") {
   CHECK(calls == 1);
 }
 
-TEST_CASE_TEMPLATE("slices of all are used by all replicas alike, in rank order, repetitions kept (spec H10)", Ops,
+TEST_CASE_TEMPLATE("all replicas use the same slices, in rank order with duplicates (spec H10)", Ops,
                    dist::ThreadAllReduce, testing::Unshared) {
   dist::Mirrored<Ops> strategy{3};
   const auto wrong = strategy.run([](auto& replica) {
     std::size_t mistakes = 0;
     for (int round = 0; round < 50; ++round) {
-      // Replica r gives r rows; they go when the function returns.
+      // Replica r gives r rows; they are destroyed at the end of the function.
       const IndexedSlices<float> mine =
           slices_of(replica.local_index(), std::vector<std::int64_t>(replica.local_index(), 2));
       dist::with_slices_of_all(
@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("slices of all are used by all replicas alike, in rank order,
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
-TEST_CASE_TEMPLATE("slices of different arrays are refused on every replica", Ops, dist::ThreadAllReduce,
+TEST_CASE_TEMPLATE("slices with different dense shapes throw on every replica", Ops, dist::ThreadAllReduce,
                    testing::Unshared) {
   dist::Mirrored<Ops> strategy{3};
   const auto message_of = [&](auto reduce) {
@@ -113,7 +113,7 @@ TEST_CASE_TEMPLATE("slices of different arrays are refused on every replica", Op
   CHECK(of_use.find(expected) != std::string::npos);
 }
 
-TEST_CASE("rows of one index add up in the dense array (spec P14)") {
+TEST_CASE("densify adds rows with the same index (spec P14)") {
   const dist::Tensor<float> dense = dist::densify(slices_of(0, {5, 2, 5}).view());
   CHECK(dense.shape() == dist::Shape{8, 2});
   for (std::size_t row = 0; row < 8; ++row) {
@@ -122,14 +122,14 @@ TEST_CASE("rows of one index add up in the dense array (spec P14)") {
   }
 }
 
-TEST_CASE("each index is there once after deduplicate, in ascending order (spec P14)") {
+TEST_CASE("deduplicate returns each index once, in ascending order (spec P14)") {
   const auto unique = dist::deduplicate(slices_of(0, {5, 2, 5, 0, 2, 5}).view());
   CHECK(indices_of(unique) == std::vector<std::int64_t>{0, 2, 5});
   CHECK(values_of(unique) == std::vector<float>{3, 1, 1 + 4, 2, 0 + 2 + 5, 3});
   CHECK(dist::deduplicate(slices_of(0, {}).view()).rows() == 0);
 }
 
-TEST_CASE("values of one index are added in the order given, however many there are (spec P14)") {
+TEST_CASE("deduplicate adds any number of values of an index in the given order (spec P14)") {
   constexpr std::size_t rows = 200;
   dist::IndexedSlices<float> slices(rows, {3, 1});
   float sums[3] = {0, 0, 0};
@@ -145,8 +145,8 @@ TEST_CASE("values of one index are added in the order given, however many there 
   CHECK(values_of(unique) == std::vector<float>{sums[0], sums[1]});
 }
 
-TEST_CASE("the sums of 16-bit types are rounded once (spec P14)") {
-  // From 2048 on a Float16 holds even numbers only: 2048 + 1 is 2048 again, but 2048 + 1 + 1 is 2050.
+TEST_CASE("sums of 16-bit types are rounded once (spec P14)") {
+  // From 2048 on, Float16 has even numbers only: 2048 + 1 is rounded to 2048, but 2048 + 1 + 1 to 2050.
   dist::IndexedSlices<dist::Float16> slices(3, {2, 1});
   for (std::size_t row = 0; row < 3; ++row) {
     slices.indices()[row] = 1;

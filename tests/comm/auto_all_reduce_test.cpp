@@ -1,7 +1,7 @@
 #include <dist/comm/auto_all_reduce.hpp>
 // optimised
 
-// Between threads it is ThreadAllReduce, as is tested below; that one's test tries every type.
+// Between threads it is ThreadAllReduce (tested below), whose own test covers all types.
 #define DIST_TEST_FEW_TYPES
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>
@@ -18,7 +18,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::AutoAllReduce);
 
 namespace {
 
-/// Sees its peers' memory, but exchanges nothing with an announcement.
+/// Has shared memory, but no small exchange.
 struct OnlyShares {
   [[nodiscard]] std::size_t rank() const { return 0; }
   [[nodiscard]] std::size_t size() const { return 1; }
@@ -37,12 +37,12 @@ struct OnlyShares {
 
 }  // namespace
 
-TEST_CASE("the choice follows from what members can do (spec A04, H16, H23)") {
+TEST_CASE("the choice depends on the capabilities of members (spec A04, H16, H23)") {
   CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<dist::ThreadCommunicator>, dist::ThreadAllReduce>);
   CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<OnlyShares>, dist::RingAllReduce>);
 }
 
-TEST_CASE("between members that pass messages each call takes the way of its thresholds") {
+TEST_CASE("members that pass messages choose each call's algorithm by the thresholds") {
   using Network = support::SimulatedNetwork;
   using Auto = dist::AutoAllReduce::On<Network::Communicator>;
   constexpr std::size_t ranks = 8;
@@ -67,7 +67,7 @@ TEST_CASE("between members that pass messages each call takes the way of its thr
   }));
 }
 
-TEST_CASE("the halves of an update may take different ways") {
+TEST_CASE("the halves of an update may use different algorithms") {
   using Network = support::SimulatedNetwork;
   constexpr std::size_t count = 3000;
   for (const dist::AlgorithmThresholds thresholds :
@@ -75,7 +75,7 @@ TEST_CASE("the halves of an update may take different ways") {
     Network network{5, {}};
     static_cast<void>(network.run([&](const Network::Communicator& comm) {
       const dist::AutoAllReduce::On<Network::Communicator> ops{comm, thresholds};
-      // 16-bit values are reduced, and values of 32 bits updated: other numbers of bytes, the same shards.
+      // 16-bit gradients and 32-bit weights: different numbers of bytes, the same shards.
       const std::vector<dist::BFloat16> gradients(count, dist::BFloat16{1.0f});
       std::vector<float> sums(count);
       ops.reduce_scatter(dist::sum, std::span{gradients},

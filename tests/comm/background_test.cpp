@@ -9,9 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/core/float16.hpp>
+#include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"
@@ -28,37 +31,42 @@ using support::what_throws;
 using Alone = BackgroundCollectives<dist::SelfCollectives>;
 static_assert(dist::Future<Alone::Started>);
 
-/// What the test and the collectives of `Gated` see of each other.
+/// The state shared by a test and its `Gated` collectives.
 struct Gate {
-  std::atomic<int> opened{0};  // so many collectives may come to their end
+  std::atomic<int> opened{0};  // number of collectives that may complete
   std::atomic<int> entered{0};
-  std::atomic<int> fails{-1};  // the collective that throws
+  std::atomic<int> fails{-1};  // number of the collective that throws
   std::atomic<int> abandoned{0};
-  std::vector<std::thread::id> threads{};  // that did them
+  std::vector<std::thread::id> threads{};  // the performing threads
 
   static void await(const std::atomic<int>& count, int wanted) {
     while (count.load() < wanted) std::this_thread::yield();
   }
 };
 
-/// Collectives of a group of `members` that add 1 to each value, once the gate is open.
-struct Gated {
+/// Collectives of a group of `members` that add 1 to each value, a float, once the gate is open.
+struct Gated : dist::ReducesByRecords {
   struct Communicator {
     std::size_t members;
     [[nodiscard]] std::size_t size() const noexcept { return members; }
     void begin_run(std::uint64_t) const noexcept {}
   };
   Gate* gate;
-  std::size_t members = 1;
+  std::size_t members;
+  explicit Gated(Gate* its_gate, std::size_t of_members = 1) : gate(its_gate), members(of_members) {}
 
   [[nodiscard]] Communicator communicator() const noexcept { return {members}; }
-  template <class T, class Op>
-  void all_reduce(Op, std::span<T> values) const {
+  void all_reduce_bytes(const Record&, std::span<std::byte> values) const {
     const int number = gate->entered++;
     gate->threads.push_back(std::this_thread::get_id());
     Gate::await(gate->opened, number + 1);
     if (gate->fails == number) throw std::runtime_error("the wire is cut");
-    for (T& value : values) value += 1;
+    for (std::size_t at = 0; at < values.size(); at += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, values.data() + at, sizeof(value));
+      ++value;
+      std::memcpy(values.data() + at, &value, sizeof(value));
+    }
   }
   void cancel(const dist::FailureNotice&) const noexcept { ++gate->abandoned; }
   void cancel(const std::exception_ptr&) const noexcept {}
@@ -71,11 +79,11 @@ std::span<float> of(float& value) { return {&value, 1}; }
 
 }  // namespace
 
-TEST_CASE("copies of one process are reduced in their order, and all get the result") {
+TEST_CASE("copies of one process are reduced in order, and all get the result") {
   Alone background{dist::SelfCollectives{}};
   std::vector<std::vector<float>> copies(3, std::vector<float>(2000, 100.0f));
   for (std::size_t i = 0; i < 2000; ++i) {
-    copies[0][i] = 1e8f;  // in another order the 1 would survive
+    copies[0][i] = 1e8f;  // lost in any other order
     copies[1][i] = 1;
     copies[2][i] = -1e8f;
   }
@@ -90,13 +98,13 @@ TEST_CASE("copies of one process are reduced in their order, and all get the res
   CHECK(copies[2][1990] == -1e8f);
 }
 
-TEST_CASE("the mean divides by all copies, and 16-bit values are rounded once") {
+TEST_CASE("the mean divides by the number of copies, and 16-bit values are rounded once") {
   Alone background{dist::SelfCollectives{}};
   float one[] = {1, 10}, two[] = {3, 30};
   float* const floats[] = {one, two};
   background.start_all_reduce(dist::mean, std::span<float* const>{floats}, dist::IndexRange{0, 2});
   using B = dist::BFloat16;
-  B first[] = {B{256.0f}}, second[] = {B{1.0f}}, third[] = {B{1.0f}};  // 257 is no bfloat16, 258 is
+  B first[] = {B{256.0f}}, second[] = {B{1.0f}}, third[] = {B{1.0f}};  // bfloat16 can represent 258, but not 257
   B* const shorts[] = {first, second, third};
   background.start_all_reduce(dist::sum, std::span<B* const>{shorts}, dist::IndexRange{0, 1}).wait();
   for (const float* copy : {one, two}) {
@@ -106,7 +114,22 @@ TEST_CASE("the mean divides by all copies, and 16-bit values are rounded once") 
   for (const B* copy : {first, second, third}) CHECK(static_cast<float>(copy[0]) == 258.0f);
 }
 
-TEST_CASE("a collective goes on while the caller does something else, and ends before wait does") {
+TEST_CASE("an empty range may be null on one member and reserved on another") {
+  dist::ReplicaThreads threads{2};
+  dist::ThreadGroup group{threads.status(), threads.spin_budget(), 5s};
+  std::vector<std::string> failures(2);
+  threads.run([&](std::size_t rank) {
+    using Ops = dist::ThreadAllReduce::On<dist::ThreadCommunicator>;
+    std::vector<dist::Float16> none;
+    if (rank == 1) none.reserve(4);
+    BackgroundCollectives<Ops> background{Ops{dist::ThreadCommunicator{group, rank}}};
+    failures[rank] = what_throws([&] { background.start_all_reduce(dist::mean, std::span{none}).wait(); });
+  });
+  CHECK(failures[0] == "nothing was thrown");
+  CHECK(failures[1] == "nothing was thrown");
+}
+
+TEST_CASE("a collective runs while the caller computes, and completes before wait returns") {
   Gate gate;
   BackgroundCollectives<Gated> background{Gated{&gate}};
   CHECK(background.overlaps());
@@ -123,14 +146,14 @@ TEST_CASE("a collective goes on while the caller does something else, and ends b
   two.wait();
   CHECK(two.is_done());
   CHECK(background.done() == 2);
-  two.wait();  // once more, and for one before
+  two.wait();  // again, and for an earlier collective
   one.wait();
   CHECK(second == 11);
   CHECK(gate.threads[0] == gate.threads[1]);
   CHECK(gate.threads[0] != std::this_thread::get_id());
 }
 
-TEST_CASE("many may be started before any is waited for, and several threads may wait") {
+TEST_CASE("collectives may be started before earlier ones complete, and several threads may wait") {
   Gate gate;
   BackgroundCollectives<Gated> background{Gated{&gate}};
   std::vector<float> values(100);
@@ -148,7 +171,7 @@ TEST_CASE("many may be started before any is waited for, and several threads may
   CHECK(wrong == 0);
 }
 
-TEST_CASE("what nobody waits for goes on, and where nothing was started there is nothing to wait for") {
+TEST_CASE("collectives complete without a wait, and a default-constructed handle is done") {
   Gate gate;
   gate.opened = 10;
   float values[] = {0, 0};
@@ -164,7 +187,7 @@ TEST_CASE("what nobody waits for goes on, and where nothing was started there is
   CHECK(values[1] == 1);
 }
 
-TEST_CASE("an exception surfaces where its collective or a later one is waited for, and nothing is done after it") {
+TEST_CASE("waits for a failed or later collective throw its exception, and no further collective runs") {
   Gate gate;
   gate.fails = 1;
   gate.opened = 10;
@@ -186,7 +209,7 @@ TEST_CASE("an exception surfaces where its collective or a later one is waited f
   CHECK(gate.entered == 2);
 }
 
-TEST_CASE("a run of this process alone refuses collectives, keeps its failure to itself, and leaves the group whole") {
+TEST_CASE("a run of this process alone rejects collectives, and its failure does not break the group") {
   Gate gate;
   gate.opened = 10;
   BackgroundCollectives<Gated> background{Gated{&gate, 2}};
@@ -206,7 +229,7 @@ TEST_CASE("a run of this process alone refuses collectives, keeps its failure to
   CHECK(gate.abandoned == 0);
 }
 
-TEST_CASE("cancel lets what has begun come to its end, and drops the rest") {
+TEST_CASE("cancel waits for the running collectives and drops the others") {
   Gate gate;
   BackgroundCollectives<Gated> background{Gated{&gate}};
   float values[] = {0, 0, 0};
@@ -227,7 +250,7 @@ TEST_CASE("cancel lets what has begun come to its end, and drops the rest") {
   CHECK(values[2] == 1);
 }
 
-TEST_CASE("after cancel one process goes on, and a group of several has to be made anew") {
+TEST_CASE("after cancel a group of one continues, and a larger group is broken") {
   for (const std::size_t members : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(members);
     Gate gate;
@@ -252,7 +275,7 @@ TEST_CASE("after cancel one process goes on, and a group of several has to be ma
   }
 }
 
-TEST_CASE("where no other thread may communicate, the waiting one does it all, and others wait for it") {
+TEST_CASE("while_waiting: the waiting thread performs the collectives, and other threads wait for it") {
   Gate gate;
   gate.opened = 10;
   BackgroundCollectives<Gated> background{Gated{&gate}, BackgroundProgress::while_waiting};
@@ -277,7 +300,7 @@ TEST_CASE("where no other thread may communicate, the waiting one does it all, a
   CHECK(first == 1);
 }
 
-TEST_CASE("once warm, nothing is allocated") {
+TEST_CASE("no allocations occur after warm-up") {
   Alone background{dist::SelfCollectives{}};
   std::vector<float> one(5000), two(5000);
   float* const copies[] = {one.data(), two.data()};
@@ -293,7 +316,7 @@ TEST_CASE("once warm, nothing is allocated") {
   CHECK(allocations == before);
 }
 
-TEST_CASE("collectives are recorded in a trace") {
+TEST_CASE("collectives appear in a trace") {
   Alone background{dist::SelfCollectives{}};
   dist::Trace trace;
   float one[] = {1}, two[] = {2};
@@ -310,7 +333,7 @@ namespace {
 
 using InWindow = dist::NodeAllReduce::On<dist::NodeCommunicator>;
 
-/// Whether waiting for a reduction ends by an `Expected` within five seconds.
+/// True if the wait for a reduction throws an `Expected` within five seconds.
 template <class Expected>
 bool wait_ends_by(NodeMember& member, std::size_t elements = 1000) {
   BackgroundCollectives<InWindow> background{InWindow{member.comm}};
@@ -350,9 +373,8 @@ TEST_CASE("processes reduce copies of all their replicas in the background") {
   }
 }
 
-TEST_CASE(
-    "what goes wrong between processes ends the wait: a peer that fails, dies, comes late or calls another thing") {
-  SUBCASE("fails") {
+TEST_CASE("failures between processes end the wait") {
+  SUBCASE("a peer fails") {
     auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       if (member.comm.rank() == 0) return wait_ends_by<dist::PeerError>(member) ? 0 : 1;
       BackgroundCollectives<InWindow> background{InWindow{member.comm}};
@@ -361,8 +383,8 @@ TEST_CASE(
     });
     CHECK(processes.wait() == std::vector<int>{0, 0});
   }
-  SUBCASE("dies") {
-    // Only siblings exist to watch: the second process learns the number of the first through the window.
+  SUBCASE("a peer dies") {
+    // Only siblings can be monitored: the second process gets the number of the first one through the window.
     auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       const InWindow ops{member.comm};
       int numbers[2];
@@ -373,7 +395,7 @@ TEST_CASE(
     });
     CHECK(processes.wait() == std::vector<int>{0, 128 + SIGKILL});
   }
-  SUBCASE("comes late") {
+  SUBCASE("a peer is late") {
     auto processes = support::node_processes(2, 200ms, [](NodeMember& member) {
       if (member.comm.rank() == 0) return wait_ends_by<dist::DeadlineExceeded>(member) ? 0 : 1;
       std::this_thread::sleep_for(1s);
@@ -381,7 +403,7 @@ TEST_CASE(
     });
     CHECK(processes.wait() == std::vector<int>{0, 0});
   }
-  SUBCASE("calls another thing") {
+  SUBCASE("a peer makes a different call") {
     auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       return wait_ends_by<dist::CollectiveMismatch>(member, 1000 + member.comm.rank()) ? 0 : 1;
     });

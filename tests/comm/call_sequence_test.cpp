@@ -19,7 +19,7 @@ constexpr std::uint64_t predict = 8;
 
 }  // namespace
 
-TEST_CASE("marks differ for calls outside, in the run of the last collective, and in each later run") {
+TEST_CASE("marks differ for calls outside runs, in the run of the last collective, and in each later run") {
   CallSequence place;
   const std::uint64_t outside = place.mark();
   CHECK(CallSequence::describe(outside) == "outside run");
@@ -46,7 +46,7 @@ TEST_CASE("marks differ for calls outside, in the run of the last collective, an
   CHECK(place.mark() == first);
 }
 
-TEST_CASE("every run counts, also one without collectives, and functions are compared after a failure only") {
+TEST_CASE("every run counts, even without collectives; functions are compared only after a failure") {
   CallSequence one;
   CallSequence other;
   one.begin_run(predict);
@@ -77,7 +77,7 @@ TEST_CASE("every run counts, also one without collectives, and functions are com
   CHECK(one.mark() == same.mark());
 }
 
-TEST_CASE("a run of one process alone is not counted, and refuses calls that other processes would have to make") {
+TEST_CASE("a run of one process alone is not counted, and rejects common calls") {
   CallSequence alone;
   CallSequence other;
   alone.require_shared("all_reduce");
@@ -94,7 +94,7 @@ TEST_CASE("a run of one process alone is not counted, and refuses calls that oth
   CHECK(alone.mark() == other.mark());
 }
 
-TEST_CASE("a failure is past for members that have been through the same run and call in another one") {
+TEST_CASE("a failure is past for a member that has left the run of the failure") {
   CallSequence failed;
   CallSequence mine;
   const auto both = [&](auto&& call) {
@@ -102,7 +102,7 @@ TEST_CASE("a failure is past for members that have been through the same run and
     call(mine);
   };
   both([](CallSequence& place) { place.begin_run(train); });
-  CHECK(!mine.is_past(failed.position()));  // in this run, before a collective
+  CHECK(!mine.is_past(failed.position()));  // in the same run, before a collective
   both([](CallSequence& place) { place.met(); });
   CHECK(!mine.is_past(failed.position()));  // and after one
   both([](CallSequence& place) { place.end_run(); });
@@ -110,14 +110,14 @@ TEST_CASE("a failure is past for members that have been through the same run and
   CHECK(mine.is_past(failed.position()));
   CHECK(!failed.is_past(mine.position()));
   CHECK(!mine.is_past(CallSequence::behind_all));
-  // A run of another function is another run, although it is the first since the collective, too.
+  // A run of another function is different, even as the first one since the collective.
   failed.begin_run(predict);
   mine.end_run();
   mine.begin_run(train);
   CHECK(!mine.is_past(failed.position()));
 }
 
-TEST_CASE("a run in which another member has failed is closed, the next one is not") {
+TEST_CASE("a run in which another member has failed is closed, the next one is open") {
   CallSequence failed;
   CallSequence mine;
   failed.begin_run(train);
@@ -137,7 +137,7 @@ TEST_CASE("a run in which another member has failed is closed, the next one is n
   CHECK(!mine.is_closed());
 }
 
-TEST_CASE("what was begun longer ago than is remembered is no past") {
+TEST_CASE("failures beyond the stored history are not past") {
   CallSequence failed;
   CallSequence mine;
   for (int run = 0; run < 1000; ++run) {

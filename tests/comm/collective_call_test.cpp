@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("equal calls have equal fingerprints wherever their names lie; others differ") {
+TEST_CASE("calls have equal fingerprints exactly if they are equal") {
   const std::string copied_name = "all_reduce";
   const dist::CollectiveCall literal{.operation = "all_reduce", .reduction = "sum", .elements = 3, .dtype = "f32"};
   CHECK(literal.fingerprint() == dist::CollectiveCall{copied_name, "sum", 3, "f32"}.fingerprint());
@@ -24,7 +24,7 @@ TEST_CASE("equal calls have equal fingerprints wherever their names lie; others 
   CHECK(seen.size() == calls);
 }
 
-TEST_CASE("a record holds the call, its names cut to what fits and the fingerprint of the whole") {
+TEST_CASE("a record stores the call with truncated names, and the fingerprint of the full names") {
   const std::string long_name(100, 'x');
   const dist::CollectiveCall call{"merge_call", long_name, 2, "arguments", 1, 7};
   const dist::CollectiveCallRecord record{call};
@@ -37,14 +37,14 @@ TEST_CASE("a record holds the call, its names cut to what fits and the fingerpri
   CHECK(record.call().counts == 7);
 }
 
-TEST_CASE("a call describes itself") {
+TEST_CASE("describe prints a call") {
   CHECK(describe(dist::CollectiveCall{"all_reduce", "sum", 12, "f32"}) == "all_reduce(sum) of 12 f32");
   CHECK(describe(dist::CollectiveCall{.operation = "broadcast", .elements = 3, .dtype = "i32", .root = 1}) ==
         "broadcast of 3 i32 from 1");
   CHECK(describe(dist::CollectiveCall{.operation = "barrier"}) == "barrier");
 }
 
-TEST_CASE("calls that differ are named with their callers, also where only the members' counts differ (spec E12)") {
+TEST_CASE("mismatched calls are reported with their members, even if only the counts differ (spec E12)") {
   const dist::CollectiveCall one{.operation = "all_gather", .elements = 3, .dtype = "f32", .counts = 1};
   dist::CollectiveCall other = one;
   other.counts = 2;
@@ -59,7 +59,7 @@ TEST_CASE("calls that differ are named with their callers, also where only the m
         "Call the same collectives with the same extents in the same order on every replica.");
 }
 
-TEST_CASE("missing workers are named, with their last call (spec H13)") {
+TEST_CASE("missing workers are reported with their last call (spec H13)") {
   const std::string said =
       dist::detail::workers_missing("worker 1", "worker 0 called barrier", 1'500'000'000, "none").what();
   CHECK(said ==
@@ -67,7 +67,7 @@ TEST_CASE("missing workers are named, with their last call (spec H13)") {
         "those who did not come: none). Find out what they wait for, or give the strategy a longer timeout.");
 }
 
-TEST_CASE("a worker that has left is named, with its last call") {
+TEST_CASE("a worker that has left is reported with its last call") {
   const std::string said = dist::detail::worker_left("worker 1", "worker 0 called barrier", "its last was none").what();
   CHECK(said ==
         "The workers did not issue the same collectives (worker 0 called barrier, but worker 1 has ended its strategy; "

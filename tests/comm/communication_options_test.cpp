@@ -11,14 +11,14 @@ using dist::CommunicationOptions;
 using dist::Implementation;
 using namespace std::chrono_literals;
 
-TEST_CASE("nothing is chosen by default (spec H14)") {
+TEST_CASE("all options are unset by default (spec H14)") {
   const CommunicationOptions options;
   CHECK(options.bytes_per_pack == 0);
   CHECK(!options.timeout);
   CHECK(options.implementation == Implementation::automatic);
 }
 
-TEST_CASE("merge takes what the other chose; defaults choose nothing (spec H13, H15)") {
+TEST_CASE("merge takes the options that are set in the argument (spec H13, H15)") {
   const CommunicationOptions mine{.bytes_per_pack = 100, .timeout = 5s, .implementation = Implementation::ring};
   const CommunicationOptions same = mine.merge({});
   CHECK(same.bytes_per_pack == 100);
@@ -33,7 +33,7 @@ TEST_CASE("merge takes what the other chose; defaults choose nothing (spec H13, 
   CHECK(mine.merge({.timeout = 2s}).bytes_per_pack == 100);
 }
 
-TEST_CASE("implementations are named in any case, others are refused (spec H14)") {
+TEST_CASE("names of implementations are case-insensitive, unknown ones throw (spec H14)") {
   CHECK(dist::parse_implementation("auto") == Implementation::automatic);
   CHECK(dist::parse_implementation("AUTO") == Implementation::automatic);
   CHECK(dist::parse_implementation("Ring") == Implementation::ring);
@@ -46,6 +46,6 @@ TEST_CASE("implementations are named in any case, others are refused (spec H14)"
   CHECK_THROWS_AS(dist::parse_implementation(""), dist::InvalidArgument);
 }
 
-TEST_CASE("sizes have no sign (spec H12)") {
+TEST_CASE("sizes are unsigned (spec H12)") {
   CHECK(std::is_unsigned_v<decltype(CommunicationOptions::bytes_per_pack)>);
 }

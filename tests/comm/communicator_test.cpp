@@ -167,7 +167,7 @@ static_assert(!dist::ExchangesSmall<NoExchange>);
 
 }  // namespace
 
-TEST_CASE("calls are the same when everything about them is (spec E12)") {
+TEST_CASE("calls are equal if all their fields are (spec E12)") {
   const dist::CollectiveCall call{
       .operation = "all_reduce", .reduction = "sum", .elements = 8, .dtype = "f32", .root = 0, .counts = 7};
   const auto changed = [&](auto change) {
@@ -184,7 +184,7 @@ TEST_CASE("calls are the same when everything about them is (spec E12)") {
   CHECK(call != changed([](dist::CollectiveCall& other) { other.counts = 8; }));
 }
 
-TEST_CASE("a call's fingerprint tells it from calls that differ in anything, also in several names at once") {
+TEST_CASE("fingerprints differ for calls that differ in one or several fields") {
   static constexpr std::string_view names[] = {
       "all_reduce", "reduce_and_apply", "sum", "mean", "f32", "f64", "i32", ""};
   std::vector<std::uint64_t> seen;

@@ -141,7 +141,7 @@ static_assert(!dist::CrossDeviceOps<int, dist::SelfCommunicator>);
 
 }  // namespace
 
-TEST_CASE("the update that the concept tries changes nothing") {
+TEST_CASE("the update that the concept uses changes nothing") {
   const float reduced[] = {3, 4};
   dist::NoOp{}(0, reduced);
   CHECK(dist::detail::KeepWeight{}(0, 1, 3) == 1);

@@ -17,7 +17,7 @@ using dist::PackUpdate;
 
 namespace {
 
-/// Keeps what it was given in memory that it points to.
+/// Stores its arguments in memory that it points to.
 struct Recording {
   float* kept;
   float operator()(std::size_t i, float weight, float gradient) const {
@@ -92,7 +92,7 @@ static_assert(dist::pack_elements<float> == 4 && dist::pack_elements<double> == 
 
 }  // namespace
 
-TEST_CASE("a block is updated element by element, which are counted from its first one") {
+TEST_CASE("a block is updated element by element, with indices from the given first one") {
   for (const std::size_t count : {0U, 1U, 15U, 16U, 100U}) {
     std::vector<float> weights(count, 50);
     const std::vector<float> gradients = numbers(count);
@@ -105,7 +105,7 @@ TEST_CASE("a block is updated element by element, which are counted from its fir
   }
 }
 
-TEST_CASE("weights may be their own gradients") {
+TEST_CASE("weights and gradients may be the same memory") {
   std::vector<float> weights = numbers(37);
   dist::detail::update_range([](std::size_t, float weight, float gradient) { return weight + 2 * gradient; }, 0,
                              std::span{weights}, std::span<const float>{weights});
@@ -113,7 +113,7 @@ TEST_CASE("weights may be their own gradients") {
   for (std::size_t i = 0; i < weights.size(); ++i) CHECK(weights[i] == 3 * before[i]);
 }
 
-TEST_CASE("the update of each part is chosen once for the part, also of shifted ones") {
+TEST_CASE("an update of parts selects each part once, also when shifted") {
   int parts = 0;
   const auto check = [&](const auto& update, std::size_t first, std::size_t counted_from, int expected_parts) {
     std::vector<float> weights(30, 5);
@@ -137,7 +137,7 @@ TEST_CASE("a shifted update counts from its offset") {
   CHECK(kept[7] == 2);
 }
 
-TEST_CASE("a pack is updated by the form for packs where there is one, with the same result") {
+TEST_CASE("packs use the vectorised update if there is one, with the same result") {
   alignas(16) std::array<float, 8> one_by_one{};
   alignas(16) std::array<float, 8> at_once{};
   int packs = 0;
@@ -156,7 +156,7 @@ TEST_CASE("a pack is updated by the form for packs where there is one, with the 
 }
 
 namespace {
-/// Memory that the host may not touch, to look at; its queue works at once.
+/// Memory that counts as inaccessible from the host; its queue works synchronously.
 struct Elsewhere {
   static constexpr bool host_accessible = false;
 };
@@ -168,7 +168,7 @@ struct QueueOfLoops {
 };
 }  // namespace
 
-TEST_CASE("a queue updates whole packs at once, and one by one what is less than a pack or not aligned") {
+TEST_CASE("a queue updates whole aligned packs at once, and other elements one by one") {
   for (const std::size_t skew : {0U, 1U})
     for (const std::size_t count : {0U, 1U, 4U, 7U, 8U, 13U}) {
       CAPTURE(skew);

@@ -11,7 +11,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <support/simulated_network.hpp>
 
-TEST_CASE("shards are in rank order, whatever nodes the replicas form, and have the sums and weights of all") {
+TEST_CASE("shards are in rank order for any assignment of replicas to nodes, with correct sums and weights") {
   constexpr std::size_t elements = 1003;
   support::SimulatedNetwork network{3, dist::usual_costs, support::Payload::travels, support::RunOn::threads};
   network.run([&](const support::SimulatedNetwork::Communicator& comm) {
@@ -31,7 +31,7 @@ TEST_CASE("shards are in rank order, whatever nodes the replicas form, and have 
                              if (sum != static_cast<float>(6 * seen++ + 15)) mistakes += "a wrong sum; ";
                          });
       if (seen != mine.end) mistakes += "a shard of another size; ";
-      // Who updates an element is seen in what it becomes.
+      // The result shows which member updated the element.
       const auto owned = [&](std::size_t, float weight, float mean) {
         return weight + 1000 * static_cast<float>(rank) + mean;
       };

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a layout says which member is where") {
+TEST_CASE("a layout gives each member's group and number") {
   const dist::GroupLayout layout{{0, 2, 4, 1, 3}, {3, 2}, 1, 0};
   CHECK(layout.rank() == 1);
   CHECK(layout.size() == 5);
@@ -26,7 +26,7 @@ TEST_CASE("a layout says which member is where") {
   CHECK(uniform.place_of(3).member == 1);
 }
 
-TEST_CASE("the parts of the members stand where these stand") {
+TEST_CASE("divided replaces members by their parts") {
   const dist::GroupLayout layout{{0, 2, 4, 1, 3}, {3, 2}, 1, 0};
   const dist::GroupLayout parts = layout.divided(2, 1);
   CHECK(parts.rank() == 3);

@@ -1,5 +1,5 @@
-// The replicas of several processes as neighbours: in the memory of one node, on several nodes, and with messages alone.
-// The nodes are this machine under other names.
+// Neighbour exchange between replicas of several processes: in the memory of one node, on several nodes, and by
+// messages only. The nodes are this machine under different names.
 #include <dist/comm/hierarchical_neighbor_exchange.hpp>
 // ranks: 1 2 3 4
 
@@ -27,7 +27,7 @@ Nodes nodes = Nodes::one;
 
 }  // namespace
 
-/// Takes the place of the system's: the name of the node that this process seems to run on.
+/// Replaces the system's function: returns the simulated node name of this process.
 extern "C" int gethostname(char* name, std::size_t size) noexcept {
   int starts = 0, finalised = 0;
   MPI_Initialized(&starts);
@@ -63,7 +63,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, On<Workers, 1>, On<Workers, 2
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, On<Workers, 2>, On<Workers, 2, Nodes::halves>,
                                On<Workers, 1, Nodes::dealt>, On<Workers, 2, Nodes::one, false>);
 
-TEST_CASE("a worker that fails is told of by its neighbours, which do not wait for the deadline") {
+TEST_CASE("a failed worker is reported by its neighbours before the deadline") {
   for (const Nodes where : {Nodes::one, Nodes::dealt}) {
     nodes = where;
     Workers strategy{{.replicas = 2, .hierarchical = true, .communication = {.timeout = std::chrono::seconds{60}}}};

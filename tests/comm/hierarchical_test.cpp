@@ -17,17 +17,17 @@
 #include <support/node_group.hpp>
 #include <support/what_throws.hpp>
 
-// Nodes of equal and of different sizes, and ranks that do not follow each other on a node.
+// Nodes of equal and of different sizes, and nodes with non-consecutive ranks.
 TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
                                support::NodeGroup<dist::MpiAllReduce, support::DealtNodes>);
 
-TEST_CASE_TEMPLATE("every member of every group updates a share of its group's shard, the same in one pass and in two",
-                   Group, support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
+TEST_CASE_TEMPLATE("every member updates a part of its group's shard, the same in one pass and in two", Group,
+                   support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
                    support::NodeGroup<dist::MpiAllReduce, support::DealtNodes>) {
   Group group{std::chrono::seconds{30}};
   const auto& ops = group.collectives();
   const dist::GroupLayout& layout = group.layout();
-  constexpr std::size_t count = 24 * 1024;  // with 2 groups of 1 or 2 members, shares of as many whole granules
+  constexpr std::size_t count = 24 * 1024;  // with 2 groups of 1 or 2 members, parts of whole granules
   const std::size_t mine = count / layout.groups() / layout.members(layout.group()).size();
   for (const bool in_window : {false, true}) {
     CAPTURE(in_window);
@@ -66,15 +66,16 @@ TEST_CASE_TEMPLATE("every member of every group updates a share of its group's s
   }
 }
 
-TEST_CASE_TEMPLATE("the same collectives with another deadline name the late member, on whichever level (spec H13)",
-                   Nodes, support::OneNode, support::TwoNodes, support::DealtNodes) {
+TEST_CASE_TEMPLATE("with_timeout: the late member is reported on every level (spec H13)", Nodes, support::OneNode,
+                   support::TwoNodes, support::DealtNodes) {
   using namespace std::chrono_literals;
   support::NodeGroup<dist::RingAllReduce, Nodes> group{60s};
   const auto& patient = group.collectives();
   CHECK_THROWS_AS(patient.with_timeout(-1ns), dist::InvalidArgument);
   const std::size_t late = patient.layout().size() - 1;
   const bool is_late = patient.layout().rank() == late;
-  // Every clock starts before anybody waits: a worker may hear from another one, whose deadline is earlier, who is late.
+  // Every clock starts before the first wait: a worker may learn the late member from another one with an earlier
+  // deadline.
   const auto begin = std::chrono::steady_clock::now();
   group.wait_outside();
   if (is_late) group.wait_outside();  // until the others have given up

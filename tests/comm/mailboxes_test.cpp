@@ -19,14 +19,14 @@ namespace {
 
 using support::SteppedMembers;
 
-/// What a member brings to a collective.
+/// A member's input to a collective.
 enum class Action : unsigned char { call, call_otherwise, fail };
 enum class Outcome : unsigned char { none, met, different, failed };
 
-/// Of each member, what it brings to which collective.
+/// Each member's input to each collective.
 using Script = std::vector<std::vector<Action>>;
 
-/// How the members keep to the protocol: each part of it is left out in a test that has to find that.
+/// Parts of the protocol; a test leaves out each one and must detect the error.
 struct Rules {
   std::memory_order order = std::memory_order_seq_cst;
   bool look_twice = true;
@@ -93,7 +93,7 @@ class Group {
         if (boxes_.of(peer, number).content != 10 * number + peer) members_.mistake("a member reads what is not there");
     }
   }
-  /// Whether all see the same in each collective, and what they must.
+  /// Checks that all members see the same, correct result in each collective.
   [[nodiscard]] std::string find_mistake() const {
     for (std::size_t i = 0; i < outcomes_[0].size(); ++i) {
       bool fails = false;
@@ -165,7 +165,7 @@ class Group {
 
   SteppedMembers& members_;
   const Script& script_;
-  std::size_t giving_up_;  // so many members may give up, once each
+  std::size_t giving_up_;  // number of members that may give up, once each
   Rules rules_;
   support::SteppedLock lock_;
   Arrivals arrivals_;
@@ -187,8 +187,7 @@ SteppedMembers::Explored explore(const Script& script, std::size_t giving_up, co
                           : explore_group<false>(script, giving_up, rules);
 }
 
-/// All scripts of so many members and collectives with these actions; except those that turn into another one when
-/// members change places in a circle.
+/// All scripts with these actions, up to rotations of the members.
 std::vector<Script> all_scripts(std::size_t members, std::size_t collectives, const std::vector<Action>& actions) {
   std::vector<Script> scripts;
   std::vector<std::size_t> choice(members * collectives, 0);
@@ -203,14 +202,14 @@ std::vector<Script> all_scripts(std::size_t members, std::size_t collectives, co
 }
 
 #ifdef DIST_TEST_SANITIZER
-constexpr std::size_t collectives = 1;  // a fiber of the thread sanitizer takes a millisecond to make
+constexpr std::size_t collectives = 1;  // a fiber takes a millisecond to create with the thread sanitizer
 #else
 constexpr std::size_t collectives = 3;
 #endif
 
 const std::vector<Action> all_actions{Action::call, Action::call_otherwise, Action::fail};
 
-/// So many members that all make the same calls.
+/// The script of `members` members that all make the same calls.
 Script calls(std::size_t members, std::size_t count) {
   return Script(members, std::vector<Action>(std::min(count, collectives), Action::call));
 }
@@ -227,12 +226,12 @@ void check_all(const std::vector<Script>& scripts, std::size_t giving_up = 0, co
 
 }  // namespace
 
-TEST_CASE("two members: whatever they bring to three collectives and whoever is faster, both see the same") {
-  for (const bool look_twice : {false, true})  // where nobody gives up, one look is enough
+TEST_CASE("two members agree on three collectives with any inputs and in any order of steps") {
+  for (const bool look_twice : {false, true})  // one look is enough if members never give up
     check_all(all_scripts(2, collectives, all_actions), 0, {.look_twice = look_twice});
 }
 
-TEST_CASE("three members: whatever they bring to a collective and whoever is faster, all see the same") {
+TEST_CASE("three members agree on a collective with any inputs and in any order of steps") {
   std::vector<Script> scripts = all_scripts(3, 1, all_actions);
   if (collectives > 1)
     for (Script& script : scripts)
@@ -240,13 +239,13 @@ TEST_CASE("three members: whatever they bring to a collective and whoever is fas
   for (const bool look_twice : {false, true}) check_all(scripts, 0, {.look_twice = look_twice});
 }
 
-TEST_CASE("members that may give up at any time: either all go on or none does, and they are in step again") {
+TEST_CASE("if members may give up at any time, all continue or none does, and later collectives match again") {
   check_all({calls(2, 3)}, 2);
   check_all({calls(3, 2)}, 1);
   if (collectives > 1) check_all({calls(3, 1)}, 2);
 }
 
-TEST_CASE("each part of the protocol is needed: without it, some order ends in a mistake") {
+TEST_CASE("without any part of the protocol, some order of steps fails") {
   const auto finds_mistake = [](const Script& script, std::size_t giving_up, const Rules& rules) {
     return explore(script, giving_up, rules).mistake != "";
   };

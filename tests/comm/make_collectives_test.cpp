@@ -47,7 +47,7 @@ struct Far {
     static constexpr bool host_accessible = false;
   };
 };
-/// Another policy on devices whose memory the host does not reach.
+/// A policy that is replaced on devices whose memory the host cannot access.
 struct Changing : OfHost {
   template <class D>
   struct OnDevices : OfDevice {};
@@ -69,7 +69,7 @@ auto made(dist::detail::PolicyState<Ops, dist::Cpu>& state) {
 
 }  // namespace
 
-TEST_CASE("collectives are made of the communicator, the queue and the state, as far as their policy takes them") {
+TEST_CASE("collectives are constructed from the communicator, and the queue and state if the policy accepts them") {
   CHECK(!dist::OpsOnQueue<OfHost, dist::SelfCommunicator, Queue>);
   CHECK(dist::OpsOnQueue<OfDevice, dist::SelfCommunicator, Queue>);
   CHECK(!dist::OpsWithState<OfDevice, dist::Cpu>);
@@ -87,13 +87,13 @@ TEST_CASE("collectives are made of the communicator, the queue and the state, as
   CHECK(kept.made == 2);
 }
 
-TEST_CASE("a policy may be another one where the host does not reach the memory of the devices") {
+TEST_CASE("a policy may be replaced on devices whose memory the host cannot access") {
   CHECK(std::is_same_v<dist::detail::OpsOn<Changing, dist::Cpu>::Type, Changing>);
   CHECK(std::is_same_v<dist::detail::OpsOn<Changing, Far>::Type, Changing::OnDevices<Far>>);
   CHECK(std::is_same_v<dist::detail::OpsOn<OfDevice, Far>::Type, OfDevice>);
 }
 
-TEST_CASE("memory comes from where the policy takes it, where that says so") {
+TEST_CASE("a policy's state may provide the memory") {
   CHECK(dist::BringsMemory<Bringing, MemoryOfDevices>);
   CHECK(!dist::BringsMemory<Keeping::State<dist::Cpu>, MemoryOfDevices>);
   CHECK(!dist::BringsMemory<Bringing, dist::Cpu::Memory>);

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-TEST_CASE("every member gets a value of each, whether it fits an announcement or not") {
+TEST_CASE("every member gets a value of each member, of any size") {
   using Large = std::array<std::size_t, 100>;
   for (const std::size_t members : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
     dist::ReplicaThreads threads(members);
@@ -34,7 +34,7 @@ TEST_CASE("every member gets a value of each, whether it fits an announcement or
   }
 }
 
-TEST_CASE("of a group of one it is a copy (spec H03)") {
+TEST_CASE("in a group of one, all_gather_values is a copy (spec H03)") {
   std::vector<int> all(1);
   dist::SelfCollectives::all_gather_values("number", 7, std::span<int>{all});
   CHECK(all[0] == 7);

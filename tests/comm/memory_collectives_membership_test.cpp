@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Writes down what it is told.
+/// Records its calls.
 struct Recorder {
   std::vector<std::string>* calls;
 
@@ -40,7 +40,7 @@ static_assert(!dist::ReportsFailures<dist::Membership<Recorder>>);
 
 }  // namespace
 
-TEST_CASE("the collectives of a policy tell failures as their communicator does") {
+TEST_CASE("the collectives of a policy report failures by their communicator") {
   std::vector<std::string> calls;
   const Policy policy{Recorder{&calls}};
   CHECK(policy.communicator().size() == 2);

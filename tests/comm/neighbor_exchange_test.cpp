@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<dist::Default>,
                                Make<Shared, 1>, Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 8>, Make<Ring, 4>,
                                Make<Central, 3>);
 
-TEST_CASE("a replica that makes another call gets an error, as its neighbours do") {
+TEST_CASE("a different call throws on the replica and its neighbours") {
   Shared strategy{3};
   const auto said = strategy.run([](auto& replica) {
     return conformance::neighbors::error_of([&] {
@@ -43,7 +43,7 @@ TEST_CASE("a replica that makes another call gets an error, as its neighbours do
   }
 }
 
-TEST_CASE("replicas on the host refuse memory of a device, which they could not copy") {
+TEST_CASE("replicas on the host reject device memory") {
   testing::GuardedDevice::Memory memory{std::array<std::size_t, 1>{0}};
   const std::size_t bytes = 2 * sizeof(double);
   const testing::GuardedDevice::Span<double> elsewhere{reinterpret_cast<double*>(memory.at(0, memory.allocate(bytes))),

@@ -30,7 +30,7 @@ struct Graph {
     dist::detail::sort_messages(sends);
     dist::detail::sort_messages(receives);
     const auto mismatch = dist::detail::first_mismatch(sends, receives);
-    // The sum over parts of the graph, however it is divided, is that over all of it.
+    // The sum over all parts of the graph is independent of the division.
     CHECK((dist::detail::balance_of(sends, {}) + dist::detail::balance_of({}, receives) != 0) ==
           (mismatch.is_there != 0));
     return mismatch;
@@ -42,7 +42,7 @@ std::span<double> of(std::size_t count) { return std::span{memory}.first(count);
 
 }  // namespace
 
-TEST_CASE("a message views elements of any contiguous range, and knows their number, size and type") {
+TEST_CASE("a message views a contiguous range with its number, size and type of elements") {
   std::vector<float> vector(3);
   const std::array<double, 2> array{};
   int numbers[4]{};
@@ -56,7 +56,7 @@ TEST_CASE("a message views elements of any contiguous range, and knows their num
   CHECK_FALSE(dist::detail::fits_into(SendTo{0, vector}, ReceiveFrom{1, others}));
 }
 
-TEST_CASE("messages of a graph fit, whoever lists them first") {
+TEST_CASE("messages of a graph match in any order of members") {
   Graph graph;
   graph.receive(1, 0, of(4));
   graph.send(0, 1, of(3));
@@ -69,11 +69,11 @@ TEST_CASE("messages of a graph fit, whoever lists them first") {
   CHECK(graph.compare().is_there == 0);
 }
 
-TEST_CASE("the first message that does not fit is found, with both ends") {
+TEST_CASE("the first mismatch is reported with both ends") {
   Graph graph;
   graph.send(0, 1, of(3));
   graph.receive(0, 1, of(3));
-  SUBCASE("other numbers of elements, of the second message") {
+  SUBCASE("different number of elements in the second message") {
     graph.send(0, 1, of(6));
     graph.receive(0, 1, of(5));
     const auto mismatch = graph.compare();
@@ -89,14 +89,14 @@ TEST_CASE("the first message that does not fit is found, with both ends") {
     graph.receive(0, 2, of(1));
     CHECK(graph.compare().to == 2);
   }
-  SUBCASE("one that nobody receives, before one that nobody sends") {
+  SUBCASE("a missing receive, before a missing send") {
     graph.send(2, 0, of(1));
     graph.receive(2, 1, of(1));
     const std::string text = support::what_throws<dist::CollectiveMismatch>([&] { graph.compare().raise(); });
     CHECK(text.find("replica 2 sends message 0 from replica 2 to replica 0, of 1 element of 8 bytes, which replica 0 "
                     "does not receive") != std::string::npos);
   }
-  SUBCASE("one that nobody sends") {
+  SUBCASE("a missing send") {
     graph.receive(0, 1, of(2));
     const std::string text = support::what_throws<dist::CollectiveMismatch>([&] { graph.compare().raise(); });
     CHECK(text.find("message 1 from replica 0 to replica 1, of 2 elements of 8 bytes, which replica 0 does not send") !=

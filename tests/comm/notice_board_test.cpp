@@ -20,7 +20,7 @@ std::string said(const std::optional<NoticeFrom>& failure) {
   if (!failure) return "nothing";
   return support::what_throws([&] { failure->notice.failure.raise(failure->peer, "east"); });
 }
-/// Member 1 fails instead of its next collective.
+/// Member 1 fails instead of entering its next collective.
 Notice failure_of_peer(NoticeBoard& peer, const FailureNotice& failure = "the disk is full") {
   return peer.cancel(failure);
 }
@@ -33,7 +33,7 @@ void meet(NoticeBoard& board) {
 
 }  // namespace
 
-TEST_CASE("a failure in the collective that this member waits in is thrown at once, one in a later one there") {
+TEST_CASE("a failure in the current collective is thrown at once, a failure in a later one when it is entered") {
   NoticeBoard mine{0, 2};
   NoticeBoard peer{1, 2};
   mine.begin_meeting();
@@ -58,7 +58,7 @@ TEST_CASE("a failure in the collective that this member waits in is thrown at on
   CHECK(mine.sequence() == 3);
 }
 
-TEST_CASE("a failure in a run that this member has left behind skips the collective") {
+TEST_CASE("a failure in a run that this member has left skips the collective") {
   NoticeBoard mine{0, 2};
   NoticeBoard peer{1, 2};
   for (NoticeBoard* board : {&mine, &peer}) board->place().begin_run(7);
@@ -73,11 +73,11 @@ TEST_CASE("a failure in a run that this member has left behind skips the collect
   CHECK(mine.skipped_of(0) == nullptr);
   CHECK_FALSE(mine.enter());
   CHECK_FALSE(mine.skips());
-  // That the peer ended after that says less.
+  // The later end of the peer is less precise.
   CHECK(has(said(mine.hear({peer.cancel(FailureNotice{"it ended"}.for_good()), 1})), "the disk is full"));
 }
 
-TEST_CASE("a run in which a member failed is closed for all its collectives, whichever notice came first") {
+TEST_CASE("a failed member's run is closed for all its collectives, for any order of notices") {
   for (const bool peer_is_first : {true, false}) {
     CAPTURE(peer_is_first);
     NoticeBoard mine{0, 3};
@@ -86,7 +86,7 @@ TEST_CASE("a run in which a member failed is closed for all its collectives, whi
       board->place().begin_run(7);
       meet(*board);
     }
-    // This member fails after the collective; the peer fails instead of the same one, in the next run.
+    // This member fails after the collective; the peer fails instead of it, in the next run.
     peer.place().end_run();
     peer.place().begin_run(7);
     const Notice notice = failure_of_peer(peer);
@@ -107,7 +107,7 @@ TEST_CASE("a run in which a member failed is closed for all its collectives, whi
   }
 }
 
-TEST_CASE("collectives that failed are settled one by one before the next, and one that all did ends the series") {
+TEST_CASE("failed collectives are settled in order before the next one, and a success ends the series") {
   NoticeBoard mine{0, 2};
   NoticeBoard peer{1, 2};
   meet(mine);
@@ -120,7 +120,7 @@ TEST_CASE("collectives that failed are settled one by one before the next, and o
   CHECK(mine.unsettled() == 3);
   mine.settle();
   CHECK(mine.unsettled() == 0);
-  // The peer fails in the next run, which says more.
+  // The peer fails in the next run, which closes more.
   peer.place().begin_run(7);
   CHECK_FALSE(mine.hear({failure_of_peer(peer), 1}));
   CHECK(mine.furthest().peer == 1);
@@ -135,7 +135,7 @@ TEST_CASE("collectives that failed are settled one by one before the next, and o
   CHECK(mine.furthest().sequence == 0);
 }
 
-TEST_CASE("a failure that breaks the group is thrown whatever this member does") {
+TEST_CASE("a failure that breaks the group is thrown in every state") {
   NoticeBoard mine{0, 2};
   NoticeBoard peer{1, 2};
   meet(mine);
@@ -143,7 +143,7 @@ TEST_CASE("a failure that breaks the group is thrown whatever this member does")
   CHECK(has(said(mine.hear({notice, 1})), "nobody came"));
 }
 
-TEST_CASE("collectives that are not compared are counted, and failures keep their members from them, too") {
+TEST_CASE("collectives without comparison are counted, and failures prevent them, too") {
   NoticeBoard mine{0, 2};
   NoticeBoard peer{1, 2};
   CHECK_FALSE(mine.count());
@@ -154,7 +154,7 @@ TEST_CASE("collectives that are not compared are counted, and failures keep thei
   CHECK(mine.all_know());
 }
 
-TEST_CASE("members know the failures that they heard of and their own") {
+TEST_CASE("members know their own failures and the reported ones") {
   NoticeBoard mine{0, 3};
   NoticeBoard peer{1, 3};
   const Notice notice = failure_of_peer(peer);

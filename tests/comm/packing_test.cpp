@@ -25,7 +25,7 @@ std::vector<Pair> by_bytes(std::vector<std::size_t> bytes, std::size_t limit) {
   return pairs(dist::packs_by_bytes(bytes, limit));
 }
 
-/// Counts the collectives that pass through, and remembers where the elements of the last one were.
+/// Counts collectives, and records the addresses of the last one.
 struct Counting {
   std::size_t* calls;
   const void** place = nullptr;
@@ -39,16 +39,16 @@ struct Counting {
 
 }  // namespace
 
-TEST_CASE("packs by count have total / packs elements, the last the remainder too (spec H07)") {
+TEST_CASE("packs by count have total / packs elements, the last one also the remainder (spec H07)") {
   CHECK(pairs(dist::packs_by_count(10, 3)) == std::vector<Pair>{{0, 3}, {3, 6}, {6, 10}});
   CHECK(pairs(dist::packs_by_count(10, 1)) == std::vector<Pair>{{0, 10}});
-  CHECK(pairs(dist::packs_by_count(2, 3)) == std::vector<Pair>{{0, 2}});  // 2 / 3 = 0: the last takes all
+  CHECK(pairs(dist::packs_by_count(2, 3)) == std::vector<Pair>{{0, 2}});  // 2 / 3 = 0: the last one takes all
   CHECK(pairs(dist::packs_by_count(0, 2)).empty());
 }
 
-TEST_CASE("a pack by bytes is closed only once it is more than the limit, from the last tensor on (spec H12, 4.1)") {
+TEST_CASE("a pack by bytes is closed once it exceeds the limit, starting with the last tensor (spec H12, 4.1)") {
   CHECK(by_bytes({10, 20, 30, 40}, 0) == std::vector<Pair>{{0, 4}});
-  // 40 is not more than 40, so 30 joins: 70. Then 20, 10: 30.
+  // 40 does not exceed 40, so 30 joins: 70. Then 20 + 10: 30.
   CHECK(by_bytes({10, 20, 30, 40}, 40) == std::vector<Pair>{{2, 4}, {0, 2}});
   CHECK(by_bytes({10, 20, 30, 40}, 39) == std::vector<Pair>{{3, 4}, {1, 3}, {0, 1}});
   CHECK(by_bytes({10, 20, 30, 40}, 1) == std::vector<Pair>{{3, 4}, {2, 3}, {1, 2}, {0, 1}});
@@ -57,7 +57,7 @@ TEST_CASE("a pack by bytes is closed only once it is more than the limit, from t
   CHECK(by_bytes({}, 10).empty());
 }
 
-TEST_CASE("as many collectives as packs; results stand where the tensors do (spec H07, H09, H12)") {
+TEST_CASE("one collective per pack, with the results in the tensors (spec H07, H09, H12)") {
   for (const bool adjacent : {true, false}) {
     const auto calls_with = [&](auto packing) {
       std::vector<float> memory(20);
@@ -79,12 +79,12 @@ TEST_CASE("as many collectives as packs; results stand where the tensors do (spe
     CHECK(calls_with(PackByCount{1}) == 1);
     CHECK(calls_with(PackByCount{3}) == 3);
     CHECK(calls_with(PackByBytes{0}) == 1);
-    // 12 bytes, then 24 more as 12 is not more than 12: 36; then 0 and 16 bytes.
+    // 12 bytes, then 24 more because 12 does not exceed 12: 36; then 0 and 16 bytes.
     CHECK(calls_with(PackByBytes{12}) == 2);
   }
 }
 
-TEST_CASE("tensors that follow each other are reduced in place, others in a copy (spec H07, H12)") {
+TEST_CASE("adjacent tensors are reduced in place, others in a copy (spec H07, H12)") {
   std::vector<float> memory(20);
   const auto place_with = [&](std::size_t gap, auto packing) {
     const std::vector<std::span<float>> tensors{std::span{memory}.subspan(0, 4), std::span{memory}.subspan(18, 0),

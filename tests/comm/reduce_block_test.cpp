@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The operands of several members, seen by a member that has no thread.
+/// Operands of several members, as seen by a member without a thread.
 struct Operands {
   std::vector<std::vector<double>>* values;
 
@@ -40,7 +40,7 @@ std::vector<float> reduced(Op op, const std::vector<std::vector<float>>& values)
 
 }  // namespace
 
-TEST_CASE("one member's reduction is its own values") {
+TEST_CASE("the reduction of one member is its own values") {
   CHECK(reduced(dist::sum, {{1, 2, 3}}) == std::vector<float>{1, 2, 3});
   CHECK(reduced(dist::mean, {{1, 2, 3}}) == std::vector<float>{1, 2, 3});
   CHECK(reduced(dist::sum, {{}, {}}).empty());
@@ -55,14 +55,14 @@ TEST_CASE("a block is reduced element by element and finished once") {
   CHECK(reduced(dist::prod, values) == std::vector<float>{24, -60});
 }
 
-TEST_CASE("additions are made in rank order") {
-  // 2^24 + 1 rounds back to 2^24 in single precision, so only one order gives 0 here and 1 there.
+TEST_CASE("additions are in rank order") {
+  // 2^24 + 1 is rounded to 2^24 in single precision, so only one order gives 0 here and 1 there.
   const float large = 16777216.0f;
   CHECK(reduced(dist::sum, {{large}, {1}, {-large}}) == std::vector<float>{0});
   CHECK(reduced(dist::sum, {{large}, {-large}, {1}}) == std::vector<float>{1});
 }
 
-TEST_CASE("a range comes in whole blocks, in order, each element once") {
+TEST_CASE("a range is passed in whole blocks, in order, each element once") {
   constexpr std::size_t block = dist::detail::block_elements<double>;
   constexpr std::size_t count = 2 * block + 40;
   std::vector<std::vector<double>> values(3, std::vector<double>(count));
@@ -72,14 +72,15 @@ TEST_CASE("a range comes in whole blocks, in order, each element once") {
                                        dist::IndexRange{5, 5}, dist::IndexRange{0, block}}) {
     std::size_t next = range.begin;
     std::size_t wrong = 0;
-    dist::detail::reduce_range<double>(dist::sum, Operands{&values}, range,
-                                       [&](std::size_t first, std::span<const double> sums) {
-                                         CHECK(first == next);
-                                         CHECK(sums.size() <= block);
-                                         for (std::size_t i = 0; i < sums.size(); ++i)
-                                           wrong += sums[i] != static_cast<double>(3 * count + 3 * (first + i));
-                                         next = first + sums.size();
-                                       });
+    dist::detail::reduce_range(dist::reduction_of<double, dist::Sum>, Operands{&values}, range,
+                               [&](std::size_t first, std::span<const std::byte> bytes) {
+                                 const auto sums = dist::detail::elements_in<double>(bytes);
+                                 CHECK(first == next);
+                                 CHECK(sums.size() <= block);
+                                 for (std::size_t i = 0; i < sums.size(); ++i)
+                                   wrong += sums[i] != static_cast<double>(3 * count + 3 * (first + i));
+                                 next = first + sums.size();
+                               });
     CHECK(next == range.end);
     CHECK(wrong == 0);
   }
@@ -88,12 +89,15 @@ TEST_CASE("a range comes in whole blocks, in order, each element once") {
 TEST_CASE_TEMPLATE("16-bit floating-point values are combined in rank order as floats and rounded once", T,
                    dist::Float16, dist::BFloat16) {
   const auto check = [](auto op, const std::vector<float>& values, float expected) {
-    // More than fits in one part of the block.
+    // More than one block.
     std::vector<T> result(2500);
     std::vector<std::vector<T>> operands;
     for (const float value : values) operands.emplace_back(result.size(), T(value));
-    dist::detail::reduce_block(op, values.size(), std::span<T>{result},
-                               [&](std::size_t rank) { return operands[rank].data(); });
+    std::vector<const std::byte*> bytes;
+    for (const std::vector<T>& operand : operands) bytes.push_back(std::as_bytes(std::span{operand}).data());
+    const dist::Reduction& reduction = dist::reduction_of<T, std::remove_const_t<decltype(op)>>;
+    reduction.reduce({bytes.data(), bytes.size(), bytes.size()}, {0, result.size()},
+                     std::as_writable_bytes(std::span{result}).data(), reduction.finished_for(values.size()));
     std::size_t wrong = 0;
     for (const T value : result) wrong += !(value == expected);
     CHECK(wrong == 0);

@@ -43,7 +43,7 @@ TEST_CASE("every replica does the same share of the additions (spec H18)") {
   }
 }
 
-TEST_CASE("what a member passes on at a time is at most 4 MiB, in at most two parts (spec H18)") {
+TEST_CASE("chunks have at most 4 MiB, in at most two parts (spec H18)") {
   constexpr std::size_t mib = std::size_t{1} << 20;
   CHECK(dist::detail::ring_subdivisions(0, 4) == 1);
   CHECK(dist::detail::ring_subdivisions(16 * mib, 4) == 1);

@@ -16,14 +16,14 @@
 using testing::GuardedDevice;
 using Alone = dist::SelfOnQueue<GuardedDevice::Queue>;
 
-TEST_CASE("one replica on a device has all collectives, in memory of the host and of the device") {
+TEST_CASE("one replica on a device has all collectives, on host and device memory") {
   CHECK(dist::Collectives<Alone>);
   CHECK(dist::CollectivesOfOne<Alone>);
   CHECK(dist::ReducesMemoryIn<Alone, float, dist::Sum, testing::GuardedMemory>);
   CHECK(!dist::ReducesMemoryIn<dist::SelfCollectives, float, dist::Sum, testing::GuardedMemory>);
 }
 
-TEST_CASE("updates of device memory are put into the queue, and the rest changes nothing") {
+TEST_CASE("updates of device memory are enqueued, and other collectives change nothing") {
   const GuardedDevice::Queues queues{std::array<std::size_t, 1>{}};
   GuardedDevice::Memory memory{std::array<std::size_t, 1>{}};
   const auto queue = queues[0];

@@ -37,7 +37,7 @@ TEST_CASE("the collectives of a group of one are identities (spec H03)") {
   CHECK(values == before);
 }
 
-TEST_CASE("reduce_and_apply updates every element once, by the gradients themselves") {
+TEST_CASE("reduce_and_apply updates every element once with the gradients") {
   std::array<float, 4> gradient{1, 2, 3, 4};
   std::array<float, 4> mirror{10, 20, 30, 40};
   std::array<int, 4> calls{};
@@ -52,7 +52,7 @@ TEST_CASE("reduce_and_apply updates every element once, by the gradients themsel
   CHECK(gradient == std::array<float, 4>{1, 2, 3, 4});
 }
 
-TEST_CASE("the halves of reduce_and_apply see the values themselves") {
+TEST_CASE("reduce_scatter and update_shards see the whole values") {
   std::array<float, 3> values{1, 2, 3};
   int calls = 0;
   dist::SelfCollectives::reduce_scatter(dist::sum, std::span<const float>{values},
@@ -74,7 +74,7 @@ TEST_CASE("the halves of reduce_and_apply see the values themselves") {
   CHECK(values == std::array<float, 3>{1, 7, 3});
 }
 
-TEST_CASE("nothing is called where there are no elements") {
+TEST_CASE("empty spans cause no calls") {
   const std::span<float> none;
   int calls = 0;
   const auto update = [&](std::size_t, float weight, float) {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-TEST_CASE("a member that leaves by an exception waits until the peers have given its operands back") {
+TEST_CASE("a member that throws waits until the peers no longer use its operands") {
   constexpr std::size_t members = 3;
   dist::ReplicaThreads threads(members);
   dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});
@@ -46,7 +46,7 @@ TEST_CASE("a member that leaves by an exception waits until the peers have given
   }
 }
 
-TEST_CASE("all members may leave at once") {
+TEST_CASE("all members may throw at once") {
   constexpr std::size_t members = 4;
   dist::ReplicaThreads threads(members);
   dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});

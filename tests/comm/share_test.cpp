@@ -13,7 +13,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("members read each other's values and write into them, until all are done") {
+TEST_CASE("members read and write each other's values until all are done") {
   for (const std::size_t members : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
     CAPTURE(members);
     dist::ReplicaThreads threads{members};
@@ -43,7 +43,7 @@ TEST_CASE("a group of one shares with itself") {
   CHECK(mine == 7);
 }
 
-TEST_CASE("members that share other types are told apart") {
+TEST_CASE("sharing different types is a mismatch") {
   dist::ReplicaThreads threads{2};
   dist::ThreadGroup group{threads.status(), threads.spin_budget(), std::chrono::minutes{1}};
   std::string message;
@@ -66,7 +66,7 @@ TEST_CASE("members that share other types are told apart") {
   CHECK(message.find("called test(float)") != std::string::npos);
 }
 
-TEST_CASE("a member that fails keeps what it lent until its peers are done with it") {
+TEST_CASE("a failed member keeps its operands until its peers are done") {
   dist::ReplicaThreads threads{2};
   dist::ThreadGroup group{threads.status(), threads.spin_budget(), std::chrono::minutes{1}};
   std::size_t wrong = 0;

@@ -1,5 +1,5 @@
 // expect: as_batches: elements must be Tensors, TensorViews, or Examples, tuples or arrays of these
-#include <dist/data/as_batches.hpp>
+#include <dist/data/batch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/tensor_slices.hpp>
 

@@ -1,7 +1,7 @@
 // expect: concatenate: the argument must be a dataset whose elements have the type of the dataset's
-#include <dist/data/concatenate.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <dist/data/zip.hpp>
 
 int main() {
   auto rows = dist::data::tensor_slices(dist::Tensor<float>{dist::Shape{4, 2}});

@@ -1,5 +1,5 @@
 // expect: filter: the predicate must be callable, as a constant, with an element of the dataset, and give a bool
-#include <dist/data/filter.hpp>
+#include <dist/data/map.hpp>
 #include <dist/data/tensor_slices.hpp>
 
 int main() {

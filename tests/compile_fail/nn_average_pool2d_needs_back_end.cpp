@@ -1,10 +1,10 @@
 // expect: the back end of this network does not compute the layer that is named here
+#include <dist/nn/chain.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
-#include <dist/nn/workspace.hpp>
 
 namespace nn = dist::nn;
 

@@ -1,5 +1,5 @@
 // expect: this is no reduction: give dist::sum, dist::mean
-// (spec C08: what is not a reduction does not compile)
+// (spec C08)
 #include <dist/strategy/default.hpp>
 
 int main() {

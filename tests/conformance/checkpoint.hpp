@@ -1,4 +1,4 @@
-// Checkpoints: what one strategy saves, every strategy restores. A strategy joins in a test file with one line:
+// Checkpoints: every strategy restores what another one saved. A strategy joins in a test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(checkpoint, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -57,7 +57,7 @@ class AllKinds {
       all_.push_back(std::make_shared<Variable>(strategy.template variable<T, Sync, Agg>(shape)));
     });
   }
-  /// Calls `see(variable)` for each.
+  /// Calls `see(variable)` for each variable.
   template <class See>
   void each(See&& see) {
     visit_each([&]<class T, class Sync, class Agg>(auto& variable) { see(variable); });
@@ -81,7 +81,7 @@ class AllKinds {
   std::vector<std::shared_ptr<void>> all_;  // in the order of for_each_kind
 };
 
-/// What a program keeps besides its model.
+/// The state of a program other than its model.
 template <class S>
 struct Rest {
   explicit Rest(S& strategy, std::uint64_t seed) : random(strategy, seed), mean(strategy, dist::nn::MeanValue{}) {}
@@ -119,9 +119,7 @@ void check_checkpoint(std::unique_ptr<S> (*make)()) {
     CHECK(checkpoint.unrestored().empty());
   };
 
-  SUBCASE(
-      "variables of every kind, of which those that nothing aggregates are saved as replica 0 has them (spec N01, N02, "
-      "N06)") {
+  SUBCASE("variables of every kind; those without aggregation are saved with replica 0's values (spec N01, N02, N06)") {
     for (const dist::Shape& shape : {dist::Shape{}, dist::Shape{3, 5}, dist::Shape{700}}) {
       AllKinds<S> kinds{strategy, shape};
       int seed = 0;
@@ -141,7 +139,7 @@ void check_checkpoint(std::unique_ptr<S> (*make)()) {
       });
     }
   }
-  SUBCASE("what replicas had differs, and goes on as the rows say (spec N03, N04, N05)") {
+  SUBCASE("replicas with different values continue as the table specifies (spec N03, N04, N05)") {
     using namespace dist;
     const auto ids = [](auto& replica) { return static_cast<double>(replica.replica_id().index() + 1); };
     auto total = strategy.template variable<double, OnRead, Sum>({2});
@@ -162,7 +160,7 @@ void check_checkpoint(std::unique_ptr<S> (*make)()) {
       auto first_again = other.template variable<double, OnRead, OnlyFirstReplica>({2});
       Checkpoint restoring{other};
       restoring.add("total", total_again).add("mean", mean_again).add("first", first_again).restore(path);
-      // 1 + 2 + … + R, its mean, and what replica 0 had.
+      // 1 + 2 + … + R, its mean, and replica 0's value.
       CHECK(total_again.read(other.scope())[1] == replicas * (replicas + 1) / 2);
       CHECK(mean_again.read(other.scope())[0] == (shared ? 0.0 : (replicas + 1) / 2));
       CHECK(first_again.read(other.scope())[1] == (shared ? 0.0 : 1.0));
@@ -201,7 +199,7 @@ void check_checkpoint(std::unique_ptr<S> (*make)()) {
       CHECK(restored.stopped);
     });
   }
-  SUBCASE("training goes on as if it had not stopped") {
+  SUBCASE("training continues as if it had not stopped") {
     using Training = TrackedTraining<S, dist::nn::Adam>;
     Training training{strategy, dist::nn::Adam{}};
     training.train(4);
@@ -228,6 +226,6 @@ void check_checkpoint(std::unique_ptr<S> (*make)()) {
 
 }  // namespace conformance
 
-TEST_CASE_TEMPLATE_DEFINE("what was saved is restored under every strategy (spec N07)", Maker, checkpoint) {
+TEST_CASE_TEMPLATE_DEFINE("every strategy restores what another one saved (spec N07)", Maker, checkpoint) {
   conformance::check_checkpoint(&Maker::make);
 }

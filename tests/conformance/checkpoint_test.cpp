@@ -24,7 +24,7 @@ using Central = dist::CentralStorage<dist::Cpu>;
 TEST_CASE_TEMPLATE_INSTANTIATE(checkpoint, Make<dist::Default>, Make<Shared, 1>, Make<Shared, 2>, Make<Shared, 3>,
                                Make<Shared, 4>, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>);
 
-TEST_CASE("the slots of every optimizer, and what its options keep, are saved and restored") {
+TEST_CASE("the slots of every optimizer, and the state of its options, are saved and restored") {
   const support::TemporaryFolder folder;
   Shared three{3};
   Central two{2};

@@ -1,5 +1,5 @@
-// The guide's CNN on the real Fashion-MNIST, to be trained for some steps and compared between strategies. A test that
-// includes this is skipped where the files are not.
+// The guide's CNN on Fashion-MNIST, trained for some steps and compared between strategies. Tests that include this are
+// skipped if the files are missing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What every cross-device policy does (spec C07, E12, H04). A policy joins in its own test file with one line, a strategy
-// with replicas in several processes as well:
+// The suite of cross-device policies (spec C07, E12, H04). A policy joins in its own test file with one line, and so
+// does a strategy with replicas in several processes:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::ThePolicy, dist::TheStrategy<dist::OtherPolicy>);
 #pragma once
 
@@ -40,8 +40,8 @@ namespace conformance {
 /// Sizes of groups of threads.
 inline constexpr std::array<std::size_t, 5> group_sizes{1, 2, 3, 4, 8};
 
-/// The groups in which `Subject` is tried: of a policy threads of this process, of a strategy with several processes the
-/// replicas of all of them, so many in each.
+/// The groups for tests of `Subject`: for a policy, threads of this process; for a strategy with several processes, the
+/// replicas of all, with these numbers in each.
 template <class Subject>
 struct GroupsOf {
   using Strategy = dist::Mirrored<Subject>;
@@ -55,11 +55,11 @@ struct GroupsOf<Subject> {
   using Strategy = Subject;
   static constexpr std::size_t sizes[] = {1, 2};
   static constexpr std::size_t even_sizes[] = {2};
-  static constexpr std::size_t several[] = {1, 2};  // with those of the other processes; there may be none
+  static constexpr std::size_t several[] = {1, 2};  // together with replicas of the other processes, if any
 };
 
-/// Replicas on devices that are not the host, as many as the environment says, whose collectives are tried in memory of
-/// the devices, too. It promises what the policy promises.
+/// Replicas on devices other than the host, with the environment's number of replicas. Tests collectives in device
+/// memory, too. Has the guarantees of the policy.
 template <class Ops, class Device>
 struct OnDevices : Ops {};
 template <class Ops, class Device>
@@ -71,7 +71,7 @@ struct GroupsOf<OnDevices<Ops, Device>> {
                                                          std::max<std::size_t>(sizes[0], 2)};
 };
 
-/// Where collectives are tried: elements of the host's memory, or as many in that of the replicas' devices.
+/// The operands of collectives: elements in host memory, or in the memory of the replicas' devices.
 template <class T, class S>
 class Operands {
   static constexpr bool here = S::Device::Space::host_accessible;
@@ -79,7 +79,7 @@ class Operands {
  public:
   Operands(S& strategy, std::size_t count) : there_(strategy.template buffer<T>({here ? 0 : count})) {}
 
-  /// `use(span)` of elements that have the values of `values`, as these have those of the span afterwards.
+  /// Calls `use(span)` with elements that are copied from `values`, and copies them back.
   void with(const auto& replica, std::span<T> values, auto&& use) const {
     if constexpr (here) {
       use(values);
@@ -96,27 +96,27 @@ class Operands {
   dist::ReplicaBuffer<T, typename S::Device> there_;
 };
 
-// Several blocks per shard; fewer where a sanitizer looks at every element, or a fiber runs each.
+// Several blocks per shard; fewer if a sanitizer checks every element, or each runs in a fiber.
 #if defined(DIST_TEST_SANITIZER) || defined(DIST_TEST_FEW_ELEMENTS)
 inline constexpr std::size_t many = 5003;
 #else
 inline constexpr std::size_t many = 100003;
 #endif
-// None, one, both sides of a cache line and of what travels with an announcement, and many.
+// Zero, one, both sides of a cache line and of an announcement's inline data, and many.
 inline constexpr std::size_t element_counts[] = {0, 1, 7, 64, 65, 1000, many};
 
-/// Adds to `wrong` how many elements are wrong, if any: templates gather in words what is compared once, because doctest's
-/// macros cost much to compile.
+/// Appends the number of wrong elements to `wrong`, if any. Templates collect text that is checked once, because
+/// doctest's macros are expensive to compile.
 inline void note(std::string& wrong, std::size_t mistakes, std::string_view operation, std::string_view type,
                  std::size_t count) {
   if (mistakes > 0) wrong += dist::concat(operation, " of ", count, " ", type, ": ", mistakes, " are wrong; ");
 }
 
-/// Whether a replica's collectives reduce memory of its device so. A policy that does not reduce everything says what.
+/// True if a replica's collectives declare that they do not support this reduction of device memory.
 template <class Collectives, class T, class Op>
 concept SaysNot = !Collectives::template reduces<T, Op>;
 
-/// One reduction after the other, in one run.
+/// Performs reductions one after the other, in one run.
 template <class T, class S, class... AllOps>
 void check_all_reduces(S& strategy, std::size_t count, AllOps... ops) {
   const Operands<T, S> operands{strategy, count};
@@ -158,7 +158,8 @@ void check_all_operations(S& strategy) {
   }
 }
 
-/// NaN, zeros of both signs and infinities: the same bits under every policy, in tensors, scalars and outside `run`.
+/// Checks NaN, zeros of both signs and infinities: the same bits under every policy, in tensors, scalars and outside
+/// `run`.
 template <class T, class S>
 void check_extremes(S& strategy, std::size_t count) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -199,14 +200,16 @@ inline float awkward_number(std::size_t rank, std::size_t i) {
   return (rank % 2 == 0 ? magnitude : -magnitude) / static_cast<float>(3 + rank + i % 97);
 }
 
-/// Policies sum in rank order unless they say otherwise. Several processes each sum their own replicas first.
+/// True if the policy sums in rank order, which is the default. With several processes, each sums its own replicas
+/// first.
 template <class Subject>
 constexpr bool sums_in_rank_order = [] {
   if constexpr (requires { Subject::sums_in_rank_order; }) return bool{Subject::sums_in_rank_order};
   return !has_workers<Subject>;
 }();
 
-/// The same bits on every replica and in every run; those of the sum in rank order where the policy promises that.
+/// Checks for the same bits on every replica and in every run, and for the sum in rank order if the policy guarantees
+/// it.
 template <class Subject, class S>
 void check_same_bits(S& strategy, std::size_t count) {
   std::vector<float> expected(count);
@@ -221,7 +224,8 @@ void check_same_bits(S& strategy, std::size_t count) {
       std::vector<float> values(count);
       for (std::size_t i = 0; i < count; ++i) values[i] = awkward_number(replica.replica_id().index(), i);
       operands.with(replica, values, [&](auto span) { replica.collectives().all_reduce(dist::sum, span); });
-      if (!sums_in_rank_order<Subject> && repetition == 0) {  // in an order of its own; whichever, replica 0's it is
+      // in another order, which replica 0's result represents
+      if (!sums_in_rank_order<Subject> && repetition == 0) {
         std::vector<float> of_first = values;
         replica.collectives().broadcast(0, std::span<float>{of_first});
         if (replica.local_index() == 0) expected = of_first;
@@ -233,7 +237,7 @@ void check_same_bits(S& strategy, std::size_t count) {
   }
 }
 
-/// Replica r gives r + `first` elements, so that with 0 replica 0 gives none.
+/// Gathers r + `first` elements of replica r; with 0, replica 0 has none.
 template <class S>
 void check_all_gather(S& strategy, std::size_t first) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -255,7 +259,7 @@ void check_all_gather(S& strategy, std::size_t first) {
   for (const std::vector<std::int32_t>& all : results) CHECK(all == expected);
 }
 
-/// A value that travels with the announcement, and one that is too large for that.
+/// Exchanges a value that fits into the announcement, and a larger one.
 template <class S>
 void check_exchange(S& strategy) {
   struct Large {
@@ -279,7 +283,7 @@ void check_exchange(S& strategy) {
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
-/// Replica r gives r rows of two elements. Row i is [10 r + i, 1] and belongs to row (r + i) % 3, so that rows repeat.
+/// Returns replica r's r rows of two elements. Row i is [10 r + i, 1] and belongs to row (r + i) % 3, so rows repeat.
 inline dist::IndexedSlices<float> slices_of(std::size_t rank) {
   dist::IndexedSlices<float> slices(rank, {3, 2});
   for (std::size_t row = 0; row < rank; ++row) {
@@ -317,7 +321,7 @@ void check_slices(S& strategy) {
   for (const int which : wrong) CHECK(which == 0);
 }
 
-/// Three tensors and an empty one, which follow each other on odd replicas and apart on even ones.
+/// Reduces three tensors and an empty one, adjacent in memory on odd replicas and separate on even ones.
 template <class S, class Packing>
 void check_packing(S& strategy, Packing packing) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -363,7 +367,7 @@ void check_broadcast(S& strategy, std::size_t root, std::size_t count) {
   }
 }
 
-/// How often each element was visited on any replica of any process, from how often on those of this one.
+/// Returns how often each element was visited on all replicas of all processes; `here` counts visits in this process.
 template <class S>
 std::vector<int> visits_of_all(S& strategy, const std::vector<std::atomic<int>>& here) {
   dist::Tensor<std::int32_t> visits{{here.size()}};
@@ -372,7 +376,7 @@ std::vector<int> visits_of_all(S& strategy, const std::vector<std::atomic<int>>&
   return {all_values.elements().begin(), all_values.elements().end()};
 }
 
-/// Counts how often it is called for each element.
+/// Counts its calls for each element.
 struct CountedDescent {
   std::int32_t* visits;
   DIST_HD float operator()(std::size_t i, float weight, float reduced) const {
@@ -426,8 +430,8 @@ void check_reduce_and_apply(S& strategy, std::size_t count) {
   }
 }
 
-/// Both halves of reduce_and_apply: each element is reduced on one replica and changed on the same one, and the mirrors
-/// get what that one made of it.
+/// Checks both halves of reduce_and_apply: each element is reduced and updated on the same replica, and all mirrors get
+/// its result.
 template <class T, class S, class Op>
 void check_halves(S& strategy, Op op, std::size_t count) {
   constexpr int nobody = -1;
@@ -436,7 +440,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) reducers[i] = updaters[i] = nobody;
   struct Result {
     dist::Tensor<T> values, mirror;
-    std::size_t wrong = 0;  // reduced elements, and elements that are visited twice or out of order
+    std::size_t wrong = 0;  // wrong reduced elements, and elements that are visited twice or out of order
   };
   const auto results = strategy.run([&](auto& replica) {
     const std::size_t rank = replica.replica_id().index();
@@ -470,7 +474,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
   });
   const std::string what = dist::concat(Op::name, " of ", count, " ", dist::dtype_name<T>);
   CAPTURE(what);
-  // On one replica of all, and reduced and updated by the same.
+  // On exactly one replica, and reduced and updated by the same.
   std::vector<std::atomic<int>> takers(count);
   std::size_t different = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -493,7 +497,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
   }
 }
 
-/// The same bits from the halves as from reduce_and_apply: the sums are made in the same order.
+/// Checks that the halves give the same bits as reduce_and_apply, with sums in the same order.
 template <class S>
 void check_halves_are_the_whole(S& strategy, std::size_t count) {
   const auto same = strategy.run([&](auto& replica) {
@@ -511,7 +515,7 @@ void check_halves_are_the_whole(S& strategy, std::size_t count) {
   for (const bool equal : same) CHECK(equal);
 }
 
-/// The text of the error of type `Cause` that stopped the run; another outcome is said in the text.
+/// Returns the text of the error of type `Cause` that stopped the run, or a text about any other outcome.
 template <class Cause, class S, class Fn>
 std::string failure_of(S& strategy, Fn&& fn) {
   try {
@@ -528,7 +532,7 @@ std::string failure_of(S& strategy, Fn&& fn) {
   return "the run did not fail";
 }
 
-/// The text of what stopped the run because of that replica. In another process it is an error of another kind.
+/// Returns the text of the error that stopped the run because of that replica. Its type differs in other processes.
 template <class S, class Fn>
 std::string stopped_by(std::size_t culprit, S& strategy, Fn&& fn) {
   try {
@@ -548,12 +552,12 @@ std::string stopped_by(std::size_t culprit, S& strategy, Fn&& fn) {
 
 inline bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// What a replica does, of whatever type it is: compiled once are the run of it and the checks.
+/// A type-erased replica function, so that its run and the checks compile once.
 template <class S>
 using ReplicaFunction = std::function<void(typename S::Context&)>;
 
-/// The last replica does `odd`, the others `usual`: a CollectiveMismatch names both calls, in every process, and where
-/// there is one the odd replica.
+/// The last replica calls `odd`, the others `usual`: in every process, a CollectiveMismatch names both calls, and the
+/// odd replica if there is only one.
 template <class S>
 void check_mismatch(S& strategy, std::string_view usual_call, std::string_view odd_call,
                     const ReplicaFunction<S>& usual, const ReplicaFunction<S>& odd) {
@@ -657,7 +661,7 @@ void check_mismatches(S& strategy) {
                  update_shards(999));
   check_mismatch(strategy, "called reduce_scatter(sum) of 1000 f32", "called update_shards of 1000 f32",
                  reduce_scatter(dist::sum, 1000), update_shards(1000));
-  if constexpr (!has_workers<S>) {  // a process that has returned comes to its next collective, some time
+  if constexpr (!has_workers<S>) {  // in a process, the next collective may follow any time after a return
     const auto nothing = [](auto&) {};
     const auto twice = [](auto& replica) {
       all_reduce_of<float>(dist::sum, 3)(replica);
@@ -670,7 +674,7 @@ void check_mismatches(S& strategy) {
   }
 }
 
-/// Replicas that disagree about memory of their devices, and one that fails while others wait there.
+/// Checks replicas that disagree about device memory, and one that fails while others wait.
 template <class S>
 void check_failures_on_devices(S& strategy) {
   const auto memory = strategy.template buffer<float>({1000});
@@ -699,13 +703,13 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
   using Groups = GroupsOf<Subject>;
   using Strategy = typename Groups::Strategy;
 
-  SUBCASE("all_reduce gives every replica the reduction, for every element type and operation (spec E03, H01)") {
+  SUBCASE("all_reduce returns the reduction to every replica, for every element type and operation (spec E03, H01)") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
       check_all_operations<float>(strategy);
       check_all_operations<std::int32_t>(strategy);
-      if constexpr (!has_workers<Subject>) {  // process_collectives.hpp tries the others between processes
+      if constexpr (!has_workers<Subject>) {  // process_collectives.hpp tests the other types between processes
         check_all_operations<double>(strategy);
         if constexpr (support::every_type) {
           check_all_operations<std::int64_t>(strategy);
@@ -728,7 +732,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       }
     }
   }
-  SUBCASE("max and min propagate NaN from any replica, and tell zeros apart") {
+  SUBCASE("max and min propagate NaN from any replica, and distinguish signed zeros") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -740,14 +744,14 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       }
     }
   }
-  SUBCASE("the same bits on every replica and in every run; those of rank order where the policy promises it") {
+  SUBCASE("results are bit-identical on every replica and in every run, and summed in rank order if guaranteed") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
       for (const std::size_t count : {std::size_t{7}, std::size_t{65}, many}) check_same_bits<Subject>(strategy, count);
     }
   }
-  SUBCASE("broadcast gives every replica the root's values (spec H22)") {
+  SUBCASE("broadcast copies the root's values to every replica (spec H22)") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -763,21 +767,21 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
         check_all_gather(strategy, first);
     }
   }
-  SUBCASE("exchange gives every replica one value of each, of any size") {
+  SUBCASE("exchange returns one value from each replica, of any size") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
       check_exchange(strategy);
     }
   }
-  SUBCASE("slices of all replicas are concatenated in rank order, repetitions kept (spec H10)") {
+  SUBCASE("slices of all replicas are concatenated in rank order, with repetitions (spec H10)") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
       check_slices(strategy);
     }
   }
-  SUBCASE("packed or not, wherever they lie, tensors become the same sums (spec H07, H09, H12)") {
+  SUBCASE("tensors have the same sums with any packing and memory layout (spec H07, H09, H12)") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -785,8 +789,8 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       for (const std::size_t bytes : {0u, 1u, 1600u, 100000u}) check_packing(strategy, dist::PackByBytes{bytes});
     }
   }
-  if constexpr (!has_workers<Subject>) {  // several processes have no memory that is one for all
-    SUBCASE("all replicas may give one memory as mirror (spec A18)") {
+  if constexpr (!has_workers<Subject>) {  // several processes have no common memory
+    SUBCASE("all replicas may pass the same memory as mirror (spec A18)") {
       for (const std::size_t replicas : Groups::sizes) {
         CAPTURE(replicas);
         Strategy strategy{replicas};
@@ -803,14 +807,14 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       }
     }
   }
-  SUBCASE("reduce_and_apply updates each element once, leaves mirrors equal and gradients as they were") {
+  SUBCASE("reduce_and_apply updates each element once, keeps mirrors equal and gradients unchanged") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
       for (const std::size_t count : element_counts) check_reduce_and_apply(strategy, count);
     }
   }
-  SUBCASE("reduce_scatter and update_shards share out the elements alike, and leave operands as they were") {
+  SUBCASE("reduce_scatter and update_shards divide the elements equally, and leave operands unchanged") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -828,7 +832,8 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     }
   }
   if constexpr (!has_workers<Subject>) {
-    SUBCASE("all replicas may give one memory to update_shards, which others read until they come (spec A18)") {
+    SUBCASE(
+        "all replicas may pass the same memory to update_shards, and others may read it until they call (spec A18)") {
       for (const std::size_t replicas : Groups::sizes) {
         CAPTURE(replicas);
         Strategy strategy{replicas};
@@ -872,9 +877,9 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
     }
   }
-  // What follows makes groups of two and three replicas, whatever number the environment asks for.
+  // The following tests create groups of two and three replicas, regardless of the environment.
   if (most_replicas_of_environment() < 3) return;
-  SUBCASE("replicas that disagree get an error that names both sides, never a hang (spec E12)") {
+  SUBCASE("replicas that disagree get an error that names both sides, and do not hang (spec E12)") {
     for (const std::size_t replicas : Groups::several) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -882,12 +887,12 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     }
   }
   if constexpr (!Strategy::Device::Space::host_accessible) {
-    SUBCASE("replicas that disagree about memory of devices, or fail, leave the group usable") {
+    SUBCASE("a group remains usable after replicas disagree about device memory, or fail") {
       Strategy strategy{Groups::several[1]};
       check_failures_on_devices(strategy);
     }
   }
-  SUBCASE("a replica that throws while others wait surfaces once, with its own text") {
+  SUBCASE("an exception while others wait is thrown once, with its own text") {
     for (const std::size_t replicas : Groups::several) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -904,7 +909,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       }
     }
   }
-  SUBCASE("an update that throws surfaces once, and no replica leaves while others use its operands") {
+  SUBCASE("an update that throws is reported once, and all replicas stay while others use their operands") {
     using namespace std::chrono_literals;
     Strategy strategy{Groups::several[1]};
     const std::string message = stopped_by(0, strategy, [](auto& replica) {
@@ -920,7 +925,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     CHECK(holds(message, "the step is NaN"));
     check_all_reduce<float>(strategy, dist::sum, 1000);
   }
-  SUBCASE("a half that throws surfaces once, and no replica leaves while others use its operands") {
+  SUBCASE("a half that throws is reported once, and all replicas stay while others use their operands") {
     using namespace std::chrono_literals;
     Strategy strategy{Groups::several[1]};
     const auto throws_on_first = [&](auto& replica) {
@@ -931,7 +936,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       const std::vector<float> values(3000);
       replica.reduce_scatter(dist::sum, std::span{values},
                              [&](std::size_t, std::span<const float>) { throws_on_first(replica); });
-      if constexpr (has_workers<Subject>) replica.barrier();  // where other processes hear of it
+      if constexpr (has_workers<Subject>) replica.barrier();  // where other processes receive the error
     });
     CAPTURE(of_use);
     CHECK(holds(of_use, "the step is NaN"));
@@ -948,8 +953,10 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     CHECK(holds(of_update, "the step is NaN"));
     check_all_reduce<float>(strategy, dist::sum, 1000);
   }
-  if constexpr (!has_workers<Subject>) {  // processes are too far apart for such times
-    SUBCASE("a deadline that passes while the last replica comes: all go on, or none touches another's memory") {
+  if constexpr (!has_workers<Subject>) {  // processes are not synchronised closely enough for these times
+    SUBCASE(
+        "a timeout that expires as the last replica arrives either has no effect, or prevents access to others' "
+        "memory") {
       using namespace std::chrono;
       for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}}) {
         Strategy strategy{dist::MirroredOptions{.replicas = replicas, .communication = {.timeout = microseconds{30}}}};
@@ -975,13 +982,13 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
         CHECK(wrong == 0);
       }
     }
-    SUBCASE("no deadline ends a collective while replicas still use each other's memory") {
+    SUBCASE("a timeout does not end a collective while replicas still use each other's memory") {
       using namespace std::chrono_literals;
       Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 400ms}}};
       std::barrier together{3};
       const auto mirrors = strategy.run([&](auto& replica) {
         std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
-        together.arrive_and_wait();  // a thread may start late, and its call is to come in time
+        together.arrive_and_wait();  // a thread may start late, but must make its call in time
         replica.collectives().reduce_and_apply(dist::sum, std::span<const float>{gradient}, std::span<float>{mirror},
                                                [](std::size_t i, float weight, float reduced) {
                                                  if (i == 0) std::this_thread::sleep_for(900ms);
@@ -991,7 +998,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       });
       for (const std::vector<float>& mirror : mirrors) CHECK(mirror == std::vector<float>(1000, 2.0f));
     }
-    SUBCASE("a replica that comes too late ends the wait, and touches no memory of the replicas that left") {
+    SUBCASE("a late replica ends the wait, and does not access memory of replicas that left") {
       using namespace std::chrono_literals;
       Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 400ms}}};
       for (const std::size_t count : {std::size_t{4}, many}) {

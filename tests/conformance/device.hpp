@@ -1,4 +1,4 @@
-// What every type of devices does (dist/device/device.hpp). One joins in its own test file with one line:
+// The suite of device types (dist/device/device.hpp). A type joins in its own test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(devices, dist::TheDevice);
 #pragma once
 
@@ -45,7 +45,7 @@ struct Harmonic {
   DIST_HD float operator()(std::size_t i) const { return 1.0F / static_cast<float>(i + 1); }
 };
 
-/// How many, and the largest of them.
+/// A count, and the largest counted number.
 struct Counted {
   std::size_t count, last, unused;
 };
@@ -61,7 +61,7 @@ struct OneAt {
   DIST_HD Counted operator()(std::size_t i) const { return {1, i, 0}; }
 };
 
-/// The devices of `replicas` replicas, as a strategy chooses them.
+/// Returns the devices of `replicas` replicas, placed like in a strategy.
 template <class D>
 std::vector<std::size_t> devices_of(std::size_t replicas) {
   const std::vector<std::size_t> placed = D::placement(replicas);
@@ -70,7 +70,7 @@ std::vector<std::size_t> devices_of(std::size_t replicas) {
   return devices;
 }
 
-/// Queues and memory of some replicas on devices of a type.
+/// Queues and memory of several replicas on devices of a type.
 template <class D>
 class Replicas {
  public:
@@ -83,7 +83,7 @@ class Replicas {
   }
   [[nodiscard]] typename D::Memory& memory() { return memory_; }
 
-  /// `elements` elements in a new slice, which lives as long as this.
+  /// Allocates a slice of `elements` elements, for the lifetime of this object.
   template <class T>
   [[nodiscard]] std::size_t slice(std::size_t elements) {
     return memory_.allocate(elements * sizeof(T));
@@ -92,7 +92,7 @@ class Replicas {
   [[nodiscard]] typename D::template Span<T> at(std::size_t replica, std::size_t slice, std::size_t elements) {
     return {reinterpret_cast<T*>(memory_.at(replica, slice)), elements};
   }
-  /// What they hold.
+  /// Returns a copy of the elements in host memory.
   template <class T>
   [[nodiscard]] std::vector<T> read(std::size_t replica, std::size_t slice, std::size_t elements) {
     std::vector<T> values(elements);
@@ -137,7 +137,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     }
   }
 
-  SUBCASE("a slice is zero at first, has one offset for all replicas, and holds what was copied there") {
+  SUBCASE("a slice is initially zero, has one offset for all replicas, and stores what is copied to it") {
     conformance::Replicas<D> replicas{3};
     CHECK(replicas.memory().replicas() == 3);
     for (const std::size_t count : conformance::lengths) {
@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     }
   }
 
-  SUBCASE("a queue does its work in order") {
+  SUBCASE("a queue executes its work in order") {
     conformance::Replicas<D> replicas{1};
     const auto queue = replicas.queue();
     static_assert(dist::Queue<typename D::Queue>);
@@ -206,7 +206,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     }
   }
 
-  SUBCASE("a reduction that is not waited for has its value when somebody asks, whatever was put after it") {
+  SUBCASE("an asynchronous reduction has its value when read, regardless of later work") {
     conformance::Replicas<D> replicas{1};
     const auto queue = replicas.queue();
     constexpr std::size_t count = 1000;
@@ -219,7 +219,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     queue.fill(here, 2.0F);
     const auto twos = queue.start_transform_reduce(dist::sum, {0, count}, body);
     queue.fill(here, 3.0F);
-    static_cast<void>(queue.start_transform_reduce(dist::max, {0, count}, body));  // nobody asks
+    static_cast<void>(queue.start_transform_reduce(dist::max, {0, count}, body));  // not read
     CHECK(twos.value() == 2000.0F);
     CHECK(ones.is_done());
     ones.wait();
@@ -237,7 +237,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     }
   }
 
-  SUBCASE("the same range gives the same bits, near the true sum") {
+  SUBCASE("reductions of the same range are bit-identical, and close to the exact sum") {
     conformance::Replicas<D> replicas{1};
     const auto queue = replicas.queue();
     const conformance::Harmonic body;
@@ -249,7 +249,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
       }
       double harmonic = 0;
       for (std::size_t i = count; i > 0; --i) harmonic += 1.0 / static_cast<double>(i);
-      // Each of the additions of one partial result rounds by at most 2^-24 of a partial sum.
+      // Each addition to a partial result rounds by at most 2^-24 of a partial sum.
       const double bound = harmonic * (static_cast<double>(count) / 8 + 16) * 0x1p-24;
       CHECK(std::abs(static_cast<double>(first) - harmonic) <= bound);
       const float mean = queue.transform_reduce(dist::mean, {0, count}, body);
@@ -257,7 +257,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     }
   }
 
-  SUBCASE("what was put into a queue is done once that was waited for") {
+  SUBCASE("waiting for a queue completes its work") {
     static_assert(dist::Future<typename D::Queue>);
     conformance::Replicas<D> replicas{1};
     const auto queue = replicas.queue();
@@ -280,7 +280,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     const auto of_second = replicas.template at<float>(1, slice, count);
     typename D::Queue::Event written{first};
     typename D::Queue::Event copied{second};
-    second.wait_for(copied);  // never recorded: it is over
+    second.wait_for(copied);  // never recorded, so it is complete
     for (int round = 1; round <= 3; ++round) {
       replicas.queue(0).fill(of_first, static_cast<float>(round));
       first.record(written);
@@ -294,7 +294,7 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     CHECK(replicas.template read<float>(0, slice, count) == std::vector<float>(count, -1.0F));
   }
 
-  SUBCASE("a span of a device tells where its elements are") {
+  SUBCASE("the type of a device's span contains the location of its elements") {
     using Span = typename D::template Span<float>;
     static_assert(std::is_same_v<Span, dist::SpanIn<float, typename D::Space>>);
     static_assert(std::is_convertible_v<Span, typename D::template Span<const float>>);

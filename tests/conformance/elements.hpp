@@ -1,4 +1,4 @@
-// What the suites of cross-device ops reduce, and the results by arithmetic that is not ours.
+// Operands of the cross-device suites, and expected results from independent arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ inline std::int64_t small_number(std::size_t rank, std::size_t i) {
   return static_cast<std::int64_t>((i * 7 + rank * 3) % 5 + 1);
 }
 
-/// A member's element before a reduction. Integers have their highest bits set here and there, so that sums and products
-/// wrap around, and an unsigned type is not compared as a signed one; bool is a mix of both values; the others are small
-/// enough for all results to be exact.
+/// Returns a member's element before a reduction. Some integers have their highest bits set, so that sums and products
+/// wrap around, and unsigned types are not compared as signed ones; bools are mixed; other values are small enough for
+/// exact results.
 template <class T>
 T element(std::size_t rank, std::size_t i) {
   if constexpr (std::same_as<T, bool>)
@@ -30,7 +30,7 @@ T element(std::size_t rank, std::size_t i) {
     return static_cast<T>(static_cast<float>(small_number(rank, i)));
 }
 
-/// Integers by arithmetic modulo 2^64, which is that modulo any smaller power of two.
+/// Combines integers modulo 2^64, which implies the result modulo any smaller power of two.
 template <class Op, class T>
 T combined(T a, T b) {
   using Wide = std::conditional_t<std::integral<T>, std::uint64_t, T>;
@@ -64,7 +64,7 @@ T expected_reduction(std::size_t members, std::size_t i) {
     return static_cast<T>(total);
 }
 
-/// A member's element where one member has a NaN of some sign, or another zero or infinity than all others.
+/// Returns a member's element where one member has a NaN of some sign, or another zero or infinity than all others.
 template <class T>
 T special_element(std::size_t members, std::size_t rank, std::size_t i) {
   const bool odd = rank == i / 8 % members;
@@ -87,7 +87,7 @@ T special_element(std::size_t members, std::size_t rank, std::size_t i) {
   }
 }
 
-/// What Max and Min make of the special elements of several members, bit by bit.
+/// Returns the result of Max and Min for the special elements of several members, bit by bit.
 template <class T, class Op>
 T expected_extremum(std::size_t members, std::size_t i) {
   constexpr bool is_max = std::same_as<Op, dist::Max>;

@@ -1,5 +1,5 @@
-// Strategies on a device whose memory the host cannot touch, and which works when somebody waits: what passes here reaches
-// memory through queues and spans only.
+// Strategies on a device whose memory the host cannot access, and which works only during waits: code that passes uses
+// queues and spans only.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -37,7 +37,7 @@ struct TakeAway {
   }
 };
 
-/// What replica r of all gives.
+/// Returns the value of replica r: r + 1.
 template <class Replica>
 float number_of(const Replica& replica) {
   return static_cast<float>(replica.replica_id().index() + 1);
@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
   dist::Tensor<float> counted{shape};
   for (std::size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<float>(i);
 
-  SUBCASE("put work into queues of their own, and reduce") {
+  SUBCASE("enqueue work in their own queues, and reduce") {
     auto buffer = strategy.template buffer<float>(shape);
     const auto sums = strategy.run([&](auto& replica) {
       const auto mine = buffer.component(replica);
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
     std::size_t r = 0;
     for (const float sum : strategy.local_results(sums)) CHECK(sum == static_cast<float>(3 * ++r + 3));
   }
-  SUBCASE("reduce, broadcast and apply in memory of the device, and reduce in memory of the host") {
+  SUBCASE("reduce, broadcast and apply in device memory, and reduce in host memory") {
     auto gradient = strategy.template buffer<float>(shape);
     auto weights = strategy.template variable<float>(shape, counted);
     strategy.run([&](auto& replica) {
@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
       CHECK_THROWS_AS(strategy.run([&](auto& replica) { replica.broadcast(gradient.component(replica), 9); }),
                       dist::ReplicaError);
   }
-  SUBCASE("reduce and apply in two halves, each replica its share, the same as that of the host's memory") {
+  SUBCASE("reduce and apply in two halves, with the shares of host memory") {
     auto gradient = strategy.template buffer<float>(shape);
     auto sums = strategy.template buffer<float>(shape);
     auto weights = strategy.template variable<float>(shape, counted);
@@ -112,7 +112,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
     const dist::Tensor<float> after = weights.read(strategy.scope());
     for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == counted[i] - total / replicas);
   }
-  SUBCASE("have variables, which take numbers, tensors of the host and views of the device") {
+  SUBCASE("have variables, which accept numbers, host tensors and device views") {
     auto sum = strategy.template variable<float, dist::OnWrite, dist::Sum>(shape, counted);
     auto mean = strategy.template variable<float, dist::OnRead, dist::Mean>(shape);
     auto first = strategy.template variable<float, dist::OnWrite, dist::OnlyFirstReplica>(
@@ -148,7 +148,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
     strategy.update(first, [&](auto& context) { first.assign(context, 3.0F); });
     CHECK(first.read(scope)[3] == 3);
   }
-  SUBCASE("change rows by slices of the host") {
+  SUBCASE("change rows by slices in host memory") {
     auto table = strategy.template variable<float, dist::OnWrite, dist::Sum>(shape);
     const dist::IndexedSlices<float> rows{{2, 5}, dist::Tensor<float>{{2, 20}, std::vector<float>(40, 1.0F)}, shape};
     table.scatter_add(strategy.scope(), rows);
@@ -158,7 +158,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
     CHECK(seen(5, 19) == 1 + replicas);
     CHECK(seen(3, 0) == 0);
   }
-  SUBCASE("keep counters in memory of the host, which works as ever") {
+  SUBCASE("keep counters in host memory") {
     auto steps = strategy.template host_variable<std::int64_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 5);
     auto calls = strategy.template host_buffer<std::int64_t>({2});
     CHECK(strategy.owns(steps));
@@ -175,7 +175,7 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
     CHECK(!other.owns(steps));
     CHECK_THROWS_AS(static_cast<void>(steps.value(other.scope())), dist::WrongStrategy);
   }
-  SUBCASE("draw numbers of their own") {
+  SUBCASE("draw different numbers") {
     dist::Generator random{strategy, 42};
     const auto drawn = strategy.run([&](auto& replica) { return random.uniform(replica); });
     for (const float number : strategy.local_results(drawn)) CHECK((number >= 0 && number < 1));

@@ -1,4 +1,4 @@
-// How the typed suites get a strategy.
+// Creates the strategies of the typed suites.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace conformance {
   return replicas == nullptr ? 3 : std::stoul(replicas);
 }
 
-/// How many replicas there may be, where each needs a GPU of its own: as many as the test has GPUs of this machine. Any
-/// number elsewhere.
+/// Returns the maximum number of replicas: the number of GPUs that the test has on this machine if each replica needs
+/// one, otherwise unlimited.
 [[nodiscard]] inline std::size_t most_replicas_of_environment() {
   const char* const gpus = std::getenv("DIST_TEST_NEEDS_GPUS");
   return gpus == nullptr ? std::numeric_limits<std::size_t>::max() : std::stoul(gpus);
 }
 
-/// Makes strategies `S` with that many replicas.
+/// Creates strategies `S` with this number of replicas.
 template <class S, std::size_t replicas = 1>
 struct Make {
   static std::unique_ptr<S> make() {
@@ -35,7 +35,7 @@ struct Make {
   }
 };
 
-/// The same with as many replicas as the environment says in DIST_TEST_REPLICAS; with 3 without it.
+/// Creates strategies with DIST_TEST_REPLICAS replicas; 3 by default.
 template <class S>
 struct MakeOfEnvironment {
   static std::unique_ptr<S> make() {

@@ -1,5 +1,5 @@
-// How the replicas of every strategy exchange with their neighbours. A strategy joins with two lines, for memory of the host
-// and for its own, in which a replica's queue reads and writes, on any device:
+// The suite of neighbour exchanges. A strategy joins with two lines, for host memory, and for its own memory on any
+// device, which a replica's queue reads and writes:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<TheStrategy, 2>);
 //   TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<TheStrategy, 2>);
 #pragma once
@@ -27,7 +27,7 @@ namespace conformance {
 
 namespace neighbors {
 
-/// Element `i` of what replica `from` has for replica `to`: whole numbers, different for all.
+/// Returns element `i` from replica `from` to replica `to`: distinct whole numbers.
 DIST_HD inline double value(std::size_t from, std::size_t to, std::size_t i) {
   return static_cast<double>((from * 64 + to) * 1'000'000 + i);
 }
@@ -37,7 +37,8 @@ inline std::vector<double> values(std::size_t from, std::size_t to, std::size_t 
   return all;
 }
 
-/// How many elements replica `from` sends to replica `to` in an irregular graph: to some nothing, to itself sometimes.
+/// Returns how many elements replica `from` sends to replica `to` in an irregular graph: sometimes none, sometimes to
+/// itself.
 inline std::size_t count_between(std::size_t from, std::size_t to) {
   const std::size_t kind = (5 * from + 3 * to) % 7;
   return kind < 3 ? 0 : kind == 3 ? 1 : kind == 6 ? 40'000 + from : 100 * kind + to;
@@ -49,7 +50,7 @@ struct Write {
   std::size_t from, to;
   DIST_HD void operator()(std::size_t i) const { field[i] = value(from, to, i); }
 };
-/// A step of an automaton on a ring: whole numbers below 1000, which depend on those of both neighbours.
+/// A step of an automaton on a ring: whole numbers below 1000, computed from both neighbours.
 struct Step {
   const double* now;
   double* next;
@@ -58,7 +59,7 @@ struct Step {
     next[i] = static_cast<double>(sum % 1000);
   }
 };
-/// The cells of such a ring after so many steps, all of them begun with their number.
+/// Returns the cells of such a ring after `steps` steps; each cell starts with its index.
 inline std::vector<double> ring_after(std::size_t cells, std::size_t steps) {
   std::vector<double> now(cells), next(cells);
   for (std::size_t i = 0; i < cells; ++i) now[i] = static_cast<double>(i);
@@ -77,7 +78,7 @@ struct Number {
   DIST_HD void operator()(std::size_t i) const { cells[i] = static_cast<double>(first + i); }
 };
 
-/// The type and the text of the error of an exchange; each replica goes on after it.
+/// Returns the type and the text of the error of an exchange; the replica continues afterwards.
 template <class Exchange>
 std::string error_of(Exchange&& exchange) {
   try {
@@ -90,14 +91,14 @@ std::string error_of(Exchange&& exchange) {
   return "no error";
 }
 
-/// What `body(replica)` counted wrong on the replicas of this process.
+/// Checks that `body(replica)` returns 0 errors on the replicas of this process.
 template <class S, class Body>
 void require_right(S& strategy, Body&& body) {
   const auto wrong = strategy.run(body);
   for (const std::size_t mistakes : strategy.local_results(wrong)) CHECK(mistakes == 0);
 }
 
-/// All replicas of this process saw an error that starts with `type` and holds each of `parts`.
+/// Checks that all replicas of this process got an error that starts with `type` and contains each of `parts`.
 template <class S, class Body>
 void require_error(S& strategy, const std::string& type, std::initializer_list<std::string> parts, Body&& body) {
   const auto said = strategy.run([&](auto& replica) { return error_of([&] { body(replica); }); });
@@ -122,14 +123,14 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
   CAPTURE(size);
 
   SUBCASE("the halo of a ring, several times") {
-    // Rings of two and of one as well, where both neighbours are the same.
+    // Includes rings of one and two replicas, in which both neighbours are the same.
     neighbors::require_right(strategy, [&](auto& replica) {
       const std::size_t id = replica.replica_id().index();
       const std::size_t left = (id + size - 1) % size;
       const std::size_t right = (id + 1) % size;
       std::size_t wrong = 0;
       for (std::size_t step = 0; step < 20; ++step) {
-        std::vector<double> row(6);  // a halo of one on either side
+        std::vector<double> row(6);  // a halo of one element on either side
         for (std::size_t i = 1; i < 5; ++i) row[i] = value(id, step, i);
         replica.neighbor_exchange({{left, std::span{row}.subspan(1, 1)}, {right, std::span{row}.subspan(4, 1)}},
                                   {{right, std::span{row}.subspan(5, 1)}, {left, std::span{row}.subspan(0, 1)}});
@@ -185,7 +186,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
       replica.neighbor_exchange({{up, out[0]}, {down, out[1]}, {left, out[2]}, {right, out[3]}},
                                 {{down, in[1]}, {up, in[0]}, {right, in[3]}, {left, in[2]}});
       std::size_t wrong = 0;
-      wrong += in[1] != values(down, 0, side);  // what the one below sent upwards
+      wrong += in[1] != values(down, 0, side);  // sent upwards by the replica below
       wrong += in[0] != values(up, 1, side);
       wrong += in[3] != values(right, 2, side);
       wrong += in[2] != values(left, 3, side);
@@ -193,7 +194,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
     });
   }
 
-  SUBCASE("an irregular graph with large and small messages, and with messages of a replica for itself") {
+  SUBCASE("an irregular graph with large and small messages, and with messages of a replica to itself") {
     neighbors::require_right(strategy, [&](auto& replica) {
       const std::size_t id = replica.replica_id().index();
       std::vector<std::vector<double>> out, in;
@@ -217,7 +218,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
     });
   }
 
-  SUBCASE("several messages between two replicas arrive in their order, of different types and without elements") {
+  SUBCASE("messages between two replicas arrive in order, of different types and without elements") {
     struct Point {
       std::int32_t x;
       double y;
@@ -239,13 +240,13 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
     });
   }
 
-  SUBCASE("nobody has neighbours") {
+  SUBCASE("no replica has neighbours") {
     strategy.run([](auto& replica) { replica.neighbor_exchange({}, {}); });
   }
 
-  SUBCASE("both ends of a message that differ are named on all replicas, which go on together") {
+  SUBCASE("a mismatch between both ends of a message is reported on all replicas, which continue") {
     const std::size_t last = size - 1;
-    // The last replica sends three elements to the first one, which expects four.
+    // The last replica sends three elements to the first, which expects four.
     const auto other_count = [&](auto& replica) {
       const std::size_t id = replica.replica_id().index();
       const std::vector<double> out(3);
@@ -318,7 +319,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
     });
   }
 
-  SUBCASE("a replica that there is not is an invalid argument") {
+  SUBCASE("a replica out of range is an invalid argument") {
     const auto said = strategy.run([&](auto& replica) {
       const std::vector<double> out(3);
       try {
@@ -333,7 +334,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
   }
 }
 
-TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memory", MakeStrategy,
+TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in the strategy's memory", MakeStrategy,
                           neighbor_exchanges_in_place) {
   namespace neighbors = conformance::neighbors;
   using neighbors::value;
@@ -345,7 +346,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
   const std::size_t size = strategy.num_replicas_in_sync();
   CAPTURE(size);
 
-  SUBCASE("the halo of a ring, step by step, between work on it for which the host does not wait") {
+  SUBCASE("the halo of a ring in several steps, between asynchronous work on it") {
     constexpr std::size_t cells = 37, steps = 12;
     const auto even = strategy.template buffer<double>({cells + 2});
     const auto odd = strategy.template buffer<double>({cells + 2});
@@ -370,8 +371,8 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
     });
   }
 
-  SUBCASE("an irregular graph with large and small messages, and with messages of a replica for itself") {
-    const std::size_t most = size * 40'100;  // of what a replica sends or receives
+  SUBCASE("an irregular graph with large and small messages, and with messages of a replica to itself") {
+    const std::size_t most = size * 40'100;  // sent or received by one replica
     const auto sent = strategy.template buffer<double>({most});
     const auto received = strategy.template buffer<double>({most});
     neighbors::require_right(strategy, [&](auto& replica) {
@@ -387,7 +388,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
       std::vector<dist::ReceiveFrom> receives;
       for (std::size_t peer = 0; peer < size; ++peer) {
         replica.for_each(out[peer + 1] - out[peer], neighbors::Write{from.data() + out[peer], id, peer});
-        sends.emplace_back(peer, from.subspan(out[peer], out[peer + 1] - out[peer]));  // without elements, sometimes
+        sends.emplace_back(peer, from.subspan(out[peer], out[peer + 1] - out[peer]));  // sometimes without elements
         receives.emplace_back(peer, to.subspan(in[peer], in[peer + 1] - in[peer]));
       }
       replica.neighbor_exchange(sends, receives);
@@ -399,7 +400,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
     });
   }
 
-  SUBCASE("messages of the host's memory and of the strategy's go in one call, each in its order") {
+  SUBCASE("one call sends messages in host memory and in the strategy's memory, each in order") {
     const auto field = strategy.template buffer<double>({60});
     neighbors::require_right(strategy, [&](auto& replica) {
       const std::size_t id = replica.replica_id().index();
@@ -418,7 +419,7 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
     });
   }
 
-  SUBCASE("some replicas only have messages in the strategy's memory") {
+  SUBCASE("only some replicas have messages in the strategy's memory") {
     const auto field = strategy.template buffer<double>({2});
     neighbors::require_right(strategy, [&](auto& replica) {
       const std::size_t id = replica.replica_id().index();
@@ -429,18 +430,18 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memor
       if (id == size - 1) sends.emplace_back(0, mine.first(1));
       if (id == 0) receives.emplace_back(size - 1, mine.subspan(1, 1));
       replica.neighbor_exchange(sends, receives);
-      replica.for_each(1, neighbors::Write{mine.data(), id, 8});  // not before it was copied
+      replica.for_each(1, neighbors::Write{mine.data(), id, 8});  // after it was copied
       const auto seen = support::on_host(replica.queue(), mine);
       return std::size_t{seen[1] != (id == 0 ? value(size - 1, 7, 0) : 0.0)};
     });
   }
 
-  SUBCASE("both ends of a message that differ are named on all replicas, nothing is copied on devices, and all go on") {
+  SUBCASE("a mismatch is reported on all replicas, nothing is copied on devices, and all continue") {
     const std::size_t last = size - 1;
     const auto field = strategy.template buffer<double>({10});
     const auto numbers = strategy.template buffer<std::int64_t>({3});
     const auto clear = [&](auto& replica) { replica.queue().fill(field.component(replica), 0.0); };
-    // The first replica also receives a message that fits.
+    // The first replica also receives a valid message.
     const auto exchange = [&](auto& replica, const auto& out, const auto& in) {
       const std::size_t id = replica.replica_id().index();
       const auto mine = field.component(replica);

@@ -1,8 +1,9 @@
-/// Numbers that are not finite come out of each layer as by plain loops. A back end joins with check_not_finite.
+/// The suite of non-finite numbers: each layer propagates them like plain loops. A back end joins with
+/// check_not_finite.
 ///
-/// A NaN or an infinity in one element of the batch, of the parameters or of the gradient of the outputs must give outputs and
-/// gradients of the same kinds as by nn::Reference: NaN, infinite or finite. Each number here is a sum of products, whose kind
-/// does not depend on the order of the additions.
+/// A NaN or infinity in one element of the batch, the parameters or the output gradient must give outputs and gradients
+/// of the same kinds as nn::Reference: NaN, infinite or finite. Each number here is a sum of products, whose kind does
+/// not depend on the order of additions.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include <dist/nn/activation.hpp>
 #include <dist/nn/activations/smooth.hpp>
+#include <dist/nn/chain.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
@@ -25,7 +27,6 @@
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
-#include <dist/nn/workspace.hpp>
 
 #include <doctest/doctest.h>
 
@@ -59,19 +60,19 @@ using Networks = decltype(std::tuple_cat(
 
 inline constexpr std::size_t rows = 4;
 
-/// One letter for each number.
+/// Returns one letter per number.
 inline std::string kinds(const List& numbers) {
   std::string kinds;
   for (const double each : numbers) kinds += std::isnan(each) ? 'N' : std::isfinite(each) ? '.' : each > 0 ? '+' : '-';
   return kinds;
 }
 
-/// What a network is given: `of_parameters` is how many numbers each of its parameters has.
+/// The input of a network: `of_parameters` is the number of elements of each parameter.
 struct Given {
   List parameters, batch, targets;
 };
 
-/// Passes of a network by a back end in float, on the same workspace.
+/// Passes of a network with a back end in float, on the same workspace.
 template <class Net, class Backend>
 class Network {
  public:
@@ -84,7 +85,7 @@ class Network {
   nn::Workspace<Net, Backend, float> workspace_{bench_.queue()};
 };
 
-/// `compute(given)` is a pass of the network by another back end.
+/// `compute(given)` is a pass of the network with another back end.
 template <class Net, class Compute>
 void check(Compute&& compute) {
   Network<Net, nn::Reference> oracle;
@@ -115,7 +116,7 @@ void check(Compute&& compute) {
 
 }  // namespace not_finite
 
-/// For a back end that computes layer by layer.
+/// Checks a back end that computes layer by layer.
 template <class Backend>
 void check_not_finite() {
   [&]<class... Net>(std::type_identity<std::tuple<Net...>>) {

@@ -4,7 +4,7 @@
 
 #include "conformance/not_finite.hpp"
 
-TEST_CASE("numbers that are not finite come out of networks by cuDNN as by plain loops") {
+TEST_CASE("networks with cuDNN propagate non-finite numbers like plain loops") {
   fake_cuda::restart({});
   conformance::check_not_finite<dist::nn::Cuda>();
 }

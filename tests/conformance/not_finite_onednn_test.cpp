@@ -2,6 +2,6 @@
 
 #include "conformance/not_finite.hpp"
 
-TEST_CASE("numbers that are not finite come out of networks by oneDNN as by plain loops") {
+TEST_CASE("networks with oneDNN propagate non-finite numbers like plain loops") {
   conformance::check_not_finite<dist::nn::OneDnn>();
 }

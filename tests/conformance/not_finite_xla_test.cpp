@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Training passes of a network in a program for XLA.
+/// Training passes of a network in an XLA program.
 template <class Net>
 class Program {
  public:
@@ -26,10 +26,10 @@ class Program {
 
 }  // namespace
 
-TEST_CASE("numbers that are not finite come out of networks in programs for XLA as by plain loops") {
+TEST_CASE("networks in XLA programs propagate non-finite numbers like plain loops") {
   using namespace conformance::not_finite;
-  // Some of the networks, because each is a program that XLA compiles. Gelu is not among them: for -infinity it is NaN by
-  // plain loops, and infinite in programs for XLA.
+  // Only some of the networks, because XLA compiles a program for each. Excludes Gelu: for -infinity it is NaN in plain
+  // loops, but infinite in XLA programs.
   [&]<class... Net>(std::type_identity<std::tuple<Net...>>) {
     (check<Net>(Program<Net>{}), ...);
   }(std::type_identity<std::tuple<Dense<nn::Relu>, Dense<nn::Tanh>, Dense<nn::Sigmoid>, Convolutions<nn::Relu>,

@@ -1,5 +1,5 @@
-// What an optimizer does under every strategy (spec P07, P08, P10 to P13): the numbers of Keras' formulas in plain loops.
-// A strategy joins with one line:
+// The suite of optimizers (spec P07, P08, P10 to P13): compares with Keras' formulas in plain loops. A strategy joins
+// with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, conformance::Make<TheStrategy, replicas>);
 #pragma once
 
@@ -35,7 +35,7 @@ namespace conformance {
 
 namespace nn = dist::nn;
 
-/// What an optimizer needs of a network: two layers, with the padding that networks have between parameters.
+/// The parts of a network that an optimizer needs: two layers, with padding between parameters like in networks.
 template <class S>
 struct TwoLayers {
   static constexpr std::array<nn::Parameter, 4> parameter_list{
@@ -77,7 +77,7 @@ inline double part_of_gradient(std::size_t rank, std::size_t replicas) {
 
 struct Plan;
 
-/// One parameter in a step, from 1, whose gradients are what they are after clipping.
+/// One parameter in a step, counted from 1, with gradients after clipping.
 struct Part {
   std::span<double> weights;
   std::span<const double> gradients;
@@ -89,7 +89,7 @@ struct Part {
 using Rule = void (*)(const Plan& plan, const Part& part);
 void descend(const Plan& plan, const Part& part);
 
-/// The settings of a training, and the same training with Keras' formulas in loops over one parameter after another.
+/// The settings of a training, and the same training with Keras' formulas in loops over the parameters.
 struct Plan {
   Rule rule = descend;
   double rate = 0.1;
@@ -111,7 +111,7 @@ inline void descend(const Plan& plan, const Part& part) {
     part.weights[i] += part.first_slot[i];
   }
 }
-/// With the defaults of all but the rate.
+/// Uses the defaults of all settings except the rate.
 inline void adagrad(const Plan& plan, const Part& part) {
   for (std::size_t i = 0; i < part.weights.size(); ++i) {
     if (part.step == 1) part.first_slot[i] = double{0.1F};
@@ -191,7 +191,7 @@ Trained train_in_loops(const Plan& plan, std::size_t calls, double share = 1) {
   return {weights, averages};
 }
 
-/// Elements of parameters only: nobody looks at the padding.
+/// Compares elements of parameters only, not the padding.
 template <class Net>
 double largest_difference(std::span<const double> mine, const std::vector<double>& expected) {
   double worst = 0;
@@ -201,7 +201,7 @@ double largest_difference(std::span<const double> mine, const std::vector<double
   return worst;
 }
 
-/// A replica's copy of the weights.
+/// Returns a replica's copy of the weights.
 template <class S>
 std::vector<double> weights_of(S& strategy, TwoLayers<S>& net, std::size_t local) {
   const auto scope = strategy.scope();
@@ -211,7 +211,7 @@ std::vector<double> weights_of(S& strategy, TwoLayers<S>& net, std::size_t local
   return weights;
 }
 
-/// Whether all copies of the weights have the same bits, those of other processes too; there may be one.
+/// Returns true if all copies of the weights, including those in other processes, have the same bits.
 template <class S>
 bool mirrored(S& strategy, TwoLayers<S>& net) {
   const auto first = weights_of(strategy, net, 0);
@@ -230,7 +230,7 @@ bool mirrored(S& strategy, TwoLayers<S>& net) {
   return true;
 }
 
-/// This replica's gradient in a call; the padding stays zero, as a network leaves it.
+/// Sets this replica's gradient in a call; the padding stays zero, as in a network.
 template <class Net>
 void set_gradient(const auto& replica, Net& net, std::size_t call) {
   const double part = part_of_gradient(replica.replica_id().index(), replica.num_replicas_in_sync());
@@ -281,7 +281,7 @@ void check_skipped_aggregation(S& strategy) {
   using Net = TwoLayers<S>;
   const std::size_t replicas = strategy.num_replicas_in_sync();
   const nn::SGD momentum{.learning_rate = 0.125f, .momentum = 0.5f};
-  {  // each copy goes its own way
+  {  // copies differ
     Net net{strategy};
     nn::Optimizer optimizer{strategy, net, momentum};
     take_steps(strategy, net, optimizer, 0, 5, nn::skip_aggregation);
@@ -304,7 +304,7 @@ void check_skipped_aggregation(S& strategy) {
       CHECK(largest_difference<Net>(weights_of(strategy, net, local), expected.weights) < 1e-12);
     }
   }
-  {  // after an all_reduce of one's own it is the same as with aggregation
+  {  // after a manual all_reduce the result is the same as with aggregation
     Net net{strategy};
     nn::Optimizer optimizer{strategy, net,
                             nn::With{momentum, nn::GlobalClipNorm{2.0f}, nn::AverageWeights{.momentum = 0.75f}}};
@@ -376,7 +376,7 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
     clipped.clip_value = 0.5;
     check_training(strategy, nn::With{sgd, nn::ClipValue{0.5f}}, clipped);
     clipped.clip_value = 0;
-    clipped.clip_norm = 4;  // between the norms of the biases and those of the kernels
+    clipped.clip_norm = 4;  // between the norms of the biases and of the kernels
     check_training(strategy, nn::With{sgd, nn::ClipNorm{4.0f}}, clipped);
     clipped.clip_norm = 0;
     for (const double norm : {2.0, 1024.0}) {  // below and above the norm of all

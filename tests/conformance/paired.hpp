@@ -1,4 +1,4 @@
-// A strategy that the library does not have: replicas are threads, and two neighbours share a copy of every variable.
+// A user-defined strategy: replicas are threads, and two neighbours share a copy of every variable.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A store that the library does not have: two neighbours share a copy of every variable. It joins the suites with the
-// strategy in paired.hpp.
+// A user-defined store: two neighbours share a copy of every variable. It joins the suites with the strategy in
+// paired.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The code of variables is the library's: variable/ tries every type.
+// The code of variables is the library's, so variable/ tests every type.
 #define DIST_TEST_FEW_TYPES
 #include <conformance/paired.hpp>
 

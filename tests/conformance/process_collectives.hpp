@@ -1,6 +1,6 @@
-// What every policy between processes does, whatever connects them: a typed suite for programs that run under mpirun,
+// The suite of policies between processes, over any network: a typed suite for programs that run under mpirun,
 //   TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, TheFixture);
-// made of functions that take the collectives of one member and note what is wrong, for processes that a test forks.
+// and functions that take the collectives of one member and record errors, for processes that a test forks.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace conformance {
 
-/// What is wrong, in words. Empty is good.
+/// The errors found, as text; empty if there are none.
 class Findings {
  public:
   template <class... What>
@@ -43,8 +43,8 @@ class Findings {
   std::string all_;
 };
 
-// None, one, fewer than members, a few, and more than one block; fewer where a sanitizer looks at every element, and a
-// type of each kind, as the sanitizers' code takes minutes to compile.
+// Zero, one, fewer than members, a few, and more than one block; fewer if a sanitizer checks every element, and one
+// type of each kind, because sanitizer builds take minutes to compile.
 #ifdef DIST_TEST_SANITIZER
 inline constexpr std::size_t process_counts[] = {0, 1, 7, 1000, 10007};
 inline constexpr bool every_type = false;
@@ -55,7 +55,7 @@ inline constexpr bool every_type = true;
 
 namespace process {
 
-/// Plain memory of `count` elements; a std::vector of bool has none.
+/// Plain memory of `count` elements, which a std::vector of bool does not have.
 template <class T>
 class Values {
  public:
@@ -99,7 +99,7 @@ void check_operations(const Ops& ops, Findings& found) {
   }
 }
 
-/// NaN, zeros of both signs and infinities.
+/// Checks NaN, zeros of both signs and infinities.
 template <class T, class Ops>
 void check_extremes(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -120,7 +120,7 @@ void check_extremes(const Ops& ops, Findings& found) {
   }
 }
 
-/// With an operation that no library knows.
+/// Checks user-defined operations, which libraries do not support.
 template <class Ops>
 void check_own_operations(const Ops& ops, Findings& found) {
   for (const std::size_t count : process_counts) {
@@ -168,7 +168,7 @@ void check_broadcasts(const Ops& ops, Findings& found) {
     }
 }
 
-/// Rank r gives r + `first` elements times `factor`, so that with 0 rank 0 gives none.
+/// Gathers r + `first` elements times `factor` of rank r; with 0, rank 0 has none.
 template <class T, class Ops>
 void check_all_gather(const Ops& ops, std::size_t first, std::size_t factor, bool in_place, Findings& found) {
   const auto comm = ops.communicator();
@@ -221,7 +221,7 @@ void check_exchanges(const Ops& ops, Findings& found) {
   }
 }
 
-/// Each element is updated once, by the reduction; mirrors are equal afterwards, gradients as before.
+/// Checks that the reduction updates each element once; mirrors are equal afterwards, gradients unchanged.
 template <class T, class Op, class Ops>
 void check_reduce_and_apply(const Ops& ops, Op op, std::size_t count, Findings& found) {
   const auto comm = ops.communicator();
@@ -240,7 +240,7 @@ void check_reduce_and_apply(const Ops& ops, Op op, std::size_t count, Findings& 
   found.expect(same_bits<T>(gradient.view(), before.view()), "reduce_and_apply changed gradients");
 }
 
-/// The shards that are seen cover the elements once, and are those that are updated.
+/// Checks that the shards cover all elements once, and are the shards that are updated.
 template <class T, class Op, class Ops>
 void check_halves(const Ops& ops, Op op, std::size_t count, Findings& found) {
   const auto comm = ops.communicator();
@@ -282,7 +282,7 @@ void check_gradients(const Ops& ops, Findings& found) {
   }
 }
 
-/// Collectives of different kinds and extents, one after another.
+/// Makes collectives of different kinds and extents, one after another.
 template <class Ops>
 void check_sequences(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -304,7 +304,7 @@ void check_sequences(const Ops& ops, Findings& found) {
   found.expect(wrong == 0, "collectives one after another: ", wrong, " wrong");
 }
 
-/// What `call` throws must be an E whose text has all of `parts`.
+/// Checks that `call` throws an E whose text contains all of `parts`.
 template <class E, class Call>
 void expect_error(Findings& found, std::string_view what, Call&& call, std::initializer_list<std::string> parts) {
   try {
@@ -319,7 +319,7 @@ void expect_error(Findings& found, std::string_view what, Call&& call, std::init
   }
 }
 
-/// Member `size - 1` calls something else than the others: all get an error that names both calls, and go on.
+/// Member `size - 1` makes another call than the others: all get an error that names both, and continue.
 template <class Ops>
 void check_mismatches(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -335,7 +335,7 @@ void check_mismatches(const Ops& ops, Findings& found) {
   };
   const auto usual = [&] { reduces(dist::sum, 0.0f, 100); };
   const std::string text = "all_reduce(sum) of 100 f32";
-  for (int again = 0; again < 3; ++again)  // without a collective in between that succeeds
+  for (int again = 0; again < 3; ++again)  // without a successful collective in between
     expect_error<dist::CollectiveMismatch>(found, "another count, again",
                                            [&] { reduces(dist::sum, 0.0f, differs ? 101 : 100); },
                                            {text, "all_reduce(sum) of 101 f32"});
@@ -373,8 +373,8 @@ void check_mismatches(const Ops& ops, Findings& found) {
       "other counts", [&] { gather(0); }, [&] { gather(1); }, "all_gather of", "with other counts");
 }
 
-/// Member `size - 1` does not come in time: the others say so, with its last collective. `wait_outside` meets all members
-/// in another way than `ops`, whose group may be broken afterwards.
+/// Member `size - 1` does not call in time: the others report this, with its last collective. `wait_outside`
+/// synchronises all members without `ops`, whose group may be unusable afterwards.
 template <class Ops, class WaitOutside>
 void check_skipped_call(const Ops& ops, WaitOutside&& wait_outside, Findings& found) {
   const auto comm = ops.communicator();
@@ -391,7 +391,7 @@ void check_skipped_call(const Ops& ops, WaitOutside&& wait_outside, Findings& fo
   wait_outside();
 }
 
-/// Mirrors of different extents: all get an error, before an element of a mirror changes, and go on.
+/// Mirrors with different extents: all get an error before any element of a mirror changes, and continue.
 template <class Ops>
 void check_mismatched_update(const Ops& ops, Findings& found) {
   const std::size_t rank = ops.communicator().rank();
@@ -408,7 +408,7 @@ void check_mismatched_update(const Ops& ops, Findings& found) {
   check_all_reduce<float>(ops, dist::sum, 33, found);
 }
 
-/// Member 0 says that it failed instead of coming: the others get its text, and all go on.
+/// Member 0 reports a failure instead of calling: the others get its text, and all continue.
 template <class Ops>
 void check_abandoned_call(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -424,7 +424,7 @@ void check_abandoned_call(const Ops& ops, Findings& found) {
   check_all_reduce<float>(ops, dist::sum, 33, found);
 }
 
-/// A member fails again and again before it comes to a collective: the others get every text, in order, and all go on.
+/// A member fails several times before it calls a collective: the others get every text, in order, and all continue.
 template <class Ops>
 void check_repeated_failures(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -452,7 +452,7 @@ void check_repeated_failures(const Ops& ops, Findings& found) {
                                     {dist::concat("Worker ", failing, " on host "), why});
     }
     check_all_reduce<float>(ops, dist::sum, 33, found);
-    // All fail at once, for reasons of their own, then one of them alone.
+    // All fail at once, for different reasons, then one of them alone.
     comm.begin_attempt();
     comm.cancel("a failure on every member");
     comm.begin_attempt();
@@ -467,7 +467,7 @@ void check_repeated_failures(const Ops& ops, Findings& found) {
   }
 }
 
-/// An update that throws on member 0, in the middle of a collective: the others do not wait for ever.
+/// An update throws on member 0 during a collective: the others do not wait forever.
 template <class Ops>
 void check_update_that_throws(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -493,10 +493,10 @@ void check_update_that_throws(const Ops& ops, Findings& found) {
 
 }  // namespace conformance
 
-/// `Fixture{timeout}` is a group of all processes: `collectives()`, and `wait_outside()`, which meets all in another way.
-/// Constructed anew on every member for each part of the suite. `Fixture::every_type`: whether to look at all of them.
-TEST_CASE_TEMPLATE_DEFINE("what every policy between processes does (spec C07, E12, H02)", Fixture,
-                          process_collectives) {
+/// `Fixture{timeout}` is a group of all processes: `collectives()`, and `wait_outside()`, which synchronises all by
+/// other means. Constructed on every member for each part of the suite. `Fixture::every_type` is true to test all
+/// types.
+TEST_CASE_TEMPLATE_DEFINE("policies between processes (spec C07, E12, H02)", Fixture, process_collectives) {
   using namespace conformance::process;
   using namespace std::chrono_literals;
   conformance::Findings found;
@@ -531,7 +531,7 @@ TEST_CASE_TEMPLATE_DEFINE("what every policy between processes does (spec C07, E
       check_own_operations(ops, found);
     });
   }
-  SUBCASE("the same bits on every member and in every run") {
+  SUBCASE("results are bit-identical on every member and in every run") {
     with_group(60s, [&](const auto& ops, auto&) {
       for (const std::size_t count : conformance::process_counts) check_same_bits(ops, count, found);
     });
@@ -551,14 +551,14 @@ TEST_CASE_TEMPLATE_DEFINE("what every policy between processes does (spec C07, E
   SUBCASE("collectives of different extents may follow each other (spec E12)") {
     with_group(60s, [&](const auto& ops, auto&) { check_sequences(ops, found); });
   }
-  SUBCASE("members that disagree get an error that names both sides, and go on (spec E12)") {
+  SUBCASE("members that disagree get an error that names both sides, and continue (spec E12)") {
     with_group(60s, [&](const auto& ops, auto&) {
       if (ops.communicator().size() == 1) return;
       check_mismatches(ops, found);
       check_mismatched_update(ops, found);
     });
   }
-  SUBCASE("a member that failed tells the others, and all go on") {
+  SUBCASE("a member that failed notifies the others, and all continue") {
     with_group(60s, [&](const auto& ops, auto&) {
       if (ops.communicator().size() == 1) return;
       check_abandoned_call(ops, found);
@@ -566,7 +566,7 @@ TEST_CASE_TEMPLATE_DEFINE("what every policy between processes does (spec C07, E
       check_update_that_throws(ops, found);
     });
   }
-  SUBCASE("a member that does not come is named, with its last collective (spec H13)") {
+  SUBCASE("a missing member is named, with its last collective (spec H13)") {
     with_group(300ms, [&](const auto& ops, auto& fixture) {
       if (ops.communicator().size() > 1)
         check_skipped_call(

@@ -1,4 +1,5 @@
-// A loss trains the same way however its reduction and the number of replicas are written down (spec P05, P06, P24).
+// Training results do not depend on the form of the loss's reduction, nor on the number of replicas (spec P05, P06,
+// P24).
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -53,7 +54,7 @@ TEST_CASE("Auto and SumOverBatchSize train as without a strategy (spec P05, P24)
   });
 }
 
-TEST_CASE("Sum trains with gradients of the sum, and shows the total of a global batch (spec P05, P06, P24)") {
+TEST_CASE("Sum trains with gradients of the sum, and reports the total of a global batch (spec P05, P06, P24)") {
   const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
   const nn::SGD smaller{.learning_rate = rate / global_batch};
   const nn::Reduced loss{nn::MeanSquaredError{}, nn::Reduction::Sum{}};
@@ -65,7 +66,7 @@ TEST_CASE("Sum trains with gradients of the sum, and shows the total of a global
   });
 }
 
-TEST_CASE("a loop of one's own with a summed loss trains the same way (spec P04, P07, P24)") {
+TEST_CASE("a custom loop with a summed loss trains the same way (spec P04, P07, P24)") {
   const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
   with_strategies([&](auto strategy) {
     const std::string name = strategy->describe();
@@ -76,7 +77,7 @@ TEST_CASE("a loop of one's own with a summed loss trains the same way (spec P04,
   });
 }
 
-TEST_CASE("regularisation counts once, whatever the number of replicas (spec P03, P05, P06)") {
+TEST_CASE("regularisation counts once for any number of replicas (spec P03, P05, P06)") {
   const nn::Regularized loss{nn::MeanSquaredError{}, nn::L2{0.0625f}};
   const Trained expected = fit(std::make_unique<dist::Default>(), descent, loss);
   with_strategies([&](auto strategy) {
@@ -84,7 +85,7 @@ TEST_CASE("regularisation counts once, whatever the number of replicas (spec P03
     CAPTURE(name);
     check_same(fit(std::move(strategy), descent, loss), expected);
   });
-  // What is shown is the loss and the penalty; what is trained is both.
+  // Reports the loss with the penalty; trains with both.
   const nn::SGD nothing{.learning_rate = 0};
   const Trained plain = fit(std::make_unique<dist::Default>(), nothing, nn::MeanSquaredError{});
   const Trained penalised = fit(std::make_unique<dist::Default>(), nothing, loss);
@@ -106,7 +107,7 @@ TEST_CASE("regularisation counts once, whatever the number of replicas (spec P03
         doctest::Approx(fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{}).losses.back()));
 }
 
-TEST_CASE("fit ends with the average of the weights where the optimizer keeps one (spec P11)") {
+TEST_CASE("fit ends with the average of the weights if the optimizer keeps one (spec P11)") {
   const nn::With averaging{descent, nn::AverageWeights{.momentum = 0.5f}};
   // The average by its definition, from the weights after each of 16 steps.
   dist::Default strategy;
@@ -139,7 +140,7 @@ TEST_CASE("fit ends with the average of the weights where the optimizer keeps on
   });
 }
 
-TEST_CASE("no gradient is ever missing: where nothing flows it is zero (spec P09)") {
+TEST_CASE("gradients are never missing: without any contribution they are zero (spec P09)") {
   with_strategies([&](auto strategy) {
     const std::string name = strategy->describe();
     CAPTURE(name);
@@ -150,7 +151,7 @@ TEST_CASE("no gradient is ever missing: where nothing flows it is zero (spec P09
     const dist::Tensor<float> no_rows{dist::Shape{0, 4}};
     const dist::Tensor<float> no_targets{dist::Shape{0, 1}};
     strategy->run([&](auto& replica) {
-      for (float& gradient : net.gradients().component(replica)) gradient = 1;  // of a step before
+      for (float& gradient : net.gradients().component(replica)) gradient = 1;  // from an earlier step
       const auto outputs = net.forward(replica, no_rows);
       net.backward(replica, nn::mean_squared_error(replica, outputs, no_targets, 0));
       optimizer.apply_gradients(replica);

@@ -1,10 +1,10 @@
-// What every transport of calls does (dist/rpc/rpc.hpp). One joins in its own test file with a kit and one line:
+// The suite of RPC transports (dist/rpc/rpc.hpp). A transport joins in its own test file with a kit and one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(rpc_transports, TheKit);
 // A kit has
 // - `Transport`;
-// - `endpoint()`: where nobody listens, and a Peer can; `own_endpoint()`: where a server of this process can;
-// - `Peer{endpoint, secret}`: a server with `conformance::rpc_methods<Transport>()`, of a process of its own where there are
-//   such; `kill()` ends it without a word; where `pauses`, `pause()` and `resume()` stop it and let it go on.
+// - `endpoint()`: an unused endpoint for a Peer; `own_endpoint()`: one for a server of this process;
+// - `Peer{endpoint, secret}`: a server with `conformance::rpc_methods<Transport>()`, in a separate process if the
+//   transport supports it; `kill()` terminates it abruptly; if `pauses`, `pause()` and `resume()` stop and continue it.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/net/error.hpp>
 #include <dist/rpc/rpc.hpp>
 
 #include <doctest/doctest.h>
@@ -37,14 +38,14 @@ namespace conformance {
 using namespace std::chrono_literals;
 namespace rpc = dist::rpc;
 
-/// Peers that the sanitizers slow down are silent for long.
+/// Sanitizers slow peers down, so they are silent for longer.
 #ifdef DIST_TEST_SANITIZER
 inline constexpr auto rpc_silence = 30s;
 #else
 inline constexpr auto rpc_silence = 3s;
 #endif
 
-/// Content that both sides know: it begins again after a number of bytes that no power of two divides.
+/// Returns content that both sides can generate: it repeats after an odd number of bytes.
 inline const std::vector<std::byte>& rpc_block() {
   static const std::vector<std::byte> block = [] {
     std::vector<std::byte> bytes(1'000'003);
@@ -57,7 +58,7 @@ inline const std::vector<std::byte>& rpc_block() {
   }();
   return block;
 }
-/// The block again and again, `size` bytes, without copies.
+/// Returns `size` bytes of the repeated block, without copies.
 inline std::vector<rpc::Chunk> repeated_block(std::uint64_t size) {
   std::vector<rpc::Chunk> pieces;
   for (; size > rpc_block().size(); size -= rpc_block().size()) pieces.emplace_back(rpc_block());
@@ -86,7 +87,7 @@ inline std::string rpc_text(rpc::ChunkSpan pieces) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The exchanges that the server keeps, and what it has seen.
+/// The exchanges that the server stores, and its observations.
 template <class Transport>
 struct RpcServerState {
   std::mutex mutex;
@@ -141,7 +142,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> rpc_methods() {
              static_cast<std::uint64_t>(std::count_if(State::get().kept.begin(), State::get().kept.end(),
                                                       [](const Exchange& kept) { return kept.cancelled(); }))));
        }},
-      {"answer all",  // last first, each with its own request
+      {"answer all",  // the last one first, each with its own request
        [](Exchange& exchange) {
          std::vector<Exchange> kept;
          {
@@ -158,7 +159,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> rpc_methods() {
       {"throw 7", [](Exchange&) { throw 7; }},
       {"fail", [](Exchange& exchange) { exchange.fail(rpc_text(exchange.pieces())); }},
       {"forget", [](Exchange&) {}},
-      {"compute",  // for so many milliseconds
+      {"compute",  // for the requested number of milliseconds
        [](Exchange& exchange) {
          std::this_thread::sleep_for(std::chrono::milliseconds{std::stoi(rpc_text(exchange.pieces()))});
          exchange.reply({});
@@ -166,7 +167,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> rpc_methods() {
   };
 }
 
-/// The error of a call that has no reply.
+/// Returns the error of a call that has no reply.
 template <class Fn>
 dist::RpcError rpc_error(Fn&& fn) {
   try {
@@ -203,7 +204,7 @@ struct RpcPair {
     peer.reset();
     RpcServerState<Transport>::get().kept.clear();
   }
-  /// Of calls that take no longer than a minute.
+  /// Options for calls of at most a minute.
   static rpc::CallOptions patient() { return {60s, true}; }
 
   std::string call(const char* method, std::string_view request = "", rpc::CallOptions how = patient()) {
@@ -214,7 +215,7 @@ struct RpcPair {
     const rpc::Chunk piece = std::as_bytes(std::span{request});
     return rpc_text(to.call(method, {&piece, 1}, how).pieces());
   }
-  /// The request outlives the call.
+  /// The request must outlive the call.
   auto start(const char* method, std::string_view request = "", rpc::CallOptions how = patient()) {
     const rpc::Chunk piece = std::as_bytes(std::span{request});
     return channel->start(method, {&piece, 1}, how);
@@ -241,7 +242,7 @@ void echoes_of_all_sizes(std::size_t clients) {
     threads.emplace_back([&, client] {
       typename Kit::Transport::Channel channel{pair.endpoint, pair.options};
       for (const std::uint64_t size : sizes) try {
-          // The large ones are for one client at a time.
+          // The large ones are sent by one client at a time.
           if (size > (1 << 20) && clients > 1 && client != size % clients) continue;
           std::vector<rpc::Chunk> request = repeated_block(size);
           request.insert(request.begin() + 1, rpc::Chunk{});
@@ -256,7 +257,7 @@ void echoes_of_all_sizes(std::size_t clients) {
   for (const std::string& said : wrong) CHECK(said == "");
 }
 
-/// So many bytes to the server, and so many back, in the memory of a few.
+/// Sends `size` bytes to the server, and back, with little memory.
 template <class Kit>
 void long_messages(std::uint64_t size) {
   RpcPair<Kit> pair;
@@ -274,14 +275,14 @@ void long_messages(std::uint64_t size) {
   MESSAGE(size << " bytes: there in " << there.count() << " ms, back in " << back.count() << " ms");
 }
 
-/// A sink gets the bytes of a reply in their order, and `pieces()` has what is left.
+/// A sink receives the bytes of a reply in order, and `pieces()` has the rest.
 template <class Kit>
 void sinks() {
   struct Sink final : rpc::ReplySink {
     void take(rpc::Chunk piece) noexcept override { bytes.insert(bytes.end(), piece.begin(), piece.end()); }
     std::vector<std::byte> bytes;
   };
-  RpcPair<Kit> pair{"the job"};  // whose greetings are not the sink's
+  RpcPair<Kit> pair{"the job"};  // its handshake does not go to the sink
   for (const std::uint64_t size : {0U, 1U, 1000U, 16385U, (5U << 20) + 1U}) {
     Sink sink;
     const std::vector<std::byte> number = rpc_number(size);
@@ -338,7 +339,7 @@ void deadlines() {
   }
   CHECK(call.is_done());
   CHECK(soon([&] { return pair.call("cancelled") == "1"; }));
-  pair.forget_kept();  // an answer that nobody waits for
+  pair.forget_kept();  // a reply without a caller
   CHECK(rpc_error([&] { call.wait(); }).failure() == rpc::Failure::deadline);
   CHECK(pair.call("echo", "in time", {10s, false}) == "in time");
 }
@@ -360,7 +361,7 @@ void cancellation() {
   answered.cancel();
   CHECK(rpc_text(answered.reply().pieces()) == "done");
 
-  // A channel that goes cancels its calls.
+  // A channel that is destroyed cancels its calls.
   auto orphan = pair.start("keep", "abc");
   REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
   pair.channel.reset();
@@ -447,7 +448,7 @@ void restarted_peers() {
   }
 }
 
-/// A peer that was away for long is found within the attempts that clients make, as far apart as they make them.
+/// A peer that was away for long is found by the clients' own attempts, at their interval.
 template <class Kit>
 void peers_that_were_away() {
   const rpc::ChannelOptions options{.reconnect = 50ms};
@@ -477,7 +478,7 @@ template <class Kit>
 void stopped_peers() {
   RpcPair<Kit> pair{"", {.silence = 1500ms}};
   auto call = pair.start("keep", "abc");
-  // More than the system takes: part of the lent memory is still to be read when the peer stops.
+  // More than the system buffers: part of the lent memory is unread when the peer stops.
   REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
   pair.peer->pause();
   const std::vector<rpc::Chunk> large = repeated_block(40 << 20);
@@ -551,7 +552,7 @@ void limits() {
   CHECK(reply.why() == "a message of 50001 bytes, where 50000 are allowed");
 }
 
-/// Memory that a handler lends is given back once, whether the reply was taken or not.
+/// Lent memory of a reply is released once, whether the reply was received or not.
 template <class Kit>
 void lent_replies() {
   using Transport = typename Kit::Transport;
@@ -585,7 +586,7 @@ void lent_replies() {
   CHECK(soon([&] { return released == 2; }));
 }
 
-/// Who lends memory for an answer may keep all that belongs to it, the exchange among it, until the memory is given back.
+/// A handler that lends memory for a reply may keep its owner, including the exchange, until the memory is released.
 template <class Kit>
 void releases_that_own_their_exchange() {
   using Transport = typename Kit::Transport;
@@ -608,8 +609,8 @@ void releases_that_own_their_exchange() {
   CHECK(soon([&] { return released == 3; }));
 }
 
-/// While a handler runs, it sees that nobody waits any more, also of a call that had to wait for the server; and its exchange
-/// says after the answer what was asked.
+/// A running handler detects that its caller has gone, even if the call had to wait for the server; its exchange still
+/// has the request after the reply.
 template <class Kit>
 void handlers_of_cancelled_calls() {
   using Transport = typename Kit::Transport;
@@ -635,7 +636,7 @@ void handlers_of_cancelled_calls() {
   CHECK(sees);
 }
 
-/// A server that stops ends what was not answered, and lets go of its address.
+/// A server that stops ends pending calls, and releases its address.
 template <class Kit>
 void stopping_servers() {
   using Transport = typename Kit::Transport;
@@ -664,33 +665,33 @@ TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
     }
 #ifndef DIST_TEST_SANITIZER
   SUBCASE("a message of 1 GiB arrives whole") { long_messages<Kit>(std::uint64_t{1} << 30); }
-  // 5 GiB is more than 32 bits say. Preset huge-messages.
+  // 5 GiB does not fit into 32 bits. Preset huge-messages.
   if (std::getenv("DIST_TEST_HUGE_MESSAGES") != nullptr) SUBCASE("a message of 5 GiB arrives whole") {
       long_messages<Kit>(std::uint64_t{5} << 30);
     }
 #endif
-  SUBCASE("who takes a reply while it comes gets all of it, in order") { sinks<Kit>(); }
-  SUBCASE("one call after another is seen in this order") { order<Kit>(); }
+  SUBCASE("a sink receives all of a reply, in order") { sinks<Kit>(); }
+  SUBCASE("calls are received in the order in which they are made") { order<Kit>(); }
   SUBCASE("64 calls wait at the same time, and each gets its own reply") { outstanding<Kit>(); }
-  SUBCASE("a call ends when its time is up, and the server sees it") { deadlines<Kit>(); }
-  SUBCASE("a call is cancelled, and the server sees it") { cancellation<Kit>(); }
-  SUBCASE("what a handler throws arrives with its type, and is no failure of the transport") {
+  SUBCASE("a call ends at its deadline, and the server detects it") { deadlines<Kit>(); }
+  SUBCASE("a call is cancelled, and the server detects it") { cancellation<Kit>(); }
+  SUBCASE("an exception of a handler arrives with its type, and is not a transport failure") {
     failures_of_handlers<Kit>();
   }
-  SUBCASE("any bytes are a request") { any_bytes<Kit>(); }
-  SUBCASE("calls to a peer that dies are lost") { dead_peers<Kit>(); }
-  SUBCASE("a peer that is started again answers, under another number") { restarted_peers<Kit>(); }
-  SUBCASE("a peer that was away is found as soon as clients look for it") { peers_that_were_away<Kit>(); }
-  if constexpr (Kit::pauses) SUBCASE("calls to a peer that stops are lost, and it may go on") {
+  SUBCASE("any bytes are a valid request") { any_bytes<Kit>(); }
+  SUBCASE("calls to a peer that exits are lost") { dead_peers<Kit>(); }
+  SUBCASE("a restarted peer replies, with another incarnation") { restarted_peers<Kit>(); }
+  SUBCASE("a peer that was away is found at the next attempt") { peers_that_were_away<Kit>(); }
+  if constexpr (Kit::pauses) SUBCASE("calls to a stopped peer are lost, and it may continue") {
       stopped_peers<Kit>();
     }
-  SUBCASE("a call fails where nobody listens, or waits") { absent_peers<Kit>(); }
-  SUBCASE("only who knows the secret of the job is heard") { secrets<Kit>(); }
+  SUBCASE("without a listener a call fails, or waits") { absent_peers<Kit>(); }
+  SUBCASE("only peers with the secret of the job are accepted") { secrets<Kit>(); }
   SUBCASE("messages that are longer than allowed are refused") { limits<Kit>(); }
-  SUBCASE("memory that was lent for a reply is given back") { lent_replies<Kit>(); }
-  SUBCASE("memory for a reply may be given back with its exchange") { releases_that_own_their_exchange<Kit>(); }
-  SUBCASE("a handler sees while it runs that its call is cancelled") { handlers_of_cancelled_calls<Kit>(); }
-  SUBCASE("a server that stops ends what it keeps, and another may take its address") { stopping_servers<Kit>(); }
+  SUBCASE("memory lent for a reply is released") { lent_replies<Kit>(); }
+  SUBCASE("memory for a reply may be released with its exchange") { releases_that_own_their_exchange<Kit>(); }
+  SUBCASE("a running handler detects that its call is cancelled") { handlers_of_cancelled_calls<Kit>(); }
+  SUBCASE("a server that stops ends pending calls, and another may use its address") { stopping_servers<Kit>(); }
 }
 
 }  // namespace conformance

@@ -16,8 +16,8 @@ struct ServedTasks {
   dist::LocalJob job{2, 1};
 };
 
-/// Tensors are divided into that many shards on two servers. Variables without a synchronization have a copy here, as under other
-/// strategies.
+/// Tensors are divided into this number of shards on two servers. Variables without a synchronization have a copy here,
+/// as under other strategies.
 template <std::size_t shards>
 class Served : private ServedTasks, public dist::ParameterServer<dist::Local> {
  public:

@@ -1,4 +1,4 @@
-// Optimizers whose updates run on parameter servers, with slots there. Lamb needs whole tensors.
+// Optimizers whose updates run on parameter servers, which store their slots. Lamb needs whole tensors.
 #include <conformance/served.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Variables of a ParameterServer, of which the coordinator has copies. Their scatter operations are refused.
+// Variables of a ParameterServer, with copies on the coordinator. Their scatter operations are refused.
 #define DIST_TEST_FEW_ELEMENTS
 #include <conformance/served.hpp>
 

@@ -1,5 +1,5 @@
-// Runs typed suites on workers that a simulated network joins, all in one process: included before the suites. A test case
-// runs on all workers at once, so its subcases are taken in the same order by each of them.
+// Runs typed suites on workers connected by a simulated network, all in one process; include before the suites. A test
+// case runs on all workers concurrently, so each of them enters its subcases in the same order.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -16,20 +16,20 @@
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/strategy/workers.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 #include <support/simulated_network.hpp>
 #include <support/simulated_workers.hpp>
 
 namespace conformance {
 
-/// A worker's way through the subcases of a test case, of which a pass takes one path that no pass before took.
+/// A worker's traversal of the subcases of a test case; each pass takes a new path.
 class Subcases {
  public:
   void begin_pass() {
     taken_.clear();
     left_.clear();
   }
-  /// Whether there is another pass to make.
+  /// Returns true if another pass is needed.
   [[nodiscard]] bool has_more() const { return !left_.empty(); }
 
   [[nodiscard]] bool enter(const std::string& name) {
@@ -54,12 +54,12 @@ class Subcases {
 
  private:
   std::string here_;
-  std::set<std::string> taken_;  // whose subcase was entered in this pass
-  std::set<std::string> left_;   // for another one
+  std::set<std::string> taken_;  // paths with an entered subcase in this pass
+  std::set<std::string> left_;   // for a later pass
   std::set<std::string> done_;
 };
 
-/// The worker that the calling thread is.
+/// The worker of the calling thread.
 struct SimulatedWorker {
   const support::SimulatedNetwork::Communicator* comm = nullptr;
   Subcases* subcases = nullptr;
@@ -80,7 +80,7 @@ class SimulatedStrategy
   [[nodiscard]] std::string describe() const { return "Simulated: " + replicas_part().describe(); }
 
  private:
-  /// Replicas that do not spin while others run: the workers share the processors.
+  /// Replicas that do not spin, because the workers share the processors.
   static dist::MirroredOptions unpinned(std::size_t replicas) {
     dist::MirroredOptions options = Replicas::with_replicas(replicas);
     options.pinned = false;
@@ -102,7 +102,7 @@ class SimulatedSubcase {
   bool entered_;
 };
 
-/// Runs a test case on 1, 2, 3 and 4 workers, as often as it has subcases.
+/// Runs a test case on 1, 2, 3 and 4 workers, with one pass per subcase.
 template <class Body>
 void on_simulated_workers(Body&& body) {
   for (std::size_t workers = 1; workers <= 4; ++workers) {

@@ -1,4 +1,4 @@
-// Collectives of the replicas of several workers, which a simulated network joins.
+// Collectives of the replicas of several workers on a simulated network.
 #define DIST_TEST_FEW_ELEMENTS
 #include <conformance/simulated.hpp>
 

@@ -1,4 +1,4 @@
-// What a strategy's methods do with the values of several workers, which a simulated network joins.
+// A strategy's methods with values of several workers on a simulated network.
 #include <conformance/simulated.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Optimizers whose slots are shared out among several workers, which a simulated network joins.
+// Optimizers whose slots are divided among several workers on a simulated network.
 #include <conformance/simulated.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What every strategy does, with 1 to 4 workers in one process, which a simulated network joins.
+// The suite of strategies with 1 to 4 workers on a simulated network, in one process.
 #include <conformance/simulated.hpp>
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 
 namespace {
 
-/// The virtual seconds of a step in which the replicas of so many workers sum so many numbers.
+/// Returns the virtual seconds of a step in which the replicas of `workers` workers sum `numbers` numbers.
 double step_seconds(std::size_t workers, std::size_t numbers) {
   constexpr dist::MessageCosts costs{.latency = 10e-6, .per_byte = 0.8e-9};
   support::SimulatedNetwork network{workers, costs, support::Payload::travels, support::RunOn::threads};

@@ -1,5 +1,5 @@
-// Variables with copies on several workers, which a simulated network joins.
-// A network sees bytes: multi_worker/ tries variables of every type, and of more sizes.
+// Variables with copies on several workers on a simulated network. A network transfers only bytes, so multi_worker/
+// tests variables of every type, and of more sizes.
 #define DIST_TEST_FEW_TYPES
 #define DIST_TEST_FEW_ELEMENTS
 #include <conformance/simulated.hpp>

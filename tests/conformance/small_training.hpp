@@ -1,5 +1,5 @@
-// Training of a small network on a few points, to be compared between strategies: with Model::fit, and with a loop of one's
-// own. All that a strategy needs is a number of replicas that divides `global_batch`.
+// Training of a small network on a few points, compared between strategies: with Model::fit, and with a custom loop.
+// The strategy's number of replicas must divide `global_batch`.
 #pragma once
 
 #include <cmath>
@@ -62,7 +62,7 @@ Trained fit(std::unique_ptr<S> strategy, const O& optimizer, const L& loss) {
   return trained;
 }
 
-/// `trained` against `expected`, whose losses are `factor` times smaller.
+/// Compares `trained` with `expected`, whose losses are `factor` times smaller.
 inline void check_same(const Trained& trained, const Trained& expected, double factor = 1) {
   REQUIRE(trained.losses.size() == expected.losses.size());
   for (std::size_t epoch = 0; epoch < expected.losses.size(); ++epoch) {
@@ -75,7 +75,7 @@ inline void check_same(const Trained& trained, const Trained& expected, double f
   CHECK(worst < 1e-5);
 }
 
-/// A loop of one's own, with a loss that is summed and divided by the global batch.
+/// A custom loop, with a loss that is summed and divided by the global batch.
 template <class S>
 std::vector<double> loop(std::unique_ptr<S> strategy) {
   nn::Network<Net> net{*strategy, 3};

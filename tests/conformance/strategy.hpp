@@ -1,4 +1,4 @@
-// What every strategy does (spec C01 to C15). A strategy joins in its own test file with one line:
+// The suite of strategies (spec C01 to C15). A strategy joins in its own test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(strategies, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -32,7 +32,7 @@
 
 namespace conformance {
 
-/// Whatever `run` returned, one value per replica of this process, in replica order.
+/// Returns the results of `run`, one value per replica of this process, in replica order.
 template <class S, class Value>
 auto values_of(S& strategy, const Value& value) {
   const auto results = strategy.local_results(value);
@@ -42,7 +42,7 @@ auto values_of(S& strategy, const Value& value) {
 
 inline std::int64_t below(std::size_t count) { return static_cast<std::int64_t>(count * (count - 1) / 2); }
 
-/// The text of what `run(fn)` throws, whether a replica's own exception or the ReplicaError around it.
+/// Returns the text of the exception of `run(fn)`: a replica's own, or the ReplicaError around it.
 template <class S, class Fn>
 std::string what_run_throws(S& strategy, Fn&& fn) {
   try {
@@ -53,8 +53,8 @@ std::string what_run_throws(S& strategy, Fn&& fn) {
   return "nothing was thrown";
 }
 
-/// The rows 0, 1, … of a dataset with one number per row, by global batch and replica of this process, as the strategy
-/// hands them out.
+/// Returns the rows 0, 1, … of a dataset with one number per row, by global batch and replica of this process, as the
+/// strategy distributes them.
 template <class S>
 std::vector<std::vector<std::vector<float>>> handed_out(S& strategy, std::size_t rows, std::size_t batch) {
   dist::Tensor<float> numbers{{rows, 1}};
@@ -74,9 +74,9 @@ std::vector<std::vector<std::vector<float>>> handed_out(S& strategy, std::size_t
   return batches;
 }
 
-/// The rows that local replica `local` is to have of the global batch of `rows` rows, out of 8, that begins with row
-/// `first`: those behind the shares of the replicas before it. Of a source that is no file several workers divide every
-/// batch into slices, which they take in turn (spec I05, I09).
+/// Returns the rows that local replica `local` should have of the global batch of `rows` rows, out of 8, that begins
+/// with row `first`: the rows after the shares of earlier replicas. If the source is not a file, several workers divide
+/// every batch into slices, assigned in rotation (spec I05, I09).
 template <class S>
 std::vector<float> expected_rows(const S& strategy, std::size_t first, std::size_t rows, std::size_t local) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -103,7 +103,7 @@ void check_strategies(S& strategy) {
   const std::size_t local_replicas = strategy.num_local_replicas();
   const std::size_t first = strategy.first_local_replica();
 
-  SUBCASE("run calls every replica once and gives the results in replica order (spec A28, C01, C02, D06)") {
+  SUBCASE("run calls every replica once and returns the results in replica order (spec A28, C01, C02, D06)") {
     CHECK(local_replicas * strategy.num_workers() == replicas);
     CHECK(strategy.first_local_replica() == strategy.worker_rank() * local_replicas);
     CHECK(strategy.is_chief() == (strategy.worker_rank() == 0));
@@ -122,7 +122,7 @@ void check_strategies(S& strategy) {
     using Ids = std::remove_const_t<decltype(ids)>;
     static_assert(dist::is_per_replica<Ids> != std::is_same_v<std::size_t, Ids>);
   }
-  SUBCASE("a replica function may return nothing, or what cannot be copied") {
+  SUBCASE("a replica function may return nothing, or a result that cannot be copied") {
     static_assert(std::is_void_v<decltype(strategy.run([](auto&) {}))>);
     strategy.run([](auto&) {});
     const auto owned = strategy.run([](auto& replica) { return std::make_unique<std::size_t>(replica.local_index()); });
@@ -130,7 +130,7 @@ void check_strategies(S& strategy) {
     REQUIRE(owners.size() == local_replicas);
     for (std::size_t local = 0; local < local_replicas; ++local) CHECK(*owners[local] == local);
   }
-  SUBCASE("a PerReplica argument is sliced, others are handed over whole (spec C01)") {
+  SUBCASE("a PerReplica argument is split, and others are passed whole (spec C01)") {
     const dist::PerReplica<std::size_t> sliced(local_replicas, [](std::size_t local) { return 10 * local; });
     const std::vector<std::size_t> whole{1, 2, 3};
     const auto results = values_of(
@@ -142,7 +142,7 @@ void check_strategies(S& strategy) {
     strategy.run([](auto& replica, int& mine) { mine = static_cast<int>(replica.local_index()) + 1; }, changed);
     for (std::size_t local = 0; local < local_replicas; ++local) CHECK(changed[local] == static_cast<int>(local) + 1);
   }
-  SUBCASE("an exception comes out of run, of every worker's, and the strategy works on (spec C04)") {
+  SUBCASE("run throws the exception on every worker, and the strategy remains usable (spec C04)") {
     for (std::size_t culprit = 0; culprit < replicas; ++culprit) {
       const std::string message = what_run_throws(strategy, [&](auto& replica) {
         if (replica.replica_id().index() == culprit) throw std::runtime_error("the label is 11");
@@ -154,7 +154,7 @@ void check_strategies(S& strategy) {
       CHECK(values_of(strategy, sums) == std::vector<int>(local_replicas, static_cast<int>(replicas)));
     }
   }
-  SUBCASE("replicas that catch a disagreement go on in step, in this run and in later ones (spec E12)") {
+  SUBCASE("replicas that catch a mismatch stay in step, in this run and later ones (spec E12)") {
     for (std::size_t odd = 0; odd < replicas; ++odd) {
       std::vector<std::size_t> wrong(local_replicas);
       strategy.run([&](auto& replica) {
@@ -167,7 +167,7 @@ void check_strategies(S& strategy) {
           wrong[replica.local_index()] += replicas > 1;
         } catch (const dist::CollectiveMismatch&) {
         }
-        // Where threads meet other processes, too, they may have been told that these disagree.
+        // If threads also communicate with other processes, these may have received the mismatch.
         try {
           wrong[replica.local_index()] += replica.all_reduce(dist::sum, 1) != static_cast<int>(replicas);
         } catch (const dist::Error&) {
@@ -182,7 +182,7 @@ void check_strategies(S& strategy) {
     }
   }
   SUBCASE("a replica that returned early, as others caught it, does not disturb later runs (spec E12)") {
-    if (strategy.num_workers() > 1) return;  // a process comes to its next collective, some time
+    if (strategy.num_workers() > 1) return;  // in a process, the next collective may follow any time later
     for (std::size_t early = 0; early < replicas; ++early) {
       strategy.run([&](auto& replica) {
         try {
@@ -237,7 +237,7 @@ void check_strategies(S& strategy) {
     REQUIRE(results.size() == 1);
     CHECK(&results[0] == &plain);
   }
-  SUBCASE("a distributed dataset divides each global batch, the last partial one too (spec C17, I03, I04, I24)") {
+  SUBCASE("a distributed dataset divides each global batch, including the last partial one (spec C17, I03, I04, I24)") {
     for (const std::size_t rows : {std::size_t{1}, std::size_t{5}, std::size_t{16}, std::size_t{21}}) {
       CAPTURE(rows);
       const auto batches = handed_out(strategy, rows, 8);
@@ -253,7 +253,7 @@ void check_strategies(S& strategy) {
       CHECK(sum_over_workers(strategy, static_cast<std::int64_t>(received)) == static_cast<std::int64_t>(rows));
     }
   }
-  SUBCASE("a batch has one type under every strategy, to be named in a replica function (spec C17)") {
+  SUBCASE("a batch has one type under every strategy, usable in a replica function (spec C17)") {
     dist::Tensor<float> features{{8, 2}};
     dist::Tensor<int> labels{{8}};
     for (std::size_t row = 0; row < 8; ++row) {
@@ -286,7 +286,7 @@ void check_strategies(S& strategy) {
     CHECK(wrong == 0);
     CHECK(rows == 8);
   }
-  SUBCASE("datasets from a function give each replica a whole batch, in replica order (spec C18, I17)") {
+  SUBCASE("datasets from a function provide each replica with a whole batch, in replica order (spec C18, I17)") {
     std::size_t calls = 0;
     auto dataset = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
       ++calls;
@@ -352,7 +352,7 @@ void check_strategies(S& strategy) {
     };
     const auto all_values = static_cast<float>(replicas);
     CHECK(step() == 2 * all_values + 2 * all_values * all_values);
-    // In one of several rounds, as the threads of others, such as XLA's, may allocate something now and then.
+    // In one of several rounds, because threads of other libraries, such as XLA's, may allocate occasionally.
     int taken = 1;
     std::size_t allocated = 1;
     for (int round = 0; round < 3 && allocated != 0; ++round) {
@@ -360,7 +360,7 @@ void check_strategies(S& strategy) {
       for (int i = 0; i < 20; ++i) static_cast<void>(step());
       taken += 20;
       allocated = allocations - before;
-      if constexpr (!here) break;  // GPUs that are not there keep their work in lists
+      if constexpr (!here) break;  // fake GPUs keep their work in lists
     }
     if constexpr (here) CHECK(allocated == 0);
     CHECK(steps.value(strategy.scope()) == taken);

@@ -1,5 +1,5 @@
-// What every strategy's methods do with values of several replicas (spec B, C03 to C19, D, E03 to E09, F). A strategy joins
-// in its own test file with one line:
+// The suite of strategy methods with values of several replicas (spec B, C03 to C19, D, E03 to E09, F). A strategy
+// joins in its own test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -39,7 +39,7 @@
 
 namespace conformance {
 
-/// The value of a replica of this process, of what a strategy returned, which is plain under strategies of one replica.
+/// Returns the value of a local replica from a strategy's result, which is not wrapped under strategies of one replica.
 template <class Value>
 const auto& value_on([[maybe_unused]] std::size_t local, const Value& value) {
   if constexpr (dist::is_per_replica<Value>) {
@@ -49,7 +49,7 @@ const auto& value_on([[maybe_unused]] std::size_t local, const Value& value) {
   }
 }
 
-/// A tensor of the shape with elements first, first + 1, …
+/// Returns a tensor with elements first, first + 1, …
 inline dist::Tensor<float> counting(dist::Shape shape, float first = 0) {
   dist::Tensor<float> tensor{shape};
   for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = first + static_cast<float>(i);
@@ -60,7 +60,7 @@ inline std::vector<float> elements_of(const dist::Tensor<float>& tensor) {
   return {tensor.elements().begin(), tensor.elements().end()};
 }
 
-/// The text of the error of type `E` that `fn` throws, alone or as the cause of a ReplicaError.
+/// Returns the text of the error of type `E` that `fn` throws, alone or as the cause of a ReplicaError.
 template <class E, class Fn>
 std::string refusal(Fn&& fn) {
   try {
@@ -107,8 +107,7 @@ void check_strategy_methods(S& strategy) {
   const auto count = static_cast<float>(replicas);
   const float ids = count * (count - 1) / 2;  // 0 + 1 + … + replicas - 1
 
-  SUBCASE(
-      "a tuple of results is a tuple of per-replica values, also inside, and goes back the same way (C03, F05, F06)") {
+  SUBCASE("a tuple of results is a tuple of per-replica values, also nested, and can be passed back (C03, F05, F06)") {
     const auto [id, inside] = strategy.run([](auto& replica) {
       const auto r = static_cast<float>(replica.replica_id().index());
       return std::tuple{r, std::pair{std::array{r + 1, r + 2}, std::optional<int>{3}}};
@@ -154,8 +153,8 @@ void check_strategy_methods(S& strategy) {
     for (std::size_t local = 0; local < local_replicas; ++local)
       CHECK(results[local] == std::tuple{first_replica + local, 'x'});
   }
-  SUBCASE("the mean along an axis is that of all elements, whichever replica holds how many (C09, C10, 4.1)") {
-    // Replica r holds r + 1 rows, all of the value r: the sum of r (r + 1) over the sum of (r + 1).
+  SUBCASE("the mean along an axis weights all elements equally (C09, C10, 4.1)") {
+    // Replica r has r + 1 rows, all of the value r: the sum of r (r + 1) over the sum of (r + 1).
     const auto rows = strategy.run([](auto& replica) {
       dist::Tensor<float> mine{{replica.replica_id().index() + 1, 2}};
       for (float& element : mine.elements()) element = static_cast<float>(replica.replica_id().index());
@@ -179,8 +178,8 @@ void check_strategy_methods(S& strategy) {
     CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, rows, -3)), dist::InvalidArgument);
     if (replicas > 1) CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, rows, 1)), dist::ShapeMismatch);
   }
-  SUBCASE("along an axis, too, what is combined begins with the operation's identity (C09, C10)") {
-    // Two rows on each replica: of 2 on the first one, of 3 on the others.
+  SUBCASE("a reduction along an axis also starts with the operation's identity (C09, C10)") {
+    // Two rows on each replica: of 2 on the first, of 3 on the others.
     const auto rows = strategy.run([](auto& replica) {
       dist::Tensor<float> mine{{2, 1}};
       for (float& element : mine.elements()) element = replica.replica_id().index() == 0 ? 2 : 3;
@@ -226,7 +225,7 @@ void check_strategy_methods(S& strategy) {
           expected.push_back(static_cast<float>(10 * r + row * (1 + r % 2) + i));
     CHECK(elements_of(strategy.gather(columns, -1)) == expected);
   }
-  SUBCASE("gather refuses scalars, axes that are not there, and other differences (C14)") {
+  SUBCASE("gather refuses scalars, axes out of range, and other differences (C14)") {
     const auto scalars = strategy.run([](auto&) { return dist::Tensor<float>{dist::Shape{}}; });
     CHECK(refusal<dist::ShapeMismatch>([&] {
             static_cast<void>(strategy.gather(scalars, 0));
@@ -244,7 +243,7 @@ void check_strategy_methods(S& strategy) {
       CHECK_THROWS_AS(static_cast<void>(strategy.gather(ranks, 0)), dist::ShapeMismatch);
     }
   }
-  SUBCASE("all_gather gives every replica the same as gather (E06)") {
+  SUBCASE("all_gather returns to every replica the result of gather (E06)") {
     for (const int axis : {0, 1, -1}) {
       const auto extent = [&](std::size_t r, int a) {
         return a == axis || (axis == -1 && a == 1) ? r % 3 : std::size_t{2};
@@ -315,7 +314,7 @@ void check_strategy_methods(S& strategy) {
     });
     for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
   }
-  SUBCASE("plain structs are reduced member by member, whatever their members are (E03)") {
+  SUBCASE("plain structs are reduced member by member, for all kinds of members (E03)") {
     struct Mixed {
       float number;
       std::int64_t steps;
@@ -333,7 +332,7 @@ void check_strategy_methods(S& strategy) {
     });
     for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
   }
-  SUBCASE("reduce and gather take ranges and complex numbers, too (C07, C14)") {
+  SUBCASE("reduce and gather accept ranges and complex numbers (C07, C14)") {
     const auto [numbers, wave, points] = strategy.run([](auto& replica) {
       const auto r = static_cast<float>(replica.replica_id().index());
       return std::tuple{std::vector<float>{r, 1}, std::complex<float>{r, 2}, std::vector<Point>{{1, r, 2}}};
@@ -368,7 +367,7 @@ void check_strategy_methods(S& strategy) {
       for (double& element : tensor.elements()) element = 2;
       std::vector<int> numbers{1, -1 - static_cast<int>(replica.replica_id().index())};
       replica.all_reduce(larger, numbers);
-      // The identity is what a sum over no elements gives.
+      // A reduction of no elements returns the identity.
       const auto of_none = replica.transform_reduce(product, {0, 0}, Two{});
       return replica.all_reduce(product, 2.0f) == std::exp2(count) &&
              replica.all_reduce(product, tensor)[4] == std::exp2(count) &&
@@ -385,7 +384,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(strategy.reduce(product, std::get<0>(twos)) == std::exp2(count));
     CHECK(strategy.reduce(product, std::get<1>(twos), 0)[1] == std::exp2(count));
   }
-  SUBCASE("indexed slices are reduced to those of all replicas, one after another (E03, C07, H10)") {
+  SUBCASE("indexed slices of all replicas are concatenated (E03, C07, H10)") {
     const auto slices_of = [](std::size_t r) {
       dist::IndexedSlices<float> slices(1 + r % 2, {4, 1});
       for (std::size_t row = 0; row < slices.rows(); ++row) {
@@ -418,7 +417,7 @@ void check_strategy_methods(S& strategy) {
     });
     for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
   }
-  SUBCASE("broadcast gives every replica what one of them has") {
+  SUBCASE("broadcast copies one replica's value to all") {
     for (const std::size_t root : {std::size_t{0}, replicas - 1}) {
       const auto right = strategy.run([&](auto& replica) {
         const std::size_t me = replica.replica_id().index();
@@ -440,7 +439,7 @@ void check_strategy_methods(S& strategy) {
             strategy.run([&](auto& replica) { static_cast<void>(replica.broadcast(1, replicas)); });
           }).find("There is no replica to broadcast from") != std::string::npos);
   }
-  SUBCASE("values whose structures differ are refused and shift nothing (E03, E12)") {
+  SUBCASE("values whose structures differ are refused, and later calls still match (E03, E12)") {
     if (replicas > 1) {
       const auto sums_are_right = [&] {
         const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1.0F); });
@@ -468,7 +467,7 @@ void check_strategy_methods(S& strategy) {
       CHECK(sums_are_right());
     }
   }
-  SUBCASE("tensors of different shapes are not reduced, even of as many elements (H09)") {
+  SUBCASE("tensors of different shapes are not reduced, even if they have equal sizes (H09)") {
     if (replicas > 1) {
       const auto turned = [](auto& replica) {
         const bool last = replica.replica_id().index() == 1;
@@ -489,7 +488,7 @@ void check_strategy_methods(S& strategy) {
             }).find("2 and 2 tensors, of which some differ in extent") != std::string::npos);
     }
   }
-  SUBCASE("several tensors are reduced at once, in place, however they are packed (E03, H09, H12)") {
+  SUBCASE("several tensors are reduced at once, in place, with any packing (E03, H09, H12)") {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
       const auto wrong = strategy.run([&](auto& replica) {
         const auto r = static_cast<float>(replica.replica_id().index());
@@ -503,8 +502,8 @@ void check_strategy_methods(S& strategy) {
     }
   }
   SUBCASE(
-      "merge_call calls its function once a worker, outside replica functions, and hands out the result (E08, E09, "
-      "B05)") {
+      "merge_call calls its function once per worker, outside replica functions, and returns the result to all (E08, "
+      "E09, B05)") {
     auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 0.0f, "total");
     int calls = 0;
     const auto merged = strategy.run([&](auto& replica) {
@@ -522,7 +521,7 @@ void check_strategy_methods(S& strategy) {
     strategy.run([&](auto& replica) { replica.merge_call([&](auto&) { ++calls; }); });
     CHECK(calls == 2);
   }
-  SUBCASE("of a per-replica result of merge_call each replica gets its own (E08)") {
+  SUBCASE("each replica gets its own value of merge_call's per-replica result (E08)") {
     const auto doubled = strategy.run([&](auto& replica) {
       return replica.merge_call(
           [&](auto&, const auto& given) {
@@ -537,7 +536,7 @@ void check_strategy_methods(S& strategy) {
     for (std::size_t local = 0; local < local_replicas; ++local)
       CHECK(value_on(local, doubled) == 2 * (first_replica + local));
   }
-  SUBCASE("of a structure that merge_call's function returns each replica gets its own, by value (E08)") {
+  SUBCASE("each replica gets its own value of a structure from merge_call, as a copy (E08)") {
     const auto both = strategy.run([&](auto& replica) {
       return replica.merge_call(
           [&](auto&, const auto& given) {
@@ -553,8 +552,8 @@ void check_strategy_methods(S& strategy) {
       CHECK(value_on(local, std::get<1>(inside)) == "shared");
     }
   }
-  SUBCASE("replicas that merge other types, or make a variable of another type, do not agree (E08, B15)") {
-    // merge_call brings the replicas of a process together.
+  SUBCASE("a mismatch of types in merge_call or variable is reported (E08, B15)") {
+    // merge_call synchronises the replicas of a process.
     if (local_replicas > 1) {
       const auto other_type = [](auto& replica) {
         if (replica.local_index() == 1)
@@ -584,7 +583,7 @@ void check_strategy_methods(S& strategy) {
               });
             }).find("merge_call's function returned per-replica values of another strategy") == 0);
   }
-  SUBCASE("an exception in a merge function surfaces once, and replicas that do not come are named (E08)") {
+  SUBCASE("an exception in a merge function is reported once, and missing replicas are named (E08)") {
     CHECK(refusal<dist::InvalidArgument>([&] {
             strategy.run([&](auto& replica) {
               replica.merge_call([](auto&) { throw dist::InvalidArgument("It is empty", "no rows", "Add some"); });
@@ -599,7 +598,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(strategy.reduce(dist::sum, strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1.0f); })) ==
           count * count);
   }
-  SUBCASE("a variable made in a replica function is one variable for all, with replica 0's value (B15, G06, G07)") {
+  SUBCASE("a variable created in a replica function is shared by all, with replica 0's value (B15, G06, G07)") {
     std::vector<const void*> made(local_replicas);
     const auto values = strategy.run([&](auto& replica) {
       const auto mine = static_cast<float>(replica.replica_id().index());
@@ -613,7 +612,7 @@ void check_strategy_methods(S& strategy) {
       CHECK(value_on(local, values) == 7 + count);
     }
     if (replicas > 1) {
-      // Found by the replicas of a process, or by the workers.
+      // Detected by the replicas of a process, or by the workers.
       const std::string message = refusal<dist::CollectiveMismatch>([&] {
         strategy.run([&](auto& replica) {
           const std::string name = replica.replica_id().index() == 0 ? "a" : "b";
@@ -626,7 +625,7 @@ void check_strategy_methods(S& strategy) {
       if constexpr (!has_workers<S>) CHECK(message.find("replica 0 made 'a'") != std::string::npos);
     }
   }
-  SUBCASE("an initial value that the type cannot hold is refused; trainable may be said (G03)") {
+  SUBCASE("an initial value that the type cannot represent is refused; trainable may be set (G03)") {
     CHECK(refusal<dist::InvalidArgument>([&] {
             static_cast<void>(strategy.template variable<std::int8_t>({}, 300, "small"));
           }).find("Variable 'small' cannot hold the value given (300 is outside the range of i8)") == 0);
@@ -634,7 +633,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(!strategy.template variable<float>({}, 0.0f, "fixed", dist::Trainable::no).trainable());
     CHECK(strategy.template variable<dist::Float16>({}, 1.5f).value(strategy.scope()) == dist::Float16{1.5f});
   }
-  SUBCASE("update acts on every copy, with the value that belongs to it (D04, B06)") {
+  SUBCASE("update changes every copy, with its replica's value (D04, B06)") {
     auto variable = strategy.template variable<float>({2}, 1.0f, "updated");
     const std::size_t copies = variable.copies();
     const auto given =
@@ -651,7 +650,7 @@ void check_strategy_methods(S& strategy) {
     for (std::size_t copy = 0; copy < copies; ++copy) CHECK(results[copy] == expected(copy));
     CHECK(results.size() == copies);
   }
-  SUBCASE("in a replica function update acts on the replica's copy (D04, E11)") {
+  SUBCASE("in a replica function update changes the replica's copy (D04, E11)") {
     auto variable = strategy.template variable<float>({}, 1.0f, "updated");
     const auto given = strategy.run([](auto& replica) { return static_cast<float>(replica.replica_id().index() + 2); });
     const auto seen = strategy.run([&](auto& replica) {
@@ -662,7 +661,7 @@ void check_strategy_methods(S& strategy) {
     for (std::size_t local = 0; local < local_replicas; ++local)
       CHECK(value_on(local, seen) == 3 + static_cast<float>(first_replica + first_reader<S>(S::Store::copy_of(local))));
   }
-  SUBCASE("values_from_function calls its function for each replica in turn (C19, F04, I28)") {
+  SUBCASE("values_from_function calls its function for each replica in order (C19, F04, I28)") {
     std::vector<std::size_t> order;
     const auto values = strategy.values_from_function([&](dist::ValueContext context) {
       CHECK(context.num_replicas_in_sync() == replicas);
@@ -684,7 +683,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(strategy.reduce(dist::sum, 0.0f) == 0.0f);
     CHECK(elements_of(strategy.reduce(dist::mean, counting({2, 2}), 0)) == std::vector<float>{1, 2});
     if constexpr (has_workers<std::remove_cvref_t<decltype(strategy)>>) {
-      // Every worker gives its own value (C13).
+      // Every worker passes its own value (C13).
       const auto workers = static_cast<int>(strategy.num_workers());
       CHECK(strategy.reduce(dist::sum, 5) == 5 * workers);
       CHECK(strategy.reduce(dist::max, static_cast<int>(strategy.worker_rank())) == workers - 1);
@@ -721,7 +720,7 @@ void check_strategy_methods(S& strategy) {
   SUBCASE("a strategy names the devices of its replicas (D11, C22)") {
     const std::vector<std::string> devices = strategy.worker_devices();
     REQUIRE(devices.size() == local_replicas);
-    if constexpr (!has_workers<S>) {  // workers share the devices of a machine among them
+    if constexpr (!has_workers<S>) {  // workers divide the devices of a machine among them
       const std::vector<std::size_t> placed =
           S::wraps_values ? S::Device::placement(replicas) : std::vector<std::size_t>{0};
       CHECK(devices[0] == S::Device::device_name(placed[0]));
@@ -730,7 +729,7 @@ void check_strategy_methods(S& strategy) {
     const bool names_device = strategy.describe().find(devices[0]) != std::string::npos;
     if constexpr (!has_workers<S>) CHECK(names_device != std::is_same_v<S, dist::Default>);
   }
-  SUBCASE("results can be put on every replica, and into variables (D01, D02, D03)") {
+  SUBCASE("results can be copied to every replica, and to variables (D01, D02, D03)") {
     const auto mine = strategy.run([](auto& replica) { return static_cast<float>(replica.replica_id().index() + 1); });
     const auto everywhere = strategy.reduce_to(dist::sum, mine, dist::every_replica);
     REQUIRE(everywhere.size() == local_replicas);
@@ -747,7 +746,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(sum_of_mine == ids + count);
     CHECK(sum_of_twice == 2 * ids);
   }
-  SUBCASE("what belongs outside replica functions is refused inside them (B09)") {
+  SUBCASE("methods for outside replica functions are refused inside them (B09)") {
     static_cast<void>(strategy.scope().strategy().scope());  // nesting has no effect (B07)
     if constexpr (S::wraps_values) {
       const auto inside = [&](auto&& call) {
@@ -774,7 +773,7 @@ void check_strategy_methods(S& strategy) {
       CHECK(inside([&] { static_cast<void>(strategy.broadcast_to(1)); }).find("strategy.broadcast_to was called") == 0);
     }
   }
-  SUBCASE("another strategy is of no use inside replica functions, only in what they merge (B08)") {
+  SUBCASE("another strategy cannot be used inside replica functions, except in merge_call (B08)") {
     dist::Mirrored<dist::ThreadAllReduce> threads{1};
     dist::Default plain;
     if constexpr (S::wraps_values) {

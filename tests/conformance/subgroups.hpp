@@ -1,4 +1,4 @@
-// What the replicas of every strategy do in subgroups. A strategy joins with one line:
+// The suite of subgroups. A strategy joins with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(subgroups, Make<TheStrategy, 2>);
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives of its own", MakeStrategy, subgroups) {
+TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with its own collectives", MakeStrategy, subgroups) {
   const auto owner = MakeStrategy::make();
   auto& strategy = *owner;
   const std::size_t size = strategy.num_replicas_in_sync();
@@ -23,7 +23,7 @@ TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives 
     const auto wrong = strategy.run(body);
     for (const std::size_t mistakes : strategy.local_results(wrong)) CHECK(mistakes == 0);
   };
-  // Replicas 0, 2, 4, … and 1, 3, 5, …, the second in reverse order.
+  // Replicas 0, 2, 4, … and 1, 3, 5, …, the latter in reverse order.
   const auto by_parity = [](auto& replica) {
     const std::size_t id = replica.replica_id().index();
     return replica.split(id % 2, id % 2 == 1 ? 1000 - id : 0);
@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives 
     });
   }
 
-  SUBCASE("reductions, in the order of the ranks, with extents of their own") {
+  SUBCASE("reductions in the order of the ranks, with different extents per subgroup") {
     require_right([&](auto& replica) {
       const auto group = by_parity(replica);
       const std::size_t id = replica.replica_id().index();
@@ -76,7 +76,7 @@ TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives 
       const std::vector<std::size_t> members = members_of(id % 2);
       std::vector<std::size_t> expected;
       for (const std::size_t member : members) expected.insert(expected.end(), member, member);
-      const std::vector<std::size_t> mine(id, id);  // none of replica 0
+      const std::vector<std::size_t> mine(id, id);  // none for replica 0
       std::size_t wrong = group.all_gather(std::span{mine}) != expected;
       std::vector<float> values(9, static_cast<float>(id));
       group.broadcast(std::span{values}, group.size() - 1);
@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives 
     });
   }
 
-  SUBCASE("one for all, and one for each") {
+  SUBCASE("one subgroup for all, and one for each") {
     require_right([&](auto& replica) {
       const std::size_t id = replica.replica_id().index();
       const auto all = replica.split(7);
@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives 
     });
   }
 
-  SUBCASE("members that give different counts are told so, and all replicas go on together") {
+  SUBCASE("members with different counts get an error, and all replicas continue") {
     if (size < 3) return;
     const auto said = strategy.run([&](auto& replica) {
       const auto group = by_parity(replica);
@@ -129,7 +129,7 @@ TEST_CASE_TEMPLATE_DEFINE("replicas of a colour are a subgroup with collectives 
     }
   }
 
-  SUBCASE("a root that there is not is an invalid argument") {
+  SUBCASE("a root out of range is an invalid argument") {
     const auto refused = strategy.run([&](auto& replica) {
       const auto group = by_parity(replica);
       int value = 1;

@@ -1,4 +1,4 @@
-// Training that is kept after some steps and goes on elsewhere. A strategy joins in a test file with one line:
+// Training that is saved after some steps and continued elsewhere. A strategy joins in a test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(tracked_training, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace conformance {
 
-/// A network, its optimizer, and the steps that they are trained for. Every replica computes the same batch.
+/// A network, its optimizer, and the number of training steps. Every replica computes the same batch.
 template <class S, class Function, class Storage = dist::nn::StoredGradients>
 class TrackedTraining {
   using Layers = dist::nn::Sequential<dist::nn::Input<6>, dist::nn::Dense<40, dist::nn::Relu>,
@@ -60,7 +60,7 @@ class TrackedTraining {
   dist::nn::Optimizer<S, decltype(network_), Function> optimizer_;
 };
 
-/// The largest difference of what two walks kept as `key`.
+/// Returns the largest difference between two saved states under `key`.
 inline double difference(const support::Saved& one, const support::Saved& other, const std::string& key) {
   const auto a = one.template get<double>(key);
   const auto b = other.template get<double>(key);
@@ -69,8 +69,8 @@ inline double difference(const support::Saved& one, const support::Saved& other,
   return largest;
 }
 
-/// `same_bits` says that going on gives the bits of not having stopped: where gradients were pending, their sum is with one
-/// replica afterwards, and rounded otherwise.
+/// `same_bits` is true if continuing gives the same bits as not stopping. It is false if gradients are pending: their
+/// sum is restored to one replica, and rounded differently.
 template <class S, class Function, class Storage = dist::nn::StoredGradients>
 void check_tracked_training(std::unique_ptr<S> (*make)(), Function function, bool same_bits = true) {
   using Training = TrackedTraining<S, Function, Storage>;
@@ -98,7 +98,7 @@ void check_tracked_training(std::unique_ptr<S> (*make)(), Function function, boo
     for (const char* key :
          {"network/dense/kernel", "network/dense_1/kernel", "network/batch_normalization/moving_mean"})
       CHECK(difference(trained, expected, key) < 1e-9);
-    // And back to where it came from.
+    // Then back to the first strategy.
     Training back{*strategy, function, 3};
     again.restore(*strategy, back);
     back.train(3);
@@ -111,7 +111,7 @@ void check_tracked_training(std::unique_ptr<S> (*make)(), Function function, boo
 
 }  // namespace conformance
 
-TEST_CASE_TEMPLATE_DEFINE("training that was kept goes on, with other numbers of replicas", Maker, tracked_training) {
+TEST_CASE_TEMPLATE_DEFINE("saved training continues with other numbers of replicas", Maker, tracked_training) {
   namespace nn = dist::nn;
   conformance::check_tracked_training(&Maker::make, nn::Adam{});
   conformance::check_tracked_training(&Maker::make, nn::With{nn::Adam{}, nn::AccumulateGradients{2}}, false);

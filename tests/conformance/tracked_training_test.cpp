@@ -17,7 +17,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(tracked_training, Make<dist::Default>, Make<Share
                                Make<Shared, 4>, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>, Make<Central, 4>,
                                Make<conformance::Paired, 3>, Make<conformance::Paired, 4>);
 
-TEST_CASE("the slots of a network whose owners compute gradients go to the owners of now") {
+TEST_CASE("the slots of a network with owner-computed gradients are restored to the current owners") {
   for (auto make : {&Make<Shared, 1>::make, &Make<Shared, 2>::make, &Make<Shared, 3>::make})
     conformance::check_tracked_training<Shared, dist::nn::Adam, dist::nn::OwnerComputedGradients<4>>(make,
                                                                                                      dist::nn::Adam{});

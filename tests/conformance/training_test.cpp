@@ -1,5 +1,5 @@
-// The guide's CNN on the real Fashion-MNIST, under every strategy: the same losses whatever the replica count, the same bits
-// whenever it is run again.
+// The guide's CNN on Fashion-MNIST, under every strategy: the same losses for any number of replicas, and the same bits
+// in every run.
 // optimised
 #include <doctest/doctest.h>
 
@@ -30,5 +30,5 @@ TEST_CASE("the same seed and replica count give the same bits") {
   const Run first = train(Mirrored{2}, adam);
   CHECK(same_bits(first, train(Mirrored{2}, adam)));
   CHECK(first.losses.back() < first.losses.front());
-  CHECK(same_bits(first, train(dist::Mirrored<dist::ReductionToOneDevice>{2}, adam)));  // sums in rank order as well
+  CHECK(same_bits(first, train(dist::Mirrored<dist::ReductionToOneDevice>{2}, adam)));  // also sums in rank order
 }

@@ -1,5 +1,5 @@
-// What a distributed variable does under every strategy besides the table of its reads and writes, which is in
-// variable_matrix.hpp. A strategy joins in a test file with one line:
+// The suite of distributed variables, except the table of reads and writes in variable_matrix.hpp. A strategy joins in
+// a test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(variables, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace conformance {
 
-/// Compiled once for each type of strategy, whatever the number of replicas.
+/// Compiled once per type of strategy, for all numbers of replicas.
 template <class S>
 void check_variables(std::unique_ptr<S> (*make)()) {
   auto made = make();
@@ -35,7 +35,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
   const std::size_t local_replicas = strategy.num_local_replicas();
 
-  SUBCASE("a variable begins with a number, a view or what a function fills in, on every replica (spec G06)") {
+  SUBCASE("a variable starts with a number, a view or the values of a function, on every replica (spec G06)") {
     const auto number = strategy.template variable<double>({3}, 2.5);
     check_copies(strategy, number, [](std::size_t) { return 2.5; });
     const auto zero = strategy.template variable<std::int32_t>({5});
@@ -81,7 +81,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(inside == outside);
     check_copies(strategy, variable, [](std::size_t) { return 1.0f; });
   }
-  SUBCASE("value is for variables with one element") {
+  SUBCASE("value requires a variable with one element") {
     const auto variable = strategy.template variable<float>({2}, 1.0f, "pair");
     const std::string message =
         error_of<dist::ShapeMismatch>([&] { static_cast<void>(variable.value(strategy.scope())); });
@@ -117,7 +117,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(contains(message, "'kernel'"));
     CHECK(contains(message, std::to_string(local_replicas)));
   }
-  SUBCASE("names, of the variable and of its copies (spec G05, G09)") {
+  SUBCASE("variables and their copies have names (spec G05, G09)") {
     const auto named = strategy.template variable<float>({4}, 0.0f, "dense/kernel");
     CHECK(named.name() == "dense/kernel");
     CHECK(named.component_name(0) == "dense/kernel");
@@ -126,7 +126,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(named.copies() == S::Store::copies(local_replicas));
     CHECK(strategy.template variable<float>({}).name() == "Variable");
   }
-  SUBCASE("OnWrite variables are trained unless they say otherwise, OnRead variables if they say so (spec G03)") {
+  SUBCASE("by default OnWrite variables are trainable, and OnRead variables are not (spec G03)") {
     using Weights = dist::DistributedVariable<float, dist::Auto, dist::Mean, typename S::Device>;
     using State = dist::DistributedVariable<float, dist::OnRead, dist::Mean, typename S::Device>;
     const auto trainable = [&](auto type, dist::Trainable how) {
@@ -161,9 +161,9 @@ void check_variables(std::unique_ptr<S> (*make)()) {
       });
     CHECK(count.value(strategy.scope()) == static_cast<std::int64_t>(3 * replicas * (replicas + 1) / 2));
   }
-  SUBCASE("a variable gives its memory back: many times the arena's capacity fits one after the other") {
-    // Half a terabyte in all on the host, where memory that is not touched costs addresses only; on a device, or on servers, a little
-    // more than it has.
+  SUBCASE("a variable releases its memory: many times the arena's capacity fits in succession") {
+    // Half a terabyte in total on the host, where untouched memory uses address space only; on a device, or on servers,
+    // slightly more than its capacity.
     constexpr bool here = S::Device::Space::host_accessible && !dist::RemoteStore<typename S::Store>;
     constexpr std::size_t elements = std::size_t{1} << (here ? 27 : 22);
     const std::size_t repetitions = here ? 1000 : 80 / local_replicas;
@@ -175,7 +175,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
       queue.fill(last, 1.0f);
     }
   }
-  SUBCASE("a value that is a view of the variable itself is taken as it was before the write") {
+  SUBCASE("a value that is a view of the variable itself is read before the write") {
     auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>({3}, 5.0f);
     variable.assign_add(strategy.scope(), variable.read(strategy.scope()));
     check_copies(strategy, variable, [](std::size_t) { return 10.0f; });
@@ -203,7 +203,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(other.shape() == dist::Shape{1000});
     const auto copy = other.component(strategy.scope(), local_replicas - 1);
     made.reset();
-    if constexpr (S::Device::Space::host_accessible) {  // elsewhere the queues went with the strategy
+    if constexpr (S::Device::Space::host_accessible) {  // otherwise the queues were destroyed with the strategy
       std::fill(copy.begin(), copy.end(), 8.0f);
       CHECK(copy[999] == 8.0f);
     }

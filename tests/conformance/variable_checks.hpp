@@ -1,4 +1,4 @@
-// What the suites of distributed variables share.
+// Common code of the suites of distributed variables.
 #pragma once
 
 #include <algorithm>
@@ -19,19 +19,20 @@
 
 namespace conformance {
 
-/// Whether replicas of strategy `S` share copies of variables.
+/// True if replicas of strategy `S` share copies of variables.
 template <class S>
 inline constexpr bool shares_copies = S::Store::shared;
 
-/// Whether `variable` of strategy `S` makes variables of these policies. On servers, those are only OnWrite, sums and means.
+/// True if `variable` of strategy `S` supports these policies. On servers, only OnWrite, sums and means.
 template <class S, class Sync, class Agg>
 inline constexpr bool has_variables = !dist::RemoteStore<typename S::Store> || std::same_as<Sync, dist::OnWrite> ||
                                       std::same_as<Agg, dist::Sum> || std::same_as<Agg, dist::Mean>;
-/// Whether a replica function finds zeros in OnRead variables that are summed, and adds to what other replica functions have added.
+/// True if OnRead variables with Sum are zero at the start of a replica function, which then adds to earlier
+/// contributions.
 template <class S>
 inline constexpr bool sums_begin_at_zero = dist::RemoteStore<typename S::Store>;
 
-/// The first replica of a process, of those that read copy `copy`.
+/// Returns the first replica of a process that reads copy `copy`.
 template <class S>
 [[nodiscard]] std::size_t first_reader(std::size_t copy) {
   std::size_t local = 0;
@@ -39,7 +40,7 @@ template <class S>
   return local;
 }
 
-/// Replica `r` sees `expected(r)` in every element, and so do others of its process that look at its copy from outside.
+/// Checks that every element is `expected(r)` on replica `r`, and for readers of its copy outside replica functions.
 template <class S, class Variable, class Expected>
 void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
   const std::size_t first = strategy.first_local_replica();
@@ -61,7 +62,7 @@ void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
   CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));
 }
 
-/// Outside replica functions every element is `expected`.
+/// Checks that every element is `expected` outside replica functions.
 template <class Variable, class S>
 void check_outside(S& strategy, const Variable& variable, double expected) {
   const auto view = variable.read(strategy.scope());
@@ -72,7 +73,7 @@ void check_outside(S& strategy, const Variable& variable, double expected) {
   if (variable.size() == 1) CHECK(static_cast<double>(variable.value(strategy.scope())) == expected);
 }
 
-/// The text of the error of type `E` that `fn` throws, alone or as the cause of a ReplicaError.
+/// Returns the text of the error of type `E` that `fn` throws, alone or as the cause of a ReplicaError.
 template <class E, class Fn>
 std::string error_of(Fn&& fn) {
   try {

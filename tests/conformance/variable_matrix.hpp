@@ -1,5 +1,5 @@
-// The table of spec G.2 and its other half for strategies that keep one copy, G.3: synchronization x aggregation x context,
-// for read, assign, assign_add and assign_sub. A strategy joins in a test file with one line:
+// The table of spec G.2, and its counterpart for strategies with one copy, G.3: synchronization x aggregation x
+// context, for read, assign, assign_add and assign_sub. A strategy joins in a test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -30,12 +30,12 @@ inline float after(Write write, float old, float given) {
   return write == Write::assign ? given : write == Write::add ? old + given : old - given;
 }
 
-/// What replica `rank` writes.
+/// Returns the value that replica `rank` writes.
 inline float written(std::size_t rank) { return static_cast<float>(rank + 1) * 4; }
 inline constexpr float old_value = 6;
 inline constexpr float outside_value = 12;
 
-/// `values` under the aggregation of that name; for None the first.
+/// Returns `values` under the named aggregation; the first one for None.
 inline float combined(std::string_view aggregation, const std::vector<float>& values) {
   float total = 0;
   for (const float value : values) total += value;
@@ -44,7 +44,7 @@ inline float combined(std::string_view aggregation, const std::vector<float>& va
   return values[0];
 }
 
-/// What was read and what should have been, gathered by the templates and compared once: doctest's macros cost much to
+/// Actual and expected values, collected by the templates and checked once, because doctest's macros are expensive to
 /// compile.
 struct Comparison {
   std::string where;
@@ -110,14 +110,14 @@ class MatrixRow {
     tensor ? write_as(write, variable, context, tensor_of(number)) : write_as(write, variable, context, number);
   }
 
-  /// `expected` has a number for each replica, those of other processes too.
+  /// `expected` has a number for each replica, including replicas of other processes.
   template <class Variable>
   void expect_copies(const Variable& variable, const std::vector<float>& expected) {
     for (std::size_t local = 0; local < strategy_.num_local_replicas(); ++local)
       comparison_.expect(dist::concat("copy ", local), support::component_on_host(variable, strategy_.scope(), local),
                          expected[first_ + local]);
   }
-  /// Read outside replica functions.
+  /// Checks reads outside replica functions.
   template <class Variable>
   void expect_outside(const Variable& variable, float expected) {
     if constexpr (readable_outside) {
@@ -135,7 +135,7 @@ class MatrixRow {
     std::vector<float> expected;
     for (std::size_t r = 0; r < replicas_; ++r)
       expected.push_back(after(write, old_value, own_copies || none ? given[r] : combined(Agg::name, given)));
-    // Without aggregation each process reads its first copy.
+    // Without aggregation, each process reads its first copy.
     const float expected_of_all = own_copies ? combined(Agg::name, expected) : expected[first_];
 
     std::vector<Comparison> seen(strategy_.num_local_replicas());
@@ -167,7 +167,7 @@ class MatrixRow {
     expect_outside(variable, shares ? outside_value : copy);
   }
 
-  /// That one copy takes the value as it is, whatever the policies.
+  /// Checks that an update sets only this copy to the value, for all policies.
   void check_in_update(Write write, bool tensor) {
     auto variable = make();
     std::vector<float> expected(replicas_, old_value);
@@ -186,7 +186,7 @@ class MatrixRow {
     }
   }
 
-  /// A value that is the same on every replica is applied once to every copy, without aggregation.
+  /// Checks that a value that is equal on every replica is applied once to every copy, without aggregation.
   void check_same(Write write, bool tensor) {
     auto variable = make();
     const dist::Tensor<float> values = tensor_of(outside_value);
@@ -206,7 +206,7 @@ class MatrixRow {
   Comparison comparison_;
 };
 
-/// Of one element, of some, of more than a block, and of more than travel with an announcement.
+/// One element, some, more than a block, and more than fit into an announcement.
 #ifdef DIST_TEST_FEW_ELEMENTS
 inline const std::vector<dist::Shape> matrix_shapes{{}, {2, 3}, {1000}};
 #else
@@ -226,7 +226,7 @@ void check_rows(S& strategy) {
   }
 }
 
-/// Compiled once for each type of strategy, whatever the number of replicas.
+/// Compiled once per type of strategy, for all numbers of replicas.
 template <class S>
 void check_variable_matrix(std::unique_ptr<S> (*make)()) {
   const auto strategy = make();

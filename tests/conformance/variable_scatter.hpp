@@ -1,5 +1,5 @@
-// What indexed slices do to rows of variables: operation x aggregation x context. A strategy joins in a test file with one
-// line:
+// The suite of indexed slices on rows of variables: operation x aggregation x context. A strategy joins in a test file
+// with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -54,7 +54,7 @@ inline constexpr std::size_t scatter_width = 3;
 inline const dist::Shape scatter_shape{scatter_rows, scatter_width};
 inline constexpr float scatter_old = 6;
 
-/// What replica `rank` gives: as many rows as it has, none on replica 1, one of them twice.
+/// Returns the slices of replica `rank`: some rows, none on replica 1, one of them twice.
 inline dist::IndexedSlices<float> slices_of(std::size_t rank) {
   const std::size_t rows = rank == 1 ? 0 : rank % 3 + 2;
   dist::IndexedSlices<float> slices{rows, scatter_shape};
@@ -223,14 +223,14 @@ void check_variable_scatter(std::unique_ptr<S> (*make)()) {
       CHECK(!support::component_on_host(seen, strategy->scope(), r)[1]);
     }
   }
-  // Where the host cannot touch copies, slices show none of them.
+  // Slices can refer to copies only if the host can access them.
   if constexpr (S::Device::Space::host_accessible)
-    SUBCASE("slices whose values are rows of a copy change all copies alike, row after row") {
+    SUBCASE("slices whose values are rows of a copy change all copies equally, row by row") {
       auto table = strategy->template variable<float>({2, 2}, 3.0f);
       const std::int64_t indices[] = {1, 0};
       const dist::IndexedSlicesView<float> own{indices, table.read(strategy->scope()), {2, 2}};
       table.scatter_add(strategy->scope(), own);
-      // Row 1 becomes 3 + 3, then row 0 gets row 1.
+      // Row 1 becomes 3 + 3, then row 1 is added to row 0.
       for (std::size_t r = 0; r < strategy->num_local_replicas(); ++r) {
         CHECK(table.component(strategy->scope(), r)[2] == 6.0f);
         CHECK(table.component(strategy->scope(), r)[0] == 9.0f);

@@ -1,5 +1,5 @@
-// What variables of every element type take as values (spec G.4, G08, and the dtype rules of assignments). A strategy joins
-// in a test file with one line:
+// The suite of values for variables of every element type (spec G.4, G08, and the dtype rules of assignments). A
+// strategy joins in a test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -28,7 +28,7 @@
 
 namespace conformance {
 
-/// All elements of all copies of this process, to be compared at once.
+/// Returns all elements of all copies in this process, to compare them at once.
 template <class S, class Variable>
 std::vector<double> elements_of(S& strategy, const Variable& variable) {
   std::vector<double> elements;
@@ -46,7 +46,7 @@ class ValuesOf {
         replicas_(strategy.num_replicas_in_sync()),
         local_replicas_(strategy.num_local_replicas()) {}
 
-  /// Ranks + 1 are written, so totals stay below the limits of the smallest type.
+  /// Writes ranks + 1, so that totals stay below the limits of the smallest type.
   template <class T>
   void check_number() {
     const std::string type{dist::dtype_name<T>};
@@ -70,7 +70,7 @@ class ValuesOf {
     CHECK(static_cast<double>(total.value(strategy_.scope())) == ranks);
     CHECK(seen == std::vector<double>(local_replicas_, ranks));
 
-    // Divided in the type of the variable: of integers a multiple of the replicas.
+    // Divided in the type of the variable: a multiple of the replicas for integers.
     const int divisor = shares_copies<S> ? 1 : static_cast<int>(replicas_);
     const int assigned = dist::Floating<T> ? 7 : 7 * divisor;
     total.assign(strategy_.scope(), assigned);
@@ -155,7 +155,7 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
     }
   }
   SUBCASE("bools") { values.check_bool(); }
-  SUBCASE("an integer that the variable's type cannot hold is refused, and nothing changes") {
+  SUBCASE("an integer that the variable's type cannot represent is refused, and nothing changes") {
     auto small = strategy->template variable<std::uint8_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 7, "small");
     const std::string message = error_of<dist::InvalidArgument>([&] { small.assign(strategy->scope(), 256); });
     CAPTURE(message);
@@ -178,7 +178,7 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
       CHECK(std::signbit(float{support::component_on_host(half, strategy->scope(), replica)[2]}));
     }
   }
-  SUBCASE("contiguous ranges are initial values, and are written, without their shape") {
+  SUBCASE("contiguous ranges can be initial and written values, without their shape") {
     auto variable =
         dist::variable<float, dist::OnlyFirstReplica>(*strategy, {2, 2}, std::vector<float>{1, 2, 3, 4}, "v");
     static_assert(std::same_as<typename decltype(variable)::Synchronization, dist::OnWrite>);
@@ -223,7 +223,7 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
     CHECK(wrong == std::vector<int>(strategy->num_local_replicas(), 0));
     CHECK(steps.value(strategy->scope()) == 100);
   }
-  SUBCASE("so are they with aggregation None: a value that is the same everywhere needs none") {
+  SUBCASE("steps are also counted with aggregation None, because a value that is equal everywhere needs none") {
     auto steps = strategy->template variable<std::uint32_t>({});
     strategy->run([&](auto& replica) { steps.assign_add(replica, dist::same(2)); });
     CHECK(steps.value(strategy->scope()) == 2);
@@ -232,6 +232,6 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
 
 }  // namespace conformance
 
-TEST_CASE_TEMPLATE_DEFINE("variables take values of their element type (spec G08, G.4)", Maker, variable_values) {
+TEST_CASE_TEMPLATE_DEFINE("variables accept values of their element type (spec G08, G.4)", Maker, variable_values) {
   conformance::check_variable_values(&Maker::make);
 }

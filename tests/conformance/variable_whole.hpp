@@ -1,5 +1,5 @@
-// What outlives a run: `whole` and `restore` of variables of every synchronization and aggregation. A strategy joins in a
-// test file with one line:
+// The suite of state that outlives a run: `whole` and `restore` of variables of every synchronization and aggregation.
+// A strategy joins in a test file with one line:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(variable_whole, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
@@ -28,7 +28,7 @@
 
 namespace conformance {
 
-/// Numbers of which sums and quotients are rounded, or do not divide evenly.
+/// Returns numbers whose sums and quotients are rounded, or do not divide evenly.
 template <class T>
 dist::Tensor<T> uneven(dist::Shape shape, int seed) {
   dist::Tensor<T> values{shape};
@@ -51,11 +51,11 @@ bool same_elements(const dist::Tensor<T>& one, const dist::Tensor<T>& other) {
 
 template <class... T>
 struct Types {};
-/// One of each kind. The code is the same for all; that every type is kept is shown once, from one strategy to another.
+/// One of each kind. The code is the same for all; one strategy tests every type.
 using FewTypes = Types<float, std::int8_t, bool>;
 using MoreTypes = Types<float, std::int8_t, bool, double, dist::BFloat16, std::int64_t>;
 
-/// Calls `check.template operator()<Type, Sync, Agg>()` for the variables of these types that there are.
+/// Calls `check.template operator()<Type, Sync, Agg>()` for all existing variables of these types.
 template <class... T, class Check>
 void for_each_kind(Types<T...>, Check&& check) {
   const auto of = [&]<class Type, class Sync, class Agg>() {
@@ -81,7 +81,7 @@ void for_each_kind(Types<T...>, Check&& check) {
   (of_type.template operator()<T>(), ...);
 }
 
-/// The same strategy with another number of replicas in each process, where it can have one.
+/// Creates the same strategy with another number of replicas per process, if supported.
 template <class S>
 std::unique_ptr<S> with_replicas(std::size_t replicas) {
   if constexpr (std::is_constructible_v<S, std::size_t>)
@@ -90,7 +90,7 @@ std::unique_ptr<S> with_replicas(std::size_t replicas) {
     return std::make_unique<S>();
 }
 
-/// An update that changes nothing, and leaves a 1 where it was called.
+/// An update that changes nothing, and marks the elements for which it was called.
 struct MarkElement {
   float* marks;
   DIST_HD float operator()(std::size_t i, float weight, float) const {
@@ -105,7 +105,7 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
   S& strategy = *made;
   const std::vector<dist::Shape> shapes{dist::Shape{}, dist::Shape{3, 5}, dist::Shape{1000}};
 
-  SUBCASE("whole is what was restored, under any number of replicas") {
+  SUBCASE("whole returns what was restored, for any number of replicas") {
     std::vector<std::unique_ptr<S>> others;
     for (std::size_t replicas = 1; replicas <= 4; ++replicas) others.push_back(with_replicas<S>(replicas));
     for (const dist::Shape& shape : shapes) {
@@ -129,7 +129,7 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
       });
     }
   }
-  SUBCASE("what is restored is what replicas go on with") {
+  SUBCASE("replicas continue with restored values") {
     const dist::Shape shape{1000};
     const auto values = uneven<double>(shape, 3);
     auto weights = strategy.template variable<double>(shape);
@@ -152,7 +152,7 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
       worst = std::max(worst, std::abs(counted[i] - values[i] - replicas));
     CHECK(worst < 1e-12);
   }
-  SUBCASE("replica 0 speaks for copies that nothing relates, in all processes") {
+  SUBCASE("copies without aggregation are saved with replica 0's values, in all processes") {
     if constexpr (!S::Store::shared && has_variables<S, dist::OnRead, dist::None>) {
       auto own = strategy.template variable<std::int64_t, dist::OnRead, dist::None>({2});
       strategy.run(
@@ -160,7 +160,7 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
       CHECK(own.whole(strategy.scope())[1] == 5);
     }
   }
-  SUBCASE("the owners of an OnShard variable's elements keep them, and no other replica") {
+  SUBCASE("only the owners of an OnShard variable's elements store them") {
     if constexpr (has_variables<S, dist::OnShard, dist::None>)
       for (const std::size_t size : {std::size_t{3}, std::size_t{5000}}) {
         const auto values = uneven<float>({size}, 4);
@@ -202,6 +202,6 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
 
 }  // namespace conformance
 
-TEST_CASE_TEMPLATE_DEFINE("whole and restore of variables are inverse to each other", Maker, variable_whole) {
+TEST_CASE_TEMPLATE_DEFINE("whole and restore of variables are inverse operations", Maker, variable_whole) {
   conformance::check_variable_whole(&Maker::make);
 }

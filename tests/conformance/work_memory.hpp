@@ -1,4 +1,4 @@
-// That a policy between processes keeps its work memory: a typed test case for programs that run under mpirun,
+// Tests that a policy between processes reuses its work memory: a typed test case for programs that run under mpirun,
 //   TEST_CASE_TEMPLATE_INSTANTIATE(work_memory, TheFixture);
 // Replaces the program's operator new.
 #pragma once
@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 #include <support/allocations.hpp>
 
-TEST_CASE_TEMPLATE_DEFINE("once work memory is there, nothing is allocated", Fixture, work_memory) {
+TEST_CASE_TEMPLATE_DEFINE("with existing work memory, nothing is allocated", Fixture, work_memory) {
   const Fixture group{std::chrono::seconds{60}};
   const auto& ops = group.collectives();
   std::vector<float> values(200000, 1.0f);
@@ -30,7 +30,7 @@ TEST_CASE_TEMPLATE_DEFINE("once work memory is there, nothing is allocated", Fix
     ops.broadcast(0, std::span<float>{mirror});
   };
   work();
-  // On a machine that is busy with other things more messages than before may be under way at once, and need room.
+  // On a busy machine, more messages than before may be in flight at once, and need memory.
   std::size_t fewest = allocations;
   for (int round = 0; round < 5; ++round) {
     const std::size_t before = allocations;

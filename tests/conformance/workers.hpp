@@ -1,5 +1,4 @@
-// What the typed suites ask of a strategy to be right for several processes as well: where one process has all replicas,
-// there is one worker, and its first replica is 0.
+// Support for several processes in the typed suites: with one process, there is one worker, and its first replica is 0.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +10,14 @@
 
 namespace conformance {
 
-/// Whether replicas of strategy `S` may be in other processes. A reduction policy has none.
+/// True if replicas of strategy `S` may be in other processes. False for reduction policies.
 template <class S>
 inline constexpr bool has_workers = false;
 template <class S>
   requires requires(const S& strategy) { strategy.workers(); }
 inline constexpr bool has_workers<S> = !dist::CollectivesOfOne<decltype(std::declval<const S&>().workers())>;
 
-/// `make(id)` for each replica of this process.
+/// Calls `make(id)` for each replica of this process.
 template <class S, class Make>
 [[nodiscard]] auto per_local_replica(const S& strategy, Make&& make) {
   const std::size_t first = strategy.first_local_replica();
@@ -26,7 +25,7 @@ template <class S, class Make>
   return dist::PerReplica<Value>(strategy.num_local_replicas(), [&](std::size_t local) { return make(first + local); });
 }
 
-/// The sum over the workers of what each has counted in its own process, a number or a tensor. A collective call.
+/// Returns the sum of the workers' counts, each from its own process: a number or a tensor. A collective call.
 template <class S, class Count>
 [[nodiscard]] Count sum_over_workers([[maybe_unused]] S& strategy, Count mine) {
   if constexpr (has_workers<S>) {

@@ -52,7 +52,7 @@ static_assert(structure_of<std::tuple<dist::PerReplica<int>&, float>>() == struc
 static_assert(holds_optional<std::tuple<int, std::array<std::optional<int>, 2>>>() && holds_optional<WithOptional>());
 static_assert(!holds_optional<std::tuple<int, Plain>>() && !holds_optional<float>());
 
-/// What members say that give `values`, one each, to the same collective.
+/// Returns the errors of members that pass `values`, one each, to the same collective.
 template <class Value, std::size_t members>
 std::array<std::string, members> said_of(const std::array<Value, members>& values) {
   using Ops = dist::ThreadAllReduce::On<dist::ThreadCommunicator>;
@@ -65,7 +65,7 @@ std::array<std::string, members> said_of(const std::array<Value, members>& value
       const AgreedStructure agreed{ops, "replica", values[rank]};
     });
     int one = 1;
-    ops.all_reduce(dist::sum, std::span<int>{&one, 1});  // all are in step
+    ops.all_reduce(dist::sum, std::span<int>{&one, 1});  // all are still in step
     if (one != static_cast<int>(members)) said[rank] += " and a wrong sum";
   });
   return said;
@@ -94,13 +94,13 @@ TEST_CASE("optionals that differ are named on all members") {
   CHECK(said_of(std::array{no_last, all}) == std::array{last, last});
 }
 
-TEST_CASE("optionals beyond the first 64 are compared, too") {
+TEST_CASE("optionals beyond the first 64 are compared") {
   std::array<std::array<std::optional<int>, 70>, 2> values{};
   values[1][69] = 1;
   for (const std::string& said : said_of(values)) CHECK(said.find("differ in structure") != std::string::npos);
 }
 
-TEST_CASE("the calls of a structure are its own, and end with it") {
+TEST_CASE("the structure applies to its own calls, and ends with its scope") {
   using Ops = dist::ThreadAllReduce::On<dist::ThreadCommunicator>;
   dist::ReplicaThreads threads(2);
   dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});
@@ -124,7 +124,7 @@ TEST_CASE("the calls of a structure are its own, and end with it") {
     CHECK(text.find("but replica ") < text.find("as a part of values of another structure"));
 }
 
-TEST_CASE("a group of one agrees with itself") {
+TEST_CASE("a group of one always agrees") {
   const dist::SelfCollectives alone;
   const AgreedStructure agreed{alone, "replica", std::optional<int>{}};
 }

@@ -9,7 +9,7 @@
 
 using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("tensors of all members are concatenated along an axis, uneven ones too (spec E06, H21)") {
+TEST_CASE("tensors of all members are concatenated along an axis, including uneven ones (spec E06, H21)") {
   Strategy strategy{3};
   for (const int axis : {0, 1, -1}) {
     CAPTURE(axis);
@@ -30,7 +30,7 @@ TEST_CASE("tensors of all members are concatenated along an axis, uneven ones to
   }
 }
 
-TEST_CASE("members that name different axes, or tensors that differ elsewhere, are refused") {
+TEST_CASE("members with different axes, or other differences between tensors, are refused") {
   Strategy strategy{2};
   const auto message = [&](auto gather) {
     try {

@@ -11,7 +11,7 @@
 
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("scope gives the context outside replica functions (spec B03)") {
+TEST_CASE("scope returns the context outside replica functions (spec B03)") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
     Mirrored strategy(replicas);
     const auto context = strategy.scope();
@@ -22,14 +22,14 @@ TEST_CASE("scope gives the context outside replica functions (spec B03)") {
   }
 }
 
-TEST_CASE("a program that is not distributed has the same context, with one replica (spec A21)") {
+TEST_CASE("Default has the same context, with one replica (spec A21)") {
   dist::Default strategy;
   const auto context = strategy.scope();
   CHECK(&context.strategy() == &strategy);
   CHECK(context.num_replicas_in_sync() == 1);
 }
 
-TEST_CASE("copies of a context mean the same strategy") {
+TEST_CASE("copies of a context refer to the same strategy") {
   Mirrored strategy(2);
   const auto context = strategy.scope();
   const auto copy = context;
@@ -37,7 +37,7 @@ TEST_CASE("copies of a context mean the same strategy") {
   CHECK(copy.strategy().run([](auto& replica) { return replica.local_index(); })[1] == 1);
 }
 
-TEST_CASE("InCrossReplica takes the contexts outside replica functions only") {
+TEST_CASE("InCrossReplica holds only for contexts outside replica functions") {
   using Context = dist::CrossReplicaContext<Mirrored>;
   static_assert(dist::InCrossReplica<Context> && dist::InCrossReplica<const Context&>);
   static_assert(dist::InCrossReplica<dist::CrossReplicaContext<dist::Default>>);

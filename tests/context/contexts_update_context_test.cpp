@@ -10,7 +10,7 @@
 
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("an update context says which copy is updated (spec B06)") {
+TEST_CASE("an update context has the number of the updated copy (spec B06)") {
   Mirrored strategy(3);
   auto variable = strategy.variable<float>({}, 0.0f);
   std::size_t next = 0;
@@ -23,7 +23,7 @@ TEST_CASE("an update context says which copy is updated (spec B06)") {
   CHECK(next == 3);
 }
 
-TEST_CASE("InUpdate takes update contexts only") {
+TEST_CASE("InUpdate holds for update contexts only") {
   static_assert(dist::InUpdate<dist::UpdateContext<Mirrored>> && dist::InUpdate<const dist::UpdateContext<Mirrored>&>);
   static_assert(!dist::InUpdate<Mirrored::Context> && !dist::InUpdate<dist::CrossReplicaContext<Mirrored>>);
   static_assert(!dist::InUpdate<int> && !dist::InUpdate<Mirrored>);

@@ -16,7 +16,7 @@ struct Computing {
 
 }  // namespace
 
-TEST_CASE("a context is of a trace where it says so, and no replica's is") {
+TEST_CASE("InTrace holds for contexts that declare it, and for none of a replica") {
   CHECK(dist::InTrace<Tracing>);
   CHECK(dist::InTrace<const Tracing&>);
   CHECK_FALSE(dist::InTrace<Computing>);

@@ -33,7 +33,7 @@ struct Waves {
   std::complex<double> one, other;
 };
 
-/// A matrix as Eigen shows one: column-major, with strides.
+/// A matrix with Eigen's interface: column-major, with strides.
 struct Matrix {
   std::ptrdiff_t rows, columns, stride;
   std::vector<double> memory;
@@ -47,7 +47,7 @@ struct Matrix {
   std::ptrdiff_t outerSize() const { return columns; }
 };
 
-/// The same with what it says of its extents.
+/// A matrix that provides its extents.
 template <bool row_major>
 struct MatrixOf {
   static constexpr bool IsRowMajor = row_major;
@@ -60,7 +60,7 @@ struct MatrixOf {
   std::ptrdiff_t cols() const { return column_count; }
 };
 
-/// A view as std::mdspan is one.
+/// A view with std::mdspan's interface.
 struct MultiView {
   int* first;
   std::size_t count;
@@ -70,7 +70,7 @@ struct MultiView {
   std::size_t size() const { return count; }
   bool is_exhaustive() const { return dense; }
 };
-/// One of two axes, with the stride of the first axis.
+/// A view with two axes, and a stride for the first.
 struct TwoAxes : MultiView {
   std::size_t columns, row_stride;
 
@@ -84,7 +84,7 @@ static_assert(NumberRange<std::span<const int>> && NumberRange<std::span<bool, 4
 static_assert(NumberRange<dist::TensorView<float>> && NumberRange<Matrix> && NumberRange<MultiView>);
 static_assert(NumberRange<std::vector<Point>> && NumberRange<std::vector<std::array<Segment, 2>>>);
 static_assert(NumberRange<std::vector<std::complex<float>>>);
-// Values, text, and what is not contiguous or no number.
+// Values, text, and types that are not contiguous or not numbers.
 static_assert(!NumberRange<dist::Tensor<float>> && !NumberRange<std::array<int, 2>> && !NumberRange<int>);
 static_assert(!NumberRange<std::string> && !NumberRange<std::vector<bool>> && !NumberRange<std::vector<std::string>>);
 static_assert(!NumberRange<std::vector<Mixed>> && !NumberRange<std::optional<int>>);
@@ -97,7 +97,7 @@ static_assert(ValuesOf<Waves>::count == 4 && ValuesOf<Waves>::is_complex);
 
 }  // namespace
 
-TEST_CASE("the numbers of a range are found where they lie, whatever its elements consist of") {
+TEST_CASE("the numbers of a range are returned in place, for all element types") {
   std::vector<Segment> segments{{{0, 1, 2}, {3, 4, 5}}, {{6, 7, 8}, {9, 10, 11}}};
   const std::span<float> numbers = dist::detail::numbers_in(segments);
   REQUIRE(numbers.size() == 12);
@@ -129,7 +129,7 @@ TEST_CASE("a view with gaps between its elements is refused") {
   CHECK_THROWS_AS(static_cast<void>(dist::detail::numbers_in(view)), dist::InvalidArgument);
 }
 
-TEST_CASE("a range says its extents if it has several axes, which must lie row by row") {
+TEST_CASE("a range with several axes has extents, and must be row-major") {
   using dist::detail::shape_of_range;
   CHECK(shape_of_range(std::vector<float>(6)) == dist::Shape{6});
   CHECK(shape_of_range(MatrixOf<true>{std::vector<double>(6), 2, 3}) == dist::Shape{2, 3});

@@ -16,7 +16,7 @@ using dist::PerReplica;
 
 namespace {
 
-/// A value that counts how many of its kind are alive.
+/// A value that counts its live instances.
 struct Counted {
   static inline int alive = 0;
   std::size_t number = 0;
@@ -30,7 +30,7 @@ struct Counted {
   ~Counted() { --alive; }
 };
 
-/// A copy of it throws when the countdown reaches zero.
+/// A value whose copy throws when the countdown reaches zero.
 struct Fragile : Counted {
   static inline int copies_left = 1'000;
 
@@ -54,7 +54,7 @@ PerReplica<Counted> numbered(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("nothing per replica is empty") {
+TEST_CASE("a default PerReplica is empty") {
   const PerReplica<int> values{};
   CHECK(values.size() == 0);
   CHECK(values.begin() == values.end());
@@ -79,7 +79,7 @@ TEST_CASE("value i belongs to local replica i (spec F01)") {
   }
 }
 
-TEST_CASE("there is no value of a replica that is not there") {
+TEST_CASE("an index out of range breaks a contract") {
   const auto ending = testing::stderr_of([] {
     const dist::PerReplica<int> values(2);
     static_cast<void>(values[2]);
@@ -89,7 +89,7 @@ TEST_CASE("there is no value of a replica that is not there") {
   CHECK(!testing::stderr_of([] { static_cast<void>(dist::PerReplica<int>(2)[1]); }).aborted);
 }
 
-TEST_CASE("values start value-initialised") {
+TEST_CASE("values are value-initialised") {
   for (const std::size_t count : {3U, 12U}) {
     const PerReplica<double> zeros(count);
     for (const double value : zeros) CHECK(value == 0.0);
@@ -98,7 +98,7 @@ TEST_CASE("values start value-initialised") {
   }
 }
 
-TEST_CASE("up to eight values live in the object, more on the heap") {
+TEST_CASE("up to eight values are stored inline, more on the heap") {
   for (std::size_t count = 1; count <= 8; ++count) CHECK(in_place(PerReplica<std::string>(count)));
   CHECK(!in_place(PerReplica<std::string>(9)));
   struct alignas(128) Wide {
@@ -110,7 +110,7 @@ TEST_CASE("up to eight values live in the object, more on the heap") {
   }
 }
 
-TEST_CASE("a copy has its own values, and all end") {
+TEST_CASE("a copy has its own values, and all are destroyed") {
   for (const std::size_t count : {0U, 3U, 8U, 9U, 20U}) {
     {
       PerReplica<Counted> original = numbered(count);
@@ -124,7 +124,7 @@ TEST_CASE("a copy has its own values, and all end") {
   }
 }
 
-TEST_CASE("a move takes the values along, and all end") {
+TEST_CASE("a move takes the values, and all are destroyed") {
   for (const std::size_t count : {0U, 3U, 8U, 9U, 20U}) {
     {
       PerReplica<Counted> from = numbered(count);
@@ -139,7 +139,7 @@ TEST_CASE("a move takes the values along, and all end") {
   }
 }
 
-TEST_CASE("a move of heap values keeps them where they are") {
+TEST_CASE("a move of heap values keeps their addresses") {
   PerReplica<Counted> from = numbered(9);
   const Counted* const place = from.begin();
   const PerReplica<Counted> to(std::move(from));
@@ -147,7 +147,7 @@ TEST_CASE("a move of heap values keeps them where they are") {
   CHECK(from.size() == 0);
 }
 
-TEST_CASE("assignment replaces the values, between storages of either kind, and from itself") {
+TEST_CASE("assignment replaces the values, for all storage kinds, and from itself") {
   for (const std::size_t before : {0U, 3U, 12U})
     for (const std::size_t after : {0U, 5U, 15U}) {
       {
@@ -168,7 +168,7 @@ TEST_CASE("assignment replaces the values, between storages of either kind, and 
     }
 }
 
-TEST_CASE("an exception while the values are made ends those that were made") {
+TEST_CASE("an exception while values are created destroys the created ones") {
   for (const std::size_t count : {4U, 8U, 11U}) {
     const auto make = [&](std::size_t i) {
       if (i + 1 == count) throw std::runtime_error("the last one fails");
@@ -179,7 +179,7 @@ TEST_CASE("an exception while the values are made ends those that were made") {
   }
 }
 
-TEST_CASE("an exception in a copy leaves both sides as they were") {
+TEST_CASE("an exception in a copy leaves both sides unchanged") {
   for (const std::size_t count : {4U, 11U}) {
     {
       PerReplica<Fragile> source(count, [](std::size_t i) { return Fragile(i); });
@@ -196,7 +196,7 @@ TEST_CASE("an exception in a copy leaves both sides as they were") {
   }
 }
 
-TEST_CASE("values may be of a type that only moves, or that does not even do that") {
+TEST_CASE("values may be of a move-only or immovable type") {
   PerReplica<std::unique_ptr<int>> pointers(3,
                                             [](std::size_t i) { return std::make_unique<int>(static_cast<int>(i)); });
   const PerReplica<std::unique_ptr<int>> moved(std::move(pointers));
@@ -210,20 +210,20 @@ TEST_CASE("values may be of a type that only moves, or that does not even do tha
   CHECK(fixed[9].number == 9);
 }
 
-TEST_CASE("moving does not throw where moving a value does not") {
+TEST_CASE("moving is noexcept if moving a value is") {
   static_assert(std::is_nothrow_move_constructible_v<PerReplica<int>>);
   static_assert(std::is_nothrow_move_constructible_v<PerReplica<std::string>>);
   static_assert(!std::is_nothrow_move_constructible_v<PerReplica<Fragile>>);
   CHECK(std::is_nothrow_move_constructible_v<PerReplica<Counted>>);
 }
 
-TEST_CASE("PerReplica is recognised among types") {
+TEST_CASE("is_per_replica recognises PerReplica") {
   static_assert(dist::is_per_replica<PerReplica<int>> && dist::is_per_replica<PerReplica<PerReplica<int>>>);
   static_assert(!dist::is_per_replica<int> && !dist::is_per_replica<PerReplica<int>*>);
   CHECK(std::is_same_v<PerReplica<float>::Value, float>);
 }
 
-TEST_CASE("per-replica values are made of values, compared and printed") {
+TEST_CASE("per-replica values are created from values, compared and printed") {
   const auto values = PerReplica<float>::of(1, 2.5);
   CHECK(values == PerReplica<float>(2, [](std::size_t i) { return i == 0 ? 1.0f : 2.5f; }));
   CHECK(values != PerReplica<float>::of(1));

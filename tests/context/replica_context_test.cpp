@@ -30,7 +30,7 @@ constexpr std::array<std::size_t, 4> replica_counts{1, 2, 3, 4};
 
 }  // namespace
 
-TEST_CASE("InReplica takes the contexts of replica functions only (spec B04, E02)") {
+TEST_CASE("InReplica holds only for contexts of replica functions (spec B04, E02)") {
   static_assert(dist::InReplica<Mirrored::Context> && dist::InReplica<dist::Default::Context>);
   static_assert(dist::InReplica<const Mirrored::Context&>);
   static_assert(!dist::InReplica<dist::CrossReplicaContext<Mirrored>>);
@@ -40,13 +40,13 @@ TEST_CASE("InReplica takes the contexts of replica functions only (spec B04, E02
   CHECK(std::is_same_v<Mirrored::Context::Strategy, Mirrored>);
 }
 
-TEST_CASE("threads of one process share memory, and one replica shares it with itself") {
+TEST_CASE("ReplicasShareMemory holds for threads of one process, and for one replica") {
   static_assert(dist::ReplicasShareMemory<Mirrored> && dist::ReplicasShareMemory<Mirrored::Context&>);
   static_assert(dist::ReplicasShareMemory<dist::Default> && dist::ReplicasShareMemory<dist::Default::Context>);
   static_assert(!dist::ReplicasShareMemory<dist::Mirrored<testing::Unshared>>);
 }
 
-TEST_CASE("the queue of a processor takes no room in a replica's context") {
+TEST_CASE("the queue of a processor takes no space in a replica's context") {
   struct Without {
     void* strategy;
     dist::SelfCollectives collectives;
@@ -65,7 +65,7 @@ TEST_CASE("the queue of a processor takes no room in a replica's context") {
   CHECK(sums[1] == 45);
 }
 
-TEST_CASE("replicas are numbered from zero and know how many they are (spec E01)") {
+TEST_CASE("replicas are numbered from zero, and have their total number (spec E01)") {
   for (const std::size_t replicas : replica_counts) {
     Mirrored strategy(replicas);
     const auto ids = strategy.run([](auto& context) { return context.replica_id(); });
@@ -101,7 +101,7 @@ TEST_CASE("a replica's shard is its part of the whole") {
   }
 }
 
-TEST_CASE("after a barrier every replica sees what all wrote before it") {
+TEST_CASE("after a barrier every replica sees all earlier writes") {
   for (const std::size_t replicas : replica_counts) {
     Mirrored strategy(replicas);
     std::vector<std::size_t> written(replicas, 0);
@@ -119,7 +119,7 @@ TEST_CASE("after a barrier every replica sees what all wrote before it") {
   }
 }
 
-TEST_CASE("all_reduce of a number gives its reduction to every replica (spec E03)") {
+TEST_CASE("all_reduce of a number returns its reduction to every replica (spec E03)") {
   for (const std::size_t replicas : replica_counts) {
     Mirrored strategy(replicas);
     const int n = static_cast<int>(replicas);
@@ -142,7 +142,7 @@ TEST_CASE("all_reduce of a number gives its reduction to every replica (spec E03
   }
 }
 
-TEST_CASE("all_reduce of many elements works in place, element by element") {
+TEST_CASE("all_reduce of a span works in place, element by element") {
   for (const std::size_t replicas : replica_counts)
     for (const std::size_t count : {0U, 1U, 16U, 1000U}) {
       Mirrored strategy(replicas);
@@ -176,7 +176,7 @@ TEST_CASE("different counts on different replicas are a CollectiveMismatch (spec
   CHECK(strategy.run([](auto& context) { return context.all_reduce(dist::sum, 1); })[1] == 2);
 }
 
-TEST_CASE("reduce_and_apply gives every mirror the same update of the reduced gradient") {
+TEST_CASE("reduce_and_apply applies the same update of the reduced gradient to every mirror") {
   for (const std::size_t replicas : replica_counts)
     for (const std::size_t count : {1U, 100U, 1000U}) {
       Mirrored strategy(replicas);
@@ -198,7 +198,7 @@ TEST_CASE("reduce_and_apply gives every mirror the same update of the reduced gr
     }
 }
 
-TEST_CASE("the halves of reduce_and_apply share out the elements alike, and one replica's operands are not copied") {
+TEST_CASE("the halves of reduce_and_apply divide the elements equally, and do not copy one replica's operands") {
   for (const std::size_t replicas : replica_counts)
     for (const std::size_t count : {1U, 100U, 1000U}) {
       Mirrored strategy(replicas);
@@ -223,7 +223,7 @@ TEST_CASE("the halves of reduce_and_apply share out the elements alike, and one 
     }
 }
 
-TEST_CASE("for_each and transform_reduce run on the replica's device, and with shards they cover everything") {
+TEST_CASE("for_each and transform_reduce run on the replica's device, and shards cover all elements") {
   for (const std::size_t replicas : replica_counts) {
     Mirrored strategy(replicas);
     constexpr std::size_t count = 1001;
@@ -246,7 +246,7 @@ TEST_CASE("for_each and transform_reduce run on the replica's device, and with s
   }
 }
 
-TEST_CASE("under one replica the size is a constant and collectives are identities (spec H03)") {
+TEST_CASE("with one replica the size is a constant and collectives are identities (spec H03)") {
   dist::Default strategy;
   const int result = strategy.run([&](auto& context) {
     static_assert(decltype(context.collectives().communicator())::size() == 1);
@@ -274,7 +274,7 @@ TEST_CASE("under one replica the size is a constant and collectives are identiti
   CHECK(result == 120);
 }
 
-TEST_CASE("a gradient of another length than what it is applied to is refused, and nothing changes") {
+TEST_CASE("a gradient with another length than its target is refused, without any change") {
   const auto check = [](auto& strategy) {
     const auto refused = strategy.run([](auto& replica) {
       std::array<float, 3> gradient{1, 1, 1};
@@ -308,7 +308,7 @@ TEST_CASE("a gradient of another length than what it is applied to is refused, a
   check(two);
 }
 
-TEST_CASE("every collective waits as long as its call's options say (spec H13)") {
+TEST_CASE("every collective has the timeout of its call's options (spec H13)") {
   Mirrored strategy(2);
   auto variable = strategy.variable<float, dist::OnRead, dist::Sum>({2});
   const dist::CommunicationOptions soon{.timeout = std::chrono::milliseconds{5}};

@@ -11,13 +11,13 @@
 
 using dist::detail::any_process;
 
-TEST_CASE("one process answers itself") {
+TEST_CASE("any_process of one process returns its own value") {
   const dist::Default strategy;
   CHECK(any_process(strategy, true));
   CHECK_FALSE(any_process(strategy, false));
 }
 
-TEST_CASE("all processes hear whether it holds in one of them") {
+TEST_CASE("any_process returns the same value in all processes") {
   const dist::MultiWorker<dist::RingAllReduce> strategy{1};
   CHECK_FALSE(any_process(strategy, false));
   CHECK(any_process(strategy, true));

@@ -12,12 +12,12 @@
 
 using dist::detail::run_collectively;
 
-TEST_CASE("a barrier of one process") {
+TEST_CASE("a barrier of one process returns") {
   dist::Default strategy;
   strategy.workers().communicator().barrier();
 }
 
-TEST_CASE("a barrier of processes returns in all of them, or says which one does not come") {
+TEST_CASE("a barrier of processes returns in all of them, or names the missing one") {
   dist::MultiWorker<dist::RingAllReduce> strategy{1};
   run_collectively(strategy, [&] { strategy.workers().communicator().barrier(); });
   if (strategy.num_replicas_in_sync() == 1) return;

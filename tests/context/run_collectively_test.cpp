@@ -18,7 +18,7 @@
 
 namespace {
 
-/// Notes what a process says to the others.
+/// Records the messages of a process to the others.
 struct Communicator {
   [[nodiscard]] std::size_t rank() const { return 0; }
   [[nodiscard]] std::size_t size() const { return 2; }
@@ -45,7 +45,7 @@ struct Workers {
   [[nodiscard]] Communicator communicator() const { return {said}; }
   void broadcast(std::size_t root, std::span<std::uint64_t> values) const {
     said->push_back(dist::concat("member ", root, " has ", values[0]));
-    values[0] += 30;  // as if the first process had more
+    values[0] += 30;  // as if the first process had another value
   }
 
   std::vector<std::string>* said;
@@ -76,7 +76,7 @@ using Said = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a call of the processes takes a turn, begins an attempt, and outside of runs a call") {
+TEST_CASE("a call of the processes takes a turn, begins an attempt, and outside runs a call") {
   Said said;
   const Strategy strategy{&said};
   CHECK(dist::detail::run_collectively(strategy, [] { return turns_held; }) == 1);
@@ -88,7 +88,7 @@ TEST_CASE("a call of the processes takes a turn, begins an attempt, and outside 
   CHECK(said == Said{"an attempt"});
 }
 
-TEST_CASE("a process that cannot make the call tells the others why") {
+TEST_CASE("a process that cannot make the call sends the others the reason") {
   Said said;
   const Strategy strategy{&said};
   CHECK_THROWS_AS(dist::detail::run_collectively(strategy, [] { throw std::runtime_error("no data"); }),
@@ -98,7 +98,7 @@ TEST_CASE("a process that cannot make the call tells the others why") {
   CHECK(said.back() == "something");
 }
 
-TEST_CASE("the processes wait for each other as long as the options say") {
+TEST_CASE("the processes wait for each other for the timeout of the options") {
   Said said;
   const Strategy strategy{&said};
   dist::CommunicationOptions options;
@@ -109,7 +109,7 @@ TEST_CASE("the processes wait for each other as long as the options say") {
   CHECK(said.back() == "as long as is asked");
 }
 
-TEST_CASE("the first process finds out, and all have its number") {
+TEST_CASE("all processes have the first process's number") {
   Said said;
   CHECK(dist::detail::broadcast_from_chief(Strategy{&said}, [] { return 4U; }) == 34);
   CHECK(said.back() == "member 0 has 4");
@@ -117,7 +117,7 @@ TEST_CASE("the first process finds out, and all have its number") {
   CHECK(said.back() == "member 0 has 0");
 }
 
-TEST_CASE("where there is one process nothing is between") {
+TEST_CASE("with one process calls are made directly") {
   const dist::Default strategy;
   CHECK(dist::detail::run_collectively(strategy, [] { return 6; }) == 6);
   CHECK(dist::detail::broadcast_from_chief(strategy, [] { return 7U; }) == 7);

@@ -80,7 +80,7 @@ struct DescribesWithPointer : Sizes, Types, Running, Scoped<DescribesWithPointer
 
 }  // namespace
 
-TEST_CASE("what leaves out one member of a strategy, or has another in its place, is none") {
+TEST_CASE("types that lack a member of a strategy, or have another instead, do not model Strategy") {
   CHECK(dist::Strategy<Minimal>);
   CHECK_FALSE(dist::Strategy<NoSizes>);
   CHECK_FALSE(dist::Strategy<NoTypes>);
@@ -97,7 +97,7 @@ TEST_CASE("what leaves out one member of a strategy, or has another in its place
   CHECK_FALSE(dist::Strategy<int>);
 }
 
-TEST_CASE("what keeps variables where the host reads them is a strategy on a device that shares the host's memory") {
+TEST_CASE("KeepsVariablesOnHost requires a device that shares the host's memory") {
   CHECK(dist::KeepsVariablesOnHost<Minimal>);
   CHECK(dist::Strategy<OnOtherDevice>);
   CHECK_FALSE(dist::KeepsVariablesOnHost<OnOtherDevice>);

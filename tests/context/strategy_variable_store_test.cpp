@@ -32,14 +32,14 @@ struct NoCopyOfReplica {
 
 }  // namespace
 
-TEST_CASE("a store says which copies there are, and whether replicas share them, when the program is compiled") {
+TEST_CASE("a store provides its copies, and whether replicas share them, at compile time") {
   static_assert(dist::VariableStore<Complete> && dist::VariableStore<dist::MirroredStore> &&
                 dist::VariableStore<dist::CentralStore>);
   static_assert(!dist::VariableStore<int> && !dist::VariableStore<SharedWhenRunning>);
   static_assert(!dist::VariableStore<NoCopies> && !dist::VariableStore<NoCopyOfReplica>);
 }
 
-TEST_CASE("a context knows the store of its strategy (spec A01, A18)") {
+TEST_CASE("StoreOf is the store of a context's strategy (spec A01, A18)") {
   static_assert(std::is_same_v<dist::StoreOf<Central::Context>, dist::CentralStore>);
   static_assert(std::is_same_v<dist::StoreOf<const dist::CrossReplicaContext<Central>&>, dist::CentralStore>);
   static_assert(std::is_same_v<dist::StoreOf<dist::Default::Context>, dist::MirroredStore>);

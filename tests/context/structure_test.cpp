@@ -54,7 +54,7 @@ TEST_CASE("the members of an aggregate can be visited, arrays as one member") {
   static_assert(std::is_same_v<decltype(dist::members_of(one)), std::tuple<const std::string&>>);
 }
 
-TEST_CASE("map_structure keeps the form") {
+TEST_CASE("map_structure preserves the form") {
   std::tuple numbers{1, 2.5};
   const auto doubled = dist::map_structure(numbers, [](auto& x) { return x + x; });
   CHECK(doubled == std::tuple{2, 5.0});
@@ -91,7 +91,7 @@ TEST_CASE("per-replica structures become structures of per-replica values, moved
   static_assert(std::is_same_v<decltype(dist::regroup(PerReplica<std::vector<int>>(2))), PerReplica<std::vector<int>>>);
 }
 
-TEST_CASE("an optional has a value on all replicas or on none (spec C03)") {
+TEST_CASE("an optional must have a value on all replicas or on none (spec C03)") {
   const auto of = [](std::optional<int> first, std::optional<int> second) {
     return PerReplica<std::optional<int>>(2, [&](std::size_t r) { return r == 0 ? first : second; });
   };
@@ -107,7 +107,7 @@ TEST_CASE("an optional has a value on all replicas or on none (spec C03)") {
   CHECK_THROWS_AS(dist::regroup(of(3, {})), dist::ShapeMismatch);
 }
 
-TEST_CASE("every member of a structure or an aggregate is visited, an optional's value if there is one") {
+TEST_CASE("for_each_member visits every member, and an optional's value if it has one") {
   const auto sum_of = [](const auto& structure) {
     double sum = 0;
     dist::for_each_member(structure, [&](const auto& member) { sum += static_cast<double>(member); });

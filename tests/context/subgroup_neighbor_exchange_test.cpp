@@ -19,7 +19,7 @@ TEST_CASE("a replica function exchanges with its neighbours") {
     CHECK(received[rank] == std::vector<int>(2, static_cast<int>((rank + 2) % 3)));
 }
 
-TEST_CASE("a replica that is alone is its own neighbour") {
+TEST_CASE("a single replica is its own neighbour") {
   dist::Default strategy;
   const std::vector<int> row{1, 2, 3};
   std::vector<int> halo(3);

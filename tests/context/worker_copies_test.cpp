@@ -18,7 +18,7 @@ struct WithoutArguments {
   dist::VariablesMade made;
 };
 
-/// As much of a strategy with a RemoteStore as is asked here.
+/// The parts of a strategy with a RemoteStore that this test needs.
 struct Remote {
   struct Store {
     static constexpr bool shared = false, remote = true;
@@ -33,7 +33,7 @@ struct Remote {
 
 }  // namespace
 
-TEST_CASE("an object with copies on workers says which variables it has made, and of what it was made") {
+TEST_CASE("an object with copies on workers has its variables and its constructor's arguments") {
   static_assert(dist::HasWorkerCopies<Copied>);
   static_assert(!dist::HasWorkerCopies<WithoutArguments>);
   Remote remote;
@@ -42,7 +42,7 @@ TEST_CASE("an object with copies on workers says which variables it has made, an
   CHECK(made.first() == 7);
 }
 
-TEST_CASE("other strategies are not noted") {
+TEST_CASE("variables of other strategies are not recorded") {
   dist::Default strategy;
   const dist::VariablesMade made{strategy};
   CHECK(made.strategy() == nullptr);

@@ -1,4 +1,4 @@
-// The same calls as TensorFlow's (tensorflow/make_fixtures.py) have the same outcomes: workers and parameter servers are
+// Compares the outcomes of calls with TensorFlow's (tensorflow/make_fixtures.py). Workers and parameter servers are
 // processes, some of which are killed.
 #include <dist/strategy/parameter_server.hpp>
 
@@ -49,7 +49,7 @@ using tensorflow_coordinator::Outcome;
 
 constexpr std::size_t num_servers = 2, num_workers = 2;
 
-/// `ports` with a space after each: those of the servers, then those of the workers.
+/// Reads `ports`, with a space after each: first the servers' ports, then the workers'.
 ClusterSpec cluster_at(std::string ports) {
   ClusterSpec cluster;
   for (std::size_t task = 0; task < num_servers + num_workers; ++task) {
@@ -66,7 +66,7 @@ std::string free_ports() {
   return ports;
 }
 
-/// The processes of a cluster, each of which may be killed and started again, and its coordinator.
+/// A cluster whose processes can be killed and restarted, and their coordinator.
 class Job {
  public:
   Job() : ports_(free_ports()) {
@@ -95,7 +95,7 @@ class Job {
   std::optional<dist::ClusterCoordinator<dist::ParameterServer<Grpc>>> coordinator_;
 };
 
-/// Compares what happens with what happens in TensorFlow, in the same order.
+/// Compares outcomes with TensorFlow's, in the same order.
 class Outcomes {
  public:
   explicit Outcomes(std::span<const Outcome> expected) : expected_(expected) {}
@@ -147,7 +147,7 @@ TEST_CASE("a task of the suite" * doctest::skip()) {
       dist::serve<Grpc>(SimpleResolver{cluster_at(std::getenv("DIST_TEST_PORTS")), task}, {.keep_alive = 2s}));
 }
 
-TEST_CASE("shards go to the servers that TensorFlow gives them (spec J04, J05, J06)") {
+TEST_CASE("shards are placed on the same servers as in TensorFlow (spec J04, J05, J06)") {
   Job job;
   for (std::size_t i = 0; i < std::size(tensorflow_coordinator::shapes); ++i) {
     const auto variable = job.strategy().variable<float>(tensorflow_coordinator::shapes[i], 0.0F);
@@ -161,7 +161,7 @@ TEST_CASE("shards go to the servers that TensorFlow gives them (spec J04, J05, J
   }
 }
 
-TEST_CASE("errors of functions come where TensorFlow throws them (spec L04, L05, L06, L08)") {
+TEST_CASE("errors of functions are thrown where TensorFlow throws them (spec L04, L05, L06, L08)") {
   Job job;
   auto& coordinator = job.coordinator();
   Outcomes outcome{tensorflow_coordinator::errors};
@@ -193,7 +193,7 @@ TEST_CASE("errors of functions come where TensorFlow throws them (spec L04, L05,
   outcome.of("fetch of the last that waited", [&] { static_cast<void>(waiting.back().fetch()); });
 }
 
-TEST_CASE("functions, datasets and variables of killed processes fare as in TensorFlow (spec L02, L09, L14, L15)") {
+TEST_CASE("functions, datasets and variables of killed processes behave as in TensorFlow (spec L02, L09, L14, L15)") {
   Job job;
   auto& coordinator = job.coordinator();
   Outcomes outcome{tensorflow_coordinator::losses};

@@ -22,7 +22,7 @@ using dist::ClosureQueue;
 using dist::RemoteState;
 using support::what_throws;
 
-/// A closure that a test knows by a number.
+/// A closure with a number to identify it.
 Closure closure(std::uint8_t number, std::optional<std::size_t> worker = {}) {
   Closure made;
   made.message = {std::byte{number}};
@@ -43,7 +43,7 @@ RemoteState state_of(const Closure& closure) { return closure.result->state(); }
 
 }  // namespace
 
-TEST_CASE("closures run in the order in which they are scheduled, and join waits for all (spec L04, L06)") {
+TEST_CASE("closures run in the order of scheduling, and join waits for all (spec L04, L06)") {
   ClosureQueue queue;
   CHECK_NOTHROW(queue.join(soon()));
   CHECK(queue.done());
@@ -53,7 +53,7 @@ TEST_CASE("closures run in the order in which they are scheduled, and join waits
   const std::optional<Closure> last = queue.take(7);
   REQUIRE(last);
   CHECK(last->attempts == 1);
-  CHECK_FALSE(queue.done());  // it waits for no worker, but it runs
+  CHECK_FALSE(queue.done());  // no closure waits, but one runs
   CHECK(what_throws<dist::DeadlineExceeded>([&] { queue.join(in(20ms)); }) ==
         "The scheduled functions have not ended in time (0 wait for a worker, and 1 run). Wait for longer, or see what "
         "the "
@@ -66,7 +66,7 @@ TEST_CASE("closures run in the order in which they are scheduled, and join waits
   CHECK(queue.counts().finished == 5);
 }
 
-TEST_CASE("who has waited for a result finds the queue without its function, and with its error") {
+TEST_CASE("the queue does not count a closure whose result or error was fetched") {
   ClosureQueue queue;
   for (int round = 0; round < 200; ++round) {
     queue.put(closure(0), soon());
@@ -85,7 +85,7 @@ TEST_CASE("who has waited for a result finds the queue without its function, and
   }
 }
 
-TEST_CASE("a full queue lets schedule wait for room, or for its time (spec L02)") {
+TEST_CASE("schedule waits for space in a full queue, or for its timeout (spec L02)") {
   ClosureQueue queue{2};
   CHECK(ClosureQueue::default_capacity == 262'144);
   queue.put(closure(0));
@@ -94,7 +94,7 @@ TEST_CASE("a full queue lets schedule wait for room, or for its time (spec L02)"
         "A function was not scheduled in time (2 others wait for a worker, and 0 run). Call join more often, add "
         "workers, "
         "or wait for longer.");
-  queue.put(closure(3, 0), in(0ms));  // those for one worker are not limited
+  queue.put(closure(3, 0), in(0ms));  // closures for one worker are not limited
   std::atomic<bool> put{false};
   std::thread scheduler([&] {
     queue.put(closure(2), soon());
@@ -108,13 +108,13 @@ TEST_CASE("a full queue lets schedule wait for room, or for its time (spec L02)"
   const std::optional<Closure> first = queue.take(0);
   scheduler.join();
   REQUIRE(first);
-  queue.put_back(*first);  // which needs no room
+  queue.put_back(*first);  // does not need space
   for (int i = 0; i < 3; ++i) CHECK(take(queue) == i);
   CHECK(what_throws([] { ClosureQueue{0}; }) ==
         "A queue of scheduled functions is given no room (its capacity is 0). Give it room for at least one function.");
 }
 
-TEST_CASE("what a lost worker ran comes before all others (spec L14)") {
+TEST_CASE("closures of a lost worker have priority (spec L14)") {
   ClosureQueue queue;
   for (std::uint8_t i = 0; i < 3; ++i) queue.put(closure(i));
   queue.put(closure(10, 1));
@@ -126,7 +126,7 @@ TEST_CASE("what a lost worker ran comes before all others (spec L14)") {
   queue.put_back(*first);
   queue.put_back(*own);
   CHECK(state_of(*first) == RemoteState::not_ready);
-  CHECK(take(queue, 1) == 10);  // by itself alone
+  CHECK(take(queue, 1) == 10);  // the only one that may take it
   const std::optional<Closure> again = queue.take(0);
   REQUIRE(again);
   CHECK(number_of(*again) == 0);
@@ -138,7 +138,7 @@ TEST_CASE("what a lost worker ran comes before all others (spec L14)") {
   CHECK(queue.done());
 }
 
-TEST_CASE("a closure for one worker waits for that one, and comes before those for all (spec L20)") {
+TEST_CASE("a closure for one worker waits for it, and has priority over closures for all (spec L20)") {
   ClosureQueue queue;
   queue.put(closure(5, 1));
   std::atomic<int> other{-1};
@@ -156,8 +156,7 @@ TEST_CASE("a closure for one worker waits for that one, and comes before those f
   CHECK(queue.done());
 }
 
-TEST_CASE(
-    "the first error cancels what waits, is thrown once what runs has ended, and then the queue goes on (spec L05)") {
+TEST_CASE("the first error cancels waiting closures, is thrown once nothing runs, and the queue continues (spec L05)") {
   for (const std::string from : {"join", "done", "schedule"}) {
     CAPTURE(from);
     ClosureQueue queue;
@@ -171,7 +170,7 @@ TEST_CASE(
     queue.fail(*running[1], mistake("first"));
     queue.fail(*running[2], mistake("second"));
     CHECK(state_of(closures[1]) == RemoteState::failed);
-    // At once, so that nobody waits for them in vain.
+    // At once, so that waits for them end.
     for (const std::size_t waiting : {4u, 5u}) {
       CHECK(state_of(closures[waiting]) == RemoteState::cancelled);
       CHECK(what_throws<dist::Cancelled>([&] { static_cast<void>(closures[waiting].result->wait(soon())); }) ==
@@ -183,13 +182,13 @@ TEST_CASE(
       if (from == "done") static_cast<void>(queue.done(until));
       if (from == "schedule") queue.put(closure(9), until);
     };
-    CHECK_THROWS_AS(call(in(10ms)), dist::DeadlineExceeded);  // two run still
+    CHECK_THROWS_AS(call(in(10ms)), dist::DeadlineExceeded);  // two are still running
     std::atomic<bool> threw{false};
     std::thread caller([&] {
       CHECK(what_throws<std::runtime_error>([&] { call(soon()); }) == "first");
       threw = true;
     });
-    queue.put_back(*running[3]);  // a lost worker's
+    queue.put_back(*running[3]);  // of a lost worker
     CHECK(state_of(closures[3]) == RemoteState::cancelled);
     std::this_thread::sleep_for(10ms);
     CHECK_FALSE(threw);
@@ -210,7 +209,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an error wakes up who waits for room, and is thrown to one of those that wait") {
+TEST_CASE("an error wakes callers that wait for space, and one of them throws it") {
   ClosureQueue queue{1};
   queue.put(closure(0));
   const std::optional<Closure> running = queue.take(0);
@@ -249,7 +248,7 @@ TEST_CASE("an error wakes up who waits for room, and is thrown to one of those t
   CHECK(queue.done());
 }
 
-TEST_CASE("an error of no closure is thrown like one of a closure") {
+TEST_CASE("an error outside closures is thrown like an error of a closure") {
   ClosureQueue queue;
   queue.put(closure(0));
   queue.fail(mistake("worker 3 does not come back"));
@@ -258,7 +257,7 @@ TEST_CASE("an error of no closure is thrown like one of a closure") {
   CHECK(queue.counts().cancelled == 1);
 }
 
-TEST_CASE("a closed queue cancels what waits, gives nothing, and takes nothing") {
+TEST_CASE("a closed queue cancels waiting closures, and neither returns nor accepts any") {
   ClosureQueue queue{2};
   const std::vector<Closure> closures{closure(0), closure(1), closure(2), closure(3, 5)};
   queue.put(closures[0]);
@@ -268,7 +267,7 @@ TEST_CASE("a closed queue cancels what waits, gives nothing, and takes nothing")
   queue.put(closures[3]);
   queue.put(closure(4));
   std::vector<std::thread> threads;
-  threads.emplace_back([&] {  // waits for room
+  threads.emplace_back([&] {  // waits for space
     CHECK(what_throws<dist::Cancelled>([&] { queue.put(closure(6), soon()); }) ==
           "A function was not scheduled (its coordinator has ended). Schedule the function again if its result is "
           "wanted.");
@@ -295,7 +294,7 @@ TEST_CASE("a closed queue cancels what waits, gives nothing, and takes nothing")
   CHECK(state_of(closures[1]) == RemoteState::cancelled);
 }
 
-TEST_CASE("a worker that has an errand, or whose time is up, stops waiting for closures") {
+TEST_CASE("take returns for an errand, or at its time limit") {
   ClosureQueue queue;
   const auto begin = ClosureQueue::Clock::now();
   CHECK_FALSE(queue.take(0, nullptr, in(20ms)));
@@ -314,7 +313,7 @@ TEST_CASE("a worker that has an errand, or whose time is up, stops waiting for c
   worker.join();
 }
 
-TEST_CASE("with threads that schedule, join, run, fail and lose closures, each closure ends once") {
+TEST_CASE("with concurrent schedule, join, success, failure and loss, each closure ends once") {
   constexpr std::size_t schedulers = 3, workers = 4, each = 1500;
   ClosureQueue queue{16};
   std::atomic<std::size_t> ran{0}, ended_workers{0};

@@ -47,7 +47,7 @@ using dist_test::LocalWorkers;
 using support::soon;
 using support::what_throws;
 
-/// What functions on workers and the test tell each other, as they have no captures.
+/// State shared by the test and its functions on workers, which cannot have captures.
 std::atomic<int> running{0}, ran{0}, made{0};
 std::atomic<bool> gate{false};
 
@@ -55,7 +55,7 @@ void reset() {
   running = ran = made = 0;
   gate = false;
 }
-/// Functions that wait for the gate, or until they are asked to stop.
+/// Functions that wait for the gate, or for a stop request.
 void wait_for_gate(WorkerContext& worker) {
   ++running;
   while (!gate && !worker.stop_requested()) std::this_thread::sleep_for(1ms);
@@ -85,7 +85,7 @@ struct Cluster {
     reset();
   }
   ~Cluster() { gate = true; }
-  /// Until all workers have sessions.
+  /// True once all workers have sessions.
   [[nodiscard]] bool connected() {
     return soon([&] { return coordinator.metrics().connected == coordinator.num_workers(); });
   }
@@ -105,7 +105,7 @@ std::size_t descriptors_of_this_process() {
 
 }  // namespace
 
-TEST_CASE("functions run on workers, and their results come back (spec L01, L02, L07)") {
+TEST_CASE("functions run on workers and return their results (spec L01, L02, L07)") {
   Cluster<Local> cluster(2);
   auto& coordinator = cluster.coordinator;
   CHECK_NOTHROW(coordinator.join());
@@ -153,8 +153,7 @@ TEST_CASE("schedule does not wait for workers unless the queue is full (spec L02
 }
 
 TEST_CASE(
-    "the first error of a function is thrown once, with its type and text, and the coordinator goes on (spec L05, "
-    "L18)") {
+    "the first error of a function is thrown once, with type and text, and the coordinator continues (spec L05, L18)") {
   for (const std::string from : {"join", "done", "schedule"}) {
     CAPTURE(from);
     Cluster<Local> cluster(2);
@@ -163,7 +162,7 @@ TEST_CASE(
     const auto busy = coordinator.schedule_on(0, dist::function<wait_for_gate_alone>);
     REQUIRE(soon([] { return running == 1; }));
     const auto waits = coordinator.schedule_on(0, dist::function<twice>, 1);
-    // Its text is that of a lost worker, and it is not taken for one (spec L13).
+    // Its text equals the text of a lost worker, but it is not treated as one (spec L13).
     const auto bad = coordinator.schedule(
         [](WorkerContext&, int x) -> int { throw std::out_of_range("UNAVAILABLE: /job:worker " + std::to_string(x)); },
         7);
@@ -198,7 +197,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("functions that run when another one fails are asked to stop, and are cancelled where they do (spec L05)") {
+TEST_CASE("an error sends stop requests to running functions, which are cancelled if they stop (spec L05)") {
   Cluster<Local> cluster(3);
   auto& coordinator = cluster.coordinator;
   REQUIRE(cluster.connected());
@@ -207,7 +206,7 @@ TEST_CASE("functions that run when another one fails are asked to stop, and are 
     running_ones.push_back(coordinator.schedule_on(worker, dist::function<wait_for_gate>));
   REQUIRE(soon([] { return running == 2; }));
   coordinator.schedule([](WorkerContext&) { throw std::out_of_range("bad"); });
-  CHECK_THROWS_AS(coordinator.join(60s), dist::RemoteError);  // nobody opens the gate
+  CHECK_THROWS_AS(coordinator.join(60s), dist::RemoteError);  // the gate stays closed
   CHECK(running == 0);
   for (const auto& value : running_ones) {
     CHECK(value.state() == RemoteState::cancelled);
@@ -217,7 +216,7 @@ TEST_CASE("functions that run when another one fails are asked to stop, and are 
   }
   CHECK(coordinator.metrics().cancelled == 2);
   CHECK(coordinator.metrics().lost == 0);
-  // What is scheduled afterwards is not asked to stop.
+  // Functions scheduled afterwards get no stop request.
   const auto later = coordinator.schedule_on(0, dist::function<wait_for_gate>);
   REQUIRE(soon([] { return running == 1; }));
   gate = true;
@@ -225,7 +224,7 @@ TEST_CASE("functions that run when another one fails are asked to stop, and are 
   CHECK_NOTHROW(coordinator.join(60s));
 }
 
-TEST_CASE("an error of no function asks what runs to stop, too") {
+TEST_CASE("an error outside functions stops running functions, too") {
   Cluster<Local> cluster(1);
   const auto runs = cluster.coordinator.schedule(dist::function<wait_for_gate>);
   REQUIRE(soon([] { return running == 1; }));
@@ -234,7 +233,7 @@ TEST_CASE("an error of no function asks what runs to stop, too") {
   CHECK_THROWS_AS(runs.fetch(), dist::Cancelled);
 }
 
-TEST_CASE("join says what it waits for, when no function ends and when it is asked") {
+TEST_CASE("join reports what it waits for, if no function finishes and on request") {
   const testing::Ending ending = testing::stderr_of([] {
     Cluster<Local> cluster(1, {.patience = 200ms});
     auto& coordinator = cluster.coordinator;
@@ -253,7 +252,7 @@ TEST_CASE("join says what it waits for, when no function ends and when it is ask
   CHECK(ending.says(" waits in join: 0 functions wait; worker 0 at here:"));
 }
 
-TEST_CASE("what is no std::exception comes back as well, and so do errors of dist with all their text") {
+TEST_CASE("exceptions of other types than std::exception are returned, and errors of dist with their full text") {
   Cluster<Local> cluster(1);
   auto& coordinator = cluster.coordinator;
   coordinator.schedule([](WorkerContext&) { throw 7; });
@@ -276,7 +275,7 @@ TEST_CASE("a result outlives its worker and its coordinator (spec L08)") {
   CHECK(value.fetch() == "x2");
 }
 
-TEST_CASE("each worker has its own dataset, which goes on from function to function (spec L03, L09, L11)") {
+TEST_CASE("each worker has its own dataset, which continues from function to function (spec L03, L09, L11)") {
   Cluster<Local> cluster(3);
   auto& coordinator = cluster.coordinator;
   const auto numbers = coordinator.create_per_worker_dataset(
@@ -301,7 +300,7 @@ TEST_CASE("each worker has its own dataset, which goes on from function to funct
   const auto error = error_of<dist::RemoteError>([&] { coordinator.join(); });
   REQUIRE(error);
   CHECK(error->thrown() == "dist::OutOfData");
-  // In a structure it is a name, for which the worker has the object.
+  // Inside a structure, it is a handle, for which the worker has the object.
   const auto inside = coordinator.schedule_on(
       2,
       [](WorkerContext& worker, auto& both) {
@@ -313,7 +312,7 @@ TEST_CASE("each worker has its own dataset, which goes on from function to funct
   CHECK(inside.fetch() == 120);
 }
 
-TEST_CASE("an error in making a resource is one of the functions that use it, on that worker (spec L10)") {
+TEST_CASE("an error of a resource is an error of the functions that use it on that worker (spec L10)") {
   Cluster<Local> cluster(2);
   auto& coordinator = cluster.coordinator;
   const auto counter = coordinator.create_per_worker_resource([](const InputContext& input) -> std::atomic<int> {
@@ -336,7 +335,7 @@ TEST_CASE("an error in making a resource is one of the functions that use it, on
   CHECK_THROWS_AS(bad.fetch(), dist::RemoteError);
 }
 
-TEST_CASE("a function runs again where its worker was lost, whose resources are made anew (spec L02, L09, L14)") {
+TEST_CASE("a function of a lost worker runs again, and the worker creates its resources again (spec L02, L09, L14)") {
   Cluster<Flaky> cluster(2);
   auto& coordinator = cluster.coordinator;
   REQUIRE(cluster.connected());
@@ -359,13 +358,13 @@ TEST_CASE("a function runs again where its worker was lost, whose resources are 
   CHECK(metrics.recovery.count == 1);
   CHECK(metrics.connected == 2);
 
-  // A worker that is started again is another one, though the channel to it has not noticed.
+  // A restarted worker has a new session, although its channel has not noticed the restart.
   cluster.workers.stop(0);
   cluster.workers.start(0);
   CHECK(coordinator.schedule_on(0, next, numbers).fetch() == std::pair{std::size_t{0}, std::int64_t{0}});
   CHECK(made == 4);
   CHECK_NOTHROW(coordinator.join());
-  // As long as one is gone the other one does the work of both.
+  // While one is lost, the other runs all functions.
   cluster.workers.stop(0);
   std::vector<RemoteValue<std::pair<std::size_t, std::int64_t>>> values;
   for (int i = 0; i < 20; ++i) values.push_back(coordinator.schedule(next, numbers));
@@ -376,7 +375,7 @@ TEST_CASE("a function runs again where its worker was lost, whose resources are 
   CHECK(cluster.connected());
 }
 
-TEST_CASE("the loss of an idle worker is noticed, and its resources are made when it is back (spec L14)") {
+TEST_CASE("the loss of an idle worker is noticed, and it creates its resources when it is back (spec L14)") {
   Cluster<Local> cluster(2);
   auto& coordinator = cluster.coordinator;
   REQUIRE(cluster.connected());
@@ -395,7 +394,7 @@ TEST_CASE("the loss of an idle worker is noticed, and its resources are made whe
   CHECK_NOTHROW(coordinator.join());
 }
 
-TEST_CASE("a worker whose resources are lost on their way makes them when it is back (spec L14)") {
+TEST_CASE("a worker whose resources were lost in transit creates them when it is back (spec L14)") {
   Cluster<Flaky> cluster(1);
   auto& coordinator = cluster.coordinator;
   REQUIRE(cluster.connected());
@@ -408,7 +407,7 @@ TEST_CASE("a worker whose resources are lost on their way makes them when it is 
   CHECK(coordinator.metrics().lost == 2);
 }
 
-TEST_CASE("a worker that does not come is an error after its time, again only where no other works (spec L14)") {
+TEST_CASE("a missing worker is an error after its timeout, repeated only if no other worker is connected (spec L14)") {
   reset();
   LocalWorkers<Local> workers(1);
   const dist::net::Endpoint nobody = dist_test::next_local_endpoint();
@@ -429,7 +428,7 @@ TEST_CASE("a worker that does not come is an error after its time, again only wh
   CHECK(coordinator.describe().find("worker 1 at " + to_string(nobody) + " is lost for ") != std::string::npos);
 }
 
-TEST_CASE("a function that loses one worker after the other is an error in the end") {
+TEST_CASE("a function that loses several workers is finally an error") {
   Cluster<Flaky> cluster(2, {.most_attempts = 3});
   auto& coordinator = cluster.coordinator;
   for (std::size_t worker = 0; worker < 2; ++worker)
@@ -447,7 +446,7 @@ TEST_CASE("a function that loses one worker after the other is an error in the e
 
 namespace {
 
-/// Calls a parameter server, whose number among those of the job is `server`.
+/// Calls a parameter server with index `server`.
 struct CallServer {
   std::size_t server;
 
@@ -463,7 +462,7 @@ struct CallServer {
 
 }  // namespace
 
-TEST_CASE("functions that find a parameter server gone run again, up to a number for each server (spec L15)") {
+TEST_CASE("functions that find a parameter server unavailable run again, up to a limit per server (spec L15)") {
   const dist::net::Endpoint first = dist_test::next_local_endpoint(), second = dist_test::next_local_endpoint();
   Cluster<Flaky> cluster(2, {}, {first, second});
   const Local::Server server{first, {}, {{"pull", [](Local::Exchange& exchange) { exchange.reply({}); }}}};
@@ -473,9 +472,9 @@ TEST_CASE("functions that find a parameter server gone run again, up to a number
   CHECK(coordinator.schedule(CallServer{0}).fetch() == 5);
   CHECK(ran == 4);
   CHECK(coordinator.metrics().put_back == 2);
-  CHECK(coordinator.metrics().lost == 0);  // the worker is there
+  CHECK(coordinator.metrics().lost == 0);  // the worker is still connected
 
-  const auto value = coordinator.schedule(CallServer{1});  // nobody listens
+  const auto value = coordinator.schedule(CallServer{1});  // nothing listens there
   const auto error = error_of<dist::Unavailable>([&] { coordinator.join(); });
   CHECK(ran == 7);
   REQUIRE(error);
@@ -487,13 +486,12 @@ TEST_CASE("functions that find a parameter server gone run again, up to a number
   CHECK_THROWS_AS(value.fetch(), dist::Unavailable);
   CHECK(coordinator.schedule(dist::function<twice>, 2).fetch() == 4);
   CHECK_NOTHROW(coordinator.join());
-  // The same failure in a call to somebody else is an error of the function (spec L13).
+  // In a call to another server, this failure is an error of the function (spec L13).
   coordinator.schedule([](WorkerContext&) { Flaky::Channel{{"elsewhere", "1"}, {}}.call("pull", {}, {}); });
   CHECK(error_of<dist::RemoteError>([&] { coordinator.join(); })->thrown() == "dist::RpcError");
 }
 
-TEST_CASE(
-    "what takes too long runs again, a number of times in all, and what is cancelled many times (spec L16, L17)") {
+TEST_CASE("timeouts run again up to a total limit, and cancelled calls up to a higher one (spec L16, L17)") {
   const dist::net::Endpoint slow = dist_test::next_local_endpoint();
   Cluster<Flaky> cluster(1, {.ignored_timeouts = 3}, {slow});
   const Local::Server server{slow, {}, {{"pull", [](Local::Exchange& exchange) { exchange.reply({}); }}}};
@@ -514,7 +512,7 @@ TEST_CASE(
   CHECK(coordinator.metrics().lost == 0);
   Flaky::fail(cluster.workers[0], "worker/run", {.outcome = late});  // a function_timeout
   CHECK(coordinator.schedule(dist::function<twice>, 1).fetch() == 2);
-  CHECK(coordinator.metrics().lost == 1);  // what the worker does nobody knows, so it begins anew
+  CHECK(coordinator.metrics().lost == 1);  // the state of the worker is unknown, so it begins a new session
   CHECK_NOTHROW(coordinator.join());
   Flaky::fail(slow, "pull", {.outcome = late});
   coordinator.schedule(CallServer{0});
@@ -530,7 +528,7 @@ TEST_CASE(
   CHECK(coordinator.schedule(dist::function<twice>, 3).fetch() == 6);
 }
 
-TEST_CASE("a worker that refuses its coordinator is an error, and is tried again") {
+TEST_CASE("a worker that rejects its coordinator is an error, and is tried again") {
   Cluster<Flaky> cluster(1);
   auto& coordinator = cluster.coordinator;
   REQUIRE(cluster.connected());
@@ -548,7 +546,7 @@ TEST_CASE("a worker that refuses its coordinator is an error, and is tried again
   CHECK(coordinator.schedule(dist::function<twice>, 2).fetch() == 4);
 }
 
-TEST_CASE("a worker of another program is refused by name") {
+TEST_CASE("a worker of another program is rejected by name") {
   const dist::net::Endpoint there = dist_test::next_local_endpoint();
   const Local::Server server{there, {}, {{"worker/greet", [](Local::Exchange& exchange) {
                                             exchange.reply(dist::to_bytes(dist::detail::Handshake{"0123abcd", 0}));
@@ -564,7 +562,7 @@ TEST_CASE("a worker of another program is refused by name") {
         0);
 }
 
-TEST_CASE("a worker that is added takes its part") {
+TEST_CASE("an added worker runs functions") {
   Cluster<Local> cluster(1);
   auto& coordinator = cluster.coordinator;
   const auto number = coordinator.create_per_worker_resource(
@@ -595,7 +593,7 @@ TEST_CASE("a function for one worker runs there (spec L20)") {
           i % 3);
 }
 
-TEST_CASE("workers begin one after the other where a delay is given, which has a bound (spec L12)") {
+TEST_CASE("workers start one after another with start_delay, up to its limit (spec L12)") {
   const auto begins_after = [](std::size_t worker, const CoordinatorOptions& options) {
     const auto begin = std::chrono::steady_clock::now();
     Cluster<Local> cluster(worker + 1, options);
@@ -634,7 +632,7 @@ TEST_CASE("metrics count functions, their waits and their times (spec L21)") {
   CHECK(metrics.put_back == 0);
 }
 
-TEST_CASE("the state of all workers is printed when no function ends (spec L19)") {
+TEST_CASE("the state of all workers is printed if no function finishes (spec L19)") {
   const testing::Ending ending = testing::stderr_of([] {
     Cluster<Local> cluster(1, {.watchdog_timeout = 30ms});
     cluster.coordinator.schedule(dist::function<wait_for_gate>);
@@ -646,7 +644,7 @@ TEST_CASE("the state of all workers is printed when no function ends (spec L19)"
   CHECK(ending.says(" runs dist::Function<"));
 }
 
-TEST_CASE("what does not get on is described") {
+TEST_CASE("describe reports waiting and running functions") {
   Cluster<Local> cluster(1);
   auto& coordinator = cluster.coordinator;
   coordinator.schedule(dist::function<wait_for_gate>);
@@ -658,7 +656,7 @@ TEST_CASE("what does not get on is described") {
   CHECK(words.find(" for 0") != std::string::npos);
 }
 
-TEST_CASE("an error that no function has met is thrown like one of a function") {
+TEST_CASE("a reported error outside functions is thrown like an error of a function") {
   Cluster<Local> cluster(1);
   cluster.coordinator.report(std::make_exception_ptr(dist::ServerUnavailable(2, "a:1", "is gone", "gone", "Go")));
   CHECK(what_throws<dist::ServerUnavailable>([&] { cluster.coordinator.join(); }) ==
@@ -666,7 +664,7 @@ TEST_CASE("an error that no function has met is thrown like one of a function") 
   CHECK_NOTHROW(cluster.coordinator.join());
 }
 
-TEST_CASE("a coordinator that ends cancels what waits, and asks what runs to stop") {
+TEST_CASE("the destructor cancels waiting functions, and asks running ones to stop") {
   RemoteValue<void> runs;
   RemoteValue<int> waits;
   LocalWorkers<Local> workers(1);
@@ -680,11 +678,11 @@ TEST_CASE("a coordinator that ends cancels what waits, and asks what runs to sto
   CHECK(running == 0);
   CHECK(waits.state() == RemoteState::cancelled);
   CHECK(workers.service(0).sessions() == 0);
-  // It has returned because it was asked to; over Local its result has come all the same.
+  // It has returned on request; over Local, its result arrives nevertheless.
   CHECK(runs.state() != RemoteState::not_ready);
 }
 
-TEST_CASE("a coordinator does not wait for a function that does not stop") {
+TEST_CASE("the destructor does not wait for a function that does not stop") {
   LocalWorkers<Local> workers(1);
   reset();
   RemoteValue<void> left_behind;
@@ -707,7 +705,7 @@ TEST_CASE("a coordinator does not wait for a function that does not stop") {
   CHECK(soon([] { return running == 0; }));
 }
 
-TEST_CASE("another coordinator has the workers of one that has gone (spec L22)") {
+TEST_CASE("another coordinator takes over the workers of an ended one (spec L22)") {
   LocalWorkers<Local> workers(2);
   for (int again = 0; again < 3; ++again) {
     ClusterCoordinator coordinator{workers.list()};
@@ -722,7 +720,7 @@ TEST_CASE("another coordinator has the workers of one that has gone (spec L22)")
   }
 }
 
-TEST_CASE("a thousand coordinators leave no thread, no descriptor, no session and no memory behind") {
+TEST_CASE("a thousand coordinators leak no threads, descriptors, sessions or memory") {
   LocalWorkers<Local> workers(2);
   std::size_t threads = 0, descriptors = 0;
   std::ptrdiff_t live = 0;

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// No more than the concept asks for, and near misses.
+/// The minimum that the concept requires, and near misses.
 struct Archetype {
   using Transport = dist::Local;
   [[nodiscard]] std::vector<dist::net::Endpoint> worker_endpoints() const { return {}; }
@@ -38,7 +38,7 @@ struct WithoutWorkerOptions : Archetype {
 
 }  // namespace
 
-TEST_CASE("what a coordinator asks of a strategy") {
+TEST_CASE("CoordinatedStrategy accepts its archetype and rejects near misses") {
   static_assert(dist::CoordinatedStrategy<Archetype>);
   static_assert(dist::CoordinatedStrategy<dist::WorkerList<dist::Local>>);
   static_assert(!dist::CoordinatedStrategy<WithoutTransport>);

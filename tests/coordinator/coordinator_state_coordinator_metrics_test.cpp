@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("durations are counted, added up, and the longest is kept (spec L21)") {
+TEST_CASE("durations are counted and added, and the longest is kept (spec L21)") {
   using namespace std::chrono_literals;
   dist::Durations some, others;
   CHECK(some.mean() == 0ns);

@@ -14,7 +14,7 @@ using dist::ProgressWatch;
 
 }  // namespace
 
-TEST_CASE("work that does not get on is reported after each time, and with the time since it did (spec L19)") {
+TEST_CASE("missing progress is reported after each timeout, with the time since the last progress (spec L19)") {
   std::atomic<int> reports{0};
   std::atomic<bool> long_enough{true};
   const ProgressWatch watch{20ms,
@@ -29,7 +29,7 @@ TEST_CASE("work that does not get on is reported after each time, and with the t
   CHECK(long_enough);
 }
 
-TEST_CASE("neither work that gets on is reported, nor its absence (spec L19)") {
+TEST_CASE("neither progress nor the lack of work is reported (spec L19)") {
   std::atomic<int> looks{0}, reports{0};
   {
     const ProgressWatch gets_on{50ms,

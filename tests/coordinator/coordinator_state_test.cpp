@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a tenth of the workers is the number of timeouts that are ignored, unless another is given (spec L16)") {
+TEST_CASE("by default, a tenth of the number of workers is the number of ignored timeouts (spec L16)") {
   dist::detail::CoordinatorState few{{}, {}, 1, {}, 9}, many{{}, {}, 1, {}, 25};
   CHECK_FALSE(few.failures.tolerates_timeout());
   CHECK(many.failures.tolerates_timeout());
@@ -16,7 +16,7 @@ TEST_CASE("a tenth of the workers is the number of timeouts that are ignored, un
   CHECK_FALSE(given.failures.tolerates_timeout());
 }
 
-TEST_CASE("resources have numbers, and stay") {
+TEST_CASE("resources are numbered and kept") {
   dist::detail::CoordinatorState state{{}, {}, 1, {{"a", "1"}}, 2};
   CHECK(state.workers() == 2);
   CHECK(state.servers.size() == 1);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("the last of a number of failures of a server is an error, each server for itself (spec L15)") {
+TEST_CASE("failure number server_failures of a server is an error, for each server separately (spec L15)") {
   dist::TransientFailures failures{3, 0};
   CHECK(failures.tolerates_server(0));
   CHECK(failures.tolerates_server(0));

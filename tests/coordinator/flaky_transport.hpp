@@ -1,4 +1,4 @@
-// Calls within the process, like dist::Local's, that fail when a test says so.
+// Calls within the process, as of dist::Local, that fail at the request of a test.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace dist_test {
 
-/// What happens to the next calls of a method to an address.
+/// Faults for the next calls of a method to an address.
 struct Fault {
   std::size_t calls = 1;
   dist::rpc::Outcome outcome{dist::rpc::Failure::lost, "the connection broke", ""};
-  bool before = false;  ///< the call does not reach the server; else its reply is lost
+  bool before = false;  ///< true: the call does not reach the server; false: its reply is lost
 };
 
 /// An rpc::Transport.

@@ -1,4 +1,4 @@
-// The same by gRPC.
+// The tests of worker copies over gRPC.
 #include <dist/coordinator/worker_copy.hpp>
 
 #include <doctest/doctest.h>
@@ -58,11 +58,11 @@ void trains_to_the_bits_of_default() {
 
 }  // namespace
 
-TEST_CASE("one worker trains to the bits of Default by gRPC, and counts in a metric on the servers") {
+TEST_CASE("over gRPC, one worker trains to the bits of Default, and updates a metric on the servers") {
   trains_to_the_bits_of_default();
 }
 
-TEST_CASE("the same over TLS, where the environment names certificates; without them nobody takes part") {
+TEST_CASE("over TLS with certificates from the environment, a worker trains, and clients without certificates fail") {
   const support::TemporaryFolder folder;
   const dist::net::TlsFiles files = support::Authority{folder, "authority"}.task("all tasks");
   setenv("DIST_TLS_CA_FILE", files.authorities.c_str(), 1);

@@ -22,7 +22,7 @@ dist::ClusterSpec cluster_at(const std::string& host) {
 
 }  // namespace
 
-TEST_CASE("tasks in threads end with their coordinator, and without any") {
+TEST_CASE("tasks in threads end with their coordinator, or without one") {
   const auto start = Clock::now();
   { const dist::TaskThreads<dist::Local> without_coordinator{cluster_at("alone"), "a test"}; }
   {

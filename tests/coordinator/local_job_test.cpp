@@ -5,7 +5,7 @@
 #include <dist/core/error.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
-TEST_CASE("a job of threads ends with its coordinator, and without any") {
+TEST_CASE("a job of threads ends with its coordinator, or without one") {
   {
     const dist::LocalJob job{2, 1};
     const dist::ParameterServer<dist::Local> strategy{job.resolver()};
@@ -15,7 +15,7 @@ TEST_CASE("a job of threads ends with its coordinator, and without any") {
   { const dist::LocalJob without_coordinator{1, 1}; }
 }
 
-TEST_CASE("a second strategy on a job that has ended is an error at once") {
+TEST_CASE("a second strategy on an ended job is an error at once") {
   const dist::LocalJob job{1, 1};
   const dist::SimpleResolver resolver = job.resolver();
   { const dist::ParameterServer<dist::Local> strategy{resolver}; }

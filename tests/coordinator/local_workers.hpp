@@ -1,4 +1,4 @@
-// Workers that are servers of this process, for coordinators in the same process.
+// Workers as servers of this process, for coordinators in the same process.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace dist_test {
 
-/// Where no other test listens.
+/// Returns an unused address.
 inline dist::net::Endpoint next_local_endpoint() {
   static std::atomic<int> port{0};
   return {"here", std::to_string(++port)};
@@ -28,7 +28,6 @@ class LocalWorkers {
     for (std::size_t i = 0; i < count; ++i) add();
   }
 
-  /// Another worker, which listens.
   std::size_t add() {
     endpoints_.push_back(next_local_endpoint());
     services_.emplace_back();
@@ -36,13 +35,12 @@ class LocalWorkers {
     start(endpoints_.size() - 1);
     return endpoints_.size() - 1;
   }
-  /// A worker begins, with nothing of what it had before.
+  /// Starts a worker without its former state.
   void start(std::size_t worker) {
     services_[worker] = std::make_unique<dist::WorkerService<Transport>>();
     servers_[worker] = std::make_unique<typename Transport::Server>(endpoints_[worker], dist::rpc::ServerOptions{},
                                                                     services_[worker]->methods());
   }
-  /// A worker is gone.
   void stop(std::size_t worker) {
     servers_[worker].reset();
     services_[worker].reset();
@@ -60,7 +58,7 @@ class LocalWorkers {
   std::vector<std::unique_ptr<typename Transport::Server>> servers_;
 };
 
-/// The error of type E that `fn` throws.
+/// Returns the error of type E that `fn` throws.
 template <class E, class Fn>
 [[nodiscard]] std::optional<E> error_of(Fn&& fn) {
   try {

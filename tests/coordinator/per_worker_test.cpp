@@ -33,7 +33,7 @@ auto made(const InputContext& input, const Maker& maker, const Arguments&... arg
 
 }  // namespace
 
-TEST_CASE("an iterator passes over its dataset once, and again when it restarts (spec L09)") {
+TEST_CASE("an iterator makes one pass over its dataset, and another after restart (spec L09)") {
   PerWorkerIterator iterator{dist::data::range(0, 3)};
   for (std::int64_t i = 0; i < 3; ++i) CHECK(iterator.next() == i);
   for (int again = 0; again < 2; ++again)
@@ -56,8 +56,7 @@ TEST_CASE("another pass has another epoch") {
   CHECK(std::pair{iterator.next(), iterator.next()} != std::pair{first, second});
 }
 
-TEST_CASE(
-    "a function makes a resource of a worker: an iterator of a dataset, and what it returns else (spec L09, L10)") {
+TEST_CASE("a resource of a dataset is an iterator, and otherwise the function's result (spec L09, L10)") {
   const auto data = made({4, 2, 1}, numbers, 1);
   using Iterator = PerWorkerIterator<dist::data::RangeDataset>;
   REQUIRE(data.type == &dist::detail::type_mark<Iterator>);
@@ -67,7 +66,7 @@ TEST_CASE(
   CHECK(*static_cast<std::string*>(text.value.get()) == "hello!");
 }
 
-TEST_CASE("a function on a worker gets the objects that its arguments name (spec L03)") {
+TEST_CASE("a function on a worker gets the objects of its PerWorker arguments (spec L03)") {
   dist::detail::WorkerSession session{{}};
   session.keep(0, made({}, word, std::string("hello")));
   const auto is_gone = [] { return false; };

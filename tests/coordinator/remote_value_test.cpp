@@ -34,7 +34,7 @@ struct Loss {
 
 }  // namespace
 
-TEST_CASE("a RemoteValue waits for its result, and gives it again and again (spec L08)") {
+TEST_CASE("a RemoteValue waits for its result, and returns it every time (spec L08)") {
   auto result = std::make_shared<Result>();
   const RemoteValue<Loss> loss{result};
   const RemoteValue<Loss> copy = loss;
@@ -56,7 +56,7 @@ TEST_CASE("a RemoteValue waits for its result, and gives it again and again (spe
   CHECK_NOTHROW(done.fetch());
 }
 
-TEST_CASE("a RemoteValue of no function and one of other bytes are refused") {
+TEST_CASE("an empty RemoteValue and one with invalid bytes are rejected") {
   CHECK(support::what_throws([] { static_cast<void>(RemoteValue<int>{}.fetch()); }) ==
         "A RemoteValue has no function (it was made without one, and nothing was assigned to it). Assign what schedule "
         "returns.");
@@ -65,7 +65,7 @@ TEST_CASE("a RemoteValue of no function and one of other bytes are refused") {
   CHECK_THROWS_AS(RemoteValue<int>{result}.fetch(), dist::ArchiveError);
 }
 
-TEST_CASE("fetch of a structure gives the values of all RemoteValues in it, and leaves the rest as it is (spec L07)") {
+TEST_CASE("fetch replaces all RemoteValues in a structure, and keeps the rest (spec L07)") {
   CHECK(dist::fetch(7) == 7);
   CHECK(dist::fetch(ready(7)) == 7);
   CHECK(dist::fetch(std::vector{ready(1), ready(2)}) == std::vector{1, 2});

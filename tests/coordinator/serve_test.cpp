@@ -48,7 +48,7 @@ constexpr auto step = [](WorkerContext& worker, float summand) {
 
 }  // namespace
 
-TEST_CASE("workers of a job run what its coordinator schedules, with its parameter servers (spec J12, L01)") {
+TEST_CASE("workers of a job run scheduled functions, which use its parameter servers (spec J12, L01)") {
   const ClusterSpec cluster = dist_test::cluster_of(1);
   CHECK(!dist::serve<Local>(SimpleResolver{cluster, Task{TaskType::chief, 0}}));
   std::vector<std::future<bool>> served;
@@ -66,7 +66,7 @@ TEST_CASE("workers of a job run what its coordinator schedules, with its paramet
   for (std::future<bool>& process : served) CHECK(process.get());
 }
 
-TEST_CASE("a worker's functions call parameter servers with the secret that the worker was given") {
+TEST_CASE("a worker's functions call parameter servers with the worker's secret") {
   const ClusterSpec cluster = dist_test::cluster_of(1);
   const std::string secret = "kestrel 42";
   std::vector<std::future<bool>> served;
@@ -86,7 +86,7 @@ TEST_CASE("a worker's functions call parameter servers with the secret that the 
   for (std::future<bool>& process : served) CHECK(process.get());
 }
 
-TEST_CASE("a parameter server whose clients on workers find it gone is lost by its number (spec L15)") {
+TEST_CASE("a parameter server that workers find unavailable is lost, with its index (spec L15)") {
   dist_test::LocalWorkers<Local> workers(1);
   dist::ClusterCoordinator coordinator{workers.list({server_address})};
   coordinator.schedule(step, 1.f);

@@ -1,4 +1,4 @@
-/// Parameter servers and workers that are threads of a test, and their coordinator, by any transport.
+/// Parameter servers and workers as threads of a test, and their coordinator, with any transport.
 #pragma once
 
 #include <concepts>
@@ -35,7 +35,7 @@ class ServedJob {
   [[nodiscard]] auto scope() { return strategy_.scope(); }
 
  private:
-  /// Calls are counted, so pushes and pulls have to be calls.
+  /// Disables shared memory, so that pushes and pulls are calls, which are counted.
   [[nodiscard]] static dist::ParameterServerOptions adapted(dist::ParameterServerOptions options) {
     if constexpr (std::same_as<T, Counted>) options.shared_memory = dist::server::SharedMemoryAccess::none;
     return options;
@@ -54,7 +54,7 @@ class ServedJob {
   dist::ClusterCoordinator<dist::ParameterServer<T>> coordinator_;
 };
 
-/// Calls within the process that are counted, by their methods, and replies that were waited for: "store.pull reply".
+/// Counts calls within the process, by method, and replies that the caller has awaited: "store.pull reply".
 struct Counted {
   static constexpr bool within_process = true;
   using Server = dist::Local::Server;
@@ -83,7 +83,7 @@ struct Counted {
     }
   };
 
-  /// How many calls of a method there were since the last time.
+  /// Returns the number of calls of a method since the last query.
   static std::size_t take(const std::string& method) {
     const std::lock_guard lock{mutex()};
     return std::exchange(counts()[method], 0);

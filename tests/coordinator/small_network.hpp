@@ -1,4 +1,4 @@
-/// A small network with all that parameter servers keep for one, and steps that train it under any strategy.
+/// A small network with all kinds of state on parameter servers, and training steps for any strategy.
 #pragma once
 
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <dist/coordinator/worker_context.hpp>
+#include <dist/coordinator/worker_session.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layers/activate.hpp>
@@ -26,7 +26,7 @@ struct Batch {
   dist::Tensor<float> x{dist::Shape{rows, 6}};
   dist::Tensor<std::int32_t> y{dist::Shape{rows}};
 };
-/// Others in each step.
+/// Different in each step.
 inline Batch batch_of(int step) {
   Batch batch;
   for (std::size_t i = 0; i < batch.x.size(); ++i)
@@ -36,7 +36,7 @@ inline Batch batch_of(int step) {
   return batch;
 }
 
-/// A step of a replica, whatever its strategy.
+/// The step of a replica for any strategy.
 template <class Replica, class Net, class Optimizer>
 float take_step(Replica& replica, Net& net, Optimizer& optimizer, int step) {
   const Batch batch = batch_of(step);
@@ -47,7 +47,6 @@ float take_step(Replica& replica, Net& net, Optimizer& optimizer, int step) {
   return static_cast<float>(loss.value());
 }
 
-/// The same as a scheduled function.
 struct Train {
   float operator()(auto& replica, auto& net, auto& optimizer, int step) const {
     return take_step(replica, net, optimizer, step);

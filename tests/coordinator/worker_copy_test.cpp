@@ -49,8 +49,8 @@ std::vector<float> values_of(const dist::Tensor<float>& tensor) {
   return {tensor.elements().begin(), tensor.elements().end()};
 }
 
-/// Trains the same network under Default and on parameter servers, by one worker, with a message for each parameter, and compares
-/// all bits.
+/// Trains the same network under Default and on parameter servers, with one worker and a message for each parameter,
+/// and compares all bits.
 template <class Net, class O>
 void check_same_as_default(const O& function, std::size_t shards = 2) {
   const int steps = 6;
@@ -89,14 +89,14 @@ void check_same_as_default(const O& function, std::size_t shards = 2) {
 
 }  // namespace
 
-TEST_CASE("one worker trains to the bits of Default, by optimizers with and without slots") {
+TEST_CASE("one worker trains to the bits of Default, with optimizers with and without slots") {
   check_same_as_default<small::Dense>(nn::SGD{0.1F});
   check_same_as_default<small::Dense>(nn::SGD{0.1F, 0.9F, true});
   check_same_as_default<small::Dense>(nn::Adam{.learning_rate = 0.05F, .amsgrad = true});
   check_same_as_default<small::Dense>(nn::Adagrad{0.1F});
 }
 
-TEST_CASE("so do optimizers with options and schedules (spec P10, P11, P12)") {
+TEST_CASE("optimizers with options and schedules train to the bits of Default (spec P10, P11, P12)") {
   check_same_as_default<small::Dense>(nn::With{nn::Adam{.learning_rate = 0.05F}, nn::ClipNorm{0.1F},
                                                nn::WeightDecay{0.1F, {"bias"}}, nn::AverageWeights{0.5F}});
   check_same_as_default<small::Dense>(nn::With{
@@ -106,7 +106,7 @@ TEST_CASE("so do optimizers with options and schedules (spec P10, P11, P12)") {
       nn::With{nn::Adam{.learning_rate = 0.05F}, nn::ClipValue{0.01F}, nn::AccumulateGradients{2}});
 }
 
-TEST_CASE("an optimizer that scales by norms takes those of whole parameters, and refuses one in shards") {
+TEST_CASE("an optimizer that scales by norms uses the norms of whole parameters, and rejects divided ones") {
   check_same_as_default<small::Dense>(nn::Lamb{.learning_rate = 0.05F}, 1);
   check_same_as_default<small::Dense>(
       nn::With{nn::Lamb{.learning_rate = 0.05F}, nn::ClipNorm{0.1F}, nn::WeightDecay{0.1F, {"bias"}}}, 1);
@@ -121,11 +121,11 @@ TEST_CASE("an optimizer that scales by norms takes those of whole parameters, an
       "that leaves the parameter whole, or none, or use nn::Adam or nn::AdamW.");
 }
 
-TEST_CASE("what layers keep is on the servers, too: moving statistics and the numbers of Dropout") {
+TEST_CASE("state of layers is on the servers: moving statistics and the counters of Dropout") {
   check_same_as_default<WithState>(nn::Adam{.learning_rate = 0.05F});
 }
 
-TEST_CASE("a step is one pull and one push of each server") {
+TEST_CASE("a step needs one pull and one push for each server") {
   ServedJob<Counted> job(2, 1, {.partitioner = dist::FixedShards{2}});
   nn::Network<WithState> net{job.strategy()};
   const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{}};
@@ -139,7 +139,7 @@ TEST_CASE("a step is one pull and one push of each server") {
   }
 }
 
-TEST_CASE("parameters come while the next batch is made and layers are computed, and gradients leave during backward") {
+TEST_CASE("pulls overlap with batch preparation and forward, and pushes with backward") {
   ServedJob<Counted> job(1, 1, {.bucket_bytes = 1});
   nn::Network<small::Dense> net{job.strategy(), 7};
   const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{}};
@@ -163,22 +163,22 @@ TEST_CASE("parameters come while the next batch is made and layers are computed,
   };
   for (const char* what : {"store.pull", "store.pull reply", "store.push", "store.push reply"}) Counted::take(what);
   const std::vector<std::uint64_t> counts = job.coordinator().schedule(step, net, optimizer).fetch();
-  // Four pulls are on their way when the function begins, and have come when the output is there. The gradients of the second layer
-  // leave before those of the first are there, which leave at the end with the count of the step.
+  // Four pulls are pending when the function begins, and complete when the output is there. The gradients of the second
+  // layer are sent before the gradients of the first are computed; those follow at the end, with the step counter.
   CHECK(counts == std::vector<std::uint64_t>{4, 0, 4, 1, 0, 0});
   CHECK(Counted::take("store.push") == 1);
   CHECK(Counted::take("store.push reply") == 2);
   CHECK(optimizer.iterations(job.scope()) == 1);
 }
 
-TEST_CASE("what a function reads of parameters that still come is there") {
+TEST_CASE("a function can read parameters that are still arriving") {
   ServedJob<Local> job(1, 1, {.bucket_bytes = 1});
   Small net{job.strategy(), 7};
   net.assign_parameter(job.scope(), "dense_1/bias", 5.0F);
   const auto by_name = [](auto& replica, auto& its_net) { return its_net.template parameter<1, 1>(replica)[2]; };
   CHECK(job.coordinator().schedule(by_name, net).fetch() == 5);
   net.assign_parameter(job.scope(), "dense_1/bias", 6.0F);
-  // A function that reads none ends with pulls on their way, which are made anew.
+  // A function without reads ends during the pulls, which are repeated.
   job.coordinator().schedule([](auto&, auto&) {}, net);
   const auto by_place = [](auto& replica, auto& its_net, std::size_t place) {
     return its_net.parameters().read(replica)[place];
@@ -186,7 +186,7 @@ TEST_CASE("what a function reads of parameters that still come is there") {
   CHECK(job.coordinator().schedule(by_place, net, net.layout()[3].offset + 2).fetch() == 6);
 }
 
-TEST_CASE("several workers count all their updates, by the learning rate that the coordinator sets") {
+TEST_CASE("several workers count all their updates, with the learning rate of the coordinator") {
   ServedJob<Local> job(2, 3, {.partitioner = dist::FixedShards{2}});
   Small net{job.strategy()};
   nn::Optimizer optimizer{job.strategy(), net, nn::SGD{0.1F, 0.5F}};
@@ -200,7 +200,7 @@ TEST_CASE("several workers count all their updates, by the learning rate that th
   CHECK(last_loss(150) < first / 2);
   CHECK(optimizer.iterations(job.scope()) == 151);
   const auto kernel = values_of(net.parameter(job.scope(), "dense/kernel"));
-  // Of three parameters in two shards, and a bias of three elements, too.
+  // Three parameters in two shards, and a bias of three elements.
   CHECK(dist::staleness(job.scope(), net.parameters()).pushes == 8 * 151);
 
   optimizer.set_learning_rate(0);
@@ -212,15 +212,14 @@ TEST_CASE("several workers count all their updates, by the learning rate that th
   CHECK(values_of(net.parameter(job.scope(), "dense/kernel")) == kernel);
 }
 
-TEST_CASE(
-    "gradients of several backwards in a step are applied one after another, and a step that throws applies none") {
+TEST_CASE("gradients of several backward passes in a step are applied in order, and a step that throws applies none") {
   ServedJob<Local> job(1, 1);
   Small net{job.strategy(), 7};
   const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
   dist::Default alone;
   nn::Network<small::Dense> expected{alone, 7};
   nn::Optimizer expected_optimizer{alone, expected, nn::Adam{.learning_rate = 0.05F}};
-  // Both gradients of a step come from the parameters with which it began.
+  // Both gradients of a step are computed from the parameters at its beginning.
   const auto twice = [](auto& replica, auto& its_net, auto& its_optimizer, bool throws) {
     small::take_step(replica, its_net, its_optimizer, 0);
     if (throws) throw dist::InvalidArgument("A step failed", "it was to", "Nothing");
@@ -242,7 +241,7 @@ TEST_CASE(
           values_of(expected.parameter(alone.scope(), parameter.name())));
 }
 
-TEST_CASE("a gradient that is more stale than the strategy allows is refused and counted") {
+TEST_CASE("a gradient staler than the strategy's limit is rejected and counted") {
   static Small* disturbed;
   for (const std::uint64_t max_staleness : {0U, 1U}) {
     ServedJob<Local> job(1, 1, {.max_staleness = max_staleness});
@@ -255,7 +254,7 @@ TEST_CASE("a gradient that is more stale than the strategy allows is refused and
     const auto bias = values_of(net.parameter(job.scope(), "dense/bias"));
     job.coordinator().schedule(
         [](auto& replica, auto& its_net, auto& its_optimizer) {
-          // An update of somebody else in between.
+          // An update by another client in between.
           const auto scope = strategy->scope();
           disturbed->assign_parameter(scope, "dense/kernel", disturbed->parameter(scope, "dense/kernel"));
           small::take_step(replica, its_net, its_optimizer, 0);
@@ -269,7 +268,7 @@ TEST_CASE("a gradient that is more stale than the strategy allows is refused and
   }
 }
 
-TEST_CASE("gradients are applied once each") {
+TEST_CASE("each gradient is applied once") {
   ServedJob<Local> job(1, 1);
   Small net{job.strategy()};
   const nn::Optimizer optimizer{job.strategy(), net, nn::SGD{}};
@@ -280,7 +279,7 @@ TEST_CASE("gradients are applied once each") {
                        dist::RemoteError);
 }
 
-TEST_CASE("several steps of a function see what those before have pushed") {
+TEST_CASE("later steps of a function see the pushes of earlier ones") {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   Small net{job.strategy(), 7};
   const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
@@ -301,7 +300,7 @@ TEST_CASE("several steps of a function see what those before have pushed") {
           alone.run([&](auto& replica) { return small::take_step(replica, expected, expected_optimizer, step); }));
 }
 
-TEST_CASE("a metric adds up what all workers measure, and the coordinator reads it (spec J13)") {
+TEST_CASE("a metric sums over all workers, and the coordinator reads it (spec J13)") {
   ServedJob<Local> job(2, 3);
   nn::Metric mean{job.strategy(), nn::MeanValue{.name = "mean"}};
   nn::Metric matrix{job.strategy(), nn::ConfusionMatrix{.classes = 2}};
@@ -326,7 +325,7 @@ TEST_CASE("a metric adds up what all workers measure, and the coordinator reads 
   CHECK(matrix.counts(job.scope())[0] == 1);
 }
 
-TEST_CASE("rows of a table on the servers are updated to the bits of Default, with slots beside them (spec P14)") {
+TEST_CASE("rows of a table on the servers are updated to the bits of Default, with slots (spec P14)") {
   const auto slices_of = [](int step) {
     dist::IndexedSlices<float> slices{{step % 5, 3, 3}, {{3, 2}, {1, 2, 0.5F, 0.25F, 2, -1}}, {5, 2}};
     return slices;
@@ -337,7 +336,7 @@ TEST_CASE("rows of a table on the servers are updated to the bits of Default, wi
   nn::SlicesOptimizer expected_optimizer{alone, expected, function};
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto table = job.strategy().variable<float>({5, 2}, 1.0F, "table");
-  const nn::SlicesOptimizer other{job.strategy(), table, nn::Adagrad{}};  // has slots of its own
+  const nn::SlicesOptimizer other{job.strategy(), table, nn::Adagrad{}};  // has its own slots
   nn::SlicesOptimizer optimizer{job.strategy(), table, function};
   const auto step = [](auto& replica, auto& its_optimizer, const dist::IndexedSlices<float>& slices, bool throws) {
     its_optimizer.apply_slices(replica, slices);
@@ -361,7 +360,7 @@ TEST_CASE("rows of a table on the servers are updated to the bits of Default, wi
   CHECK(restored.iterations(alone.scope()) == 6);
 }
 
-TEST_CASE("a worker that was lost makes its copies again, and goes on from what the servers have (spec L14)") {
+TEST_CASE("a lost worker creates its copies again, and continues from the servers' state (spec L14)") {
   ServedJob<Flaky> job(2, 1, {.partitioner = dist::FixedShards{2}});
   nn::Network<small::Dense> net{job.strategy(), 7};
   const nn::Optimizer optimizer{job.strategy(), net, nn::Adam{.learning_rate = 0.05F}};
@@ -369,7 +368,7 @@ TEST_CASE("a worker that was lost makes its copies again, and goes on from what 
   nn::Network<small::Dense> expected{alone, 7};
   nn::Optimizer expected_optimizer{alone, expected, nn::Adam{.learning_rate = 0.05F}};
   for (int step = 0; step < 4; ++step) {
-    // The third function does not reach the worker, whose session ends with that.
+    // The third function does not reach the worker, which ends the session.
     if (step == 2) Flaky::fail(job.strategy().worker_endpoints()[0], "worker/run", {.before = true});
     CHECK(job.coordinator().schedule(small::Train{}, net, optimizer, step).fetch() ==
           alone.run([&](auto& replica) { return small::take_step(replica, expected, expected_optimizer, step); }));
@@ -377,13 +376,13 @@ TEST_CASE("a worker that was lost makes its copies again, and goes on from what 
   CHECK(job.coordinator().metrics().lost == 1);
 }
 
-TEST_CASE("an object of another strategy is refused, and a worker makes no variables") {
+TEST_CASE("an object of another strategy is rejected, and a worker cannot create variables") {
   ServedJob<Local> job(1, 1), other(1, 1);
   Small net{other.strategy()};
   CHECK_THROWS_WITH_AS(job.coordinator().schedule([](auto&, auto&) {}, net),
                        doctest::Contains("An object of another strategy was given to a scheduled function"),
                        dist::WrongStrategy);
-  // What a worker makes is the coordinator's.
+  // Only the coordinator creates variables.
   CHECK_THROWS_WITH_AS(job.coordinator().schedule([](auto& replica) { Small made{replica.strategy()}; }).fetch(),
                        doctest::Contains("the variables of a ParameterServer are made on the coordinator"),
                        dist::RemoteError);

@@ -32,7 +32,7 @@ Closure closure(int x) {
 
 }  // namespace
 
-TEST_CASE("a link takes functions of the queue to its worker until it is stopped") {
+TEST_CASE("a link sends queued functions to its worker until it is stopped") {
   dist_test::LocalWorkers<Local> workers(1);
   const auto state = std::make_shared<dist::detail::CoordinatorState>(
       dist::CoordinatorOptions{}, dist::rpc::ChannelOptions{}, 1, std::vector<dist::net::Endpoint>{}, 4);
@@ -57,7 +57,7 @@ TEST_CASE("a link takes functions of the queue to its worker until it is stopped
   CHECK(workers.service(0).sessions() == 0);
 }
 
-TEST_CASE("a link whose worker does not come is stopped at once") {
+TEST_CASE("a link to a missing worker is stopped at once") {
   const auto state = std::make_shared<dist::detail::CoordinatorState>(
       dist::CoordinatorOptions{}, dist::rpc::ChannelOptions{}, 1, std::vector<dist::net::Endpoint>{}, 1);
   const auto link = std::make_shared<dist::WorkerLink<Local>>(state, 0, dist_test::next_local_endpoint());

@@ -1,4 +1,4 @@
-// Workers that are processes, which are killed, stopped and started again.
+// Workers as processes, which are killed, stopped and restarted.
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/worker_service.hpp>
 #include <dist/rpc/grpc/transport.hpp>
@@ -49,8 +49,8 @@ constexpr auto silence = 1s;
 #endif
 const char* const secret = "of the job";
 
-/// The service of this process, where it is a worker, and how many of its functions run, were asked to stop, and have
-/// ended by themselves.
+/// The service of this process if it is a worker, and the numbers of its functions that run, got a stop request, and
+/// have finished.
 const dist::WorkerService<Grpc>* own_service = nullptr;
 std::atomic<int> running{0}, stopped{0}, finished{0};
 
@@ -72,7 +72,7 @@ class Workers {
   std::vector<std::unique_ptr<support::Spawned>> processes;
 };
 
-/// Which worker runs a function.
+/// Returns the index of a worker that runs a function.
 template <class Coordinator>
 std::size_t busy_worker(const Coordinator& coordinator, std::size_t workers) {
   std::size_t busy = workers;
@@ -87,12 +87,12 @@ std::size_t busy_worker(const Coordinator& coordinator, std::size_t workers) {
   return busy;
 }
 
-/// Takes a while, unless it is asked to stop. Returns which worker has run it, and when it began.
+/// Runs for a while, or until a stop request. Returns the worker's index and the start time.
 constexpr auto take_a_while = [](WorkerContext& worker, int milliseconds) {
   const auto begin = Clock::now();
   ++running;
   bool asked = false;
-  // It does not look at the clock, so the time for which the process is stopped does not count.
+  // Counts sleeps instead of reading a clock, so that time during which the process is stopped does not count.
   for (int i = 0; i < milliseconds && !asked; ++i) {
     std::this_thread::sleep_for(1ms);
     asked = worker.stop_requested();
@@ -152,7 +152,7 @@ TEST_CASE("functions run in other processes, with exceptions and per-worker data
   CHECK(copy.fetch() == large);
 }
 
-TEST_CASE("what a killed worker ran runs elsewhere at once, and the worker may come back (spec L14)") {
+TEST_CASE("functions of a killed worker run elsewhere at once, and the worker may return (spec L14)") {
   Workers workers(2);
   ClusterCoordinator coordinator{workers.list()};
   const auto numbers =
@@ -175,13 +175,13 @@ TEST_CASE("what a killed worker ran runs elsewhere at once, and the worker may c
 
   const auto restart_time = Clock::now();
   workers.start(killed);
-  CHECK(coordinator.schedule_on(killed, next, numbers).fetch() == 0);  // its dataset begins anew
+  CHECK(coordinator.schedule_on(killed, next, numbers).fetch() == 0);  // its dataset restarts
   MESSAGE("the worker is back " << milliseconds(Clock::now() - restart_time) << " ms after its start");
   CHECK(coordinator.metrics().recovery.count == 1);
   CHECK(coordinator.metrics().connected == 2);
 }
 
-TEST_CASE("workers that are killed again and again lose no function (spec L02)") {
+TEST_CASE("repeatedly killed workers lose no function (spec L02)") {
   Workers workers(2);
   ClusterCoordinator coordinator{workers.list()};
   const auto square = [](WorkerContext&, int x) {
@@ -206,8 +206,8 @@ TEST_CASE("workers that are killed again and again lose no function (spec L02)")
 
 namespace {
 
-/// A worker that is killed or stopped while it is idle, while functions are queued for it alone, or while it runs a
-/// function that any worker may run. Another worker does what it can.
+/// A worker that is killed or stopped while it is idle, while functions for it alone are queued, or while it runs a
+/// function for any worker. Another worker takes over where possible.
 struct Loss {
   enum Moment { idle, queued, in_flight };
 
@@ -229,7 +229,7 @@ struct Loss {
     else
       workers.processes[victim]->signal(signal);
   }
-  /// To be asked often. Whether the coordinator has noticed the loss.
+  /// Polled by the test. True once the coordinator has noticed the loss.
   [[nodiscard]] bool is_noticed() {
     if (!noticed && coordinator.metrics().lost == 1) noticed = Clock::now() - since;
     return noticed.has_value();
@@ -256,7 +256,7 @@ struct Loss {
       CHECK(interrupted.fetch(10s).first == victim);
       CHECK(waiting.fetch(10s) == victim);
     }
-    // Nobody waits for what it ran when it was stopped, so that does not run to its end.
+    // The function on the stopped worker gets a stop request, because its result is not needed any more.
     CHECK(soon([&] { return coordinator.schedule_on(victim, functions_running).fetch(10s) == 0; }));
     CHECK(coordinator.schedule_on(victim, functions_finished).fetch(10s) == (moment == queued ? 1 : 0));
     CHECK_NOTHROW(coordinator.join(10s));
@@ -281,7 +281,7 @@ struct Loss {
 
 }  // namespace
 
-TEST_CASE("a worker that is killed or stopped is noticed whatever it does, and loses no function (spec L02, L14)") {
+TEST_CASE("a killed or stopped worker is noticed in any state, and loses no function (spec L02, L14)") {
   std::vector<std::unique_ptr<Loss>> losses;
   for (const int signal : {SIGKILL, SIGSTOP})
     for (const Loss::Moment moment : {Loss::idle, Loss::queued, Loss::in_flight})
@@ -298,7 +298,7 @@ TEST_CASE("a worker that is killed or stopped is noticed whatever it does, and l
   }
 }
 
-TEST_CASE("workers end the sessions of a coordinator that is killed or stopped, and its functions (spec L22)") {
+TEST_CASE("workers end the sessions and functions of a killed or stopped coordinator (spec L22)") {
   Workers workers(1);
   ClusterCoordinator looks{workers.list()};
   const auto sessions = [](WorkerContext&) { return own_service->sessions(); };
@@ -317,7 +317,7 @@ TEST_CASE("workers end the sessions of a coordinator that is killed or stopped, 
   }
 }
 
-TEST_CASE("a coordinator without the secret of the job is refused by its workers") {
+TEST_CASE("a coordinator without the secret of the job is rejected by its workers") {
   Workers workers(1);
   ClusterCoordinator coordinator{dist::WorkerList<Grpc>{workers.endpoints, {.secret = "another", .silence = silence}}};
   const auto error = error_of<dist::RpcError>([&] {
@@ -328,7 +328,7 @@ TEST_CASE("a coordinator without the secret of the job is refused by its workers
   CHECK(error->failure() == dist::rpc::Failure::refused);
 }
 
-TEST_CASE("a coordinator that ends while workers are gone, stopped or busy does not wait for them") {
+TEST_CASE("the destructor of a coordinator does not wait for lost, stopped or busy workers") {
   Workers workers(3);
   RemoteValue<std::pair<std::size_t, Clock::rep>> busy;
   std::optional<ClusterCoordinator<dist::WorkerList<Grpc>>> coordinator;

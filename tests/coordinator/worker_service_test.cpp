@@ -47,7 +47,7 @@ Bytes message(int x, const std::vector<int>& list) {
   return dist::detail::closure_message<Workers, Add, int, std::vector<int>>(add, x, list);
 }
 
-/// A worker, and one who talks to it.
+/// A worker, and a client that sends requests to it.
 struct Talk {
   Talk() { ran = 0, gate = false; }
   ~Talk() { gate = true; }
@@ -79,7 +79,7 @@ struct Talk {
 
 }  // namespace
 
-TEST_CASE("a worker of the program runs its functions, in a session") {
+TEST_CASE("a worker runs functions of its program in a session") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   CHECK(session != 0);
@@ -106,7 +106,7 @@ TEST_CASE("a coordinator of another program gets no session") {
   CHECK(talk.workers.service(0).sessions() == 0);
 }
 
-TEST_CASE("bytes that are no request are refused, wherever they are cut and whatever is changed") {
+TEST_CASE("truncated and modified requests are rejected") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   const Bytes whole = Talk::in_run(session, 1, message(3, {4}));
@@ -133,20 +133,20 @@ TEST_CASE("bytes that are no request are refused, wherever they are cut and what
   CHECK(ran == 1);
 }
 
-TEST_CASE("what a function throws is its own, and what a worker refuses is not") {
+TEST_CASE("exceptions of a function are distinguished from rejections by the worker") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   const Bytes reply = talk.ask("worker/run", Talk::in_run(session, 1, message(3, {})));
   ArchiveReader reader{reply};
   CHECK(reader.get<CallStatus>() == CallStatus::thrown);
   CHECK(reader.get<dist::detail::RemoteFailure>().thrown == "std::out_of_range");
-  // An ArchiveError of the function is an error of the function.
+  // An ArchiveError thrown by the function is an error of the function.
   const auto parse = [](WorkerContext&) { return dist::from_bytes<int>(Bytes(3)); };
   const auto parsing = dist::detail::closure_message<Workers, std::remove_const_t<decltype(parse)>>(parse);
   CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 1, parsing))) == CallStatus::thrown);
 }
 
-TEST_CASE("a function of a session that ends is asked to stop, and its session has its objects until then") {
+TEST_CASE("the function of an ended session gets a stop request, and keeps its objects until it returns") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   const Bytes waiting = Talk::in_run(session, 1, dist::detail::closure_message<Workers, Wait>(wait));
@@ -163,7 +163,7 @@ TEST_CASE("a function of a session that ends is asked to stop, and its session h
   CHECK(talk.workers.service(0).sessions() == 1);
 }
 
-TEST_CASE("the function of a run is asked to stop, and no later one (spec L05)") {
+TEST_CASE("a request to stop affects its run, but not later ones (spec L05)") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   const auto stop = [&](std::uint64_t run) { talk.ask("worker/stop", ArchiveWriter{}.put(session).put(run).take()); };
@@ -182,12 +182,12 @@ TEST_CASE("the function of a run is asked to stop, and no later one (spec L05)")
   caller.join();
   CHECK(Talk::ending_of(reply) == CallStatus::stopped);
   CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 3, message(3, {4})))) == CallStatus::result);
-  // A function that does not ask has its result, also where the request to stop came first.
+  // A function that does not check has a result, even if the request to stop came first.
   stop(4);
   CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session, 4, message(3, {4})))) == CallStatus::result);
 }
 
-TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)") {
+TEST_CASE("the session of a lost coordinator ends by itself (spec L22)") {
   Talk talk;
   const std::uint64_t session = talk.greet();
   std::optional<Local::Channel> other;
@@ -201,6 +201,6 @@ TEST_CASE("the session of a coordinator that is gone ends by itself (spec L22)")
   other.reset();
   CHECK(watching.is_done());
   CHECK(support::soon([&] { return talk.workers.service(0).sessions() == 1; }));
-  CHECK(talk.ask("worker/watch", dist::to_bytes(session)).empty());  // the session has ended, so it does not wait
+  CHECK(talk.ask("worker/watch", dist::to_bytes(session)).empty());  // returns at once, because the session has ended
   CHECK(Talk::ending_of(talk.ask("worker/run", Talk::in_run(session + 1, 1, message(3, {4})))) == CallStatus::result);
 }

@@ -12,7 +12,7 @@ using dist::detail::WorkerResource;
 using dist::detail::WorkerSession;
 using support::what_throws;
 
-TEST_CASE("a session knows the worker's place, and parameter servers by address") {
+TEST_CASE("a session has the worker's identity, and finds parameter servers by address") {
   const WorkerSession session{{1, 3, 2, {"a:1", "b:2"}}};
   CHECK(session.input_context() == dist::InputContext{3, 1, 2});
   CHECK(session.server_at("a:1") == 0);
@@ -20,11 +20,11 @@ TEST_CASE("a session knows the worker's place, and parameter servers by address"
   CHECK(session.server_at("c:3") == 2);
 }
 
-TEST_CASE("a resource is found by its number and its type, and an error in making it instead of it (spec L10)") {
+TEST_CASE("a resource is found by number and type, or throws the error of its creation (spec L10)") {
   WorkerSession session{{}};
   const auto number = std::make_shared<int>(5);
   session.keep(0, {number, &type_mark<int>});
-  session.keep(0, {std::make_shared<int>(6), &type_mark<int>});  // the first stays, as functions have it
+  session.keep(0, {std::make_shared<int>(6), &type_mark<int>});  // the first one stays, because functions use it
   session.keep(1, {nullptr, nullptr, {dist::rpc::Failure::handler, "no file", "dist::FileError"}});
   CHECK(session.resource(0, &type_mark<int>) == number.get());
   CHECK(what_throws<dist::ArchiveError>([&] { static_cast<void>(session.resource(0, &type_mark<float>)); }) ==
@@ -43,7 +43,7 @@ TEST_CASE("a resource is found by its number and its type, and an error in makin
   }
 }
 
-TEST_CASE("one function of a session runs at a time, and its end is seen") {
+TEST_CASE("one function of a session runs at a time, until end_function") {
   WorkerSession session{{}};
   CHECK(session.begin_function());
   CHECK_FALSE(session.begin_function());

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("algorithms on iterators are there") {
+TEST_CASE("iterator algorithms are available") {
   std::array<int, 4> numbers{};
   std::iota(numbers.begin(), numbers.end(), 1);
   CHECK(std::accumulate(numbers.begin(), numbers.end(), 0) == 10);

@@ -10,7 +10,7 @@
 
 using dist::AlignedBuffer;
 
-TEST_CASE_TEMPLATE("a buffer is aligned to a cache line and starts from zeros", T, std::uint8_t, float, double,
+TEST_CASE_TEMPLATE("a buffer is aligned to a cache line and initially zero", T, std::uint8_t, float, double,
                    std::int64_t) {
   for (const std::size_t size : {1U, 2U, 63U, 64U, 65U, 1000U}) {
     AlignedBuffer<T> buffer(size);
@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("a buffer is aligned to a cache line and starts from zeros", 
   }
 }
 
-TEST_CASE("elements are value-initialised, so members get their defaults") {
+TEST_CASE("elements are value-initialised, including default member initialisers") {
   struct Pair {
     int left = 3;
     int right = 4;
@@ -36,14 +36,14 @@ TEST_CASE("elements are value-initialised, so members get their defaults") {
   }
 }
 
-TEST_CASE("an empty buffer owns nothing") {
+TEST_CASE("an empty buffer owns no memory") {
   CHECK(AlignedBuffer<float>{}.data() == nullptr);
   CHECK(AlignedBuffer<float>{}.size() == 0);
   CHECK(AlignedBuffer<float>(0).data() == nullptr);
   CHECK(AlignedBuffer<float>(0).size() == 0);
 }
 
-TEST_CASE("moving a buffer hands over its memory and leaves an empty one") {
+TEST_CASE("moving a buffer transfers its memory and leaves an empty one") {
   AlignedBuffer<int> from(10);
   from.data()[9] = 99;
   int* const memory = from.data();
@@ -55,7 +55,7 @@ TEST_CASE("moving a buffer hands over its memory and leaves an empty one") {
   CHECK(from.size() == 0);
 }
 
-TEST_CASE("move assignment replaces what was there, also itself") {
+TEST_CASE("move assignment replaces the memory, and self-assignment is harmless") {
   AlignedBuffer<int> from(10);
   AlignedBuffer<int> to(3);
   int* const memory = from.data();
@@ -68,7 +68,7 @@ TEST_CASE("move assignment replaces what was there, also itself") {
   CHECK(to.size() == 10);
 }
 
-TEST_CASE("a buffer moves without throwing and does not copy") {
+TEST_CASE("a buffer is nothrow movable and not copyable") {
   static_assert(std::is_nothrow_move_constructible_v<AlignedBuffer<int>>);
   static_assert(std::is_nothrow_move_assignable_v<AlignedBuffer<int>>);
   static_assert(!std::is_copy_constructible_v<AlignedBuffer<int>>);
@@ -76,7 +76,7 @@ TEST_CASE("a buffer moves without throwing and does not copy") {
   CHECK(dist::cache_line == 64);
 }
 
-TEST_CASE("more bytes than can be counted are refused") {
+TEST_CASE("a size that overflows in bytes is rejected") {
   // Times 8 bytes this is 2^64 + 64, which wraps to 64.
   constexpr std::size_t wraps = (std::size_t{1} << 61) + 8;
   CHECK_THROWS_AS(AlignedBuffer<double>{wraps}, std::bad_array_new_length);

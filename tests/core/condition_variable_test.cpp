@@ -10,7 +10,7 @@
 using dist::detail::ConditionVariable;
 using namespace std::chrono_literals;
 
-TEST_CASE("who waits goes on when it is notified and what it waits for holds") {
+TEST_CASE("a waiting thread continues after a notification if the condition holds") {
   std::mutex mutex;
   ConditionVariable changed;
   int turn = 0;
@@ -31,7 +31,7 @@ TEST_CASE("who waits goes on when it is notified and what it waits for holds") {
   CHECK(order == std::vector<int>{0, 1, 2, 3});
 }
 
-TEST_CASE("one notification wakes one that waits") {
+TEST_CASE("one notification wakes one thread") {
   std::mutex mutex;
   ConditionVariable changed;
   bool ready = false;
@@ -46,7 +46,7 @@ TEST_CASE("one notification wakes one that waits") {
   other.join();
 }
 
-TEST_CASE("a wait ends at its time, and says whether what was waited for holds") {
+TEST_CASE("a wait times out and returns whether the condition holds") {
   std::mutex mutex;
   ConditionVariable changed;
   std::unique_lock lock{mutex};
@@ -61,7 +61,7 @@ TEST_CASE("a wait ends at its time, and says whether what was waited for holds")
   CHECK(lock.owns_lock());
 }
 
-TEST_CASE("the longest times are not over at once") {
+TEST_CASE("the longest timeouts do not expire at once") {
   std::mutex mutex;
   ConditionVariable changed;
   for (const bool for_ever : {false, true}) {

@@ -26,12 +26,12 @@ TEST_CASE("the version is a number that the preprocessor can compare") {
   CHECK(comparable);
 }
 
-TEST_CASE("the function marks leave functions usable, at compile time too") {
+TEST_CASE("marked functions are usable, even at compile time") {
   static_assert(twice(21) == 42);
   CHECK(thrice(14) == 42);
 }
 
-TEST_CASE("a marked loop computes what it says") {
+TEST_CASE("a marked loop computes correct results") {
   float target[19];
   float source[19];
   for (std::size_t i = 0; i < 19; ++i) {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("durations convert, and the clocks that deadlines need are there") {
+TEST_CASE("durations convert, and the clocks for deadlines are available") {
   using namespace std::chrono_literals;
   constexpr std::chrono::nanoseconds timeout = 1500ms;
   static_assert(timeout.count() == 1'500'000'000);

@@ -8,7 +8,7 @@
 
 using dist::exit_code;
 
-TEST_CASE("what the user must change is told from what another try may cure") {
+TEST_CASE("exit codes distinguish user errors from transient errors") {
   CHECK(exit_code(dist::InvalidArgument("p", "w", "s")) == 78);
   CHECK(exit_code(dist::ShapeMismatch("p", "w", "s")) == 78);
   CHECK(exit_code(dist::WrongStrategy("p", "w", "s")) == 78);
@@ -21,12 +21,12 @@ TEST_CASE("what the user must change is told from what another try may cure") {
   CHECK(exit_code(dist::OutOfMemory("p", "w", "s")) == 75);
 }
 
-TEST_CASE("exceptions of others are failures of the program, which looks like no transient error") {
+TEST_CASE("other exceptions are program failures, not transient errors") {
   CHECK(exit_code(std::runtime_error("bad")) == 1);
   CHECK(exit_code(std::bad_alloc()) == 1);
 }
 
-TEST_CASE("the error of a replica has the status of its cause") {
+TEST_CASE("the error of a replica has the exit code of its cause") {
   const auto of = [](std::exception_ptr cause) { return exit_code(dist::ReplicaError(0, 2, "what", cause)); };
   CHECK(of(std::make_exception_ptr(dist::DeadlineExceeded("p", "w", "s"))) == 75);
   CHECK(of(std::make_exception_ptr(dist::InvalidArgument("p", "w", "s"))) == 78);

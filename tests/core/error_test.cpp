@@ -8,12 +8,12 @@
 #include <string>
 #include <type_traits>
 
-TEST_CASE("an error says the problem, the reason and what to do") {
+TEST_CASE("an error contains the problem, the reason and a suggestion") {
   const dist::Error error("Variable 'w' has no rows", "its shape is [0, 3]", "Give it a row");
   CHECK(std::string(error.what()) == "Variable 'w' has no rows (its shape is [0, 3]). Give it a row.");
 }
 
-TEST_CASE("a suggestion that already ends with a full stop gets no second one") {
+TEST_CASE("a suggestion with a full stop gets no second one") {
   CHECK(std::string(dist::Error("p", "w", "Do it.").what()) == "p (w). Do it.");
   CHECK(std::string(dist::Error("p", "w", "Do it").what()) == "p (w). Do it.");
 }
@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("every kind of error is caught as itself, as Error and as std
   CHECK_THROWS_WITH_AS(fail(), "Problem (why). Suggestion.", std::runtime_error);
 }
 
-TEST_CASE("one kind of error is not another") {
+TEST_CASE("different kinds of errors are not related") {
   static_assert(!std::derived_from<dist::InvalidArgument, dist::ShapeMismatch>);
   static_assert(!std::derived_from<dist::CollectiveMismatch, dist::WrongStrategy>);
   static_assert(!std::derived_from<dist::ReplicaError, dist::OutOfMemory>);
@@ -42,13 +42,13 @@ TEST_CASE("one kind of error is not another") {
   CHECK(reached_the_base);
 }
 
-TEST_CASE("a file error names its file in the text and as a value") {
+TEST_CASE("a file error contains its file in the text and as a value") {
   const dist::FileError error("data/train.idx", "is truncated", "8 bytes of 16", "Download it again");
   CHECK(std::string(error.what()) == "File 'data/train.idx' is truncated (8 bytes of 16). Download it again.");
   CHECK(error.path() == "data/train.idx");
 }
 
-TEST_CASE("a replica error holds the replica, the cause and the cause's text") {
+TEST_CASE("a replica error contains the replica, the cause and the cause's text") {
   const auto cause = std::make_exception_ptr(std::out_of_range("index 7"));
   const dist::ReplicaError error(2, 4, "index 7", cause);
   CHECK(error.replica() == 2);
@@ -58,7 +58,7 @@ TEST_CASE("a replica error holds the replica, the cause and the cause's text") {
   CHECK_THROWS_WITH_AS(std::rethrow_exception(error.cause()), "index 7", std::out_of_range);
 }
 
-TEST_CASE("the text of a replica error ends with the text of a library error that caused it") {
+TEST_CASE("a replica error caused by a library error ends with its text") {
   const dist::ShapeMismatch inner("Shapes differ", "[1] and [2]", "Use one shape");
   const dist::ReplicaError outer(0, 1, inner.what(), std::make_exception_ptr(inner));
   const std::string whole = outer.what();
@@ -67,7 +67,7 @@ TEST_CASE("the text of a replica error ends with the text of a library error tha
   CHECK(whole.substr(whole.size() - end.size()) == end);
 }
 
-TEST_CASE("errors outlive the strings that they were made from") {
+TEST_CASE("errors outlive the strings from which they were made") {
   std::exception_ptr kept;
   {
     std::string path = "some/long/path/that/does/not/fit/in/place";
@@ -81,7 +81,7 @@ TEST_CASE("errors outlive the strings that they were made from") {
   }
 }
 
-TEST_CASE("an error does nothing to a terminal and has an end, whatever it quotes") {
+TEST_CASE("an error escapes control characters and limits its length") {
   const dist::Error error{"File '\x1b]0;owned\a' is bad", "line one\nline two", std::string(1'000'000, 'x')};
   const std::string what = error.what();
   CHECK(what.starts_with("File '\\x1b]0;owned\\x07' is bad (line one\nline two). xxx"));

@@ -14,7 +14,7 @@ std::size_t twice(FunctionRef<std::size_t(std::size_t)> function) { return funct
 
 }  // namespace
 
-TEST_CASE("a reference to a function calls that function, and not a copy") {
+TEST_CASE("a function reference calls the original, not a copy") {
   std::size_t calls = 0;
   auto count = [&, own = std::size_t{0}](std::size_t value) mutable {
     ++calls;
@@ -28,7 +28,7 @@ TEST_CASE("a reference to a function calls that function, and not a copy") {
   CHECK(twice([](std::size_t value) { return value; }) == 3);
 }
 
-TEST_CASE("arguments are passed on, and what is returned is converted") {
+TEST_CASE("arguments are forwarded, and results are converted") {
   const auto take = [](std::unique_ptr<int> owned, int& out) { out = *owned; };
   const FunctionRef<void(std::unique_ptr<int>, int&)> reference = take;
   int out = 0;

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a kept function calls what it was made of, and an empty one is false") {
+TEST_CASE("a stored function is callable, and an empty one is false") {
   CHECK_FALSE(static_cast<bool>(dist::detail::UniqueFunction<int>{}));
   int calls = 0;
   const dist::detail::UniqueFunction<int> count = [&] { return ++calls; };
@@ -18,7 +18,7 @@ TEST_CASE("a kept function calls what it was made of, and an empty one is false"
   CHECK(calls == 2);
 }
 
-TEST_CASE("a kept function keeps what it holds, and converts what it returns") {
+TEST_CASE("a stored function keeps its state, and converts its result") {
   auto kept = std::make_shared<std::string>("held");
   const std::weak_ptr<std::string> seen = kept;
   {
@@ -30,7 +30,7 @@ TEST_CASE("a kept function keeps what it holds, and converts what it returns") {
   CHECK(seen.expired());
 }
 
-TEST_CASE("a kept function passes its arguments on, references as such") {
+TEST_CASE("a stored function forwards its arguments, including references") {
   const dist::detail::UniqueFunction<int, int, std::string&> append = [](int count, std::string& to) {
     to.append(static_cast<std::size_t>(count), 'x');
     return count + 1;

@@ -25,7 +25,7 @@ static_assert(!dist::Future<Misspelt> && !dist::Future<Unmovable> && !dist::Futu
 
 }  // namespace
 
-TEST_CASE("work is waited for until it is done") {
+TEST_CASE("wait returns when the work is done") {
   Kettle kettle;
   CHECK_FALSE(kettle.is_done());
   kettle.wait();

@@ -15,14 +15,14 @@ TEST_CASE("an id is a number that starts at zero (spec E01)") {
   CHECK(ReplicaId{3}.index() == 3);
 }
 
-TEST_CASE("ids of one kind compare as their numbers do") {
+TEST_CASE("ids of one kind compare like their numbers") {
   CHECK(ReplicaId{2} == ReplicaId{2});
   CHECK(ReplicaId{2} != ReplicaId{3});
   CHECK(ReplicaId{2} < ReplicaId{3});
   CHECK(ReplicaId{3} >= ReplicaId{3});
 }
 
-TEST_CASE("a number is not an id by accident, nor an id of another kind") {
+TEST_CASE("numbers and ids of other kinds do not convert to an id") {
   using WorkerId = Id<struct WorkerTag>;
   static_assert(!std::convertible_to<std::size_t, ReplicaId>);
   static_assert(!std::convertible_to<ReplicaId, std::size_t>);

@@ -16,7 +16,7 @@ TEST_CASE("a range counts its indices") {
   CHECK(IndexRange{3, 10} != IndexRange{2, 10});
 }
 
-TEST_CASE("shards of ten things among four are 3, 3, 2 and 2") {
+TEST_CASE("ten indices in four shards are 3, 3, 2 and 2") {
   static_assert(shard_of(10, 0, 4) == IndexRange{0, 3});
   static_assert(shard_of(10, 1, 4) == IndexRange{3, 6});
   static_assert(shard_of(10, 2, 4) == IndexRange{6, 8});
@@ -24,7 +24,7 @@ TEST_CASE("shards of ten things among four are 3, 3, 2 and 2") {
   CHECK(shard_of(40, 1, 2, 16) == IndexRange{32, 40});
 }
 
-TEST_CASE("shards cover everything once, in order, at granule boundaries, nearly equal") {
+TEST_CASE("shards cover all indices once, in order, at granule boundaries, nearly equally") {
   std::size_t broken_seams = 0;
   std::size_t unaligned = 0;
   std::size_t uneven = 0;
@@ -53,7 +53,7 @@ TEST_CASE("shards cover everything once, in order, at granule boundaries, nearly
   CHECK(short_of_end == 0);
 }
 
-TEST_CASE("with fewer things than parts the last parts are empty") {
+TEST_CASE("with fewer indices than parts, the last parts are empty") {
   CHECK(shard_of(2, 0, 4) == IndexRange{0, 1});
   CHECK(shard_of(2, 1, 4) == IndexRange{1, 2});
   CHECK(shard_of(2, 2, 4).size() == 0);
@@ -61,7 +61,7 @@ TEST_CASE("with fewer things than parts the last parts are empty") {
   CHECK(shard_of(0, 0, 1).size() == 0);
 }
 
-TEST_CASE("one part has everything") {
+TEST_CASE("a single part contains all indices") {
   CHECK(shard_of(12345, 0, 1) == IndexRange{0, 12345});
   CHECK(shard_of(12345, 0, 1, 64) == IndexRange{0, 12345});
 }

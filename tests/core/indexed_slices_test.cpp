@@ -10,7 +10,7 @@ using dist::IndexedSlices;
 using dist::IndexedSlicesView;
 using dist::Shape;
 
-TEST_CASE("slices keep the order of their indices, and repetitions (spec H10)") {
+TEST_CASE("slices keep the order and repetitions of their indices (spec H10)") {
   IndexedSlices<float> slices(3, {10, 2});
   CHECK(slices.rows() == 3);
   CHECK(slices.values().shape() == Shape{3, 2});
@@ -25,7 +25,7 @@ TEST_CASE("slices keep the order of their indices, and repetitions (spec H10)") 
   CHECK(IndexedSlices<float>(0, {10, 2}).view().rows() == 0);
 }
 
-TEST_CASE("indices and values that do not fit each other or the array are refused") {
+TEST_CASE("indices and values that do not match each other or the array are rejected") {
   const dist::Tensor<float> values{{2, 3}};
   const std::vector<std::int64_t> two{0, 1};
   const std::vector<std::int64_t> three{0, 1, 2};

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("pointers that own are there") {
+TEST_CASE("owning pointers are available") {
   const auto alone = std::make_unique<int>(1);
   const std::shared_ptr<int> shared = std::make_shared<int>(2);
   const std::shared_ptr<const void> other = shared;

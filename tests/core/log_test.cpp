@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-TEST_CASE("a line is on the standard error at once, with the library's name") {
+TEST_CASE("a line is printed to stderr at once, with the library's name") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const int before = dup(STDERR_FILENO);

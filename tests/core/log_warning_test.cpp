@@ -6,7 +6,7 @@
 
 #include "support/stderr_of.hpp"
 
-TEST_CASE("a warning is one line, given once") {
+TEST_CASE("a warning is one line, printed once") {
   const auto ending = testing::stderr_of([] {
     unsetenv("DIST_WARNINGS");
     dist::detail::Warning first, second;
@@ -19,7 +19,7 @@ TEST_CASE("a warning is one line, given once") {
   CHECK(ending.stderr_text == "dist: one.\ndist: two.\n");
 }
 
-TEST_CASE("DIST_WARNINGS=0 silences warnings, and nothing else does") {
+TEST_CASE("only DIST_WARNINGS=0 disables warnings") {
   const auto warned = [](const char* chosen) {
     return testing::stderr_of([&] {
       setenv("DIST_WARNINGS", chosen, 1);

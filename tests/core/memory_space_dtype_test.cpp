@@ -24,10 +24,10 @@ TEST_CASE("every number type has its short name") {
   CHECK(dtype_name<bool> == "bool");
 }
 
-TEST_CASE("types of one width and sign share a name") {
+TEST_CASE("types with the same width and sign share a name") {
   static_assert(sizeof(long) != 8 || dtype_name<long> == dtype_name<long long>);
   static_assert(sizeof(std::size_t) != 8 || dtype_name<std::size_t> == "u64");
   CHECK(dtype_name<unsigned char> == dtype_name<std::uint8_t>);
 }
 
-TEST_CASE("a byte and a bool differ though both take one byte") { CHECK(dtype_name<bool> != dtype_name<std::uint8_t>); }
+TEST_CASE("byte and bool have different names") { CHECK(dtype_name<bool> != dtype_name<std::uint8_t>); }

@@ -15,19 +15,19 @@ struct Nowhere {};
 
 }  // namespace
 
-TEST_CASE("a place says whether the host may touch it") {
+TEST_CASE("a memory space defines whether the host can access it") {
   CHECK(dist::MemorySpace<dist::HostMemory>);
   CHECK(dist::MemorySpace<Elsewhere>);
   CHECK(!dist::MemorySpace<Nowhere>);
   CHECK(!dist::MemorySpace<int>);
 }
 
-TEST_CASE("a span of elements is one of the standard where the host may touch them") {
+TEST_CASE("a span of host-accessible elements is a std::span") {
   CHECK(std::is_same_v<dist::SpanIn<int, dist::HostMemory>, std::span<int>>);
   CHECK(std::is_same_v<dist::SpanIn<const int, Elsewhere>, dist::DeviceSpan<const int, Elsewhere>>);
 }
 
-TEST_CASE("a span of a device has parts and an address, and is no span of the host") {
+TEST_CASE("a device span has subspans and an address, and does not convert to a host span") {
   using Span = dist::DeviceSpan<int, Elsewhere>;
   int elements[6] = {};
   constexpr std::size_t count = 6;

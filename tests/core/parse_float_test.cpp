@@ -11,7 +11,7 @@ using dist::detail::parse_float;
 
 namespace {
 
-/// The number that all of `text` is, or -77.
+/// Parses all of `text`; -77 on failure.
 template <class T>
 T number(std::string_view text) {
   T value = -1;
@@ -29,7 +29,7 @@ std::errc error(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("decimal numbers are read to the nearest one") {
+TEST_CASE("decimal numbers are parsed to the nearest value") {
   CHECK(number<float>("0.1") == 0.1F);
   CHECK(number<double>("-1.5e3") == -1500);
   CHECK(number<double>("179769313486231570814527423731704356798070e267") == std::numeric_limits<double>::max());
@@ -50,7 +50,7 @@ TEST_CASE("numbers too small for the type become the nearest one, those too larg
   CHECK(error<double>("-1e999") == std::errc::result_out_of_range);
 }
 
-TEST_CASE("text that begins with no number is refused, and reading stops where it ends") {
+TEST_CASE("text without a number is rejected, and parsing stops at its end") {
   for (const std::string_view text : {"", "-", "+1", " 1", "- 1", "-+1", "x", ".", "e5"})
     CHECK(error<double>(text) == std::errc::invalid_argument);
   for (const std::string_view text : {"1x", "0x10", "1.5 ", "2e", "1,5"}) CHECK(number<double>(text) == -77);

@@ -11,7 +11,7 @@ using dist::philox;
 using dist::RandomBlock;
 using dist::RandomStream;
 
-TEST_CASE("philox gives the known answers that its authors publish with Random123") {
+TEST_CASE("philox gives the known answers of Random123") {
   static_assert(philox({{0, 0, 0, 0}}, 0, 0) == RandomBlock{{0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U}});
   constexpr std::uint32_t ones = 0xffffffffU;
   CHECK(philox({{ones, ones, ones, ones}}, ones, ones) ==
@@ -20,7 +20,7 @@ TEST_CASE("philox gives the known answers that its authors publish with Random12
         RandomBlock{{0xd16cfe09U, 0x94fdccebU, 0x5001e420U, 0x24126ea1U}});
 }
 
-TEST_CASE("a stream is philox with the index and the stream as counter, the seed as key") {
+TEST_CASE("a stream is philox with index and stream as counter, and the seed as key") {
   // The words of the third known answer, low word first.
   const RandomStream random(0x299f31d0a4093822U, 0x0370734413198a2eU);
   CHECK(random.bits(0x85a308d3243f6a88U) == 0x94fdccebd16cfe09U);
@@ -34,7 +34,7 @@ TEST_CASE("uniform numbers are the leading bits as a fraction") {
   CHECK(random.uniform<double>(0) == static_cast<double>(bits >> 11) / 9007199254740992.0);
 }
 
-TEST_CASE("a number depends on seed, stream and index, and on nothing else") {
+TEST_CASE("a number depends only on seed, stream and index") {
   const RandomStream random(7, 1);
   const std::uint64_t late = random.bits(1'000'000);
   for (std::uint64_t index = 0; index < 100; ++index) static_cast<void>(random.bits(index));
@@ -46,8 +46,8 @@ TEST_CASE("a number depends on seed, stream and index, and on nothing else") {
   CHECK(RandomStream(7).bits(5) == RandomStream(7, 0).bits(5));
 }
 
-// Bounds are six standard deviations of the estimate: a fair generator crosses one with a probability of 2e-9.
-TEST_CASE_TEMPLATE("uniform numbers lie in [0, 1) with mean 1/2 and variance 1/12", T, float, double) {
+// Bounds are six standard deviations of the estimate: a fair generator exceeds one with a probability of 2e-9.
+TEST_CASE_TEMPLATE("uniform numbers are in [0, 1) with mean 1/2 and variance 1/12", T, float, double) {
   constexpr std::size_t count = 100'000;
   const RandomStream random(42);
   double total = 0;
@@ -108,7 +108,7 @@ TEST_CASE("normal numbers are the Box-Muller transform of the block's two halves
   CHECK(RandomStream(0).normal<double>(0) == doctest::Approx(expected).epsilon(1e-12));
 }
 
-TEST_CASE("numbers of neighbouring indices and streams are not correlated") {
+TEST_CASE("numbers of adjacent indices and streams are uncorrelated") {
   constexpr std::size_t count = 50'000;
   const RandomStream random(1, 0);
   const RandomStream other(1, 1);
@@ -119,12 +119,12 @@ TEST_CASE("numbers of neighbouring indices and streams are not correlated") {
     with_next += here * (random.uniform<double>(i + 1) - 0.5);
     with_other += here * (other.uniform<double>(i) - 0.5);
   }
-  const double bound = 6 * std::sqrt(static_cast<double>(count)) / 12;  // a product of two has variance 1/144
+  const double bound = 6 * std::sqrt(static_cast<double>(count)) / 12;  // the product of two has variance 1/144
   CHECK(std::abs(with_next) < bound);
   CHECK(std::abs(with_other) < bound);
 }
 
-TEST_CASE("below gives every integer under the bound equally often, and none from it on") {
+TEST_CASE("below returns each integer under the bound equally often, and no others") {
   constexpr std::size_t count = 70'000;
   const RandomStream random(9);
   std::array<std::size_t, 7> hits{};
@@ -134,7 +134,7 @@ TEST_CASE("below gives every integer under the bound equally often, and none fro
     CHECK(std::abs(static_cast<double>(hit) - expected) < 6 * std::sqrt(expected * 6 / 7));
 }
 
-TEST_CASE("below keeps its promise at the ends") {
+TEST_CASE("below is correct for extreme bounds") {
   static_assert(RandomStream(3).below(1, 17) == 0);
   static_assert(RandomStream(0).below(std::uint64_t{1} << 32, 0) == 0xe169c58dU);  // the high half of the bits
   const std::uint64_t bound = ~std::uint64_t{0};

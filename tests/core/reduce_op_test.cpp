@@ -24,7 +24,7 @@ using support::LargestMagnitude;
 
 namespace {
 
-/// log(exp(a) + exp(b)), for numbers whose exponentials are too large for their type.
+/// log(exp(a) + exp(b)), for numbers whose exponentials overflow.
 struct LogSumExp {
   static constexpr std::string_view name = "log_sum_exp";
   template <std::floating_point T>
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("identities keep infinities", T, DIST_TEST_FLOATS) {
   CHECK(dist::mean(dist::Mean::identity<T>, infinity) == infinity);
 }
 
-TEST_CASE_TEMPLATE("min and max are NaN where any value is, and do not depend on the order", T, DIST_TEST_FLOATS) {
+TEST_CASE_TEMPLATE("min and max are NaN if any value is, independent of the order", T, DIST_TEST_FLOATS) {
   using Limits = std::numeric_limits<T>;
   const auto same_bits = [](T a, T b) { return std::memcmp(&a, &b, sizeof(T)) == 0; };
   const T nan = Limits::quiet_NaN();
@@ -118,12 +118,12 @@ TEST_CASE_TEMPLATE("mean divides once, by the number of values", T, DIST_TEST_FL
   CHECK(dist::Mean::finish(T{1}, 4) == T(0.25));
 }
 
-TEST_CASE("a mean of more values than a 16-bit number can count is not infinite") {
+TEST_CASE("a mean of more values than the largest 16-bit number is finite") {
   CHECK(dist::Mean::finish(dist::Float16{65504}, 131008) == 0.5F);
   CHECK(dist::Mean::finish(dist::BFloat16{1e9F}, 1'000'000'000) == dist::BFloat16{1});
 }
 
-TEST_CASE_TEMPLATE("bitwise operations combine integers bit by bit (spec H01)", T, DIST_TEST_INTEGERS) {
+TEST_CASE_TEMPLATE("bitwise operations combine integers bitwise (spec H01)", T, DIST_TEST_INTEGERS) {
   const T six{6};
   const T twelve{12};
   CHECK(dist::bit_and(six, twelve) == T{4});
@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("bitwise operations combine integers bit by bit (spec H01)", 
   }
 }
 
-TEST_CASE("of bool, bitwise operations are logical, min is and, max is or, and a sum is refused (spec H01)") {
+TEST_CASE("for bool, bitwise operations are logical, min is and, max is or, and sums are rejected (spec H01)") {
   for (const bool a : {false, true}) {
     CHECK(dist::bit_and(dist::BitAnd::identity<bool>, a) == a);
     CHECK(dist::bit_or(dist::BitOr::identity<bool>, a) == a);
@@ -160,7 +160,7 @@ TEST_CASE("of bool, bitwise operations are logical, min is and, max is or, and a
   static_assert(!ReduceOp<dist::Sum, bool> && !ReduceOp<dist::Prod, bool>);
 }
 
-TEST_CASE_TEMPLATE("a floating-point number has no bitwise reduction", T, DIST_TEST_FLOATS) {
+TEST_CASE_TEMPLATE("floating-point numbers have no bitwise reductions", T, DIST_TEST_FLOATS) {
   static_assert(!ReduceOp<dist::BitAnd, T> && !ReduceOp<dist::BitOr, T> && !ReduceOp<dist::BitXor, T>);
   CHECK(ReduceOp<dist::Sum, T>);
 }
@@ -172,7 +172,7 @@ TEST_CASE("16-bit floating-point types are combined as floats, all others as the
   CHECK(std::is_same_v<dist::Accumulator<std::int8_t>, std::int8_t>);
 }
 
-TEST_CASE("the other operations finish with what they combined") {
+TEST_CASE("finish of the other operations returns its argument") {
   CHECK(dist::Sum::finish(9, 3) == 9);
   CHECK(dist::Min::finish(9, 3) == 9);
   CHECK(dist::Max::finish(9, 3) == 9);
@@ -186,7 +186,7 @@ TEST_CASE("operations fold at compile time") {
   CHECK(dist::max(dist::max(-3, -1), -2) == -1);
 }
 
-TEST_CASE("an integer mean is refused, as it would round (spec G04)") {
+TEST_CASE("an integer mean is rejected, because it would round (spec G04)") {
   static_assert(ReduceOp<dist::Mean, float> && ReduceOp<dist::Mean, double>);
   static_assert(ReduceOp<dist::Mean, dist::Float16> && ReduceOp<dist::Mean, dist::BFloat16>);
   static_assert(!ReduceOp<dist::Mean, int> && !ReduceOp<dist::Mean, std::uint8_t> && !ReduceOp<dist::Mean, bool>);
@@ -223,7 +223,7 @@ struct WithoutFinish {
   }
 };
 
-/// Combines a 16-bit type, but not what such values are combined in.
+/// Combines a 16-bit type, but not its accumulator.
 struct NotItsAccumulator : Anything {
   template <class T>
     requires(!std::is_same_v<T, float>)
@@ -264,7 +264,7 @@ struct WithoutName {
 
 }  // namespace
 
-TEST_CASE("ReduceOp takes any operation with all parts, and none that lacks one") {
+TEST_CASE("ReduceOp accepts exactly the operations with all parts") {
   static_assert(ReduceOp<Anything, float>);
   static_assert(!ReduceOp<WithState, float>);
   static_assert(!ReduceOp<WithoutFinish, float>);
@@ -280,7 +280,7 @@ TEST_CASE("ReduceOp takes any operation with all parts, and none that lacks one"
   CHECK(ReduceOp<OtherResult, double>);
 }
 
-TEST_CASE("operations are named for messages") {
+TEST_CASE("operations have names for messages") {
   CHECK(dist::Sum::name == "sum");
   CHECK(dist::Mean::name == "mean");
   CHECK(dist::Min::name == "min");
@@ -291,7 +291,7 @@ TEST_CASE("operations are named for messages") {
   CHECK(dist::BitXor::name == "bit_xor");
 }
 
-TEST_CASE("an operation of one's own is an empty type with the same parts (spec H01)") {
+TEST_CASE("a custom operation is an empty type with the same parts (spec H01)") {
   const LargestMagnitude largest;
   static_assert(ReduceOp<LargestMagnitude, float> && ReduceOp<LargestMagnitude, dist::Float16>);
   static_assert(largest(largest(2, -7), 5) == -7);
@@ -302,9 +302,9 @@ TEST_CASE("an operation of one's own is an empty type with the same parts (spec 
   CHECK(log_sum_exp(LogSumExp::identity<double>, 1.5) == 1.5);
 }
 
-TEST_CASE("an operation of one's own takes part in a strategy's all_reduce (spec H01)") {
+TEST_CASE("a custom operation works in a strategy's all_reduce (spec H01)") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{4};
-  // Few values travel with the announcement, many do not.
+  // A few values are sent with the announcement, more values are not.
   for (const std::size_t count : {std::size_t{2}, std::size_t{1000}}) {
     const auto results = strategy.run([&](auto& replica) {
       const auto rank = static_cast<int>(replica.local_index());
@@ -326,7 +326,7 @@ TEST_CASE("an operation of one's own takes part in a strategy's all_reduce (spec
   for (const int value : one) CHECK(value == -3);
 }
 
-TEST_CASE("integers wrap around, also those that are computed in a wider type") {
+TEST_CASE("integers wrap around, even if computed in a wider type") {
   CHECK(dist::sum(std::numeric_limits<std::int32_t>::max(), std::int32_t{1}) ==
         std::numeric_limits<std::int32_t>::min());
   CHECK(dist::prod(std::uint16_t{65535}, std::uint16_t{65535}) == 1);
@@ -335,7 +335,7 @@ TEST_CASE("integers wrap around, also those that are computed in a wider type") 
   CHECK(dist::sum(std::int8_t{127}, std::int8_t{1}) == -128);
 }
 
-TEST_CASE("a function and its identity are an operation (spec H01)") {
+TEST_CASE("a function and its identity form an operation (spec H01)") {
   const auto product = dist::reduction(std::multiplies<>{}, 1);
   using Product = std::remove_const_t<decltype(product)>;
   CHECK(product(3, 4) == 12);
@@ -348,7 +348,7 @@ TEST_CASE("a function and its identity are an operation (spec H01)") {
   const auto least = dist::reduction([](double a, double b) { return b < a ? b : a; }, 1e300);
   using Least = std::remove_const_t<decltype(least)>;
   CHECK(least.identity_as<double>() == 1e300);
-  // No fraction and no range is lost silently.
+  // Operations that would lose fractions or range are rejected.
   static_assert(ReduceOp<Least, double> && ReduceOp<Least, float> && !ReduceOp<Least, int>);
   using IntegerSum = decltype(dist::reduction([](int a, int b) { return a + b; }, 0));
   static_assert(ReduceOp<IntegerSum, int> && !ReduceOp<IntegerSum, float> && !ReduceOp<IntegerSum, double>);

@@ -16,7 +16,7 @@ TEST_CASE("a default shape is a scalar with one element") {
   CHECK(to_string(scalar) == "[]");
 }
 
-TEST_CASE("a shape knows its rank, extents and elements at compile time") {
+TEST_CASE("rank, extents and elements are known at compile time") {
   constexpr Shape shape{64, 28, 28, 3};
   static_assert(shape.rank() == 4);
   static_assert(shape[0] == 64 && shape[3] == 3);
@@ -26,7 +26,7 @@ TEST_CASE("a shape knows its rank, extents and elements at compile time") {
   CHECK(to_string(shape) == "[64, 28, 28, 3]");
 }
 
-TEST_CASE("an extent of zero makes an empty array") {
+TEST_CASE("a zero extent makes an empty array") {
   CHECK(Shape{0}.elements() == 0);
   CHECK(Shape{3, 0, 5}.elements() == 0);
   CHECK(to_string(Shape{3, 0, 5}) == "[3, 0, 5]");
@@ -38,7 +38,7 @@ TEST_CASE("a shape is made from a span") {
   CHECK(Shape(std::span<const std::size_t>{}) == Shape{});
 }
 
-TEST_CASE("six axes are supported, seven are refused") {
+TEST_CASE("six axes are supported, seven are rejected") {
   CHECK(Shape{1, 2, 3, 4, 5, 6}.elements() == 720);
   CHECK_THROWS_WITH_AS((Shape{1, 1, 1, 1, 1, 1, 1}),
                        "A shape has too many axes (7 given, at most 6 are supported). "
@@ -47,7 +47,7 @@ TEST_CASE("six axes are supported, seven are refused") {
   CHECK_THROWS_AS(Shape({1, 2, 3, 4, 5, 6}).stacked(2), dist::InvalidArgument);
 }
 
-TEST_CASE("stacked puts an axis in front, row takes it away") {
+TEST_CASE("stacked adds an outermost axis, row removes it") {
   CHECK(Shape{28, 28}.stacked(64) == Shape{64, 28, 28});
   CHECK(Shape{}.stacked(5) == Shape{5});
   CHECK(Shape{64, 28, 28}.row() == Shape{28, 28});
@@ -56,13 +56,13 @@ TEST_CASE("stacked puts an axis in front, row takes it away") {
   CHECK(Shape{2, 3, 4, 5, 6}.stacked(7).row() == Shape{2, 3, 4, 5, 6});
 }
 
-TEST_CASE("with_rows changes the outermost extent only") {
+TEST_CASE("with_rows changes only the outermost extent") {
   CHECK(Shape{64, 28}.with_rows(3) == Shape{3, 28});
   CHECK(Shape{64}.with_rows(0) == Shape{0});
   CHECK(Shape{}.with_rows(9) == Shape{});
 }
 
-TEST_CASE("shapes are equal when rank and extents are") {
+TEST_CASE("shapes are equal if rank and extents are") {
   CHECK(Shape{2, 3} == Shape{2, 3});
   CHECK(Shape{2, 3} != Shape{3, 2});
   CHECK(Shape{2, 3} != Shape{2, 3, 1});
@@ -70,14 +70,14 @@ TEST_CASE("shapes are equal when rank and extents are") {
   CHECK(Shape{0} != Shape{0, 0});
 }
 
-TEST_CASE("equality ignores what a longer shape left behind") {
+TEST_CASE("equality ignores the unused extents of a longer shape") {
   Shape shape{2, 3, 4};
   shape = Shape{2, 3};
   CHECK(shape == Shape{2, 3});
   CHECK(Shape{9, 2, 3}.row() == Shape{2, 3});
 }
 
-TEST_CASE("a shape with more elements than can be counted is refused") {
+TEST_CASE("a shape with an overflowing element count is rejected") {
   constexpr std::size_t half = std::size_t{1} << 32;
   CHECK(Shape{half, half - 1}.elements() == half * (half - 1));
   CHECK_THROWS_WITH_AS((Shape{half, half}),

@@ -20,7 +20,7 @@ std::vector<int> values_of(const List& list) {
 
 }  // namespace
 
-TEST_CASE("a list that is short asks for no memory, and one that becomes long keeps its values") {
+TEST_CASE("a short list does not allocate, and keeps its values when it becomes long") {
   ShortList<int, 3> list;
   CHECK(list.empty());
   CHECK(values_of(ShortList<int, 3>{4, 5}) == std::vector<int>{4, 5});
@@ -37,7 +37,7 @@ TEST_CASE("a list that is short asks for no memory, and one that becomes long ke
   CHECK(list[100] == 99);
 }
 
-TEST_CASE("an append that does not fit any more brings all its values") {
+TEST_CASE("an append that exceeds the inline capacity keeps all values") {
   ShortList<int, 3> list;
   const int values[] = {1, 2, 3, 4};
   list.append(values, 2);
@@ -47,7 +47,7 @@ TEST_CASE("an append that does not fit any more brings all its values") {
   CHECK(list.size() == 4);
 }
 
-TEST_CASE("copies have values of their own, short or long") {
+TEST_CASE("copies have separate values, short or long") {
   for (const std::size_t count : {2U, 5U}) {
     CAPTURE(count);
     ShortList<int, 3> list;
@@ -62,7 +62,7 @@ TEST_CASE("copies have values of their own, short or long") {
   }
 }
 
-TEST_CASE("the values of a list can be taken, which leaves it empty") {
+TEST_CASE("taking the values empties the list") {
   for (const int count : {0, 2, 5}) {
     CAPTURE(count);
     ShortList<int, 3> list;

@@ -17,7 +17,7 @@
 
 namespace {
 
-/// The exit status of a process that closes standard input, output and error, and then runs `check`.
+/// Returns the exit status of a process that closes standard input, output and error, and then runs `check`.
 template <class Check>
 int without_standard_descriptors(Check&& check) {
   support::Processes process{1, [&](std::size_t) {
@@ -45,7 +45,7 @@ TEST_CASE("closed standard descriptors become /dev/null, and open ones stay") {
         }) == 0);
 }
 
-TEST_CASE("a descriptor of a socket is never standard input, output or error, and still closes with a program") {
+TEST_CASE("a socket never gets a standard descriptor, and is closed on exec") {
   CHECK(without_standard_descriptors([] {
           const dist::io::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
           return socket.get() > 2 && fcntl(socket.get(), F_GETFD) == FD_CLOEXEC && is_nowhere(0) && is_nowhere(1) &&
@@ -53,7 +53,7 @@ TEST_CASE("a descriptor of a socket is never standard input, output or error, an
         }) == 0);
 }
 
-TEST_CASE("shared memory and traces do not take a standard descriptor") {
+TEST_CASE("shared memory and traces do not use standard descriptors") {
   CHECK(without_standard_descriptors([] {
           const dist::SharedMemory memory{4096};
           return is_nowhere(0) && is_nowhere(1) && is_nowhere(2);

@@ -7,7 +7,7 @@
 using dist::Shape;
 using dist::StaticShape;
 
-TEST_CASE("a static shape knows everything at compile time") {
+TEST_CASE("a static shape is known at compile time") {
   using Image = StaticShape<28, 14, 3>;
   static_assert(Image::rank == 3);
   static_assert(Image::elements == 28 * 14 * 3);
@@ -25,14 +25,14 @@ TEST_CASE("a static shape without extents is a scalar") {
   CHECK(StaticShape<>::shape() == Shape{});
 }
 
-TEST_CASE("a static shape is made of another's first extents and one more") {
+TEST_CASE("FirstExtentsAnd takes the first extents of a shape and one more") {
   using Image = StaticShape<28, 14, 3>;
   static_assert(std::is_same_v<dist::FirstExtentsAnd<Image, 2, 5>, StaticShape<28, 14, 5>>);
   static_assert(std::is_same_v<dist::FirstExtentsAnd<Image, 3, 5>, StaticShape<28, 14, 3, 5>>);
   static_assert(std::is_same_v<dist::FirstExtentsAnd<StaticShape<>, 0, 5>, StaticShape<5>>);
 }
 
-TEST_CASE("an extent of zero makes a static shape empty") {
+TEST_CASE("a zero extent makes a static shape empty") {
   static_assert(StaticShape<4, 0>::elements == 0);
   CHECK(StaticShape<4, 0>::shape().elements() == 0);
 }

@@ -34,14 +34,14 @@ void check_stream_copy() {
 
 }  // namespace
 
-TEST_CASE("a copy past the caches copies just what it is given, wherever it lies") {
+TEST_CASE("a streaming copy copies exactly its elements, at any address") {
   check_stream_copy<std::uint8_t>();
   check_stream_copy<std::int16_t>();
   check_stream_copy<float>();
   check_stream_copy<double>();
 }
 
-TEST_CASE("a copy past the caches to memory that no element is aligned to") {
+TEST_CASE("a streaming copy supports misaligned targets") {
   alignas(16) std::array<std::byte, 256> bytes{};
   float* const to = reinterpret_cast<float*>(bytes.data() + 2);
   std::array<float, 40> from{};
@@ -52,14 +52,14 @@ TEST_CASE("a copy past the caches to memory that no element is aligned to") {
   CHECK(std::memcmp(to, from.data(), sizeof from) == 0);
 }
 
-TEST_CASE("prefetching is advice: it may reach beyond what there is") {
+TEST_CASE("prefetching beyond valid memory is harmless") {
   const float one = 1;
   dist::detail::prefetch(&one, &one + 1);
   dist::detail::prefetch(nullptr, nullptr);
   CHECK(one == 1);
 }
 
-TEST_CASE("the others get a copy, unless they share the memory") {
+TEST_CASE("other members get a copy, unless they share the memory") {
   for (const bool past_caches : {false, true}) {
     std::array<float, 40> mine{};
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = static_cast<float>(i);
@@ -72,7 +72,7 @@ TEST_CASE("the others get a copy, unless they share the memory") {
   }
 }
 
-TEST_CASE("a mebibyte and more is not expected in a cache") {
+TEST_CASE("one mebibyte or more exceeds the caches") {
   CHECK(!dist::detail::exceeds_caches<float>((1 << 18) - 1));
   CHECK(dist::detail::exceeds_caches<float>(1 << 18));
   CHECK(dist::detail::exceeds_caches<double>(1 << 17));

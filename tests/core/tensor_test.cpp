@@ -33,7 +33,7 @@ Tensor<int> counted(Shape shape) {
 
 }  // namespace
 
-TEST_CASE("a tensor is zero at first, aligned to a cache line, and knows its shape") {
+TEST_CASE("a tensor is initially zero, aligned to a cache line, and has its shape") {
   const Tensor<float> tensor(Shape{3, 5});
   CHECK(tensor.shape() == Shape{3, 5});
   CHECK(tensor.size() == 15);
@@ -63,7 +63,7 @@ TEST_CASE("a default tensor is empty, a scalar tensor has one element") {
   CHECK(scalar.view()() == 2.5F);
 }
 
-TEST_CASE("resize keeps the memory when it is large enough (no allocation in a steady state)") {
+TEST_CASE("resize reuses memory that is large enough") {
   Tensor<int> tensor = counted(Shape{8, 4});
   const int* const memory = tensor.data();
   tensor.resize(Shape{3, 4});
@@ -84,7 +84,7 @@ TEST_CASE("resize keeps the memory when it is large enough (no allocation in a s
   CHECK(tensor.elements().back() == 7);
 }
 
-TEST_CASE("a copy has its own elements") {
+TEST_CASE("a copy has separate elements") {
   Tensor<int> original = counted(Shape{2, 3});
   Tensor<int> copy(original);
   CHECK(copy.shape() == Shape{2, 3});
@@ -120,7 +120,7 @@ TEST_CASE("a copy of an empty tensor is empty") {
   CHECK(target.size() == 0);
 }
 
-TEST_CASE("a move hands over the elements and leaves an empty tensor that stays usable") {
+TEST_CASE("a move transfers the elements and leaves a usable empty tensor") {
   static_assert(std::is_nothrow_move_constructible_v<Tensor<int>> && std::is_nothrow_move_assignable_v<Tensor<int>>);
   Tensor<int> from = counted(Shape{2, 3});
   const int* const memory = from.data();
@@ -194,7 +194,7 @@ TEST_CASE("a default view is empty, a scalar view has one row of one element") {
   CHECK(scalar() == 3.0F);
 }
 
-TEST_CASE("a view of a span checks that the elements fit the shape") {
+TEST_CASE("a view of a span requires a matching number of elements") {
   std::vector<int> elements{0, 1, 2, 3, 4, 5};
   const TensorView<int> view(std::span<int>(elements), Shape{3, 2});
   CHECK(view(2, 1) == 5);
@@ -205,7 +205,7 @@ TEST_CASE("a view of a span checks that the elements fit the shape") {
   CHECK_THROWS_AS((TensorView<int>(std::span<int>(elements), Shape{5})), dist::ShapeMismatch);
 }
 
-TEST_CASE("views of mutable elements become views of constant ones, never the other way") {
+TEST_CASE("views of mutable elements convert to views of constant ones, not vice versa") {
   static_assert(std::convertible_to<TensorView<int>, TensorView<const int>>);
   static_assert(!std::convertible_to<TensorView<const int>, TensorView<int>>);
   static_assert(std::convertible_to<Tensor<int>&, TensorView<int>>);
@@ -222,7 +222,7 @@ TEST_CASE("views of mutable elements become views of constant ones, never the ot
   CHECK(direct[2] == 2);
 }
 
-TEST_CASE("an index or rows out of range break the contract") {
+TEST_CASE("indices and rows out of range break the contract") {
   Tensor<int> tensor = counted(Shape{3, 2});
   const TensorView<int> view = tensor;
   const auto ending = testing::stderr_of([&] { static_cast<void>(view.rows(2, 2)); });
@@ -235,7 +235,7 @@ TEST_CASE("an index or rows out of range break the contract") {
   CHECK(!testing::stderr_of([&] { static_cast<void>(view(2, 1)); }).aborted);
 }
 
-TEST_CASE("a tensor that could not grow is as it was") {
+TEST_CASE("a failed resize leaves the tensor unchanged") {
   Tensor<int> tensor = counted(Shape{3});
   CHECK_THROWS_AS(tensor.resize(Shape{(std::size_t{1} << 62) + 1}), std::bad_array_new_length);
   CHECK(tensor.shape() == Shape{3});
@@ -278,7 +278,7 @@ struct Elsewhere {
 
 }  // namespace
 
-TEST_CASE("a view of memory that the host cannot touch has a shape, rows and an address") {
+TEST_CASE("a view of device memory has a shape, rows and an address") {
   using View = dist::TensorView<float, Elsewhere>;
   float elements[6] = {};
   const View view{elements, dist::Shape{3, 2}};

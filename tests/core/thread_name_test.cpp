@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a thread has the name that it was given, cut where the system has no more room") {
+TEST_CASE("a thread has the given name, cut to the system's limit") {
   const std::string before = dist::detail::name_of_this_thread().data();
   std::string short_name;
   std::string long_name;

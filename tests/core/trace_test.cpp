@@ -14,7 +14,7 @@ using dist::Trace;
 
 namespace {
 
-/// Notes what it is told.
+/// Records its calls.
 struct Listener final : dist::SpanListener {
   std::vector<std::string> told;
   void begin(std::string_view name, std::int64_t number) noexcept override {
@@ -25,7 +25,7 @@ struct Listener final : dist::SpanListener {
 
 }  // namespace
 
-TEST_CASE("events keep name, number, times and thread") {
+TEST_CASE("events store name, number, times and thread") {
   Trace trace;
   trace.record("backward of dense", 3, 1'000, 4'500);
   const auto events = trace.events();
@@ -39,7 +39,7 @@ TEST_CASE("events keep name, number, times and thread") {
   CHECK(trace.events().empty());
 }
 
-TEST_CASE("a span records its life, and nothing without a trace") {
+TEST_CASE("a span records its lifetime, and nothing without a trace") {
   Trace trace;
   const std::int64_t before = Trace::now();
   { const dist::TraceSpan span{{&trace, "work", 7}}; }
@@ -52,7 +52,7 @@ TEST_CASE("a span records its life, and nothing without a trace") {
   CHECK(trace.events()[0].end <= after);
 }
 
-TEST_CASE("a listener is told of spans as they begin and end, until it is taken away") {
+TEST_CASE("a listener receives the begin and end of spans until it is removed") {
   Trace trace;
   Listener listener, second;
   REQUIRE(trace.set_listener(&listener));
@@ -71,11 +71,11 @@ TEST_CASE("a listener is told of spans as they begin and end, until it is taken 
   CHECK(second.told.empty());
 }
 
-TEST_CASE("rows that are no threads have numbers that no thread has") {
+TEST_CASE("added rows have numbers that are not thread numbers") {
   Trace trace;
   const int first = trace.add_row("queue 0 of GPU 0"), second = trace.add_row("queue 1 of GPU \"1\"");
   CHECK(first != second);
-  CHECK(first > 4'194'304);  // the most that the system counts threads to
+  CHECK(first > 4'194'304);  // the maximum thread number
   trace.record_on(second, "run", 5, 1'000, 2'000);
   REQUIRE(trace.events().size() == 1);
   CHECK(trace.events()[0].thread == second);
@@ -87,15 +87,15 @@ TEST_CASE("rows that are no threads have numbers that no thread has") {
       has("\"tid\":" + std::to_string(first) + ",\"name\":\"thread_name\",\"args\":{\"name\":\"queue 0 of GPU 0\"}}"));
   CHECK(has("\"tid\":" + row + ",\"name\":\"thread_name\",\"args\":{\"name\":\"queue 1 of GPU \\\"1\\\"\"}}"));
   CHECK(has("\"tid\":" + row + ",\"ts\":1.000,\"dur\":1.000,\"name\":\"run\",\"args\":{\"number\":5}"));
-  CHECK_FALSE(has(std::to_string(gettid())));  // which recorded nothing of its own
+  CHECK_FALSE(has(std::to_string(gettid())));  // which recorded no events
 }
 
-TEST_CASE("every trace has an id of its own") {
+TEST_CASE("every trace has a unique id") {
   const Trace one{1}, two{1};
   CHECK(one.id() != two.id());
 }
 
-TEST_CASE("what does not fit is cut, dropped and counted") {
+TEST_CASE("long names are cut, excess events are dropped and counted") {
   Trace trace{2};
   trace.record(std::string(100, 'x'), 0, 0, 1);
   for (int i = 0; i < 4; ++i) trace.record("more", i, 0, 1);
@@ -104,7 +104,7 @@ TEST_CASE("what does not fit is cut, dropped and counted") {
   CHECK(trace.events()[0].name() == std::string(47, 'x'));
 }
 
-TEST_CASE("threads record at the same time") {
+TEST_CASE("threads record concurrently") {
   Trace trace;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)
@@ -117,7 +117,7 @@ TEST_CASE("threads record at the same time") {
   for (const int count : of_thread) CHECK(count == 100);
 }
 
-TEST_CASE("overlap adds up what went on at the same time") {
+TEST_CASE("overlap sums the time of simultaneous events") {
   Trace trace;
   trace.record("backward of a", 0, 0, 10);
   trace.record("backward of b", 0, 10, 30);
@@ -129,7 +129,7 @@ TEST_CASE("overlap adds up what went on at the same time") {
   CHECK(trace.overlap("forward", "all_reduce") == 0);
 }
 
-TEST_CASE("the JSON is that of Chrome's trace viewer: complete events in microseconds") {
+TEST_CASE("the JSON has Chrome's trace format: complete events in microseconds") {
   Trace trace;
   CHECK(trace.chrome_json() == "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n");
   trace.record("a \"name\"", 4, 1'002'003, 1'002'010);
@@ -143,7 +143,7 @@ TEST_CASE("the JSON is that of Chrome's trace viewer: complete events in microse
             thread + ",\"ts\":1002.003,\"dur\":0.007,\"name\":\"a \\\"name\\\"\",\"args\":{\"number\":4}}\n]}\n");
 }
 
-TEST_CASE("a trace is written to a file, and one that cannot be is a FileError") {
+TEST_CASE("a trace is written to a file, or FileError is thrown") {
   Trace trace;
   trace.record("event", 0, 0, 1);
   const std::string path = "trace_test_" + std::to_string(getpid()) + ".json";

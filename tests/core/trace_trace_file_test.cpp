@@ -41,7 +41,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a trace file records while it lives, with the names of threads and process") {
+TEST_CASE("a trace file records during its lifetime, with the names of threads and process") {
   const std::string path = fresh_path("trace");
   { const TraceSpan before{traced("too early")}; }
   {
@@ -67,7 +67,7 @@ TEST_CASE("a trace file records while it lives, with the names of threads and pr
   std::remove(path.c_str());
 }
 
-TEST_CASE("processes write one file together") {
+TEST_CASE("processes share one trace file") {
   const std::string path = fresh_path("traces");
   Trace::clear_file(path);
   constexpr int processes = 4;
@@ -91,7 +91,7 @@ TEST_CASE("processes write one file together") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("a path that cannot be written is refused at once") {
+TEST_CASE("a path that is not writable is rejected at once") {
   CHECK_THROWS_AS(TraceFile{"/no/such/folder/trace.json"}, dist::FileError);
   CHECK(traced("x").trace == nullptr);
 }

@@ -41,12 +41,12 @@ struct Untracked {};
 
 }  // namespace
 
-TEST_CASE("what names its parts is Trackable") {
+TEST_CASE("a type that names its parts is Trackable") {
   static_assert(dist::Trackable<Inner> && dist::Trackable<Outer&>);
   static_assert(!dist::Trackable<Untracked> && !dist::Trackable<int>);
 }
 
-TEST_CASE("a walk sees every leaf once, in order, with the names on the way to it") {
+TEST_CASE("a walk visits every leaf once, in order, with its path") {
   Outer outer;
   std::vector<std::pair<std::string, double>> seen;
   dist::walk(outer, [&](std::string_view key, const auto& leaf) { seen.emplace_back(key, static_cast<double>(leaf)); });
@@ -54,7 +54,7 @@ TEST_CASE("a walk sees every leaf once, in order, with the names on the way to i
                     {"left/first", 1}, {"left/second", 2.5}, {"count", 7}, {"right/first", 1}, {"right/second", 2.5}});
 }
 
-TEST_CASE("a walk can change what it sees") {
+TEST_CASE("a walk can change leaves") {
   Outer outer;
   dist::walk(outer, [](std::string_view key, auto& leaf) {
     if (key == "right/first") leaf = 40;
@@ -63,7 +63,7 @@ TEST_CASE("a walk can change what it sees") {
   CHECK(outer.left.first == 1);
 }
 
-TEST_CASE("two leaves of one key are refused by name") {
+TEST_CASE("two leaves with the same key are rejected by name") {
   Twice twice;
   CHECK_THROWS_WITH_AS(dist::walk(twice, [](std::string_view, const auto&) {}),
                        "Two parts of what is tracked are named 'inner/first' (one would take the place of the other). "
@@ -87,7 +87,7 @@ struct WithLater {
 };
 }  // namespace
 
-TEST_CASE("a walk says which leaves a checkpoint may lack") {
+TEST_CASE("a walk reports which leaves a checkpoint may lack") {
   WithLater tracked;
   std::string seen;
   dist::walk(tracked, [&](std::string_view key, auto&, bool is_optional) {

@@ -38,12 +38,12 @@ TEST_CASE("each element has its indices in the order of the axes") {
           CHECK(to[((c * 5 + d) * 3 + b) * 2 + a] == from[((a * 3 + b) * 4 + c) * 5 + d]);
 }
 
-TEST_CASE("tensors without axes, and without elements, are transposed, too") {
+TEST_CASE("scalars and empty tensors can be transposed") {
   CHECK(transpose(Tensor<int>{Shape{}, {7}}, Axes{})[0] == 7);
   CHECK(transpose(Tensor<int>{Shape{0, 3}}, Axes{1, 0}).shape() == Shape{3, 0});
 }
 
-TEST_CASE("what is no order of the axes is refused") {
+TEST_CASE("an invalid permutation of axes is rejected") {
   const Tensor<int> matrix{{2, 3}, {1, 2, 3, 4, 5, 6}};
   for (const Axes& axes : {Axes{}, Axes{0}, Axes{0, 0}, Axes{0, 2}, Axes{0, 1, 2}})
     CHECK_THROWS_AS(transpose(matrix, axes), InvalidArgument);

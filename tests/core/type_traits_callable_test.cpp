@@ -13,7 +13,7 @@ constexpr bool takes(const Fn&, const Rest&...) {
   return dist::detail::is_callable<Fn, Context&, Rest...>();
 }
 
-TEST_CASE("Lambdas are asked by their parameters") {
+TEST_CASE("lambdas are matched by their parameters") {
   CHECK(takes([](Context&, int) {}, 1));
   CHECK_FALSE(takes([](Context&) {}, 1));
   CHECK_FALSE(takes([](Context&, int) {}));
@@ -43,7 +43,7 @@ struct OfAnything {
 };
 void function(Context&, int) {}
 
-TEST_CASE("So are other callables") {
+TEST_CASE("other callables are matched by their parameters") {
   CHECK(takes(Overloaded{}, 1));
   CHECK_FALSE(takes(Overloaded{}));
   CHECK(dist::detail::is_callable<Overloaded, Context&, const char*>());
@@ -60,7 +60,7 @@ TEST_CASE("So are other callables") {
   CHECK(takes([](auto&, OfAnything) {}, 1));
 }
 
-TEST_CASE("The body of a generic lambda is not looked at") {
+TEST_CASE("the body of a generic lambda is not instantiated") {
   const auto broken = [](auto& context, auto) { return context.no_such_member(); };
   CHECK(dist::detail::is_callable<decltype(broken), Context&, int>());
   CHECK_FALSE(dist::detail::is_callable<decltype(broken), Context&>());

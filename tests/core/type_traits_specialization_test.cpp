@@ -9,7 +9,7 @@ struct One {};
 template <class, class...>
 struct Several {};
 
-TEST_CASE("a type is the specialization of its own template only") {
+TEST_CASE("is_specialization is true for a type's own template only") {
   CHECK(is_specialization<One<int>, One>);
   CHECK(is_specialization<Several<int>, Several>);
   CHECK(is_specialization<Several<int, char>, Several>);

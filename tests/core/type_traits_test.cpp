@@ -21,7 +21,7 @@ int call() {
 
 }  // namespace
 
-TEST_CASE("a static_assert of never does not fire before its template is used") {
+TEST_CASE("a static_assert of always_false only fires when its template is used") {
   CHECK(call<false, int>() == 0);
   CHECK_FALSE(dist::detail::always_false<>);
   CHECK_FALSE(dist::detail::always_false<int, double>);

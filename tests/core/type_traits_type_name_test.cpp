@@ -8,7 +8,7 @@ namespace {
 struct Mine {};
 }  // namespace
 
-TEST_CASE("types have their names, different types different ones") {
+TEST_CASE("different types have different names") {
   CHECK(dist::detail::type_name<float>() == "float");
   CHECK(dist::detail::type_name<const int*>().find("int") != std::string_view::npos);
   CHECK(dist::detail::type_name<Mine>().find("Mine") != std::string_view::npos);

@@ -1,3 +1,4 @@
+#define DIST_DISPATCH_VECTORS 1
 #include <dist/core/vectors.hpp>
 
 #include <cstddef>
@@ -6,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("the body is called once, with the width of vectors that the processor has") {
+TEST_CASE("the body is called once, with the vector width of the processor") {
   std::size_t calls = 0;
   std::size_t width = 0;
   float sums[37];

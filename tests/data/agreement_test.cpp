@@ -25,13 +25,13 @@ static_assert(Agreement<NoAgreement> && Agreement<dist_test::MeetingAgreement>);
 static_assert(!Agreement<int> && !Agreement<dist_test::Meeting>);
 static_assert(std::is_empty_v<NoAgreement>);
 
-TEST_CASE("a single worker has its own answer") {
+TEST_CASE("NoAgreement: the result is the worker's own value") {
   NoAgreement::Pass pass = NoAgreement::begin();
   for (const bool holds : {true, false}) {
     pass.start(holds);
     CHECK(pass.is_done());
     pass.wait();
     CHECK(pass.any() == holds);
-    pass.note_thrown_by_data("the file ends");  // nobody is told
+    pass.note_thrown_by_data("the file ends");  // without effect
   }
 }

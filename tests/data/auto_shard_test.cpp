@@ -10,10 +10,8 @@
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/cache.hpp>
-#include <dist/data/concatenate.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/files.hpp>
-#include <dist/data/filter.hpp>
 #include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
@@ -41,7 +39,7 @@ using dist_test::values;
 
 namespace {
 
-/// As if file f held 100 f, 100 f + 1 and 100 f + 2.
+/// A source in which file f has the elements 100 f, 100 f + 1 and 100 f + 2.
 class Files : public dist::data::DatasetRange<Files> {
  public:
   using Element = int;
@@ -75,7 +73,7 @@ class Files : public dist::data::DatasetRange<Files> {
  private:
   std::vector<int> files_;
 };
-/// Each lacks one thing.
+/// Sources that each lack one required member.
 struct UncountedFiles : Counting {
   UncountedFiles shard_files(std::size_t, std::size_t) const;
 };
@@ -104,18 +102,18 @@ TEST_CASE("file: worker i reads files i, i + W, ... through all steps (spec I08)
   const auto pipeline = five | dist::data::filter([](int i) { return i % 100 == 0; }) |
                         dist::data::map([](int i) { return -i; }) | dist::data::repeat(2) | dist::data::prefetch(1);
   CHECK(collect(auto_shard(pipeline, AutoShardPolicy::file, 3, 2)) == std::vector<int>{-200, -200});
-  // The dataset of the caller is as before.
+  // The caller's dataset is unchanged.
   CHECK(collect(five).size() == 15);
 }
 
-TEST_CASE("file: names of files that interleave opens are divided (spec I08)") {
+TEST_CASE("file: the files that interleave opens are sharded by name (spec I08)") {
   const auto named = dist::data::files({"5", "6", "7"}) |
                      dist::data::flat_map([](const std::string& name) { return Counting{name[0] - '0'}; });
   CHECK(collect(auto_shard(named, AutoShardPolicy::automatic, 2, 1)) == collect(Counting{6}));
   CHECK(collect(auto_shard(named, AutoShardPolicy::file, 3, 2)) == collect(Counting{7}));
 }
 
-TEST_CASE("data: every W-th element, before a shuffle and prefetches at the end (spec I09)") {
+TEST_CASE("data: takes every W-th element, before a trailing shuffle and prefetches (spec I09)") {
   CHECK(collect(auto_shard(Counting{5}, AutoShardPolicy::data, 2, 0)) == std::vector<int>{0, 2, 4});
   CHECK(collect(auto_shard(Counting{5}, AutoShardPolicy::data, 2, 1)) == std::vector<int>{1, 3});
   auto ahead = auto_shard(Counting{5} | dist::data::shuffle(5) | dist::data::prefetch(1) | dist::data::prefetch(2),
@@ -125,7 +123,7 @@ TEST_CASE("data: every W-th element, before a shuffle and prefetches at the end 
   std::vector<int> elements = collect(ahead);
   std::sort(elements.begin(), elements.end());
   CHECK(elements == std::vector<int>{1, 3});
-  // Behind other steps the shard stays behind the shuffle, which is the same on all workers.
+  // After other steps, the shard stays after the shuffle, which is the same on all workers.
   std::vector<int> all;
   for (std::size_t worker = 0; worker < 3; ++worker)
     for (const int element :
@@ -136,13 +134,13 @@ TEST_CASE("data: every W-th element, before a shuffle and prefetches at the end 
   CHECK(all == collect(Counting{10}));
 }
 
-TEST_CASE("automatic: by file where there are files, otherwise by data (spec I10, I13)") {
+TEST_CASE("automatic: shards by file if the source reads files, otherwise by data (spec I10, I13)") {
   CHECK(collect(auto_shard(five, AutoShardPolicy::automatic, 2, 1)) ==
         collect(auto_shard(five, AutoShardPolicy::file, 2, 1)));
   CHECK(collect(auto_shard(Counting{5}, AutoShardPolicy::automatic, 2, 1)) == std::vector<int>{1, 3});
 }
 
-TEST_CASE("hint: where the program says, and nowhere else (spec I11)") {
+TEST_CASE("hint: shards at shard(shard_hint) only (spec I11)") {
   const auto hinted = Counting{5} | dist::data::shard(shard_hint) | dist::data::map([](int i) { return 10 * i; });
   CHECK(collect(auto_shard(hinted, AutoShardPolicy::hint, 2, 1)) == std::vector<int>{10, 30});
   CHECK(collect(auto_shard(hinted, AutoShardPolicy::off, 2, 1)).size() == 5);
@@ -152,7 +150,7 @@ TEST_CASE("hint: where the program says, and nowhere else (spec I11)") {
                        doctest::Contains("5 elements for 6 workers"), InvalidArgument);
 }
 
-TEST_CASE("hint: in all datasets that a step joins, which may be joined again (spec I11)") {
+TEST_CASE("hint: shards all datasets of nested joins (spec I11)") {
   const auto hinted = Counting{6} | dist::data::shard(shard_hint);
   std::vector<int> pairs;
   for (const auto& [first, second] : collect(auto_shard(
@@ -163,7 +161,7 @@ TEST_CASE("hint: in all datasets that a step joins, which may be joined again (s
   CHECK(collect(auto_shard(joined, AutoShardPolicy::hint, 3, 2)) == std::vector<int>{2, 5, 2, 5, 0, 1});
 }
 
-TEST_CASE("a cache is shared with its copies as long as nothing before it is divided (spec I11)") {
+TEST_CASE("auto_shard keeps a shared cache unless it shards the cached dataset (spec I11)") {
   int made = 0;
   const auto counted = [&](auto source) {
     return std::move(source) | dist::data::map([&](int i) {
@@ -191,7 +189,7 @@ TEST_CASE("one worker reads everything under every policy (spec I14)") {
   }
 }
 
-TEST_CASE("what remains to be done by the caller (spec I06, I10)") {
+TEST_CASE("shard_source returns the policy that the caller must apply (spec I06, I10)") {
   Counting numbers{5};
   Files files = five;
   CHECK(shard_source(numbers, AutoShardPolicy::automatic, 2, 0) == AutoShardPolicy::data);
@@ -204,8 +202,8 @@ TEST_CASE("what remains to be done by the caller (spec I06, I10)") {
   CHECK(files.num_files() == 3);
 }
 
-TEST_CASE("a distributed dataset reads its files, and cuts them by the cycle of sizes (spec I06, I08)") {
-  // Worker 1 reads files 1 and 3, of 3 rows each; its replica's shares are 1 and 2 of 3.
+TEST_CASE("a distributed dataset shards files, and cuts batches by the cycle of sizes (spec I06, I08)") {
+  // Worker 1 reads files 1 and 3 of 3 rows each; its replica's shares are 1 and 2 of 3.
   DistributedDataset distributed{five | batch(3), 1, InputContext{2, 1, 2}, InputOptions{}};
   CHECK(distributed.cardinality() == Cardinality::known(4));
   std::vector<std::vector<int>> steps;
@@ -213,7 +211,7 @@ TEST_CASE("a distributed dataset reads its files, and cuts them by the cycle of 
   CHECK(steps == std::vector<std::vector<int>>{{100}, {101, 102}, {300}, {301, 302}});
 }
 
-TEST_CASE("files that do not suffice, sources without files, workers that are not there (spec I07, I08, I13)") {
+TEST_CASE("auto_shard rejects too few files, sources without files and invalid workers (spec I07, I08, I13)") {
   CHECK_THROWS_WITH_AS(auto_shard(five, AutoShardPolicy::file, 6, 0), doctest::Contains("5 files for 6 workers"),
                        InvalidArgument);
   CHECK(collect(auto_shard(five, AutoShardPolicy::automatic, 6, 1)) ==

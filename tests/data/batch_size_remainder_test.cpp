@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a last batch that is not full is kept unless it is dropped") {
+TEST_CASE("Remainder keeps a partial last batch by default") {
   CHECK(dist::data::Remainder{} == dist::data::Remainder::keep);
   CHECK(dist::data::Remainder{true} == dist::data::Remainder::drop);
 }
 
-TEST_CASE("a remainder that is kept is one more group; a number that is not known stays so") {
+TEST_CASE("groups_of counts a kept remainder as a group, and keeps unknown numbers unknown") {
   using dist::data::Cardinality;
   using dist::data::Remainder;
   using dist::data::detail::groups_of;

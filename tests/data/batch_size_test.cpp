@@ -5,7 +5,6 @@
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/cache.hpp>
-#include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/shard.hpp>
@@ -20,7 +19,7 @@ using dist::data::PartialBatches;
 using dist::data::Remainder;
 using dist_test::Counting;
 
-TEST_CASE("what follows batch keeps the batch size (spec I02)") {
+TEST_CASE("steps after batch keep the batch size (spec I02)") {
   const auto batches = Counting{10} | batch(4);
   CHECK(known_batch_size(batches) == 4);
   CHECK(known_batch_size(batches | dist::data::prefetch(1)) == 4);
@@ -32,7 +31,7 @@ TEST_CASE("what follows batch keeps the batch size (spec I02)") {
   CHECK(known_batch_size(Counting{10} | dist::data::prefetch(1)) == 0);
 }
 
-TEST_CASE("which batches may be partial") {
+TEST_CASE("partial_batches_of reports which batches may be partial") {
   const auto last = Counting{10} | batch(4);
   CHECK(partial_batches_of(last) == PartialBatches::last);
   CHECK(partial_batches_of(Counting{8} | batch(4)) == PartialBatches::none);

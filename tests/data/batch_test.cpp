@@ -45,7 +45,7 @@ TEST_CASE("the last partial batch can be dropped (spec I25)") {
   CHECK(collect(Counting{2} | batch(3, Remainder::drop)).empty());
 }
 
-TEST_CASE("a batch of unknown and infinite datasets, of nothing, of batches") {
+TEST_CASE("batch of unknown, infinite, empty and batched datasets") {
   const Counting unknown{5, Cardinality::unknown()};
   CHECK((unknown | batch(2)).cardinality() == Cardinality::unknown());
   CHECK(collect(unknown | batch(2)).size() == 3);
@@ -66,13 +66,13 @@ TEST_CASE("features and labels are batched together") {
   CHECK(values(batches[1].y) == std::vector<int>{4});
 }
 
-TEST_CASE("a batch size beyond the dataset asks for no more memory than there are elements") {
+TEST_CASE("a batch size above the size of the dataset allocates memory only for its elements") {
   const auto all = collect(Counting{3} | batch(std::numeric_limits<std::size_t>::max()));
   REQUIRE(all.size() == 1);
   CHECK(values(all[0]) == std::vector<int>{0, 1, 2});
 }
 
-TEST_CASE("a batch of a dataset of unknown size grows as its elements come, and keeps its memory") {
+TEST_CASE("a batch of a dataset of unknown size grows, and keeps its memory") {
   const Counting unknown{10000, Cardinality::unknown()};
   const auto all = collect(unknown | batch(std::numeric_limits<std::size_t>::max()));
   REQUIRE(all.size() == 1);
@@ -92,12 +92,12 @@ TEST_CASE("a batch of a dataset of unknown size grows as its elements come, and 
   CHECK(rows.first.size() == 1000);
 }
 
-TEST_CASE("a dataset that gives more elements than it says is refused") {
+TEST_CASE("batch rejects a dataset with more elements than its cardinality") {
   CHECK_THROWS_WITH_AS(collect(Counting{5, Cardinality::known(3)} | batch(9)), doctest::Contains("it said 3"),
                        InvalidArgument);
 }
 
-TEST_CASE("the caller's batch is filled again and again") {
+TEST_CASE("batch reuses the caller's batch") {
   const auto batches = Counting{100} | batch(10);
   auto iterator = batches.iterate(0);
   Tensor<int> rows;
@@ -106,7 +106,7 @@ TEST_CASE("the caller's batch is filled again and again") {
   while (iterator.next(rows)) CHECK(rows.data() == memory);
 }
 
-TEST_CASE("a batch of no elements, and one of different shapes, are refused") {
+TEST_CASE("batch rejects a batch size of 0, and elements that differ in shape") {
   CHECK_THROWS_WITH_AS(static_cast<void>(batch(0)), doctest::Contains("batch_size is 0"), InvalidArgument);
   const auto growing = Counting{3} | dist::data::map([](int i) { return Tensor<int>{Shape{i < 2 ? 2U : 3U}}; });
   CHECK_THROWS_WITH_AS(collect(growing | batch(3)), doctest::Contains("element 2 has shape [3], those before it [2]"),

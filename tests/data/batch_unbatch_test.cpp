@@ -45,7 +45,7 @@ TEST_CASE("unbatch undoes batch") {
   static_assert(!dist::data::is_batched<decltype(numbers)>);
 }
 
-TEST_CASE("batches of another size are made of the rows of batches") {
+TEST_CASE("unbatch and batch regroup rows into batches of another size") {
   const auto regrouped = collect(tensor_slices(iota<int>({5, 1}), iota<float>({5})) | batch(2) | unbatch() | batch(3));
   REQUIRE(regrouped.size() == 2);
   CHECK(values(regrouped[0].x) == std::vector<int>{0, 1, 2});
@@ -53,7 +53,7 @@ TEST_CASE("batches of another size are made of the rows of batches") {
   CHECK(regrouped[1].x.shape() == Shape{2, 1});
 }
 
-TEST_CASE("tuples, pairs and arrays of batches are taken apart (spec I30)") {
+TEST_CASE("unbatch splits tuples, pairs and arrays of batches (spec I30)") {
   using Numbers = Tensor<int>;
   const auto tuples = Counting{4} | batch(2) | dist::data::map([](const Numbers& rows) {
                         return std::tuple{rows, std::pair{rows, std::array{rows, rows}}};
@@ -73,7 +73,7 @@ TEST_CASE("rows of views are views") {
   CHECK(all == std::vector<int>{0, 1, 2, 3, 4, 5});
 }
 
-TEST_CASE("empty batches are passed over, and the end stays the end") {
+TEST_CASE("unbatch skips empty batches, and stays at the end") {
   const auto lengths = Counting{4} | dist::data::map([](int i) { return Tensor<int>{Shape{i % 2 == 1 ? 0U : 1U, 2}}; });
   CHECK(collect(lengths | unbatch()).size() == 2);
   const auto dataset = Counting{1} | batch(1) | unbatch();
@@ -84,13 +84,13 @@ TEST_CASE("empty batches are passed over, and the end stays the end") {
   CHECK_FALSE(iterator.next(element));
 }
 
-TEST_CASE("the rows of batches are not counted before") {
+TEST_CASE("the cardinality of unbatch is unknown") {
   CHECK((Counting{4} | batch(2) | unbatch()).cardinality() == Cardinality::unknown());
   CHECK((Counting{0} | batch(2) | unbatch()).cardinality() == Cardinality::known(0));
   CHECK((Counting{4} | batch(2) | dist::data::repeat() | unbatch()).cardinality() == Cardinality::infinite());
 }
 
-TEST_CASE("rows are copied without allocations") {
+TEST_CASE("unbatch copies rows without allocations") {
   const auto rows = tensor_slices(iota<float>({64, 3})) | batch(8) | unbatch();
   auto iterator = rows.iterate(0);
   Tensor<float> row;
@@ -102,7 +102,7 @@ TEST_CASE("rows are copied without allocations") {
   CHECK(more == 63);
 }
 
-TEST_CASE("what has no rows, or not the same number, is refused") {
+TEST_CASE("unbatch rejects scalars, and parts that differ in their number of rows") {
   const auto scalars = Counting{1} | dist::data::map([](int) { return Tensor<int>{Shape{}}; });
   CHECK_THROWS_WITH_AS(collect(scalars | unbatch()), doctest::Contains("A scalar has no rows"), ShapeMismatch);
   const auto uneven = Counting{1} | dist::data::map([](int) {

@@ -24,7 +24,7 @@ using dist_test::Counting;
 
 namespace {
 
-/// The numbers 0 to `count` - 1, which adds to `made` for every one it makes.
+/// The numbers 0 to `count` - 1. Increments `made` for each number.
 auto counted(std::atomic<int>& made, int count) {
   return Counting{count} | map([&made](int i) {
            ++made;
@@ -34,7 +34,7 @@ auto counted(std::atomic<int>& made, int count) {
 
 }  // namespace
 
-TEST_CASE("the first complete pass fills, later ones make nothing (spec I31)") {
+TEST_CASE("the first complete pass fills the cache, later passes make no elements (spec I31)") {
   std::atomic<int> made{0};
   const auto dataset = counted(made, 4) | cache();
   CHECK(made == 0);
@@ -46,27 +46,27 @@ TEST_CASE("the first complete pass fills, later ones make nothing (spec I31)") {
   CHECK(collect(Counting{0} | cache()).empty());
 }
 
-TEST_CASE("a pass that is broken off does not count") {
+TEST_CASE("an incomplete pass does not fill the cache") {
   std::atomic<int> made{0};
   const auto dataset = counted(made, 4) | cache();
   for (const int element : dataset.epoch(0))
     if (element == 2) break;
   CHECK(made == 3);
-  // All four were given, but that there is no fifth was not seen.
+  // All four elements were returned, but not yet the end.
   auto iterator = dataset.iterate(0);
   int element = 0;
   for (int i = 0; i < 4; ++i) CHECK(iterator.next(element));
   CHECK(made == 7);
   CHECK(collect(dataset) == std::vector<int>{0, 1, 2, 3});
   CHECK(made == 11);
-  // The pass above could not fill, for that of `iterator` still does.
+  // The previous pass could not fill the cache, because `iterator` is still filling it.
   CHECK_FALSE(iterator.next(element));
   CHECK_FALSE(iterator.next(element));
   CHECK(collect(dataset) == std::vector<int>{0, 1, 2, 3});
   CHECK(made == 11);
 }
 
-TEST_CASE("a pass that fails keeps nothing") {
+TEST_CASE("a pass that throws keeps nothing") {
   bool broken = true;
   const auto dataset = Counting{3} | map([&broken](int i) {
                          if (broken && i == 1) throw std::runtime_error("the source broke");
@@ -92,7 +92,7 @@ TEST_CASE("every pass is epoch 0 of the source, before and after the cache is fu
   CHECK(collect(fresh_orders, 0) != collect(fresh_orders, 1));
 }
 
-TEST_CASE("copies and the steps behind share one cache") {
+TEST_CASE("copies and later steps share one cache") {
   std::atomic<int> made{0};
   const auto dataset = counted(made, 4) | cache();
   const auto twice = dataset | dist::data::repeat(2);
@@ -116,7 +116,7 @@ TEST_CASE("a full cache is read without allocations, in the element's memory") {
   CHECK(dist_test::values(element) == std::vector<float>{18, 19, 20, 21, 22, 23});
 }
 
-TEST_CASE("passes of several threads at once, behind prefetch or not") {
+TEST_CASE("several threads can iterate over a cache, with and without prefetch") {
   const auto dataset = Counting{500} | cache();
   const auto ahead = dataset | dist::data::prefetch(2);
   const auto expected = collect(Counting{500});
@@ -135,7 +135,7 @@ TEST_CASE("passes of several threads at once, behind prefetch or not") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("an infinite dataset is refused") {
+TEST_CASE("cache rejects an infinite dataset") {
   CHECK_THROWS_WITH_AS(Counting{3} | dist::data::repeat() | cache(),
                        "An infinite dataset cannot be cached (no pass over it is ever complete). Put cache before "
                        "repeat.",

@@ -27,7 +27,7 @@ using dist_test::joined;
 
 namespace {
 
-/// A record of CIFAR, whose pixel (row, column) of channel c is (row * 32 + column + 85 c + shift) mod 256.
+/// A record of CIFAR, where pixel (row, column) of channel c is (row * 32 + column + 85 c + shift) mod 256.
 Bytes record(std::initializer_list<unsigned> labels, unsigned shift = 0) {
   Bytes content = bytes(labels);
   for (unsigned channel = 0; channel < 3; ++channel)
@@ -42,7 +42,7 @@ void refuse(const std::string& folder, Split split, const std::string& because) 
 
 }  // namespace
 
-TEST_CASE("the bytes of an image go from channel after channel to pixel after pixel") {
+TEST_CASE("cifar10 reorders pixels from planar to interleaved channels") {
   support::TemporaryFolder folder;
   folder.write("test_batch.bin", joined({record({9}), record({0}, 7)}));
   const auto dataset = cifar10<std::uint8_t>(folder.path(), Split::test);
@@ -60,7 +60,7 @@ TEST_CASE("the bytes of an image go from channel after channel to pixel after pi
   CHECK(equal);
 }
 
-TEST_CASE("floats are in [0, 1], and five files in order are the training set") {
+TEST_CASE("cifar10 scales floats to [0, 1], and reads five files in order for training") {
   support::TemporaryFolder folder;
   for (unsigned file = 1; file <= 5; ++file)
     folder.write("data_batch_" + std::to_string(file) + ".bin",
@@ -77,7 +77,7 @@ TEST_CASE("floats are in [0, 1], and five files in order are the training set") 
   CHECK(examples[3].x[0] == 2.0F / 255.0F);
 }
 
-TEST_CASE("more records than are read at a time") {
+TEST_CASE("cifar10 reads more records than its buffer holds") {
   support::TemporaryFolder folder;
   Bytes content;
   for (unsigned i = 0; i < 600; ++i) {
@@ -110,7 +110,7 @@ TEST_CASE("CIFAR-100 has two labels") {
                        FileError);
 }
 
-TEST_CASE("files that are not CIFAR's are refused by name") {
+TEST_CASE("invalid CIFAR files are rejected, naming the file") {
   support::TemporaryFolder folder;
   refuse(folder.path(), Split::test, "File '" + folder.path() + "/test_batch.bin' cannot be opened");
   const std::string file = folder.write("test_batch.bin", joined({record({1}), bytes({0})}));
@@ -127,7 +127,7 @@ TEST_CASE("files that are not CIFAR's are refused by name") {
   refuse(folder.path(), Split::train, "data_batch_2.bin' cannot be opened");
 }
 
-TEST_CASE("the images can be taken up anywhere and divided among workers") {
+TEST_CASE("CIFAR images support resumed passes and sharding") {
   support::TemporaryFolder folder;
   folder.write("test_batch.bin", joined({record({0}), record({1}), record({2}), record({3}), record({4})}));
   const auto dataset = cifar10(folder.path(), Split::test);

@@ -56,7 +56,7 @@ std::vector<int> kinds(const auto& dataset) {
 
 }  // namespace
 
-TEST_CASE("members take the cells of the columns that are named, in whatever order") {
+TEST_CASE("csv maps named columns to members, in any order") {
   support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("name,note,kind,other,length,width,known\n"
                                                        "\"Iris, wild\", as is ,-128,x,1.5e-1,2,TRUE\n"
@@ -73,7 +73,7 @@ TEST_CASE("members take the cells of the columns that are named, in whatever ord
   CHECK(rows[2].width == -1);
 }
 
-TEST_CASE("several files, each with its own order of columns, and another separator") {
+TEST_CASE("csv reads several files with different column orders, and another separator") {
   support::TemporaryFolder folder;
   const auto header = [](const std::string& names, const std::string& row) { return bytes(names + "\n" + row + "\n"); };
   const std::string a = folder.write("a.csv", header("length;kind;name;known;width;note", "1;2;a;0;3;"));
@@ -85,7 +85,7 @@ TEST_CASE("several files, each with its own order of columns, and another separa
   CHECK(rows[2] == rows[0]);
 }
 
-TEST_CASE("what an empty cell stands for may be said; else it is refused") {
+TEST_CASE("an empty cell has its declared value, or is rejected") {
   support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("n,m\n1,\n ,2\n"));
   CHECK(kinds(csv(file, column("n", &Flower::kind, 9))) == std::vector<int>{1, 9});
@@ -97,7 +97,7 @@ TEST_CASE("what an empty cell stands for may be said; else it is refused") {
                        FileError);
 }
 
-TEST_CASE("cells that are no value are refused with line, column and name") {
+TEST_CASE("invalid cells are rejected with line, column and name") {
   const auto refuse = [](const std::string& row, const std::string& because) {
     support::TemporaryFolder folder;
     const std::string file =
@@ -116,7 +116,7 @@ TEST_CASE("cells that are no value are refused with line, column and name") {
   refuse("1,2,a\"b,1,1,", "has a quote within a cell (line 3, column 3");
 }
 
-TEST_CASE("numbers too small for their type become the nearest one") {
+TEST_CASE("numbers too small for their type are rounded") {
   support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("length,width\n1e-50,-1e-400\n1e-40,5e-324\n"));
   const auto rows = collect(csv(file, column("length", &Flower::length), column("width", &Flower::width)));
@@ -128,7 +128,7 @@ TEST_CASE("numbers too small for their type become the nearest one") {
   CHECK(*rows[1].width == 5e-324);
 }
 
-TEST_CASE("the header row is checked by name") {
+TEST_CASE("missing and duplicate columns are rejected by name") {
   support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("m;n;m\n1;2;3\n"));
   CHECK_THROWS_WITH_AS(
@@ -145,13 +145,13 @@ TEST_CASE("the header row is checked by name") {
                        FileError);
 }
 
-TEST_CASE("nothing to read, and separators that are none") {
+TEST_CASE("csv rejects an empty list of files, and invalid separators") {
   CHECK_THROWS_AS(static_cast<void>(flowers({})), InvalidArgument);
   CHECK_THROWS_WITH_AS(static_cast<void>(flowers({"a"}, {.separator = '"'})),
                        doctest::Contains("the separator is '\"'"), InvalidArgument);
 }
 
-TEST_CASE("files are divided among workers, or rows") {
+TEST_CASE("csv is sharded by file or by row") {
   support::TemporaryFolder folder;
   std::vector<std::string> files;
   for (const char* name : {"a", "b", "c"})
@@ -165,7 +165,7 @@ TEST_CASE("files are divided among workers, or rows") {
   CHECK_THROWS_AS(static_cast<void>(data::auto_shard(all, data::AutoShardPolicy::file, 4, 1)), InvalidArgument);
 }
 
-TEST_CASE("rows are mapped to examples and batched") {
+TEST_CASE("rows can be mapped to examples and batched") {
   support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("length,width,kind\n1,2,3\n4,5,6\n7,8,9\n"));
   const auto batches =

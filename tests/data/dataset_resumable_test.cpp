@@ -18,16 +18,11 @@
 #include <dist/data/csv.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
-#include <dist/data/enumerate.hpp>
-#include <dist/data/filter.hpp>
 #include <dist/data/image_folder.hpp>
+#include <dist/data/images.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/data/random_images.hpp>
-#include <dist/data/random_map.hpp>
 #include <dist/data/range.hpp>
-#include <dist/data/rebatch.hpp>
-#include <dist/data/resize_images.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/take_skip.hpp>
 #include <dist/data/tensor_slices.hpp>
@@ -64,7 +59,7 @@ std::vector<std::vector<std::int64_t>> rest_of(I& iterator) {
   return rest;
 }
 
-/// A pass that is taken up anywhere, from anywhere, goes on as the one that was left would have.
+/// Checks that a pass resumed at any position, from any position, continues like an uninterrupted one.
 template <class D>
 void check(const D& dataset) {
   static_assert(data::Resumable<data::IteratorOf<D>>);
@@ -88,7 +83,7 @@ void check(const D& dataset) {
   }
 }
 
-/// A source that counts what is read of it, and may keep its size to itself.
+/// A source that counts reads, and may report an unknown size.
 class Counted : public data::DatasetRange<Counted> {
  public:
   using Element = std::int64_t;
@@ -123,7 +118,7 @@ class Counted : public data::DatasetRange<Counted> {
 
 }  // namespace
 
-TEST_CASE("sources are taken up where they were left") {
+TEST_CASE("passes over ranges and arrays are resumable") {
   check(data::range(20, 0, -2));
   check(data::range(0));
   dist::Tensor<float> rows{{7, 2}};
@@ -131,7 +126,7 @@ TEST_CASE("sources are taken up where they were left") {
   check(data::tensor_slices(rows));
 }
 
-TEST_CASE("so are the rows of CSV files, of several, too") {
+TEST_CASE("passes over the rows of several CSV files are resumable") {
   struct Row {
     std::int64_t number = 0;
   };
@@ -146,7 +141,7 @@ TEST_CASE("so are the rows of CSV files, of several, too") {
 
 namespace {
 
-/// Images of one pixel for each byte of a file.
+/// A format of images with one pixel for each byte of a file.
 struct Bytes {
   static constexpr std::string_view extensions[] = {"bytes"};
   static dist::Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels, const std::string&,
@@ -159,7 +154,7 @@ struct Bytes {
 
 }  // namespace
 
-TEST_CASE("so are the images of folders and of CIFAR, with what random numbers make of them") {
+TEST_CASE("passes over image folders and CIFAR, and their random changes, are resumable") {
   const support::TemporaryFolder folder;
   for (const char* const name : {"a/0", "a/1", "a/2", "b/3", "b/4", "c/5", "c/6"})
     folder.write(std::string(name) + ".bytes", std::string(4, name[0]) + name[2] + "z");
@@ -175,7 +170,7 @@ TEST_CASE("so are the images of folders and of CIFAR, with what random numbers m
         data::batch(2));
 }
 
-TEST_CASE("so are maps, batches and other batches of them, the last one too") {
+TEST_CASE("passes over map, take, skip, zip, batch and rebatch are resumable") {
   check(data::range(11) | data::map([](std::int64_t number) { return 10 * number; }));
   check(data::range(11) | data::take(4));
   check(data::range(3) | data::take(4));
@@ -190,14 +185,14 @@ TEST_CASE("so are maps, batches and other batches of them, the last one too") {
     check(data::range(23) | data::batch(4) | data::rebatch(5, remainder));
     check(data::range(23) | data::batch(6) | data::rebatch(2, remainder));
     check(data::range(24) | data::batch(4) | data::rebatch(4, remainder));
-    // Of batches whose sizes nobody knows.
+    // Batches of unknown sizes.
     check(data::range(23) | data::batch(4) |
           data::map([](const dist::Tensor<std::int64_t>& batch) { return dist::Tensor<std::int64_t>{batch}; }) |
           data::rebatch(5, remainder));
   }
 }
 
-TEST_CASE("so is a shuffle, with the elements in its buffer and the order that was drawn") {
+TEST_CASE("a resumed shuffle has the same buffer and order") {
   std::size_t reads = 0;
   for (const std::size_t buffer : {1U, 4U, 12U, 13U, 14U, 100U}) {
     CAPTURE(buffer);
@@ -209,7 +204,7 @@ TEST_CASE("so is a shuffle, with the elements in its buffer and the order that w
   }
 }
 
-TEST_CASE("so is what random numbers change, with the numbers of each element") {
+TEST_CASE("a resumed random_map has the same random numbers for each element") {
   const auto randomly = data::random_map(
       [](std::int64_t number, const dist::RandomStream& random) {
         return 1000 * number + static_cast<std::int64_t>(random.below(1000, 0));
@@ -223,19 +218,19 @@ TEST_CASE("so is what random numbers change, with the numbers of each element") 
   check(data::tensor_slices(images) | data::random_flip(5) | data::random_crop(2, 5) | data::resize_images(2, 3));
 }
 
-TEST_CASE("so is what a thread makes ahead") {
+TEST_CASE("a pass over prefetch is resumable") {
   for (const std::size_t ahead : {1U, 3U})
     check(data::range(14) | data::shuffle(5, 5) | data::batch(3) | data::prefetch(ahead));
 }
 
 namespace {
 
-/// The numbers of all replicas in each step of a pass from `position` on.
+/// The numbers of all replicas in each step of a pass, starting at `position`.
 template <class D>
 std::vector<std::vector<std::int64_t>> steps_from(const D& distributed, std::uint64_t position) {
   auto pass = distributed.iterate(2);
   typename D::Element values(distributed.num_replicas());
-  if (position % 2 == 1) static_cast<void>(pass.next(values));  // what was given before does not matter
+  if (position % 2 == 1) static_cast<void>(pass.next(values));  // earlier elements do not matter
   pass.seek(position);
   std::vector<std::vector<std::int64_t>> steps;
   while (pass.next(values)) {
@@ -251,7 +246,7 @@ std::vector<std::vector<std::int64_t>> steps_from(const D& distributed, std::uin
 
 }  // namespace
 
-TEST_CASE("a distributed pass goes on with the same elements, whatever number of replicas takes it up") {
+TEST_CASE("a distributed pass continues with the same elements under any number of replicas") {
   const auto numbers = data::range(45) | data::shuffle(7, 5);
   const auto of_unknown_sizes = numbers | data::batch(4) | data::map([](const dist::Tensor<std::int64_t>& batch) {
                                   return dist::Tensor<std::int64_t>{batch};
@@ -276,7 +271,7 @@ TEST_CASE("a distributed pass goes on with the same elements, whatever number of
   check_distributed(of_unknown_sizes, {});
 }
 
-TEST_CASE("each of several workers goes on with its own steps") {
+TEST_CASE("each of several workers continues with its own steps") {
   const auto dataset = data::range(48) | data::batch(6);
   for (const auto policy : {data::AutoShardPolicy::off, data::AutoShardPolicy::data})
     for (const std::size_t worker : {0U, 1U}) {
@@ -289,7 +284,7 @@ TEST_CASE("each of several workers goes on with its own steps") {
     }
 }
 
-TEST_CASE("what lies before is not read again") {
+TEST_CASE("a resumed pass does not read the preceding elements") {
   std::size_t reads = 0;
   const auto dataset = Counted{1000, reads} | data::shuffle(10, 5) | data::batch(20);
   auto pass = dataset.iterate(2);
@@ -310,7 +305,7 @@ TEST_CASE("what lies before is not read again") {
   CHECK(reads == 10);
 }
 
-TEST_CASE("a pass that cannot be taken up says so when the program is compiled") {
+TEST_CASE("a pass that is not resumable is rejected at compile time") {
   const auto filtered = data::range(9) | data::filter([](std::int64_t number) { return number % 2 == 0; });
   static_assert(!data::Resumable<data::IteratorOf<decltype(filtered)>>);
   static_assert(!data::Resumable<data::IteratorOf<decltype(filtered | data::batch(2))>>);
@@ -323,7 +318,7 @@ TEST_CASE("a pass that cannot be taken up says so when the program is compiled")
   CHECK(filtered.cardinality() == data::Cardinality::unknown());
 }
 
-TEST_CASE("a position is tracked as what else outlives a run") {
+TEST_CASE("a position is tracked with the other saved state") {
   data::Position position{.epoch = 3, .elements = 70};
   std::vector<std::string> keys;
   std::uint64_t sum = 0;

@@ -2,4 +2,4 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a dataset has two parts") { CHECK(dist::data::Split::train != dist::data::Split::test); }
+TEST_CASE("a split is train or test") { CHECK(dist::data::Split::train != dist::data::Split::test); }

@@ -18,7 +18,7 @@ using dist_test::EpochNumbers;
 
 namespace {
 
-/// The least that a dataset must be, and the same with one thing missing.
+/// A minimal dataset, and versions of it that each lack one member.
 struct Archetype {
   struct Element {
     Element() = default;
@@ -87,7 +87,7 @@ static_assert(std::input_iterator<decltype(std::declval<Counting&>().begin())>);
 
 }  // namespace
 
-TEST_CASE("a dataset is looped over, again and again") {
+TEST_CASE("a dataset can be iterated repeatedly") {
   Counting three{3};
   for (int round = 0; round < 2; ++round) {
     int expected = 0;
@@ -118,7 +118,7 @@ TEST_CASE("a pipe copies an lvalue and moves an rvalue") {
   CHECK(collect(MoveOnly{3} | identity) == std::vector<int>{0, 1, 2});
 }
 
-TEST_CASE("the next element as an optional value (spec I22)") {
+TEST_CASE("next_of returns the next element as an optional (spec I22)") {
   const Counting two{2};
   auto iterator = two.iterate(0);
   CHECK(dist::data::next_of<int>(iterator) == 0);

@@ -8,7 +8,7 @@ using dist::data::PipelinePerReplica;
 using dist::data::PipelinePerWorker;
 using dist::data::Remainder;
 
-TEST_CASE("the defaults, and the numbers of the policies (spec I07, I16)") {
+TEST_CASE("input options have the specified defaults and policy numbers (spec I07, I16)") {
   constexpr InputOptions options;
   CHECK(options.auto_shard_policy == AutoShardPolicy::automatic);
   CHECK(options.fetch_ahead == 1);

@@ -14,7 +14,6 @@
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
-#include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/shuffle.hpp>
@@ -53,13 +52,13 @@ Steps steps(int elements, std::size_t global_batch, std::size_t replicas, const 
   return steps_of(distributed);
 }
 
-/// For two replicas of one worker.
+/// Distributes to two replicas of one worker.
 template <class D>
 auto distribute(D dataset, const InputOptions& options = {}) {
   return dist::data::distribute_dataset(std::move(dataset), 2, InputContext{1, 0, 2}, options);
 }
 
-/// Batches of two rows that are views of a tensor of somebody else.
+/// Batches of two rows that are views of another object's tensor.
 class Views : public dist::data::DatasetRange<Views> {
  public:
   using Element = TensorView<const int>;
@@ -93,7 +92,7 @@ constexpr InputOptions sliced{.auto_shard_policy = AutoShardPolicy::data};
 
 }  // namespace
 
-TEST_CASE("full batches and the last partial one, by the cycle of sizes (spec I01, I03, I04, I24, I32)") {
+TEST_CASE("full and partial last batches are cut by the cycle of sizes (spec I01, I03, I04, I24, I32)") {
   CHECK(steps(10, 4, 1) == Steps{{{0, 1, 2, 3}}, {{4, 5, 6, 7}}, {{8, 9}}});
   CHECK(steps(10, 4, 2) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}, {{8, 9}, {}}});
   CHECK(steps(7, 4, 2) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6}}});
@@ -106,7 +105,7 @@ TEST_CASE("full batches and the last partial one, by the cycle of sizes (spec I0
   CHECK(steps(0, 4, 2).empty());
 }
 
-TEST_CASE("the same by slices of every batch, when that is asked for (spec I05, I06)") {
+TEST_CASE("explicit AutoShardPolicy::data cuts every batch into slices (spec I05, I06)") {
   CHECK(steps(10, 4, 1, sliced) == Steps{{{0, 1, 2, 3}}, {{4, 5, 6, 7}}, {{8, 9}}});
   CHECK(steps(10, 4, 2, sliced) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}, {{8}, {9}}});
   CHECK(steps(13, 8, 4, sliced) == Steps{{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{8, 9}, {10, 11}, {12}, {}}});
@@ -116,7 +115,7 @@ TEST_CASE("the same by slices of every batch, when that is asked for (spec I05, 
   CHECK(steps(3, 3, 8, sliced) == Steps{{{0}, {1}, {2}, {}, {}, {}, {}, {}}});
 }
 
-TEST_CASE("which rule applies (spec I02, I06, I14)") {
+TEST_CASE("rebatch_rule reports the rule that applies (spec I02, I06, I14)") {
   const auto known = Counting{8} | batch(4);
   const auto unknown = Counting{8} | batch(4) | dist::data::map([](const Tensor<int>& rows) { return rows.rows(); });
   static_assert(!dist::data::HasRows<decltype(unknown)::Element>);
@@ -129,7 +128,7 @@ TEST_CASE("which rule applies (spec I02, I06, I14)") {
             .rebatch_rule() == RebatchRule::by_cycle);
 }
 
-TEST_CASE("partial batches in the middle flow into the next one (spec I03)") {
+TEST_CASE("partial batches in the middle are joined with the next one (spec I03)") {
   DistributedDataset twice{Counting{7} | batch(4) | dist::data::repeat(2), 2};
   CHECK(twice.cardinality() == Cardinality::unknown());
   CHECK(steps_of(twice) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 0}}, {{1, 2}, {3, 4}}, {{5, 6}, {}}});
@@ -172,7 +171,7 @@ TEST_CASE("a replica without data receives batches of zero rows with the other e
   CHECK_FALSE(iterator.next(step));
 }
 
-TEST_CASE("the next step as an optional value (spec I22)") {
+TEST_CASE("a pass returns the next step as an optional (spec I22)") {
   DistributedDataset distributed{Counting{3} | batch(2), 2};
   auto iterator = distributed.iterate(0);
   const auto first = iterator.get_next_as_optional();
@@ -198,13 +197,13 @@ TEST_CASE("structures of arrays are divided together (spec I30)") {
   CHECK(std::get<1>(step[1]).second.shape() == Shape{1, 2});
 }
 
-TEST_CASE("replicas see slices of one batch, without a copy") {
+TEST_CASE("replicas receive slices of one batch without a copy") {
   DistributedDataset distributed{Counting{8} | batch(8) | dist::data::prefetch(1), 4};
   for (const auto& step : distributed)
     for (std::size_t replica = 1; replica < 4; ++replica) CHECK(step[replica].data() == step[0].data() + 2 * replica);
 }
 
-TEST_CASE("each loop is a new epoch, which is shuffled anew, and an epoch can be asked for (spec I21, I31)") {
+TEST_CASE("each loop is a new epoch with a new shuffle, and epochs can be selected (spec I21, I31)") {
   auto distributed =
       dist::data::distribute_dataset(Counting{32} | dist::data::shuffle(32, 1) | batch(32), 2, InputContext{1, 0, 2});
   std::vector<std::vector<int>> epochs;
@@ -215,13 +214,13 @@ TEST_CASE("each loop is a new epoch, which is shuffled anew, and an epoch can be
   for (const auto& step : distributed.epoch(1)) CHECK(values(step[0]) == epochs[1]);
 }
 
-TEST_CASE("a shuffled dataset that is distributed again for every epoch is warned of once") {
+TEST_CASE("distributing a shuffled dataset again for every epoch prints one warning") {
   const auto shuffled = Counting{8} | dist::data::shuffle(8, 1) | batch(4);
   const auto said = [&](int epochs, auto&& train) {
     return testing::stderr_of([&] {
              unsetenv("DIST_WARNINGS");
              using Distributed = decltype(distribute(shuffled));
-             std::construct_at(&dist::data::detail::same_order_again);  // whatever was said and done before
+             std::construct_at(&dist::data::detail::same_order_again);  // resets the warning and its counters
              std::construct_at(
                  &dist::data::detail::passes<dist::data::PrefetchDataset<std::decay_t<decltype(shuffled)>>>);
              static_assert(
@@ -250,7 +249,7 @@ TEST_CASE("a shuffled dataset that is distributed again for every epoch is warne
           for (int epoch = 0; epoch < epochs; ++epoch) {
             for ([[maybe_unused]] const auto& step : distributed) {
             }
-            static_cast<void>(distribute(shuffled).iterate(0));  // as an evaluation would
+            static_cast<void>(distribute(shuffled).iterate(0));  // like an evaluation
           }
         }).empty());
   CHECK(said(6, [&](int epochs) {
@@ -258,7 +257,7 @@ TEST_CASE("a shuffled dataset that is distributed again for every epoch is warne
         }).empty());
 }
 
-TEST_CASE("at contract level 2 the rows of a step are spoilt when it is over, and those of its source are not") {
+TEST_CASE("at contract level 2 the rows of a finished step are poisoned, but not its source") {
   std::vector<TensorView<const int>> kept;
   const auto sliced_or_cycled = [&](const InputOptions& options) {
     kept.clear();
@@ -282,7 +281,7 @@ TEST_CASE("at contract level 2 the rows of a step are spoilt when it is over, an
   for (int i = 0; i < 6; ++i) CHECK(source[static_cast<std::size_t>(i)] == i);
 }
 
-TEST_CASE("batches are made ahead as the options say (spec I15, I16)") {
+TEST_CASE("batches are prefetched according to the options (spec I15, I16)") {
   for (const std::size_t ahead : {0U, 1U, 3U}) {
     auto distributed =
         dist::data::distribute_dataset(Counting{10} | batch(4), 2, InputContext{1, 0, 2}, {.fetch_ahead = ahead});
@@ -306,7 +305,7 @@ TEST_CASE("batches are made ahead as the options say (spec I15, I16)") {
   }
 }
 
-TEST_CASE("workers divide the data by element: slices of every batch in turn (spec I05, I06, I09, I10)") {
+TEST_CASE("data: workers take slices of every batch in turn (spec I05, I06, I09, I10)") {
   const auto of_worker = [](std::size_t worker, AutoShardPolicy policy) {
     DistributedDataset distributed{Counting{12} | batch(4), 1, InputContext{2, worker, 2},
                                    InputOptions{.auto_shard_policy = policy}};
@@ -316,12 +315,12 @@ TEST_CASE("workers divide the data by element: slices of every batch in turn (sp
     CHECK(of_worker(0, policy) == Steps{{{0, 1}}, {{4, 5}}, {{8, 9}}});
     CHECK(of_worker(1, policy) == Steps{{{2, 3}}, {{6, 7}}, {{10, 11}}});
   }
-  // Two replicas on each: worker 0 takes slices 0 and 2, worker 1 slices 1 and 3.
+  // Two replicas on each worker: worker 0 takes slices 0 and 2, worker 1 slices 1 and 3.
   DistributedDataset last{Counting{5} | batch(8), 2, InputContext{2, 1, 4}, sliced};
   CHECK(steps_of(last) == Steps{{{2, 3}, {}}});
 }
 
-TEST_CASE("workers that all read everything take turns in the larger share (spec I04, I12)") {
+TEST_CASE("off: workers that read everything take turns in the larger share (spec I04, I12)") {
   const auto of_worker = [](std::size_t worker, int elements) {
     DistributedDataset distributed{Counting{elements} | batch(5), 1, InputContext{2, worker, 2},
                                    InputOptions{.auto_shard_policy = AutoShardPolicy::off}};
@@ -332,7 +331,7 @@ TEST_CASE("workers that all read everything take turns in the larger share (spec
   CHECK(of_worker(1, 6) == Steps{{{0, 1}}, {{2, 3, 4}}, {{5}}});
 }
 
-TEST_CASE("how many steps there are (spec I27)") {
+TEST_CASE("the cardinality of a distributed dataset is its number of steps (spec I27)") {
   const auto count = [](auto dataset, const InputOptions& options = {}) {
     return DistributedDataset{std::move(dataset), 2, options}.cardinality();
   };
@@ -357,7 +356,7 @@ TEST_CASE("how many steps there are (spec I27)") {
   CHECK(DistributedDataset(full, 1, InputContext{2, 0, 2}, sliced).cardinality() == Cardinality::known(2));
 }
 
-TEST_CASE("a steady state does not allocate, partial batches included") {
+TEST_CASE("the steady state does not allocate, even with partial batches") {
   const auto batches = tensor_slices(iota<float>({250, 4}), iota<int>({250})) | dist::data::shuffle(100, 1) |
                        batch(20) | dist::data::prefetch(2);
   DistributedDataset distributed{batches, 4};
@@ -371,7 +370,7 @@ TEST_CASE("a steady state does not allocate, partial batches included") {
   CHECK(steps_taken == 13);
 }
 
-TEST_CASE("what map leaves of a batch can be distributed as long as it has rows (spec I02)") {
+TEST_CASE("results of map for batches can be distributed if they have rows (spec I02)") {
   const auto paired = Counting{4} | batch(4) | dist::data::map([](const Tensor<int>& rows) {
                         return Example{rows, Tensor<int>{Shape{rows.rows() - 1}}};
                       });
@@ -379,7 +378,7 @@ TEST_CASE("what map leaves of a batch can be distributed as long as it has rows 
   CHECK_THROWS_WITH_AS(static_cast<void>(uneven.begin()), doctest::Contains("4 features, 3 labels"), ShapeMismatch);
 }
 
-TEST_CASE("batches without rows are passed over (spec I24)") {
+TEST_CASE("batches without rows are skipped (spec I24)") {
   const auto emptied = Counting{4} | batch(2) | dist::data::map([](const Tensor<int>& rows) {
                          return rows[0] == 0 ? Tensor<int>{Shape{0}} : rows;
                        });
@@ -398,7 +397,7 @@ TEST_CASE("batches without rows are passed over (spec I24)") {
                        ShapeMismatch);
 }
 
-TEST_CASE("zero replicas, and workers of different size, are refused (spec I01)") {
+TEST_CASE("zero replicas, and workers of different size, are rejected (spec I01)") {
   CHECK_THROWS_WITH_AS((DistributedDataset{Counting{4} | batch(2), 0}),
                        doctest::Contains("the number of replicas is 0"), InvalidArgument);
   CHECK_THROWS_WITH_AS((DistributedDataset{Counting{4} | batch(2), 2, InputContext{2, 0, 3}, InputOptions{}}),

@@ -48,7 +48,7 @@ TEST_CASE("the function is called once, and each replica takes one of its elemen
   CHECK(calls == 1);
 }
 
-TEST_CASE("at 1, 2, 3, 4 and 8 replicas (spec I17, I24)") {
+TEST_CASE("one pipeline serves 1, 2, 3, 4 and 8 replicas (spec I17, I24)") {
   const auto steps = [](std::size_t replicas) {
     auto distributed = distribute_datasets_from_function([](const InputContext&) { return Counting{5} | batch(1); },
                                                          replicas, InputContext{1, 0, replicas});
@@ -61,7 +61,7 @@ TEST_CASE("at 1, 2, 3, 4 and 8 replicas (spec I17, I24)") {
   CHECK(steps(8) == Steps{{{0}, {1}, {2}, {3}, {4}, {}, {}, {}}});
 }
 
-TEST_CASE("a function of one of several workers reads its part (spec I17, I20)") {
+TEST_CASE("the function of one of several workers reads its part (spec I17, I20)") {
   auto distributed = distribute_datasets_from_function(
       [](const InputContext& context) {
         return Counting{8} | dist::data::shard(context.num_input_pipelines(), context.input_pipeline_id()) |
@@ -71,8 +71,7 @@ TEST_CASE("a function of one of several workers reads its part (spec I17, I20)")
   CHECK(steps_of(distributed) == Steps{{{1, 3}, {5, 7}}});
 }
 
-TEST_CASE(
-    "datasets of a worker's function are not made ahead, those of each replica as the options say (spec I15, I17)") {
+TEST_CASE("a worker's pipeline is not prefetched, a replica's pipeline according to the options (spec I15, I17)") {
   std::atomic<int> made{0};
   const auto counted = [&](const InputContext&) {
     return Counting{100} | batch(2) | dist::data::map([&](const dist::Tensor<int>& rows) {
@@ -96,7 +95,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a pipeline for every replica, of different length (spec I18, I24)") {
+TEST_CASE("pipelines per replica may differ in length (spec I18, I24)") {
   std::vector<std::size_t> ids;
   const auto pipeline = [&](const InputContext& context) {
     CHECK(context.num_input_pipelines() == 3);
@@ -126,7 +125,7 @@ TEST_CASE("an incomplete last step can be dropped (spec I25)") {
   CHECK_FALSE(iterator.get_next_as_optional().has_value());
 }
 
-TEST_CASE("at contract level 2 the batches of a step are spoilt when it is over") {
+TEST_CASE("at contract level 2 the batches of a finished step are poisoned") {
   auto distributed = distribute_datasets_from_function([](const InputContext&) { return Counting{6} | batch(2); }, 2,
                                                        InputContext{1, 0, 2}, PipelinePerReplica{.fetch_ahead = 2});
   auto iterator = distributed.iterate(0);
@@ -164,7 +163,7 @@ TEST_CASE("each loop is a new epoch of every pipeline (spec I31)") {
   CHECK(steps_of(distributed) != first);
 }
 
-TEST_CASE("how many steps there are when pipelines are endless or do not know (spec I27)") {
+TEST_CASE("the number of steps for infinite and unknown pipelines (spec I27)") {
   const auto count = [](auto first, auto second, Remainder last_step) {
     std::vector<decltype(first)> pipelines;
     pipelines.push_back(first);
@@ -182,7 +181,7 @@ TEST_CASE("how many steps there are when pipelines are endless or do not know (s
   CHECK(one.cardinality() == Cardinality::infinite());
 }
 
-TEST_CASE("a steady state does not allocate") {
+TEST_CASE("the steady state does not allocate") {
   auto distributed = distribute_datasets_from_function([](const InputContext&) { return Counting{100} | batch(2); }, 4,
                                                        InputContext{1, 0, 4}, PipelinePerReplica{});
   auto iterator = distributed.iterate(0);
@@ -194,7 +193,7 @@ TEST_CASE("a steady state does not allocate") {
   CHECK(allocations == before);
 }
 
-TEST_CASE("pipelines for replicas of several workers, and for none, are refused (spec I18)") {
+TEST_CASE("pipelines per replica of several workers, and for no replicas, are rejected (spec I18)") {
   const auto pipeline = [](const InputContext&) { return Counting{5} | batch(1); };
   CHECK_THROWS_WITH_AS(
       static_cast<void>(distribute_datasets_from_function(pipeline, 2, InputContext{2, 0, 4}, PipelinePerReplica{})),

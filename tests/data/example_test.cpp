@@ -6,7 +6,7 @@
 
 using dist::data::Example;
 
-TEST_CASE("an example is features and labels, and comes apart into them") {
+TEST_CASE("an example consists of features and labels") {
   const Example example{1.5F, 2};
   static_assert(std::is_same_v<decltype(example), const Example<float, int>> &&
                 std::is_aggregate_v<Example<float, int>>);

@@ -1,4 +1,4 @@
-// The real Fashion-MNIST.
+// Tests with the real Fashion-MNIST files.
 #include <dist/data/fashion_mnist.hpp>
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ std::array<int, 10> per_class(const auto& dataset) {
 
 }  // namespace
 
-TEST_CASE("the real test set: 10000 images, 1000 per class") {
+TEST_CASE("the real test set has 10000 images, 1000 per class") {
   const auto dataset = fashion_mnist(Split::test);
   CHECK(dataset.cardinality() == Cardinality::known(10'000));
   std::array<int, 10> thousand{};
@@ -38,7 +38,7 @@ TEST_CASE("the real test set: 10000 images, 1000 per class") {
   CHECK(first == std::vector<int>{9, 2, 1, 1, 6, 1, 4, 6, 5, 7});
 }
 
-TEST_CASE("the real training set: 60000 images, 6000 per class, mean 0.2860") {
+TEST_CASE("the real training set has 60000 images, 6000 per class, with mean 0.2860") {
   const auto dataset = fashion_mnist(Split::train);
   CHECK(dataset.cardinality() == Cardinality::known(60'000));
   std::array<int, 10> six_thousand{};
@@ -51,7 +51,7 @@ TEST_CASE("the real training set: 60000 images, 6000 per class, mean 0.2860") {
       sum += static_cast<double>(pixel);
       largest = pixel > largest ? pixel : largest;
     }
-  // The published normalisation constant of the training images.
+  // The published mean of the training images.
   CHECK(sum / (60'000.0 * 784) == doctest::Approx(0.2860).epsilon(0.0005));
   CHECK(largest == 1.0F);
 }

@@ -24,14 +24,14 @@ const Bytes three = bytes({0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9});
 
 }  // namespace
 
-TEST_CASE("a file is read compressed or not") {
+TEST_CASE("read_idx_gz reads compressed and uncompressed files") {
   support::TemporaryFolder folder;
   const std::vector<std::uint8_t> expected{7, 8, 9};
   CHECK(values(read_idx_gz<std::uint8_t>(folder.write("plain", three))) == expected);
   CHECK(values(read_idx_gz<std::uint8_t>(folder.write("compressed.gz", gzip(three)))) == expected);
 }
 
-TEST_CASE("a file that is missing, neither of both, or too large is refused by name") {
+TEST_CASE("read_idx_gz rejects missing, invalid and too large files, naming the file") {
   support::TemporaryFolder folder;
   const auto refuse = [](const std::string& path, const char* because, std::size_t max_elements = 100) {
     CHECK_THROWS_WITH_AS(static_cast<void>(read_idx_gz<std::uint8_t>(path, max_elements)),
@@ -45,7 +45,7 @@ TEST_CASE("a file that is missing, neither of both, or too large is refused by n
   refuse(folder.write("long.gz", gzip(joined({three, bytes({0})}))), "has bytes after its elements");
 }
 
-TEST_CASE("corruption behind the last element is seen, as the checksum is read") {
+TEST_CASE("read_idx_gz verifies the checksum after the last element") {
   support::TemporaryFolder folder;
   const Bytes sound = gzip(three);
   for (std::size_t end = 1; end <= 8; ++end) {

@@ -36,7 +36,7 @@ void refuse(const std::string& directory, const std::string& because) {
                        FileError);
 }
 
-/// Sets or unsets the environment variable while it lives.
+/// Sets or unsets an environment variable while it exists.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -80,7 +80,7 @@ TEST_CASE("images are scaled to [0, 1] and gain a channel, labels are scalars") 
   CHECK(examples[1].y[0] == 0);
 }
 
-TEST_CASE("the directory is the argument, else the variable") {
+TEST_CASE("the directory is the argument, or else the environment variable") {
   support::TemporaryFolder folder;
   folder.write("train-images-idx3-ubyte", images(1));
   folder.write("train-labels-idx1-ubyte", labels({3}));
@@ -90,7 +90,7 @@ TEST_CASE("the directory is the argument, else the variable") {
   refuse("/nowhere", "apt install dataset-fashion-mnist, or set DIST_FASHION_MNIST_DIR");
 }
 
-TEST_CASE("files that do not fit are refused by name") {
+TEST_CASE("files that do not match are rejected by name") {
   const auto with = [](const Bytes& image_file, const Bytes& label_file, const std::string& because) {
     support::TemporaryFolder folder;
     const std::string image_path = folder.write("t10k-images-idx3-ubyte.gz", gzip(image_file));
@@ -108,7 +108,7 @@ TEST_CASE("files that do not fit are refused by name") {
   with(bytes("text"), labels({1}), "File IMAGES is not an IDX file");
 }
 
-TEST_CASE("files that announce more than any split holds are refused with a sentence that helps") {
+TEST_CASE("files that declare more elements than any split are rejected with a suggestion") {
   support::TemporaryFolder folder;
   folder.write("t10k-images-idx3-ubyte", images(1));
   folder.write("t10k-labels-idx1-ubyte", bytes({0, 0, 8, 1, 0, 0x1E, 0x84, 0x81}));  // 2000001

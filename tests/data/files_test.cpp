@@ -24,7 +24,7 @@ using Paths = std::vector<std::string>;
 static_assert(dist::data::ShardableByFile<dist::data::FilesDataset>);
 static_assert(dist::data::ShardableByFile<decltype(dist::data::tfrecord(""))>);
 
-TEST_CASE("the paths of the list, in order") {
+TEST_CASE("files returns the paths of the list in order") {
   const auto dataset = files({"a", "b", "c"});
   CHECK(dataset.cardinality() == Cardinality::known(3));
   CHECK(collect(dataset) == Paths{"a", "b", "c"});
@@ -43,7 +43,7 @@ TEST_CASE("a shard has every n-th file (spec I08)") {
                        InvalidArgument);
 }
 
-TEST_CASE("auto-sharding divides files that interleave reads, and those behind a cache (spec I08, I10)") {
+TEST_CASE("auto-sharding divides files for interleave, and files before a cache (spec I08, I10)") {
   support::TemporaryFolder folder;
   Paths paths;
   for (const std::string name : {"a", "b", "c", "d"}) {
@@ -59,10 +59,10 @@ TEST_CASE("auto-sharding divides files that interleave reads, and those behind a
   const auto cached = dist::data::tfrecord(paths) | dist::data::cache();
   CHECK(collect(cached).size() == 8);
   CHECK(collect(auto_shard(cached, AutoShardPolicy::automatic, 4, 2)) == Paths{"c0", "c1"});
-  CHECK(collect(cached).size() == 8);  // the caller's dataset is as before
+  CHECK(collect(cached).size() == 8);  // the caller's dataset is unchanged
 }
 
-TEST_CASE("with fewer files than workers, FILE is refused, and AUTO divides the rows (spec I08, I10)") {
+TEST_CASE("with fewer files than workers, FILE is rejected, and AUTO shards by element (spec I08, I10)") {
   const support::TemporaryFolder folder;
   Paths paths;
   for (const std::string name : {"a", "b"}) {

@@ -18,7 +18,7 @@ using dist_test::collect;
 
 namespace {
 
-/// 0, 1, …, `count` - 1.
+/// Generates 0, 1, …, `count` - 1.
 auto counting(int count) {
   return [count] {
     return [count, i = 0]() mutable -> std::optional<int> { return i < count ? std::optional{i++} : std::nullopt; };
@@ -27,7 +27,7 @@ auto counting(int count) {
 
 }  // namespace
 
-TEST_CASE("a generator starts anew in every pass (spec I30, I31)") {
+TEST_CASE("a generator restarts in every pass (spec I30, I31)") {
   const auto dataset = generator(counting(3));
   CHECK(collect(dataset) == std::vector<int>{0, 1, 2});
   CHECK(collect(dataset, 5) == std::vector<int>{0, 1, 2});
@@ -38,7 +38,7 @@ TEST_CASE("a generator starts anew in every pass (spec I30, I31)") {
   CHECK((other.next(element) && element == 0));
 }
 
-TEST_CASE("a factory may ask for the epoch") {
+TEST_CASE("a factory may take the epoch") {
   const auto dataset = generator([](std::uint64_t epoch) {
     return [epoch, left = 2]() mutable -> std::optional<std::uint64_t> {
       if (left-- == 0) return {};
@@ -48,7 +48,7 @@ TEST_CASE("a factory may ask for the epoch") {
   CHECK(collect(dataset, 3) == std::vector<std::uint64_t>{300, 300});
 }
 
-TEST_CASE("a generator that has ended is not called again") {
+TEST_CASE("a generator is not called again after its end") {
   int calls = 0;
   const auto dataset = generator([&calls] {
     return [&calls]() -> std::optional<int> {
@@ -63,13 +63,13 @@ TEST_CASE("a generator that has ended is not called again") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("the cardinality is what the user says") {
+TEST_CASE("generator reports the user's cardinality") {
   CHECK(generator(counting(3)).cardinality() == Cardinality::unknown());
   CHECK(generator(counting(3), Cardinality::known(3)).cardinality() == Cardinality::known(3));
   CHECK(generator(counting(3), Cardinality::infinite()).cardinality() == Cardinality::infinite());
 }
 
-TEST_CASE("what a generator throws reaches the loop unchanged, through other steps too") {
+TEST_CASE("exceptions of a generator propagate unchanged, also through other steps") {
   const auto broken = generator([] {
     return [i = 0]() mutable -> std::optional<int> {
       if (i == 2) throw std::out_of_range("the sensor is off");
@@ -81,7 +81,7 @@ TEST_CASE("what a generator throws reaches the loop unchanged, through other ste
                        std::out_of_range);
 }
 
-TEST_CASE("elements and generators may be movable only") {
+TEST_CASE("elements and generators may be move-only") {
   const auto dataset = generator([] {
     return [next = std::make_unique<int>(0)]() -> std::optional<std::unique_ptr<int>> {
       if (*next == 2) return {};

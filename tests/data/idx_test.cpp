@@ -35,7 +35,7 @@ const Bytes two_by_three = bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4
 
 }  // namespace
 
-TEST_CASE("every type of IDX is read, big-endian") {
+TEST_CASE("read_idx reads every element type, big-endian") {
   const Tensor<std::uint8_t> matrix = read<std::uint8_t>(two_by_three);
   CHECK(matrix.shape() == Shape{2, 3});
   CHECK(values(matrix) == std::vector<std::uint8_t>{1, 2, 3, 4, 5, 255});
@@ -44,13 +44,13 @@ TEST_CASE("every type of IDX is read, big-endian") {
         std::vector<std::int16_t>{258, -2});
   CHECK(values(read<std::int32_t>(bytes({0, 0, 12, 1, 0, 0, 0, 1, 1, 2, 3, 4}))) ==
         std::vector<std::int32_t>{0x01020304});
-  // 1.5 is 0x3FC00000 and 0x3FF8000000000000 in IEEE 754.
+  // In IEEE 754, 1.5 is 0x3FC00000 and 0x3FF8000000000000.
   CHECK(values(read<float>(bytes({0, 0, 13, 1, 0, 0, 0, 1, 0x3F, 0xC0, 0, 0}))) == std::vector<float>{1.5F});
   CHECK(values(read<double>(bytes({0, 0, 14, 1, 0, 0, 0, 1, 0x3F, 0xF8, 0, 0, 0, 0, 0, 0}))) ==
         std::vector<double>{1.5});
 }
 
-TEST_CASE("a source may trickle, an axis may be empty, the limit may be met") {
+TEST_CASE("read_idx supports short reads, empty axes and arrays of exactly the limit") {
   for (std::size_t step = 1; step < 5; ++step) {
     dist_test::Trickle source{MemorySource{two_by_three}, step};
     CHECK(values(read_idx<std::uint8_t>(source, 6)) == std::vector<std::uint8_t>{1, 2, 3, 4, 5, 255});
@@ -58,7 +58,7 @@ TEST_CASE("a source may trickle, an axis may be empty, the limit may be met") {
   CHECK(read<std::uint8_t>(bytes({0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 9})).shape() == Shape{0, 9});
 }
 
-TEST_CASE("an array larger than the first buffer comes back whole") {
+TEST_CASE("read_idx reads an array larger than its first buffer") {
   constexpr unsigned rows = 1000;
   constexpr unsigned columns = 301;
   Bytes content = bytes({0, 0, 11, 2, 0, 0, rows >> 8, rows & 255, 0, 0, columns >> 8, columns & 255});
@@ -73,25 +73,25 @@ TEST_CASE("an array larger than the first buffer comes back whole") {
   CHECK(same);
 }
 
-TEST_CASE("what is not IDX is refused by its first bytes") {
+TEST_CASE("data other than IDX are rejected by their first bytes") {
   refuse<std::uint8_t>({}, "File 'file.idx' is not an IDX file (it has 0 bytes");
   refuse<std::uint8_t>(bytes({0, 0, 8}), "it has 3 bytes");
   refuse<std::uint8_t>(bytes("PNG data"), "its first two bytes are 80 and 78, expected 0 and 0");
   refuse<std::uint8_t>(bytes({0x1f, 0x8b, 8, 0}), "It is compressed: read it with read_idx_gz");
 }
 
-TEST_CASE("another type is refused by name") {
+TEST_CASE("another element type is rejected by name") {
   refuse<float>(two_by_three, "its type code is 8 (uint8), expected 13 (float32)");
   refuse<std::uint8_t>(bytes({0, 0, 7, 1, 0, 0, 0, 1, 1}), "its type code is 7 (no IDX type), expected 8 (uint8)");
 }
 
-TEST_CASE("a rank of none or too many axes is refused") {
+TEST_CASE("ranks of 0 and above the maximum are rejected") {
   refuse<std::uint8_t>(bytes({0, 0, 8, 0, 1}), "rank 0, expected 1 to 6");
   refuse<std::uint8_t>(bytes({0, 0, 8, 7}), "rank 7, expected 1 to 6");
   refuse<std::uint8_t>(bytes({0, 0, 8, 255}), "rank 255, expected 1 to 6");
 }
 
-TEST_CASE("a file cut anywhere is refused") {
+TEST_CASE("a truncated file is rejected at any length") {
   for (std::size_t length = 0; length < two_by_three.size(); ++length) {
     CAPTURE(length);
     CHECK_THROWS_AS(static_cast<void>(
@@ -104,12 +104,12 @@ TEST_CASE("a file cut anywhere is refused") {
                        "announces shape [2], 4 bytes of elements, but 3 follow");
 }
 
-TEST_CASE("bytes after the elements are refused") {
+TEST_CASE("trailing bytes are rejected") {
   refuse<std::uint8_t>(joined({two_by_three, bytes({0})}),
                        "announces shape [2, 3], 6 bytes of elements, but more follow");
 }
 
-TEST_CASE("announced elements beyond the limit, or beyond all numbers, are refused before memory is asked for") {
+TEST_CASE("element counts above the limit or with overflow are rejected before allocation") {
   refuse<std::uint8_t>(two_by_three, "the extents up to axis 1 multiply to more than 5", 5);
   const Bytes four = bytes({255, 255, 255, 255});
   const Bytes six_axes = joined({bytes({0, 0, 8, 6}), four, four, four, four, four, four});
@@ -118,7 +118,7 @@ TEST_CASE("announced elements beyond the limit, or beyond all numbers, are refus
   // An empty axis does not hide the others.
   const Bytes none = bytes({0, 0, 0, 0});
   refuse<std::uint8_t>(joined({bytes({0, 0, 8, 4}), none, four, four, four}), "the extents up to axis 1", 1000);
-  // 4 GiB are announced and within the limit, but do not follow.
+  // The header declares 4 GiB, within the limit, but no elements follow.
   refuse<std::uint8_t>(joined({bytes({0, 0, 8, 1}), four}), "4294967295 bytes of elements, but 0 follow",
                        std::numeric_limits<std::size_t>::max());
 }

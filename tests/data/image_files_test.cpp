@@ -21,7 +21,7 @@ std::string text_of(const dist_test::Bytes& bytes) {
 
 }  // namespace
 
-TEST_CASE("both formats are read from one folder") {
+TEST_CASE("image_folder reads both formats in one folder") {
   const support::TemporaryFolder folder;
   folder.write("a/1.png", text_of(dist_test::png_rgb));
   folder.write("a/2.jpg", text_of(dist_test::jpeg_rgb));

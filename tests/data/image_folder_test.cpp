@@ -14,7 +14,7 @@
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/dataset.hpp>
-#include <dist/data/random_images.hpp>
+#include <dist/data/images.hpp>
 
 #include <data/sequences.hpp>
 #include <support/temporary_folder.hpp>
@@ -28,7 +28,7 @@ using dist_test::values;
 
 namespace {
 
-/// A format of one row of pixels, which are the bytes of the file.
+/// A format with one row of pixels, the bytes of the file.
 struct Row {
   static constexpr std::string_view extensions[] = {"row", "line"};
   static Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels, const std::string& name,
@@ -39,7 +39,7 @@ struct Row {
     return pixels;
   }
 };
-/// The same in reverse order.
+/// A format with one row of pixels, the bytes of the file in reverse order.
 struct Reverse {
   static constexpr std::string_view extensions[] = {"rev"};
   static Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels, const std::string& name,
@@ -49,7 +49,7 @@ struct Reverse {
   }
 };
 
-/// Labels and the first bytes of the images of a pass.
+/// The label and the first byte of each image in a pass.
 std::vector<int> labels_and_firsts(const auto& dataset) {
   std::vector<int> found;
   for (const auto& example : dataset.epoch(0)) {
@@ -59,7 +59,7 @@ std::vector<int> labels_and_firsts(const auto& dataset) {
   return found;
 }
 
-/// Rows in reverse order that begin with a signature.
+/// A format of reversed rows, with a signature.
 struct Signed : Reverse {
   static constexpr std::string_view extensions[] = {"signed"};
   static constexpr std::string_view signature = "SGN";
@@ -67,7 +67,7 @@ struct Signed : Reverse {
 
 }  // namespace
 
-TEST_CASE("a file that begins with the signature of a format is of that format, whatever its name") {
+TEST_CASE("a matching signature takes precedence over the file extension") {
   const support::TemporaryFolder folder;
   folder.write("a/1.row", "SGN\x09\x08\x07");
   folder.write("a/2.row", "SG\x06");
@@ -78,7 +78,7 @@ TEST_CASE("a file that begins with the signature of a format is of that format, 
         std::vector<int>{0, 7, 0, 'S', 0, 3});
 }
 
-TEST_CASE("classes and images come in the order of their names") {
+TEST_CASE("classes and images are sorted by name") {
   const support::TemporaryFolder folder;
   folder.write("dog/b.row", "\x05\x05\x05");
   folder.write("dog/a.LINE", "\x04\x04\x04");
@@ -98,7 +98,7 @@ TEST_CASE("classes and images come in the order of their names") {
   CHECK(labels_and_firsts(again) == labels_and_firsts(dataset));
 }
 
-TEST_CASE("pixels are floats in [0, 1] or bytes, with as many channels as are asked for") {
+TEST_CASE("pixels are floats in [0, 1] or bytes, with the requested number of channels") {
   const support::TemporaryFolder folder;
   folder.write("a/a.row", std::string("\0\x33\xFF\x0A\x14\x1E", 6));
   const auto floats = collect(image_folder<Row>(folder.path()));
@@ -112,7 +112,7 @@ TEST_CASE("pixels are floats in [0, 1] or bytes, with as many channels as are as
                        doctest::Contains("/a/a.row' is too large"), FileError);
 }
 
-TEST_CASE("a pass is taken up anywhere, changed with random numbers, batched, and divided among workers") {
+TEST_CASE("image folders support resumed passes, random changes, batches and sharding") {
   const support::TemporaryFolder folder;
   for (int i = 0; i < 7; ++i)
     folder.write((i < 3 ? "a/" : "b/") + std::to_string(i) + ".row", std::string(3, static_cast<char>(i)));
@@ -141,7 +141,7 @@ TEST_CASE("a pass is taken up anywhere, changed with random numbers, batched, an
   CHECK(values(batches[1].y) == std::vector<std::int32_t>{1, 1, 1});
 }
 
-TEST_CASE("folders without classes or images, and files of other formats, are refused by name") {
+TEST_CASE("folders without classes or images, and files of other formats, are rejected by name") {
   const support::TemporaryFolder folder;
   const auto refuse = [&](const std::string& because) {
     CHECK_THROWS_WITH_AS(image_folder<Row>(folder.path()), doctest::Contains(because.c_str()), FileError);
@@ -158,7 +158,7 @@ TEST_CASE("folders without classes or images, and files of other formats, are re
                        doctest::Contains("nowhere' cannot be read as a folder (No such file or directory)"), FileError);
 }
 
-TEST_CASE("an image that vanishes is named when its turn comes") {
+TEST_CASE("an image that vanishes is reported when it is read") {
   const support::TemporaryFolder folder;
   folder.write("a/1.row", "abc");
   const auto dataset = image_folder<Row>(folder.path());

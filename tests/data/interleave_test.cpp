@@ -31,21 +31,21 @@ using Numbers = std::vector<std::int64_t>;
 
 namespace {
 
-/// `number`, `times` times.
+/// `number`, repeated `times` times.
 auto copies_of(std::int64_t number, std::size_t times) { return range(number, number + 1) | repeat(times); }
 
 }  // namespace
 
-TEST_CASE("the example of tf.data.Dataset.interleave: six copies of 1 to 5, two at a time, blocks of four (spec I30)") {
-  // 1 and 2 give blocks of four, then what is left of them; the turn that finds 1 at its end passes to 2, and 3 comes
-  // in when it returns.
+TEST_CASE("interleave matches the example of tf.data: copies of 1 to 5, two at a time, blocks of four (spec I30)") {
+  // 1 and 2 give blocks of four, then the rest. The turn that finds 1 at its end passes to 2; 3 starts at the next
+  // turn.
   const auto dataset = range(1, 6) | interleave([](std::int64_t number) { return copies_of(number, 6); }, 2, 4);
   CHECK(collect(dataset) ==
         Numbers{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5});
 }
 
-TEST_CASE("a dataset that ends gives its turn up, and its place at the next turn (spec I30)") {
-  // Three places. 1 ends first: its turn passes to 2, the turn after 3 gives its place to 4. 3 ends last, alone.
+TEST_CASE("a dataset that ends passes its turn on, and is replaced at its next turn (spec I30)") {
+  // Three places. 1 ends first: its turn passes to 2, and 4 starts after the turn of 3. 3 ends last, alone.
   const auto copies = [](std::int64_t number) { return copies_of(number, static_cast<std::size_t>(number)); };
   CHECK(collect(range(1, 5) | interleave(copies, 3)) == Numbers{1, 2, 3, 2, 3, 4, 3, 4, 4, 4});
   CHECK(collect(range(1, 5) | interleave(copies, 3, 2)) == Numbers{1, 2, 2, 3, 3, 4, 4, 3, 4, 4});
@@ -53,7 +53,7 @@ TEST_CASE("a dataset that ends gives its turn up, and its place at the next turn
   CHECK(collect(range(1, 4) | flat_map(copies)) == Numbers{1, 2, 2, 3, 3, 3});
 }
 
-TEST_CASE("empty datasets are passed over") {
+TEST_CASE("interleave skips empty datasets") {
   const auto evens = [](std::int64_t number) { return copies_of(number, number % 2 == 0 ? 2 : 0); };
   // 0 and 2 share the two places; the turn that finds 1 empty passes back to 0.
   CHECK(collect(range(0, 4) | interleave(evens, 2)) == Numbers{0, 0, 2, 2});
@@ -61,14 +61,14 @@ TEST_CASE("empty datasets are passed over") {
   CHECK(collect(range(0) | interleave(evens, 2)).empty());
 }
 
-TEST_CASE("the cardinality is not known before, unless there is nothing") {
+TEST_CASE("the cardinality of interleave is unknown unless it is empty") {
   const auto twice = interleave([](std::int64_t number) { return copies_of(number, 2); }, 2);
   CHECK((range(3) | twice).cardinality() == Cardinality::unknown());
   CHECK((range(0) | twice).cardinality() == Cardinality::known(0));
   CHECK(collect(range(3) | repeat() | twice | dist::data::take(5)) == Numbers{0, 1, 0, 1, 2});
 }
 
-TEST_CASE("the inner datasets are passed over in the outer epoch, deterministically (spec I31)") {
+TEST_CASE("inner datasets are iterated in the outer epoch, deterministically (spec I31)") {
   const auto shuffled =
       range(2) |
       interleave([](std::int64_t seed) { return range(20) | dist::data::shuffle(20, std::uint64_t(seed)); }, 2, 3);
@@ -76,7 +76,7 @@ TEST_CASE("the inner datasets are passed over in the outer epoch, deterministica
   CHECK(collect(shuffled, 0) != collect(shuffled, 1));
 }
 
-TEST_CASE("a dataset may refer to the element it was made of, also while others are open") {
+TEST_CASE("an inner dataset may refer to its element while others are open") {
   const auto strings = Counting{4} | map([](int i) { return std::vector<int>(100, i); });
   const auto dataset =
       strings |
@@ -84,7 +84,7 @@ TEST_CASE("a dataset may refer to the element it was made of, also while others 
   CHECK(collect(dataset) == std::vector<int>{0, 1, 2, 1, 2, 3, 3, 4});
 }
 
-TEST_CASE("it runs behind prefetch, and the iterator moves") {
+TEST_CASE("interleave works before prefetch, and its iterator can be moved") {
   const auto twice = Counting{9} | interleave([](int i) { return Counting{i}; }, 4, 2);
   CHECK(collect(twice | dist::data::prefetch(2)) == collect(twice));
   auto iterator = twice.iterate(0);
@@ -99,7 +99,7 @@ TEST_CASE("it runs behind prefetch, and the iterator moves") {
                                       interleave([](std::int64_t) { return Counting{4} | dist::data::batch(2); }, 2))>);
 }
 
-TEST_CASE("opening a dataset allocates nothing by itself") {
+TEST_CASE("opening a dataset does not allocate") {
   const auto dataset = range(50) | interleave([](std::int64_t number) { return copies_of(number, 3); }, 4, 2);
   auto iterator = dataset.iterate(0);
   std::int64_t element = 0;
@@ -110,8 +110,8 @@ TEST_CASE("opening a dataset allocates nothing by itself") {
   CHECK(count == 150);
 }
 
-TEST_CASE("elements outlive the datasets they came from, in what keeps them: shuffle, prefetch, cache, batch") {
-  // Dataset n holds a tensor of its own, three rows of 1000 times n, which ends while its rows are held.
+TEST_CASE("shuffle, prefetch, cache and batch own the elements of inner datasets that have ended") {
+  // Dataset n owns a tensor with three rows of 1000 times n, which ends while its rows are held.
   const auto rows = range(6) | interleave(
                                    [](std::int64_t number) {
                                      dist::Tensor<std::int64_t> tensor{dist::Shape{3, 1000}};
@@ -145,7 +145,7 @@ TEST_CASE("elements outlive the datasets they came from, in what keeps them: shu
   CHECK(sum == 45);
 }
 
-TEST_CASE("lengths of 0 are refused") {
+TEST_CASE("interleave rejects lengths of 0") {
   const auto make = [](std::int64_t) { return range(1); };
   CHECK_THROWS_WITH_AS(static_cast<void>(interleave(make, 0)),
                        doctest::Contains("cycle_length is 0, block_length is 1"), InvalidArgument);

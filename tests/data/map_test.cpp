@@ -15,7 +15,7 @@ using dist::data::map;
 using dist_test::collect;
 using dist_test::Counting;
 
-TEST_CASE("map applies a function to every element and may change its type") {
+TEST_CASE("map applies a function to every element, and may change its type") {
   const auto squares = Counting{4} | map([](int i) { return i * i; });
   CHECK(collect(squares) == std::vector<int>{0, 1, 4, 9});
   CHECK(squares.cardinality() == Cardinality::known(4));
@@ -25,7 +25,7 @@ TEST_CASE("map applies a function to every element and may change its type") {
   CHECK((Counting{4, Cardinality::unknown()} | map([](int i) { return i; })).cardinality() == Cardinality::unknown());
 }
 
-TEST_CASE("a function that is said to keep the rows of a batch is held to it (spec I27)") {
+TEST_CASE("RowCount::kept is verified for every batch (spec I27)") {
   using Rows = dist::Tensor<int>;
   using dist::data::PartialBatches;
   using dist::data::RowCount;
@@ -40,7 +40,7 @@ TEST_CASE("a function that is said to keep the rows of a batch is held to it (sp
                        dist::ShapeMismatch);
 }
 
-TEST_CASE("what is made of a batch stands for a batch, its size is known as long as it has rows (spec I02)") {
+TEST_CASE("map keeps the batch size if its results have rows (spec I02)") {
   const auto batches = Counting{4} | batch(2);
   const auto tensors = batches | map([](const dist::Tensor<int>& rows) { return rows; });
   const auto sums = batches | map([](const dist::Tensor<int>& rows) { return rows[0] + rows[1]; });

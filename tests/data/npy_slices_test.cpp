@@ -19,7 +19,7 @@ using dist_test::npy;
 using dist_test::npy_header;
 using dist_test::values;
 
-TEST_CASE("the rows of NPY files are examples (spec I29)") {
+TEST_CASE("npy_slices returns the rows of NPY files as examples (spec I29)") {
   support::TemporaryFolder folder;
   const std::string x = folder.write("x.npy", npy(npy_header("|u1", "(2, 3)"), bytes({1, 2, 3, 4, 5, 6})));
   const std::string y = folder.write("y.npy", npy(npy_header("<i2", "(2,)"), bytes({7, 0, 8, 0})));
@@ -33,7 +33,7 @@ TEST_CASE("the rows of NPY files are examples (spec I29)") {
   CHECK(examples[1].y[0] == 8);
 }
 
-TEST_CASE("files that do not hold rows, or not as many, are refused by name (spec I29)") {
+TEST_CASE("npy_slices rejects scalars, and different numbers of rows, by file name (spec I29)") {
   support::TemporaryFolder folder;
   const std::string two = folder.write("two", npy(npy_header("|u1", "(2,)"), bytes({1, 2})));
   const std::string three = folder.write("three", npy(npy_header("|u1", "(3,)"), bytes({1, 2, 3})));

@@ -15,7 +15,7 @@ using dist::FileError;
 using dist::data::npz_slices;
 using dist_test::values;
 
-TEST_CASE("the rows of arrays of one NPZ file are examples (spec I29)") {
+TEST_CASE("npz_slices returns the rows of arrays in one NPZ file as examples (spec I29)") {
   support::TemporaryFolder folder;
   const std::string path = folder.write("data.npz", dist_test::numpy_savez_compressed);
   const auto features = npz_slices<float>(path, "x_train");
@@ -27,7 +27,7 @@ TEST_CASE("the rows of arrays of one NPZ file are examples (spec I29)") {
   CHECK(examples[1].y[0] == -8);
 }
 
-TEST_CASE("a missing array is refused by name (spec I29)") {
+TEST_CASE("npz_slices rejects a missing array by name (spec I29)") {
   support::TemporaryFolder folder;
   const std::string path = folder.write("data.npz", dist_test::numpy_savez);
   CHECK_THROWS_WITH_AS(static_cast<void>(npz_slices<float, float>(path, "x_train", "y")),

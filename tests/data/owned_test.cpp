@@ -31,7 +31,7 @@ static_assert(std::is_same_v<Owned<Example<View, int>>, Example<Tensor<int>, int
 
 }  // namespace
 
-TEST_CASE("a copy of views outlives what they viewed, in every structure (spec I30)") {
+TEST_CASE("copies of views own their data, in every structure (spec I30)") {
   using Element = std::tuple<View, std::pair<int, std::array<View, 2>>, std::string_view>;
   Owned<Element> copy;
   static_assert(
@@ -51,7 +51,7 @@ TEST_CASE("a copy of views outlives what they viewed, in every structure (spec I
   CHECK(std::get<2>(copy) == std::string(100, 'x'));
 }
 
-TEST_CASE("the memory of the copy is reused, and may be empty") {
+TEST_CASE("copies reuse memory, and may be empty") {
   const Tensor<float> features = iota<float>({3, 4});
   using Element = Example<TensorView<const float>, int>;
   Owned<Element> copy{Tensor<float>{Shape{3, 4}}, 0};

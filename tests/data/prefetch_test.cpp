@@ -23,7 +23,7 @@ using dist_test::collect;
 using dist_test::Counting;
 using dist_test::settles_at;
 
-TEST_CASE("prefetched elements are the same in the same order") {
+TEST_CASE("prefetch returns the same elements in the same order") {
   for (const std::size_t ahead : {1U, 2U, 3U, 500U}) {
     const auto dataset = Counting{1000} | prefetch(ahead);
     CHECK(dataset.cardinality() == Cardinality::known(1000));
@@ -33,7 +33,7 @@ TEST_CASE("prefetched elements are the same in the same order") {
   static_assert(dist::data::is_batched<decltype(Counting{4} | batch(2) | prefetch(1))>);
 }
 
-TEST_CASE("each pass is a fresh one, with its epoch") {
+TEST_CASE("each pass of prefetch restarts, with its epoch") {
   const auto plain = Counting{20} | dist::data::shuffle(20, 1);
   const auto ahead = plain | prefetch(2);
   CHECK(collect(ahead, 0) == collect(plain, 0));
@@ -41,7 +41,7 @@ TEST_CASE("each pass is a fresh one, with its epoch") {
   CHECK(collect(plain | prefetch(1) | dist::data::repeat(2)) == collect(plain | dist::data::repeat(2)));
 }
 
-TEST_CASE("the producer runs ahead by the ring and no further") {
+TEST_CASE("the producer runs ahead by the size of the ring, and no further") {
   std::atomic<int> made{0};
   const auto counted = Counting{100} | dist::data::map([&](int i) {
                          ++made;
@@ -56,7 +56,7 @@ TEST_CASE("the producer runs ahead by the ring and no further") {
   CHECK(settles_at(made, 4));
 }
 
-TEST_CASE("what the producer throws arrives in its place, and stays there") {
+TEST_CASE("an exception of the producer is thrown in place of the element, and again later") {
   const auto dataset = Counting{10, 4} | prefetch(2);
   auto iterator = dataset.iterate(0);
   int element = -1;
@@ -68,7 +68,7 @@ TEST_CASE("what the producer throws arrives in its place, and stays there") {
   CHECK_THROWS_AS(iterator.next(element), std::runtime_error);
 }
 
-TEST_CASE("after the end there is nothing more") {
+TEST_CASE("a pass stays at its end") {
   const auto dataset = Counting{1} | prefetch(1);
   auto iterator = dataset.iterate(0);
   int element = -1;
@@ -77,7 +77,7 @@ TEST_CASE("after the end there is nothing more") {
   CHECK_FALSE(iterator.next(element));
 }
 
-TEST_CASE("a consumer may leave at any time") {
+TEST_CASE("a consumer may stop at any time") {
   const auto dataset = Counting{1'000'000} | prefetch(4);
   for (int taken = 0; taken < 50; ++taken) {
     auto iterator = dataset.iterate(0);
@@ -88,7 +88,7 @@ TEST_CASE("a consumer may leave at any time") {
   for (int i = 0; i < 50; ++i) static_cast<void>((Counting{0} | prefetch(1)).iterate(0));
 }
 
-TEST_CASE("a slow consumer and a slow producer both work") {
+TEST_CASE("prefetch supports slow consumers and slow producers") {
   const auto pause = [](int i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
     return i;
@@ -97,7 +97,7 @@ TEST_CASE("a slow consumer and a slow producer both work") {
   CHECK(collect(Counting{50} | prefetch(2) | dist::data::map(pause)) == collect(Counting{50}));
 }
 
-TEST_CASE("elements are swapped, not copied: ahead + 1 batches are all the memory there is") {
+TEST_CASE("prefetch swaps elements: it allocates only ahead + 1 batches") {
   const auto dataset = Counting{1000} | batch(10) | prefetch(2);
   std::set<const int*> memory;
   auto iterator = dataset.iterate(0);
@@ -109,12 +109,12 @@ TEST_CASE("elements are swapped, not copied: ahead + 1 batches are all the memor
   CHECK(memory.size() == 3);
 }
 
-TEST_CASE("running ahead by nothing is refused") {
+TEST_CASE("prefetch rejects 0 and too many elements") {
   CHECK_THROWS_WITH_AS(static_cast<void>(prefetch(0)), doctest::Contains("0 given, 1 to"), InvalidArgument);
   CHECK_THROWS_AS(static_cast<void>(prefetch(static_cast<std::size_t>(-1))), InvalidArgument);
 }
 
-TEST_CASE("a ring of no elements makes each one when it is asked for, in the same thread (spec I16)") {
+TEST_CASE("a ring of 0 elements makes each element on demand in the calling thread (spec I16)") {
   std::vector<std::thread::id> threads;
   const auto noted = Counting{3} | dist::data::map([&](int i) {
                        threads.push_back(std::this_thread::get_id());

@@ -18,7 +18,7 @@ constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
-TEST_CASE("range counts as Python's does") {
+TEST_CASE("range counts like Python's range") {
   CHECK(collect(range(5)) == Numbers{0, 1, 2, 3, 4});
   CHECK(collect(range(2, 5)) == Numbers{2, 3, 4});
   CHECK(collect(range(1, 5, 2)) == Numbers{1, 3});
@@ -30,7 +30,7 @@ TEST_CASE("range counts as Python's does") {
   CHECK(collect(range(5), 1) == collect(range(5), 0));
 }
 
-TEST_CASE("its cardinality is exact (spec I13)") {
+TEST_CASE("the cardinality of range is exact (spec I13)") {
   CHECK(range(5).cardinality() == Cardinality::known(5));
   CHECK(range(1, 6, 2).cardinality() == Cardinality::known(3));
   CHECK(range(7, 7).cardinality() == Cardinality::known(0));
@@ -38,13 +38,13 @@ TEST_CASE("its cardinality is exact (spec I13)") {
   CHECK(range(lowest, highest).cardinality() == Cardinality::known(std::numeric_limits<std::size_t>::max()));
 }
 
-TEST_CASE("the ends of the number line are no obstacle") {
+TEST_CASE("range supports the limits of std::int64_t") {
   CHECK(collect(range(lowest, highest, highest)) == Numbers{lowest, -1, highest - 1});
   CHECK(collect(range(highest, lowest, lowest)) == Numbers{highest, -1});
   CHECK(collect(range(highest - 1, highest)) == Numbers{highest - 1});
 }
 
-TEST_CASE("a step of 0 is refused") {
+TEST_CASE("range rejects a step of 0") {
   CHECK_THROWS_WITH_AS(range(0, 5, 0),
                        "range does not get anywhere (step is 0). Give a positive step, or a negative one.",
                        dist::InvalidArgument);

@@ -59,7 +59,7 @@ TEST_CASE("rows are views of the batch") {
   CHECK(last.y[0] == 3);
 }
 
-TEST_CASE("features and labels must be as many") {
+TEST_CASE("features and labels must have the same number of rows") {
   CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Example{iota<float>({4, 2}), iota<int>({3})})),
                        doctest::Contains("4 features, 3 labels"), ShapeMismatch);
   CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Tensor<int>{Shape{}})), doctest::Contains("A scalar has no rows"),
@@ -79,7 +79,7 @@ TEST_CASE("structures are divided part by part (spec I30)") {
   CHECK(values(std::get<1>(row).second[0]) == std::vector<int>{4, 5});
 }
 
-TEST_CASE("the parts of a structure must have as many rows") {
+TEST_CASE("the parts of a structure must have the same number of rows") {
   CHECK_THROWS_WITH_AS(static_cast<void>(row_count(std::array{iota<int>({4}), iota<int>({4, 2}), iota<int>({3})})),
                        doctest::Contains("array 0 has 4, array 2 has 3"), ShapeMismatch);
   CHECK_THROWS_WITH_AS(static_cast<void>(row_count(std::tuple{iota<int>({4}), Tensor<float>{Shape{}}})),

@@ -1,4 +1,4 @@
-/// Datasets and passes that the tests of this folder share.
+/// Datasets and passes for the tests of this folder.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,8 +17,7 @@
 
 namespace dist_test {
 
-/// The numbers 0, 1, …, as elements of type int. Can hide how many there are, or throw in place of one of
-/// them.
+/// The numbers 0, 1, …, as elements of type int. Can report an unknown size, or throw in place of an element.
 class Counting : public dist::data::DatasetRange<Counting> {
  public:
   using Element = int;
@@ -54,7 +53,7 @@ class Counting : public dist::data::DatasetRange<Counting> {
   int throws_at_;
 };
 
-/// Gives the number of its epoch, `count` times.
+/// Returns the number of its epoch `count` times.
 class EpochNumbers : public dist::data::DatasetRange<EpochNumbers> {
  public:
   using Element = std::uint64_t;
@@ -83,7 +82,7 @@ class EpochNumbers : public dist::data::DatasetRange<EpochNumbers> {
   std::size_t count_;
 };
 
-/// All elements of one epoch, which must be values.
+/// Returns all elements of one epoch, which must be values.
 template <class D>
 std::vector<typename D::Element> collect(const D& dataset, std::uint64_t epoch = 0) {
   std::vector<typename D::Element> all;
@@ -91,7 +90,7 @@ std::vector<typename D::Element> collect(const D& dataset, std::uint64_t epoch =
   return all;
 }
 
-/// A tensor that holds 0, 1, 2, ….
+/// Returns a tensor of 0, 1, 2, ….
 template <class T>
 dist::Tensor<T> iota(dist::Shape shape) {
   dist::Tensor<T> tensor{shape};
@@ -108,7 +107,7 @@ std::vector<T> values(const dist::Tensor<T>& tensor) {
   return values(tensor.view());
 }
 
-/// The values that each replica receives at each step.
+/// The values of each replica at each step.
 using Steps = std::vector<std::vector<std::vector<int>>>;
 
 template <class Distributed>
@@ -122,7 +121,7 @@ Steps steps_of(Distributed& distributed) {
   return all;
 }
 
-/// Whether `counter` reaches `value`, which may take its time, and then stays there for a while.
+/// Returns true if `counter` reaches `value` in time, and then does not change.
 inline bool settles_at(const std::atomic<int>& counter, int value) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
   while (counter < value && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();

@@ -47,7 +47,7 @@ using dist_test::values;
 
 namespace {
 
-/// Of each worker in turn.
+/// The steps of each worker.
 using AllSteps = std::vector<Steps>;
 using Rows = std::vector<int>;
 
@@ -64,7 +64,7 @@ std::string describe(const Group& group) {
                       static_cast<int>(group.policy), group.last_step == Remainder::keep ? ", keep" : ", drop");
 }
 
-/// What the workers of a group receive of their datasets, each with its own.
+/// Returns the steps of the workers of a group, each with its own dataset.
 template <class Batches>
 AllSteps received(const Group& group, const Batches& batches) {
   Meeting meeting{group.workers};
@@ -77,7 +77,8 @@ AllSteps received(const Group& group, const Batches& batches) {
   });
 }
 
-/// How many rows each replica takes of the next batch, as spec I04 has it: the list of worker 0 rotated to the left.
+/// Returns the number of rows of each replica in its next batches, by the definition of spec I04: the list of worker 0,
+/// rotated to the left.
 std::vector<std::size_t> cycle(const Group& group, std::size_t worker) {
   const std::size_t replicas = group.workers * group.local_replicas;
   const std::size_t ceil = group.global_batch - group.global_batch / replicas * replicas;
@@ -93,8 +94,8 @@ Rows part_of(const Rows& rows, std::size_t begin, std::size_t end) {
   return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-/// Each worker's stream of rows cut by its cycle (spec I03): a step runs while somebody has rows left (spec I24), or
-/// while everybody has as many as he needs (spec I25).
+/// Cuts each worker's stream of rows by its cycle (spec I03). A step runs while any worker has rows (spec I24), or
+/// while all have enough (spec I25).
 AllSteps by_cycle(const Group& group, const std::vector<Rows>& streams) {
   AllSteps expected(group.workers);
   std::vector<std::size_t> taken(group.workers, 0);
@@ -123,7 +124,7 @@ AllSteps by_cycle(const Group& group, const std::vector<Rows>& streams) {
   }
 }
 
-/// A batch cut into slices of equal size, one for each of so many (spec I05).
+/// Cuts a batch into `slices` slices of equal size (spec I05).
 std::vector<Rows> slices_of(const Rows& rows, std::size_t slices) {
   const std::size_t slice = (rows.size() + slices - 1) / slices;
   std::vector<Rows> cut;
@@ -131,7 +132,7 @@ std::vector<Rows> slices_of(const Rows& rows, std::size_t slices) {
   return cut;
 }
 
-/// Each worker's list of slices, of which a step takes one for each replica.
+/// Divides each worker's list of slices into steps, with one slice per replica.
 AllSteps by_slices(const Group& group, const std::vector<std::vector<Rows>>& slices) {
   std::size_t most = 0;
   std::size_t least = static_cast<std::size_t>(-1);
@@ -152,7 +153,7 @@ AllSteps by_slices(const Group& group, const std::vector<std::vector<Rows>>& sli
   return expected;
 }
 
-/// The slices of each worker where all batches belong to it.
+/// Returns the slices of a worker to which all batches belong.
 std::vector<Rows> slices_of_stream(const Group& group, const Rows& stream) {
   std::vector<Rows> slices;
   for (std::size_t begin = 0; begin < stream.size(); begin += group.global_batch) {
@@ -178,7 +179,7 @@ std::map<int, std::size_t> how_often(const AllSteps& all) {
   return count;
 }
 
-/// The rows that all replicas together take at a step.
+/// Returns the number of rows of all replicas at a step.
 std::size_t rows_of_step(const AllSteps& all, std::size_t step) {
   std::size_t rows = 0;
   for (const Steps& steps : all)
@@ -186,7 +187,7 @@ std::size_t rows_of_step(const AllSteps& all, std::size_t step) {
   return rows;
 }
 
-/// As if file f held as many rows as `sizes[f]` says, 100 f, 100 f + 1, …
+/// A source in which file f has `sizes[f]` elements, 100 f, 100 f + 1, …
 class UnevenFiles : public dist::data::DatasetRange<UnevenFiles> {
  public:
   using Element = int;
@@ -228,7 +229,7 @@ class UnevenFiles : public dist::data::DatasetRange<UnevenFiles> {
   std::vector<Rows> files_;
 };
 
-/// Batches that do not say how large they are.
+/// Batches of unreported size.
 template <class D>
 class OfUnknownSize : public dist::data::DatasetRange<OfUnknownSize<D>> {
  public:
@@ -244,7 +245,7 @@ class OfUnknownSize : public dist::data::DatasetRange<OfUnknownSize<D>> {
   D batches_;
 };
 
-/// Calls `check(group)` for 1 to 4 workers of 1 and 2 replicas, batches that they divide and do not, and both ends.
+/// Calls `check(group)` for 1 to 4 workers of 1 and 2 replicas, divisible and indivisible batches, and both remainders.
 template <class Check>
 void for_groups(AutoShardPolicy policy, Check check) {
   for (std::size_t workers = 1; workers <= 4; ++workers)
@@ -257,7 +258,7 @@ void for_groups(AutoShardPolicy policy, Check check) {
         }
 }
 
-/// An IDX file of bytes.
+/// Returns an IDX file of bytes.
 std::string idx(const std::vector<std::uint8_t>& elements) {
   std::string content{'\0', '\0', '\x08', '\x01', '\0', '\0', '\0', static_cast<char>(elements.size())};
   for (const std::uint8_t byte : elements) content += static_cast<char>(byte);
@@ -279,7 +280,7 @@ TEST_CASE("off: every worker cuts the whole dataset by its cycle (spec I03, I04,
   });
 }
 
-TEST_CASE("data: every batch is cut into slices, of which workers take every W-th (spec I05, I06, I09, I24, I25)") {
+TEST_CASE("data: every batch is cut into slices, and workers take every W-th (spec I05, I06, I09, I24, I25)") {
   for (const AutoShardPolicy policy : {AutoShardPolicy::data, AutoShardPolicy::automatic})
     for_groups(policy, [&](const Group& group) {
       for (const std::size_t elements : {0U, 1U, 5U, 13U, 24U}) {
@@ -304,7 +305,7 @@ TEST_CASE("data: every batch is cut into slices, of which workers take every W-t
     });
 }
 
-TEST_CASE("file: each worker's files by its cycle, until nobody has rows (spec I03, I04, I08, I10, I24, I25)") {
+TEST_CASE("file: each worker's files are cut by its cycle, until all end (spec I03, I04, I08, I10, I24, I25)") {
   for (const AutoShardPolicy policy : {AutoShardPolicy::file, AutoShardPolicy::automatic})
     for_groups(policy, [&](const Group& group) {
       for (const std::vector<std::size_t>& sizes : {std::vector<std::size_t>{3, 3, 3, 3},
@@ -322,7 +323,7 @@ TEST_CASE("file: each worker's files by its cycle, until nobody has rows (spec I
         if (group.last_step == Remainder::drop) continue;
         CHECK(how_often(all).size() == files.rows().size());
         for (const auto& [row, times] : how_often(all)) CHECK(times == 1);
-        // Full as long as all have rows, which they take evenly over each round of W steps.
+        // Steps are full while all workers have rows, which they take evenly over each round of W steps.
         std::size_t shortest = static_cast<std::size_t>(-1);
         for (const Rows& stream : streams) shortest = std::min(shortest, stream.size());
         for (std::size_t step = 0; step < shortest / group.global_batch * group.workers; ++step)
@@ -331,7 +332,7 @@ TEST_CASE("file: each worker's files by its cycle, until nobody has rows (spec I
     });
 }
 
-TEST_CASE("hint: each worker's share of the elements in slices (spec I05, I06, I11, I24, I25)") {
+TEST_CASE("hint: each worker's share of the elements is sliced (spec I05, I06, I11, I24, I25)") {
   for_groups(AutoShardPolicy::hint, [](const Group& group) {
     for (const std::size_t elements : {4U, 5U, 13U, 24U}) {
       CAPTURE(elements);
@@ -366,7 +367,7 @@ TEST_CASE("batches of unknown size are sliced, however many each worker has (spe
     }
 }
 
-TEST_CASE("records of TFRecord files, and of IDX files that interleave opens (spec I08, I10, I24)") {
+TEST_CASE("workers divide TFRecord files, and IDX files that interleave opens (spec I08, I10, I24)") {
   support::TemporaryFolder folder;
   std::vector<std::string> records;
   std::vector<std::string> arrays;
@@ -405,7 +406,7 @@ TEST_CASE("records of TFRecord files, and of IDX files that interleave opens (sp
   CHECK(received(automatic, from_records | batch(4)) == received(by_data, from_records | batch(4)));
 }
 
-TEST_CASE("a worker without data receives no rows, with extents as soon as it has seen some (spec I24)") {
+TEST_CASE("a worker without data receives 0 rows, with extents after its first rows (spec I24)") {
   const auto images = [](std::size_t count) {
     return dist::data::tensor_slices(dist_test::iota<float>({count, 2, 3}), dist_test::iota<int>({count})) | batch(2);
   };
@@ -434,7 +435,7 @@ TEST_CASE("a worker without data receives no rows, with extents as soon as it ha
   CHECK(by_files[0] == std::vector<Shape>(3, Shape{0}));
 }
 
-TEST_CASE("functions of workers give them as many batches as they like (spec I17, I20, I24, I25)") {
+TEST_CASE("functions of workers may return any number of batches (spec I17, I20, I24, I25)") {
   for (std::size_t workers = 1; workers <= 4; ++workers)
     for (const std::size_t local_replicas : {1U, 2U})
       for (const std::size_t most : {0U, 1U, 7U})
@@ -454,7 +455,7 @@ TEST_CASE("functions of workers give them as many batches as they like (spec I17
                 MeetingAgreement{meeting});
             return dist_test::steps_of(distributed);
           });
-          // Batches of two rows, the last one partial, which count as one for their replica.
+          // Batches of two rows; a partial last one counts as one for its replica.
           std::size_t longest = 0;
           std::size_t shortest = static_cast<std::size_t>(-1);
           for (std::size_t worker = 0; worker < workers; ++worker) {
@@ -477,9 +478,9 @@ TEST_CASE("functions of workers give them as many batches as they like (spec I17
         }
 }
 
-TEST_CASE("every worker's rows of one shuffled order are those of one process (spec I17, I20)") {
-  // Worker w takes rows w, w + W, ... or batches w, w + W, ..., and the batches of all replicas together are as large as
-  // the global batch: step k has the rows that batch k of one process has.
+TEST_CASE("the workers' rows of one shuffled order match a single process (spec I17, I20)") {
+  // Worker w takes rows or batches w, w + W, ..., and the batches of all replicas together have the size of the global
+  // batch: step k has the rows of batch k in a single process.
   constexpr std::size_t global_batch = 12;
   const auto shuffled = Counting{48} | dist::data::shuffle(48, 7);
   std::vector<Rows> whole;
@@ -519,7 +520,7 @@ TEST_CASE("every worker's rows of one shuffled order are those of one process (s
   }
 }
 
-TEST_CASE("infinite data are agreed on once, and a loop over them can end where it likes (spec I21, I23)") {
+TEST_CASE("workers agree on infinite data once, and a loop over them can end anywhere (spec I21, I23)") {
   Meeting meeting{2};
   on_workers(2, [&](std::size_t worker) {
     auto distributed = dist::data::distribute_dataset(
@@ -539,7 +540,7 @@ TEST_CASE("infinite data are agreed on once, and a loop over them can end where 
   CHECK(meeting.posts() == 2 * 2);
 }
 
-TEST_CASE("loops that end early on all workers, and the epochs after them (spec I21, I31)") {
+TEST_CASE("loops can end early on all workers, and later epochs run (spec I21, I31)") {
   for (std::size_t workers = 1; workers <= 4; ++workers) {
     Meeting meeting{workers};
     const auto taken = on_workers(workers, [&](std::size_t worker) {
@@ -564,7 +565,7 @@ TEST_CASE("loops that end early on all workers, and the epochs after them (spec 
   }
 }
 
-TEST_CASE("how many steps there are is unknown where workers have data of their own (spec I27)") {
+TEST_CASE("the number of steps is unknown if workers have separate data (spec I27)") {
   Meeting meeting{1};
   const MeetingAgreement agreement{meeting};
   const auto cardinality = [&](const auto& dataset, AutoShardPolicy policy, std::size_t workers) {
@@ -590,7 +591,7 @@ TEST_CASE("how many steps there are is unknown where workers have data of their 
   CHECK(of_function(files | dist::data::repeat(), 2, Remainder::drop) == Cardinality::unknown());
 }
 
-TEST_CASE("a worker whose data break ends its pass alone, and takes back nothing that others wait for (spec I24)") {
+TEST_CASE("a worker whose data throw ends its pass alone, without harm to waiting workers (spec I24)") {
   Meeting meeting{2, std::chrono::milliseconds{200}};
   const auto outcome = on_workers(2, [&](std::size_t worker) -> std::string {
     auto distributed = dist::data::distribute_dataset(

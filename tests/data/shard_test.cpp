@@ -25,7 +25,7 @@ TEST_CASE("a shard is every n-th element (spec I09)") {
   static_assert(dist::data::is_batched<decltype(Counting{4} | dist::data::batch(2) | shard(2, 0))>);
 }
 
-TEST_CASE("all shards together are the dataset, and know how many elements they have") {
+TEST_CASE("shards partition the dataset, and report their cardinalities") {
   for (const std::size_t shards : {1U, 2U, 3U, 4U, 8U})
     for (int count = 0; count <= 20; ++count) {
       std::vector<int> all;
@@ -56,7 +56,7 @@ TEST_CASE("a replaced hint needs an element for every shard, on every worker (sp
     auto hinted = Counting{2} | shard(shard_hint);
     hinted.replace_hint(3, index);
     CHECK_THROWS_WITH_AS(collect(hinted), doctest::Contains("2 elements for 3 workers"), InvalidArgument);
-    // On no worker an element is used before that is seen.
+    // The error is thrown before any worker uses an element.
     auto iterator = hinted.iterate(0);
     int element = 0;
     CHECK_THROWS_AS(iterator.next(element), InvalidArgument);
@@ -71,7 +71,7 @@ TEST_CASE("a replaced hint needs an element for every shard, on every worker (sp
   }
 }
 
-TEST_CASE("a shard that is not there is refused (spec I07)") {
+TEST_CASE("a shard index out of range is rejected (spec I07)") {
   CHECK_THROWS_WITH_AS(static_cast<void>(shard(0, 0)), doctest::Contains("shard 0 of 0"), InvalidArgument);
   CHECK_THROWS_WITH_AS(static_cast<void>(shard(2, 2)), doctest::Contains("shard 2 of 2"), InvalidArgument);
 }

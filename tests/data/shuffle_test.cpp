@@ -28,8 +28,8 @@ std::vector<int> in_order(int count) {
   return numbers;
 }
 
-/// The value that Pearson's statistic with `freedom` degrees of freedom exceeds once in 30,000 times: four
-/// standard deviations of the normal variable to which Wilson and Hilferty (1931) transform it.
+/// The value that Pearson's statistic with `freedom` degrees of freedom exceeds once in 30,000 times: four standard
+/// deviations, by the normal approximation of Wilson and Hilferty (1931).
 double chi_square_bound(double freedom) {
   const double variance = 2 / (9 * freedom);
   return freedom * std::pow(1 - variance + 4 * std::sqrt(variance), 3);
@@ -37,7 +37,7 @@ double chi_square_bound(double freedom) {
 
 }  // namespace
 
-TEST_CASE("shuffled elements are the same elements in another order") {
+TEST_CASE("shuffle returns the same elements in another order") {
   for (const std::size_t buffer : {2U, 10U, 99U, 100U, 1000U}) {
     CAPTURE(buffer);
     const auto dataset = Counting{100} | shuffle(buffer, 7);
@@ -51,7 +51,7 @@ TEST_CASE("shuffled elements are the same elements in another order") {
   CHECK(collect(Counting{0} | shuffle(10)).empty());
 }
 
-TEST_CASE("the order depends on the seed and the epoch alone (spec I31)") {
+TEST_CASE("the order depends only on the seed and the epoch (spec I31)") {
   const auto dataset = Counting{50} | shuffle(20, 3);
   CHECK(collect(dataset, 0) == collect(dataset, 0));
   CHECK(collect(dataset, 0) == collect(Counting{50, Cardinality::unknown()} | shuffle(20, 3), 0));
@@ -63,7 +63,7 @@ TEST_CASE("the order depends on the seed and the epoch alone (spec I31)") {
   CHECK(collect(fixed, 0) == collect(dataset, 0));
 }
 
-TEST_CASE("a repeated shuffle is shuffled anew in every round (spec I31)") {
+TEST_CASE("a repeated shuffle has a new order in every round (spec I31)") {
   const auto numbers = collect(Counting{30} | shuffle(30, 5) | repeat(2));
   REQUIRE(numbers.size() == 60);
   const std::vector<int> first(numbers.begin(), numbers.begin() + 30);
@@ -72,14 +72,14 @@ TEST_CASE("a repeated shuffle is shuffled anew in every round (spec I31)") {
   CHECK(std::is_permutation(first.begin(), first.end(), second.begin()));
 }
 
-TEST_CASE("an element comes out at most buffer - 1 places early") {
+TEST_CASE("an element is at most buffer - 1 places early") {
   constexpr int buffer = 10;
   const auto numbers = collect(Counting{1000} | shuffle(buffer, 11));
   for (std::size_t place = 0; place < numbers.size(); ++place)
     CHECK(numbers[place] <= static_cast<int>(place) + buffer - 1);
 }
 
-TEST_CASE("a buffer as large as the dataset makes every permutation equally likely") {
+TEST_CASE("a buffer of the size of the dataset makes all permutations equally likely") {
   constexpr int epochs = 24 * 500;
   const auto dataset = Counting{4} | shuffle(4, 13);
   std::map<std::vector<int>, int> seen;
@@ -90,9 +90,8 @@ TEST_CASE("a buffer as large as the dataset makes every permutation equally like
   CHECK(statistic < chi_square_bound(23));
 }
 
-TEST_CASE("a small buffer gives each of its elements the same chance") {
-  // The first element out of a buffer of 5 is uniform on 0..4; the second is the new element 5 with
-  // probability 1/5.
+TEST_CASE("a small buffer returns each of its elements with the same probability") {
+  // The first element from a buffer of 5 is uniform on 0..4; the second is the new element 5 with probability 1/5.
   constexpr int epochs = 10'000;
   const auto dataset = Counting{100} | shuffle(5, 17);
   std::array<int, 5> first{};
@@ -113,7 +112,7 @@ TEST_CASE("a small buffer gives each of its elements the same chance") {
   CHECK(newcomers < epochs * 0.2 + 5 * deviation);
 }
 
-TEST_CASE("after the end there is nothing more") {
+TEST_CASE("a pass stays at its end") {
   const auto dataset = Counting{3} | shuffle(2);
   auto iterator = dataset.iterate(0);
   int element = 0;
@@ -122,7 +121,7 @@ TEST_CASE("after the end there is nothing more") {
   CHECK_FALSE(iterator.next(element));
 }
 
-TEST_CASE("an empty buffer is refused, a huge one costs nothing") {
+TEST_CASE("shuffle rejects an empty buffer, and accepts a huge one") {
   CHECK_THROWS_WITH_AS(static_cast<void>(shuffle(0)), doctest::Contains("buffer_size is 0"), InvalidArgument);
   CHECK(collect(Counting{3} | shuffle(static_cast<std::size_t>(-1))).size() == 3);
 }

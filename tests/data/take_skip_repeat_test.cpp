@@ -17,13 +17,13 @@ using dist_test::collect;
 using dist_test::Counting;
 using dist_test::EpochNumbers;
 
-TEST_CASE("a dataset is repeated in order") {
+TEST_CASE("repeat keeps the order") {
   CHECK(collect(Counting{2} | repeat(3)) == std::vector<int>{0, 1, 0, 1, 0, 1});
   CHECK(collect(Counting{2} | repeat(1)) == std::vector<int>{0, 1});
   CHECK(collect(Counting{2} | repeat(0)).empty());
 }
 
-TEST_CASE("every round is an epoch of its own, in every outer epoch (spec I31)") {
+TEST_CASE("every round is a separate epoch, in every outer epoch (spec I31)") {
   const auto twice = EpochNumbers{1} | repeat(2);
   std::set<std::uint64_t> seen;
   for (std::uint64_t epoch = 0; epoch < 3; ++epoch)
@@ -42,8 +42,8 @@ TEST_CASE("every round is an epoch of its own, in every outer epoch (spec I31)")
   }
 }
 
-TEST_CASE("a round may be empty where another is not") {
-  // `rounds[e]` elements in epoch e, as far as there are any.
+TEST_CASE("single rounds of repeat may be empty") {
+  // Generates `rounds[e]` elements in epoch e, or 0 beyond the list.
   const auto of_rounds = [](std::vector<int> rounds) {
     return dist::data::generator([rounds](std::uint64_t epoch) {
       return [left = epoch < rounds.size() ? rounds[epoch] : 0, epoch]() mutable {
@@ -53,16 +53,16 @@ TEST_CASE("a round may be empty where another is not") {
   };
   CHECK(collect(of_rounds({0, 2, 0, 1}) | repeat(4)) == std::vector<int>{1, 1, 3});
   CHECK(collect(of_rounds({0, 0, 1}) | repeat(2)).empty());
-  // For ever is until a round has nothing.
+  // An infinite repetition ends at an empty round.
   CHECK(collect(of_rounds({2, 1}) | repeat()) == std::vector<int>{0, 0, 1});
 }
 
-TEST_CASE("nothing repeated for ever is nothing") {
+TEST_CASE("an empty dataset repeated forever is empty") {
   CHECK(collect(Counting{0} | repeat()).empty());
   CHECK(collect(Counting{0, Cardinality::unknown()} | repeat()).empty());
 }
 
-TEST_CASE("the cardinality of what is repeated") {
+TEST_CASE("the cardinality of repeat") {
   constexpr std::size_t huge = std::numeric_limits<std::size_t>::max() - 1;
   const Counting unknown{2, Cardinality::unknown()};
   CHECK((Counting{2} | repeat(3)).cardinality() == Cardinality::known(6));

@@ -13,7 +13,7 @@ using dist::data::skip;
 using dist_test::collect;
 using dist_test::Counting;
 
-TEST_CASE("skip leaves the first elements out, or all of them") {
+TEST_CASE("skip omits the first elements, or all of them") {
   CHECK(collect(Counting{5} | skip(3)) == std::vector<int>{3, 4});
   CHECK(collect(Counting{5} | skip(0)) == std::vector<int>{0, 1, 2, 3, 4});
   CHECK(collect(Counting{5} | skip(5)).empty());
@@ -30,11 +30,11 @@ TEST_CASE("take and skip split a dataset in two") {
   CHECK(collect(dist_test::EpochNumbers{3} | skip(1), 4) == std::vector<std::uint64_t>{4, 4});
 }
 
-TEST_CASE("what fails among the skipped elements is not hidden") {
+TEST_CASE("exceptions of skipped elements propagate") {
   CHECK_THROWS_AS(collect(Counting{5, 1} | skip(3)), std::runtime_error);
 }
 
-TEST_CASE("the cardinality of what is left") {
+TEST_CASE("the cardinality of skip") {
   CHECK((Counting{5} | skip(3)).cardinality() == Cardinality::known(2));
   CHECK((Counting{5} | skip(6)).cardinality() == Cardinality::known(0));
   CHECK((Counting{5} | dist::data::repeat() | skip(6)).cardinality() == Cardinality::infinite());

@@ -15,7 +15,7 @@ using dist_test::collect;
 using dist_test::iota;
 using dist_test::values;
 
-TEST_CASE("the rows of an array, as views that copies of the dataset share") {
+TEST_CASE("tensor_slices returns the rows of an array as views, which copies of the dataset share") {
   const auto dataset = tensor_slices(iota<float>({3, 2}));
   static_assert(!dist::data::is_batched<decltype(dataset)>);
   CHECK(dataset.cardinality() == Cardinality::known(3));
@@ -36,7 +36,7 @@ TEST_CASE("the rows of an array of rank 1 are scalars") {
   CHECK(rows[1][0] == 1);
 }
 
-TEST_CASE("features and labels go together") {
+TEST_CASE("tensor_slices combines features and labels") {
   const auto dataset = tensor_slices(iota<float>({3, 2}), iota<int>({3}));
   int expected = 0;
   for (const auto& [x, y] : dataset.epoch(0)) {
@@ -46,7 +46,7 @@ TEST_CASE("features and labels go together") {
   CHECK(expected == 3);
 }
 
-TEST_CASE("arrays of different length, and arrays without rows, are refused") {
+TEST_CASE("arrays of different length, and arrays without rows, are rejected") {
   CHECK_THROWS_WITH_AS(static_cast<void>(tensor_slices(iota<float>({3, 2}), iota<int>({4}))),
                        doctest::Contains("3 features, 4 labels"), ShapeMismatch);
   CHECK_THROWS_AS(static_cast<void>(tensor_slices(Tensor<float>{Shape{}})), ShapeMismatch);

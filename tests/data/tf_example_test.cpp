@@ -28,11 +28,11 @@ std::string chars(std::initializer_list<unsigned> values) {
   for (const unsigned value : values) result.push_back(static_cast<char>(value));
   return result;
 }
-/// A field of bytes: its number with wire type 2, the length, the content.
+/// Returns a field of bytes: its number with wire type 2, the length, the content.
 std::string field(unsigned number, const std::string& content) {
   return chars({number << 3 | 2, static_cast<unsigned>(content.size())}) + content;
 }
-/// An Example with one feature.
+/// Returns an Example with one feature.
 std::string example(const std::string& name, const std::string& feature) {
   return field(1, field(1, field(1, name) + field(2, feature)));
 }
@@ -40,8 +40,8 @@ void refuse(const std::string& record, const char* because) {
   CHECK_THROWS_WITH_AS(TfExample{record}, doctest::Contains(because), InvalidArgument);
 }
 
-// What Google's protobuf for Python (7.36.2) made of: image: floats 0.5, -2, 3.25; label: integers 7, -1, 300; name: bytes
-// "ab" and ""; none: a feature that is not set.
+// Output of Google's protobuf for Python (7.36.2) for image: floats 0.5, -2, 3.25; label: integers 7, -1, 300; name:
+// bytes "ab" and ""; none: a feature that is not set.
 const std::string of_protobuf =
     chars({10, 83,  10,  25,  10,  5,   105, 109, 97,  103, 101, 18,  16, 18,  14,  10,  12,  0,   0,  0,   63,  0,
            0,  0,   192, 0,   0,   80,  64,  10,  26,  10,  5,   108, 97, 98,  101, 108, 18,  17,  26, 15,  10,  13,
@@ -55,7 +55,7 @@ std::vector<T> vector_of(std::span<const T> list) {
 
 }  // namespace
 
-TEST_CASE("an Example that protobuf wrote (spec I30)") {
+TEST_CASE("TfExample parses an Example of Google's protobuf (spec I30)") {
   const TfExample parsed{of_protobuf};
   CHECK(vector_of(parsed.floats("image")) == std::vector<float>{0.5F, -2.0F, 3.25F});
   CHECK(vector_of(parsed.ints("label")) == std::vector<std::int64_t>{7, -1, 300});
@@ -66,7 +66,7 @@ TEST_CASE("an Example that protobuf wrote (spec I30)") {
   CHECK_FALSE(parsed.contains("imag"));
 }
 
-TEST_CASE("numbers one to a field, packed, or both") {
+TEST_CASE("numbers may be single fields, packed, or both") {
   const std::string one = chars({0x0D, 0, 0, 0xC0, 0x3F});  // field 1, fixed32: 1.5
   const std::string packed = field(1, chars({0, 0, 0xC0, 0x3F, 0, 0, 0xC0, 0xBF}));
   CHECK(vector_of(TfExample{example("x", field(2, one + packed))}.floats("x")) ==
@@ -76,11 +76,11 @@ TEST_CASE("numbers one to a field, packed, or both") {
         std::vector<std::int64_t>{5, 6, 128, 5});
 }
 
-TEST_CASE("what protobuf says of fields that repeat, or are not known") {
+TEST_CASE("repeated and unknown fields follow protobuf's rules") {
   const std::string five = field(3, chars({0x08, 5}));
   const std::string six = field(3, chars({0x08, 6}));
   const std::string text = field(1, field(1, "t"));
-  // Lists of one kind are joined, the last kind counts, the last entry of a name counts.
+  // Lists of one kind are joined; the last kind and the last entry of a name win.
   CHECK(vector_of(TfExample{example("x", five + six)}.ints("x")) == std::vector<std::int64_t>{5, 6});
   CHECK(vector_of(TfExample{example("x", five + text)}.bytes("x")) == std::vector<std::string_view>{"t"});
   CHECK(vector_of(TfExample{example("x", five) + example("y", text) + example("x", six)}.ints("x")) ==
@@ -92,7 +92,7 @@ TEST_CASE("what protobuf says of fields that repeat, or are not known") {
   CHECK_FALSE(TfExample{""}.contains("x"));
 }
 
-TEST_CASE("records that are no Examples are refused") {
+TEST_CASE("records other than Examples are rejected") {
   for (std::size_t length = 1; length < of_protobuf.size(); ++length)
     CHECK_THROWS_AS(TfExample{of_protobuf.substr(0, length)}, InvalidArgument);
   refuse(chars({10}), "A record is not a tf.train.Example (it ends inside a field)");
@@ -104,7 +104,7 @@ TEST_CASE("records that are no Examples are refused") {
   refuse(example("x", field(2, field(1, "abc"))), "it ends inside a field");
 }
 
-TEST_CASE("a feature that is missing, or of another kind, is refused by name") {
+TEST_CASE("a feature that is missing, or of another kind, is rejected by name") {
   const TfExample parsed{of_protobuf};
   CHECK_THROWS_WITH_AS(static_cast<void>(parsed.ints("labels")),
                        "An example has no feature 'labels' (it has 'image', 'label', 'name', 'none'). Use one of its "
@@ -117,7 +117,7 @@ TEST_CASE("a feature that is missing, or of another kind, is refused by name") {
   CHECK_THROWS_WITH_AS(static_cast<void>(TfExample{}.bytes("x")), doctest::Contains("it has none"), InvalidArgument);
 }
 
-TEST_CASE("the next record is parsed in the same memory") {
+TEST_CASE("parsing the next record reuses memory") {
   TfExample parsed{of_protobuf};
   const std::size_t before = allocations;
   for (int i = 0; i < 3; ++i) parsed.parse(of_protobuf);
@@ -125,7 +125,7 @@ TEST_CASE("the next record is parsed in the same memory") {
   CHECK(parsed.ints("label").size() == 3);
 }
 
-TEST_CASE("from files of Examples to batches (spec I08, I30)") {
+TEST_CASE("files of Examples can be parsed and batched (spec I08, I30)") {
   support::TemporaryFolder folder;
   std::string content;
   for (int i = 0; i < 3; ++i) dist::io::append_tfrecord(content, of_protobuf);

@@ -17,7 +17,7 @@ using dist_test::bytes;
 using dist_test::collect;
 using Records = std::vector<std::string>;
 
-TEST_CASE("compressed records are those that were written, and can be sharded (spec I08)") {
+TEST_CASE("tfrecord_gz returns the written records, and can be sharded (spec I08)") {
   support::TemporaryFolder folder;
   std::vector<std::string> files;
   for (const std::string name : {"a", "b", "c"}) {
@@ -35,13 +35,13 @@ TEST_CASE("compressed records are those that were written, and can be sharded (s
   CHECK(collect(tfrecord_gz(files[0])).size() == 2);
 }
 
-TEST_CASE("a truncated gzip file is refused, even if its records are all there") {
+TEST_CASE("a truncated gzip file is rejected, even if its records are complete") {
   support::TemporaryFolder folder;
   std::string content;
   dist::io::append_tfrecord(content, "record");
   const Bytes compressed = dist_test::gzip(bytes(content));
   CHECK_THROWS_WITH_AS(collect(tfrecord_gz(folder.write("plain", bytes(content)))),
                        doctest::Contains("not a gzip file"), FileError);
-  const Bytes cut(compressed.begin(), compressed.end() - 3);  // of its checksum
+  const Bytes cut(compressed.begin(), compressed.end() - 3);  // in the checksum
   CHECK_THROWS_WITH_AS(collect(tfrecord_gz(folder.write("cut", cut))), doctest::Contains("is truncated"), FileError);
 }

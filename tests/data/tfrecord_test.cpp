@@ -31,7 +31,7 @@ std::string write(support::TemporaryFolder& folder, const std::string& name, con
 
 }  // namespace
 
-TEST_CASE("the records of the files come one file after the other, in every pass") {
+TEST_CASE("tfrecord returns the records file by file, in every pass") {
   support::TemporaryFolder folder;
   const std::string a = write(folder, "a", {"a0", "a1"});
   const std::string none = write(folder, "none", {});
@@ -59,7 +59,7 @@ TEST_CASE("a shard has every n-th file (spec I08)") {
   CHECK(dataset.shard_files(1, 0).files() == files);
 }
 
-TEST_CASE("fewer files than shards, or no such shard, is refused (spec I08)") {
+TEST_CASE("fewer files than shards, and a shard index out of range, are rejected (spec I08)") {
   const auto dataset = tfrecord({"a", "b"});
   CHECK_THROWS_WITH_AS(static_cast<void>(dataset.shard_files(3, 0)),
                        doctest::Contains("There are fewer files than shards (2 files, 3 shards)"), InvalidArgument);
@@ -69,7 +69,7 @@ TEST_CASE("fewer files than shards, or no such shard, is refused (spec I08)") {
   CHECK_THROWS_AS(static_cast<void>(tfrecord(std::vector<std::string>{})), InvalidArgument);
 }
 
-TEST_CASE("a file that is missing or corrupt is refused when its turn comes") {
+TEST_CASE("a missing or corrupt file is rejected when it is read") {
   support::TemporaryFolder folder;
   const std::string good = write(folder, "good", {"one"});
   const auto missing = tfrecord({good, folder.path("missing")});

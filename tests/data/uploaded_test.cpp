@@ -1,10 +1,11 @@
-// Batches that reach the memory of GPUs, and when the host waits for them.
+// Tests of batches in the memory of GPUs, and of the host's waits.
 #include <dist/data/uploaded.hpp>
 
 #include <doctest/doctest.h>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <tuple>
@@ -31,7 +32,7 @@ namespace {
 constexpr std::array<std::size_t, 2> devices{0, 0};
 constexpr std::size_t rows = 24, global_batch = 4;
 
-/// What a step does with its rows: adds them to where it stands.
+/// The work of a step: adds its rows to its result.
 struct Add {
   const float* x;
   const int* y;
@@ -55,6 +56,15 @@ auto distributed(const Cuda::Queues& queues, std::size_t ahead, std::size_t coun
   return dist::data::uploaded<Cuda>(
       dist::data::distribute_dataset(examples(count), 2, dist::InputContext{1, 0, 2}, options), queues, 2, ahead);
 }
+
+/// Batches that count their passes.
+struct CountedPasses : decltype(examples()) {
+  int* passes;
+  [[nodiscard]] auto iterate(std::uint64_t epoch) const {
+    ++*passes;
+    return decltype(examples())::iterate(epoch);
+  }
+};
 
 /// Steps on two queues of one GPU.
 class Replicas {
@@ -95,7 +105,7 @@ std::vector<float> expected(int epochs) {
 
 }  // namespace
 
-TEST_CASE("steps find their batches on the device, however far the host is ahead of them") {
+TEST_CASE("steps find their batches on the device, however far the host runs ahead") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule())
     for (const std::size_t ahead : {0UL, 1UL, 3UL}) {
       CAPTURE(fake_cuda::to_string(machine));
@@ -109,14 +119,14 @@ TEST_CASE("steps find their batches on the device, however far the host is ahead
         for (int epoch = 0; epoch < 3; ++epoch)
           for (const auto& batches : dataset) replicas.step(batches);
         CHECK(replicas.results() == expected(3));
-        // The slots of one pass serve the next.
+        // The slots of one pass are reused by the next.
         CHECK(fake_cuda::live().pinned_allocations <= 2 * (ahead + 1) + 2);
       }
       CHECK(fake_cuda::live() == fake_cuda::Live{});
     }
 }
 
-TEST_CASE("the host waits for a step only where every slot is in use") {
+TEST_CASE("the host waits for a step only if all slots are in use") {
   fake_cuda::Options lazy;
   lazy.schedule = fake_cuda::Schedule::lazy;
   fake_cuda::restart(lazy);
@@ -137,7 +147,7 @@ TEST_CASE("the host waits for a step only where every slot is in use") {
   CHECK(replicas.results() == expected(1));
 }
 
-TEST_CASE("a batch is one copy for each replica, and holds arrays in tuples, pairs and arrays") {
+TEST_CASE("a batch is one copy per replica, and supports arrays in tuples, pairs and arrays") {
   using dist::TensorView;
   using dist::cuda::DeviceMemory;
   using View = TensorView<const float>;
@@ -159,7 +169,7 @@ TEST_CASE("a batch is one copy for each replica, and holds arrays in tuples, pai
   CHECK((*batches)[1].y.shape() == dist::Shape{2});
 }
 
-TEST_CASE("a batch is taken as it is when its step is over, and replicas without rows have none") {
+TEST_CASE("a batch expires after its step, and replicas without rows receive empty views") {
   fake_cuda::restart({});
   const Replicas replicas;
   auto dataset = distributed(replicas.queues, 1, 1);
@@ -173,10 +183,10 @@ TEST_CASE("a batch is taken as it is when its step is over, and replicas without
   float value = 0;
   replicas.queues[0].copy(kept.elements(), std::span<float>{&value, 1});
   replicas.queues[0].wait();
-  CHECK(value != value);  // what is kept beyond the step is NaN
+  CHECK(value != value);  // a view that is used after its step contains NaN
 }
 
-TEST_CASE("a pass is taken up again where it was") {
+TEST_CASE("a pass over uploaded batches is resumable") {
   fake_cuda::restart({});
   const Replicas replicas;
   auto dataset = distributed(replicas.queues, 1);
@@ -192,7 +202,20 @@ TEST_CASE("a pass is taken up again where it was") {
   CHECK_FALSE(pass.next(batches));
 }
 
-TEST_CASE("a step that does not end is a missed deadline of the input, and no room an error") {
+TEST_CASE("a resumed pass begins the dataset once") {
+  fake_cuda::restart({});
+  const Replicas replicas;
+  int passes = 0;
+  auto dataset = dist::data::uploaded<Cuda>(CountedPasses{examples(), &passes}, replicas.queues, 1, 1);
+  auto pass = dataset.iterate(0);
+  pass.seek(2);
+  decltype(dataset)::Element batch;
+  CHECK(pass.next(batch));
+  CHECK(pass.position() == 3);
+  CHECK(passes == 1);
+}
+
+TEST_CASE("a step that does not end throws DeadlineExceeded, and lack of memory an error") {
   fake_cuda::restart({});
   bool may_end = false;
   {

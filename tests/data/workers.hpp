@@ -1,4 +1,4 @@
-/// Several workers in one process: threads that agree as processes would.
+/// Several workers in one process: threads that agree like processes.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@
 
 namespace dist_test {
 
-/// What the members of a group say to each other, pass for pass and round for round.
+/// The posted values of a group's members, by pass and round.
 class Meeting {
  public:
   explicit Meeting(std::size_t members, std::chrono::milliseconds deadline = std::chrono::seconds{30})
@@ -47,7 +47,7 @@ class Meeting {
     const auto decided = [&](const Round& said) { return said.holding > 0 || said.posts == members_; };
     return wait(pass, round, decided).holding > 0;
   }
-  /// Of all members and passes.
+  /// The number of posts of all members and passes.
   [[nodiscard]] std::size_t posts() const {
     const std::lock_guard lock{mutex_};
     std::size_t sum = 0;
@@ -108,13 +108,13 @@ class MeetingAgreement {
     Meeting* meeting;
     std::size_t passes = 0;
   };
-  std::shared_ptr<State> state_;  // of all copies, which are of one worker
+  std::shared_ptr<State> state_;  // shared by all copies, which belong to one worker
 };
 
-/// What `work(worker)` returns on each of so many threads. Throws what the first of them threw.
+/// Returns the results of `work(worker)` on `workers` threads. Throws the first worker's exception.
 template <class Work>
 auto on_workers(std::size_t workers, Work work) {
-  // Not a vector of results: the bits of a vector<bool> are not memory locations of their own.
+  // Not a vector of results: the bits of a vector<bool> are not separate memory locations.
   struct Outcome {
     decltype(work(std::size_t{})) result{};
     std::exception_ptr error;

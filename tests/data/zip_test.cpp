@@ -25,7 +25,7 @@ using dist_test::collect;
 using dist_test::Counting;
 using dist_test::EpochNumbers;
 
-TEST_CASE("zip pairs elements and ends with the shortest dataset") {
+TEST_CASE("zip combines elements, and ends with the shortest dataset") {
   const auto tens = Counting{2} | map([](int i) { return 10.5 * i; });
   const auto pairs = zip(Counting{4}, tens);
   static_assert(std::is_same_v<decltype(pairs)::Element, std::tuple<int, double>>);
@@ -40,14 +40,14 @@ TEST_CASE("zip pairs elements and ends with the shortest dataset") {
   CHECK_FALSE(iterator.next(element));
 }
 
-TEST_CASE("a tuple is mapped into an example") {
+TEST_CASE("a tuple can be mapped to an example") {
   const auto examples = zip(Counting{2}, Counting{2}) | map([](const std::tuple<int, int>& pair) {
                           return dist::data::Example{std::get<0>(pair), 7 * std::get<1>(pair)};
                         });
   CHECK(collect(examples)[1].y == 7);
 }
 
-TEST_CASE("the cardinality is that of the shortest dataset") {
+TEST_CASE("the cardinality of zip is the cardinality of the shortest dataset") {
   const Counting three{3};
   const Counting unknown{2, Cardinality::unknown()};
   const Counting empty{0};
@@ -61,7 +61,7 @@ TEST_CASE("the cardinality is that of the shortest dataset") {
   CHECK(zip(unknown, empty).cardinality() == Cardinality::known(0));
 }
 
-TEST_CASE("element memory is reused") {
+TEST_CASE("zip reuses element memory") {
   const auto pairs = zip(Counting{64} | batch(8), Counting{64} | batch(8));
   auto iterator = pairs.iterate(0);
   std::tuple<Tensor<int>, Tensor<int>> element;
@@ -73,7 +73,7 @@ TEST_CASE("element memory is reused") {
   CHECK(more == 7);
 }
 
-TEST_CASE("batches side by side are batches, of a size if they agree (spec I02, I30)") {
+TEST_CASE("zip of batches makes batches, with a size if they agree (spec I02, I30)") {
   using dist::data::known_batch_size;
   using dist::data::partial_batches_of;
   using dist::data::PartialBatches;
@@ -88,7 +88,7 @@ TEST_CASE("batches side by side are batches, of a size if they agree (spec I02, 
   CHECK(partial_batches_of(zip(batches, batches)) == PartialBatches::none);
 }
 
-TEST_CASE("tuples are batched (spec I30)") {
+TEST_CASE("tuples can be batched (spec I30)") {
   const auto batches = collect(zip(Counting{3}, dist::data::tensor_slices(dist_test::iota<float>({3, 2}))) | batch(2));
   REQUIRE(batches.size() == 2);
   CHECK(dist_test::values(std::get<0>(batches[0])) == std::vector<int>{0, 1});

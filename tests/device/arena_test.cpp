@@ -35,7 +35,7 @@ bool all_are(const std::byte* first, std::size_t count, std::byte value) {
 
 }  // namespace
 
-TEST_CASE("slices are page-aligned, zero, and at one offset in every replica's region") {
+TEST_CASE("slices are page-aligned, zero, and at the same offset in every region") {
   Arena arena(3);
   CHECK(arena.replicas() == 3);
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{100}, page(), page() + 1, 10 * page()}) {
@@ -53,7 +53,7 @@ TEST_CASE("slices are page-aligned, zero, and at one offset in every replica's r
   }
 }
 
-TEST_CASE("slices do not overlap, also those of no bytes") {
+TEST_CASE("slices do not overlap, even empty ones") {
   Arena arena(1, 64 * page());
   std::vector<std::size_t> offsets;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{0}, page(), 2 * page() - 1, std::size_t{1}})
@@ -64,7 +64,7 @@ TEST_CASE("slices do not overlap, also those of no bytes") {
   CHECK(offsets[4] >= offsets[3] + 2 * page());
 }
 
-TEST_CASE("a slice is zero again after reuse") {
+TEST_CASE("a reused slice is zero") {
   Arena arena(2, 4 * page());
   const std::size_t first = arena.allocate(4 * page());
   for (std::size_t replica = 0; replica < 2; ++replica)
@@ -76,7 +76,7 @@ TEST_CASE("a slice is zero again after reuse") {
     CHECK(all_are(arena.at(replica, second), 4 * page(), std::byte{0}));
 }
 
-TEST_CASE("a slice that the program has locked in memory is zero again after reuse") {
+TEST_CASE("a reused slice is zero even if the program has locked its memory") {
   const std::size_t size = 4 * page();
   const auto check = [&](Arena& arena) {
     const std::size_t first = arena.allocate(size);
@@ -102,7 +102,7 @@ TEST_CASE("a slice that the program has locked in memory is zero again after reu
   munmap(memory, size);
 }
 
-TEST_CASE("releasing in any order leaves one gap that everything fits into") {
+TEST_CASE("releasing slices in any order merges them into one gap") {
   constexpr std::size_t slices = 5;
   Arena arena(2, 2 * slices * page());
   std::array<std::size_t, slices> order{0, 1, 2, 3, 4};
@@ -120,7 +120,7 @@ TEST_CASE("releasing in any order leaves one gap that everything fits into") {
   CHECK(orders == 120);
 }
 
-TEST_CASE("slices next to a released one keep their elements") {
+TEST_CASE("releasing a slice does not change its neighbours") {
   Arena arena(1, 3 * page());
   const std::array<std::size_t, 3> offsets{arena.allocate(page()), arena.allocate(page()), arena.allocate(page())};
   std::fill_n(arena.at(0, offsets[0]), page(), std::byte{1});
@@ -131,7 +131,7 @@ TEST_CASE("slices next to a released one keep their elements") {
   CHECK(arena.allocate(page()) == offsets[1]);
 }
 
-TEST_CASE("an arena that is full says how much was asked for and how much it holds") {
+TEST_CASE("the error of a full arena names the requested size and the capacity") {
   Arena arena(1, 4 * page());
   static_cast<void>(arena.allocate(3 * page()));
   const std::string expected = dist::concat(
@@ -142,7 +142,7 @@ TEST_CASE("an arena that is full says how much was asked for and how much it hol
   CHECK(arena.allocate(page()) == 3 * page());
 }
 
-TEST_CASE("sizes that cannot be rounded up to a page are refused") {
+TEST_CASE("sizes that overflow when rounded up to a page are rejected") {
   Arena arena(1, 4 * page());
   CHECK_THROWS_AS(arena.allocate(std::numeric_limits<std::size_t>::max()), dist::OutOfMemory);
   CHECK_THROWS_AS(arena.allocate(std::numeric_limits<std::size_t>::max() - page() + 2), dist::OutOfMemory);
@@ -155,11 +155,11 @@ TEST_CASE("a capacity is rounded up to a page") {
   CHECK_THROWS_AS(arena.allocate(1), dist::OutOfMemory);
 }
 
-TEST_CASE("addresses that the system does not have are OutOfMemory") {
+TEST_CASE("a capacity larger than the address space throws OutOfMemory") {
   CHECK_THROWS_AS(Arena(2, std::size_t{1} << 62), dist::OutOfMemory);
 }
 
-TEST_CASE("threads allocate and release at the same time") {
+TEST_CASE("threads allocate and release concurrently") {
   constexpr std::size_t threads = 4;
   constexpr std::size_t rounds = 200;
   Arena arena(2, 64 * page());
@@ -185,16 +185,16 @@ TEST_CASE("threads allocate and release at the same time") {
   CHECK(arena.allocate(64 * page()) == 0);
 }
 
-TEST_CASE("the default capacity leaves addresses for as many replicas as a strategy may have") {
+TEST_CASE("the default capacity leaves addresses for the maximum number of replicas") {
   dist::Arena arena{dist::ReplicaThreads::most_replicas};
   const std::size_t offset = arena.allocate(1);
   CHECK(*arena.at(dist::ReplicaThreads::most_replicas - 1, offset) == std::byte{0});
 }
 
-#ifndef DIST_TEST_SANITIZER  // sanitizers want memory of their own at any time
-TEST_CASE("a limit on virtual memory leaves an arena of what it allows, and room for the rest") {
+#ifndef DIST_TEST_SANITIZER  // sanitizers need memory at any time
+TEST_CASE("an arena respects a limit on virtual memory, and leaves room for the rest") {
   support::Processes process{1, [](std::size_t) {
-                               const std::size_t limit = std::size_t{1} << 30;  // less than any machine has
+                               const std::size_t limit = std::size_t{1} << 30;  // less than the memory of any machine
                                const rlimit both{limit, limit};
                                if (setrlimit(RLIMIT_AS, &both) != 0) return 1;
                                const std::size_t whole = dist::Arena::largest_reservation();

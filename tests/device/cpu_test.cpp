@@ -32,7 +32,7 @@ constexpr Cpu::Queue queue;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(devices, Cpu);
 
-TEST_CASE("for_each visits every index of a range once and no other") {
+TEST_CASE("for_each visits every index of a range exactly once") {
   for (const IndexRange range :
        {IndexRange{0, 0}, IndexRange{5, 5}, IndexRange{0, 1}, IndexRange{3, 20}, IndexRange{0, 40}}) {
     std::vector<int> visits(40, 0);
@@ -41,7 +41,7 @@ TEST_CASE("for_each visits every index of a range once and no other") {
   }
 }
 
-TEST_CASE("a reduction agrees with arithmetic for every range, ragged and empty ones included") {
+TEST_CASE("a reduction agrees with arithmetic for every range, including ragged and empty ones") {
   std::size_t wrong = 0;
   for (std::uint64_t begin = 0; begin <= 20; ++begin)
     for (std::uint64_t end = begin; end <= 60; ++end) {
@@ -66,7 +66,7 @@ TEST_CASE("a reduction agrees with arithmetic for every range, ragged and empty 
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a product goes over all indices") {
+TEST_CASE("a product includes all indices") {
   for (std::size_t count = 1; count <= 20; ++count) {
     std::uint64_t factorial = 1;
     for (std::size_t i = 1; i <= count; ++i) factorial *= i;
@@ -75,7 +75,7 @@ TEST_CASE("a product goes over all indices") {
   }
 }
 
-TEST_CASE("an empty range gives the identity, and its mean is no number") {
+TEST_CASE("a reduction of an empty range is the identity, and its mean is NaN") {
   const auto number = [](std::size_t i) { return static_cast<float>(i); };
   CHECK(queue.transform_reduce(dist::sum, {4, 4}, number) == 0.0F);
   CHECK(queue.transform_reduce(dist::prod, {4, 4}, number) == 1.0F);
@@ -92,7 +92,7 @@ TEST_CASE("the body is called once per index") {
   }
 }
 
-TEST_CASE("the same range gives the same bits, near the true sum") {
+TEST_CASE("a reduction is reproducible, and close to the exact sum") {
   const auto body = [](std::size_t i) { return 1.0F / static_cast<float>(i + 1); };
   for (const std::size_t count : {3U, 8U, 1000U, 100'001U}) {
     const float first = queue.transform_reduce(dist::sum, {0, count}, body);
@@ -102,7 +102,7 @@ TEST_CASE("the same range gives the same bits, near the true sum") {
     }
     double harmonic = 0;
     for (std::size_t i = count; i > 0; --i) harmonic += 1.0 / static_cast<double>(i);
-    // Each of the additions of one partial result rounds by at most 2^-24 of a partial sum.
+    // Each addition of a partial result rounds by at most 2^-24 of a partial sum.
     const double bound = harmonic * (static_cast<double>(count) / 8 + 16) * 0x1p-24;
     CHECK(std::abs(static_cast<double>(first) - harmonic) <= bound);
   }
@@ -112,9 +112,9 @@ TEST_CASE_TEMPLATE("16-bit floating-point values are combined as floats and roun
                    dist::BFloat16) {
   const auto one = [](std::size_t) { return T{1}; };
   static_assert(std::is_same_v<decltype(queue.transform_reduce(dist::sum, {}, one)), T>);
-  // A running sum in the type itself would stop at 2^11 or 2^8, where adding one changes nothing.
+  // A running sum in the type itself would stop at 2^11 or 2^8.
   CHECK(queue.transform_reduce(dist::sum, {0, 40'960}, one) == 40'960);
-  // More than the largest f16, and the count too.
+  // The sum and the count exceed the largest f16.
   CHECK(queue.transform_reduce(dist::mean, {0, 100'000}, one) == 1);
   CHECK(queue.transform_reduce(dist::mean, {0, 9}, [](std::size_t i) { return T(60'000 + i); }) == T(60'000));
   CHECK(queue.transform_reduce(dist::prod, {0, 3}, [](std::size_t i) { return T(i == 2 ? 0x1p-12 : 0x1p10); }) == 256);
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("16-bit floating-point values are combined as floats and roun
   CHECK(std::isnan(float{queue.transform_reduce(dist::mean, {4, 4}, one)}));
 }
 
-TEST_CASE("a NaN at any index is the minimum and the maximum") {
+TEST_CASE("a NaN at any index makes minimum and maximum NaN") {
   for (std::size_t at = 0; at < 19; ++at) {
     const auto body = [&](std::size_t i) {
       return i == at ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(i);
@@ -148,14 +148,14 @@ TEST_CASE("bool values are combined logically") {
   }
 }
 
-TEST_CASE("integers are combined bit by bit") {
+TEST_CASE("integers are combined bitwise") {
   const auto bit = [](std::size_t i) { return std::uint32_t{1} << i; };
   CHECK(queue.transform_reduce(dist::bit_or, {0, 20}, bit) == (1U << 20) - 1);
   CHECK(queue.transform_reduce(dist::bit_xor, {3, 20}, bit) == (1U << 20) - 8);
   CHECK(queue.transform_reduce(dist::bit_and, {0, 20}, [&](std::size_t i) { return ~bit(i); }) == ~((1U << 20) - 1));
 }
 
-TEST_CASE("the result has the type that the body returns") {
+TEST_CASE("the result has the return type of the body") {
   const float number = 2;
   static_assert(
       std::is_same_v<
@@ -166,7 +166,7 @@ TEST_CASE("the result has the type that the body returns") {
   CHECK(queue.transform_reduce(dist::sum, {0, 300}, [](std::size_t) { return std::uint8_t{1}; }) == 300 - 256);
 }
 
-TEST_CASE("replicas are placed in the order of the topology, on each device once") {
+TEST_CASE("replicas are placed in the order of the topology, one per device") {
   const std::vector<std::size_t> order = dist::placement_order(dist::read_topology(dist::allowed_processors()));
   const std::size_t count = Cpu::count();
   REQUIRE(order.size() == count);
@@ -184,12 +184,12 @@ TEST_CASE("processors are counted and named") {
   CHECK(Cpu::name == "Cpu");
 }
 
-TEST_CASE("the queue of a processor is nothing, and so is what a strategy keeps for it") {
+TEST_CASE("the queue of a processor and the strategy's queue state are empty") {
   static_assert(std::is_empty_v<Cpu::Queue> && std::is_empty_v<Cpu::Queues> && std::is_empty_v<Cpu::Queue::Event>);
   static_assert(std::is_same_v<Cpu::Span<float>, std::span<float>>);
 }
 
-TEST_CASE("replicas stay on their processors, and none where they share one") {
+TEST_CASE("replicas are bound to their processors, unless they share one") {
   const std::vector<std::size_t> allowed = dist::allowed_processors();
   const std::vector<std::size_t> devices = Cpu::placement(Cpu::count());
   const std::vector<std::size_t> processors = Cpu::processors(devices);
@@ -200,7 +200,7 @@ TEST_CASE("replicas stay on their processors, and none where they share one") {
   CHECK(Cpu::processors({}).empty());
 }
 
-TEST_CASE("a quota below the processors limits the default number of replicas, and threads stay unbound") {
+TEST_CASE("a quota below the processor count limits the default replicas, and threads stay unbound") {
   const support::TemporaryFolder root;
   const auto limit = [&](const std::string& quota) {
     for (const char* const folder : {"/proc/self", "/sys/fs/cgroup"})

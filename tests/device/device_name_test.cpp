@@ -17,7 +17,7 @@ void refuse(std::string_view name) { throw dist::InvalidArgument(name, "none", "
 
 }  // namespace
 
-TEST_CASE("device names are read in all the forms that tf.distribute takes (spec A02, R08)") {
+TEST_CASE("device names are parsed in all forms of tf.distribute (spec A02, R08)") {
   const DeviceName expected{"cpu", 3};
   for (const char* name : {"/cpu:3", "cpu:3", "CPU:3", "/CPU:3", "/device:CPU:3", "device:cpu:3",
                            "/job:localhost/replica:0/task:0/device:CPU:3", "/job:localhost/cpu:3"}) {
@@ -28,7 +28,7 @@ TEST_CASE("device names are read in all the forms that tf.distribute takes (spec
   CHECK(to_string(DeviceName{"gpu", 12}) == "/gpu:12");
 }
 
-TEST_CASE("names that are none are refused, and so are the devices of other jobs (spec A01)") {
+TEST_CASE("invalid names and devices of other jobs are rejected (spec A01)") {
   for (const char* name : {"", "/", "cpu", "/cpu:", "/cpu:x", "/cpu:1x", ":1", "/cpu:-1", "/cpu:1/gpu:0",
                            "/job:localhost", "/cpu:99999999999999999999"}) {
     CAPTURE(name);
@@ -42,12 +42,12 @@ TEST_CASE("names that are none are refused, and so are the devices of other jobs
   CHECK_THROWS_AS(dist::parse_device_name("/job:localhost/task:1/cpu:0"), dist::InvalidArgument);
 }
 
-TEST_CASE("devices are taken in the order given (spec A02)") {
+TEST_CASE("devices keep the given order (spec A02)") {
   const std::vector<std::string> names{"/cpu:2", "CPU:0", "/device:cpu:1"};
   CHECK(dist::devices_named(names, "cpu", 3, &refuse) == std::vector<std::size_t>{2, 0, 1});
 }
 
-TEST_CASE("no device, a device twice, a missing one and one of another type are refused (spec A01)") {
+TEST_CASE("no device, a repeated one, a missing one and one of another type are rejected (spec A01)") {
   using Names = std::vector<std::string>;
   CHECK_THROWS_WITH_AS(
       dist::devices_named(Names{}, "cpu", 2, &refuse),

@@ -40,7 +40,7 @@ struct QueueWithoutEvents {
 
 TEST_CASE_TEMPLATE_INSTANTIATE(devices, testing::GuardedDevice);
 
-TEST_CASE("a device has all that replicas need, in memory of one place") {
+TEST_CASE("a device provides everything for replicas, in one memory space") {
   CHECK(dist::Device<dist::Cpu>);
   CHECK(!dist::Device<int>);
   CHECK(!dist::Device<WithoutProcessors>);
@@ -54,7 +54,7 @@ TEST_CASE("a queue works, orders and waits") {
   CHECK(!dist::Queue<int>);
 }
 
-TEST_CASE("a queue that works later says when all that was put there is done") {
+TEST_CASE("an asynchronous queue reports when all submitted work is done") {
   const testing::GuardedDevice::Queues queues{std::array<std::size_t, 1>{0}};
   const testing::GuardedDevice::Queue queue = queues[0];
   CHECK(queue.is_done());

@@ -18,7 +18,7 @@ using Numbers = std::vector<std::size_t>;
 
 namespace {
 
-/// hwloc's machine is made up while this lives.
+/// Sets hwloc's environment during its lifetime.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -38,39 +38,39 @@ Numbers first(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("hwloc and the system's files describe this machine alike") {
+TEST_CASE("hwloc and the system's files describe this machine in the same way") {
   const Numbers processors = dist::allowed_processors();
   Topology ours = dist::read_topology(processors);
   Topology theirs = dist::read_hwloc_topology(processors);
-  // Their kinds of cores come from more sources than the scheduler's capacities.
+  // hwloc has more sources for the kinds of cores than the scheduler's capacities.
   for (Topology* each : {&ours, &theirs})
     for (CpuId& place : *each) place.speed = 0;
   CHECK(theirs == ours);
 }
 
-TEST_CASE("a machine that hwloc is told about: sockets, nodes, caches, cores and threads") {
+TEST_CASE("a synthetic hwloc machine has sockets, nodes, caches, cores and threads") {
   const Environment machine{"HWLOC_SYNTHETIC", "pack:2 [numa] l3:2 l2:2 core:1 pu:2"};
   const Topology places = dist::read_hwloc_topology(first(16));
   REQUIRE(places.size() == 16);
   for (std::size_t i = 0; i < 16; ++i) CHECK(places[i] == CpuId{i, i / 2 * 2, i / 4 * 4, i / 8 * 8, i / 8 * 8});
   CHECK(dist::placement_order(places) == Numbers{0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15});
-  // Of the first socket one core, of the second one whole cache and a part of the other.
+  // One core of the first socket; of the second one a whole cache and a part of the other.
   CHECK(dist::placement_order(dist::read_hwloc_topology(Numbers{3, 9, 12, 14, 15})) == Numbers{2, 3, 1, 0, 4});
 }
 
-TEST_CASE("several nodes in a socket, and processors that are numbered in turns") {
+TEST_CASE("a socket may have several nodes, and processors may be numbered round-robin") {
   const Environment machine{"HWLOC_SYNTHETIC", "pack:2 die:2 [numa] core:2 pu:1(indexes=die:core)"};
   const Topology places = dist::read_hwloc_topology(first(8));
   for (std::size_t i = 0; i < 8; ++i) CHECK(places[i] == CpuId{i, i, i, i % 4, i % 4 / 2 * 2});
   CHECK(dist::placement_order(places) == Numbers{0, 4, 1, 5, 2, 6, 3, 7});
 }
 
-TEST_CASE("processors that hwloc does not know are cores of their own") {
+TEST_CASE("processors unknown to hwloc are separate cores") {
   const Environment machine{"HWLOC_SYNTHETIC", "core:2 pu:1"};
   CHECK(dist::read_hwloc_topology(Numbers{1, 7, 9}) == Topology{{1, 1, 1, 1, 1}, {7, 7, 7, 1, 1}, {9, 9, 9, 1, 1}});
 }
 
-TEST_CASE("hwloc's devices are those of a strategy, in that order") {
+TEST_CASE("hwloc_devices are a strategy's devices, in the same order") {
   const Numbers order = dist::placement_order(dist::read_hwloc_topology(dist::allowed_processors()));
   for (const std::size_t replicas : {std::size_t{1}, dist::Cpu::count()}) {
     const std::vector<std::string> devices = dist::hwloc_devices(replicas);
@@ -82,7 +82,7 @@ TEST_CASE("hwloc's devices are those of a strategy, in that order") {
   }
 }
 
-TEST_CASE("no replicas, and more than there are devices, are refused") {
+TEST_CASE("zero replicas, and more than there are devices, are rejected") {
   CHECK_THROWS_AS(dist::hwloc_devices(0), dist::InvalidArgument);
   const std::size_t count = dist::Cpu::count();
   CHECK_THROWS_WITH_AS(
@@ -93,7 +93,7 @@ TEST_CASE("no replicas, and more than there are devices, are refused") {
       dist::InvalidArgument);
 }
 
-TEST_CASE("hwloc that finds no machine says so") {
+TEST_CASE("hwloc without a machine throws") {
   const Environment nothing{"HWLOC_COMPONENTS", "-linux,-x86,-no_os"};
   CHECK_THROWS_AS(dist::hwloc_devices(1), dist::Error);
   std::string message;

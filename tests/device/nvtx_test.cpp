@@ -30,11 +30,11 @@ using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
-/// A profiler, which NVTX loads as it would one of the system: it notes domains and ranges.
+/// A profiler that NVTX loads like a real one: it records domains and ranges.
 struct Range {
   std::string name;
   std::int64_t payload;
-  std::size_t depth;  // of ranges of the thread around it
+  std::size_t depth;  // number of enclosing ranges of the thread
 };
 struct Profiler {
   std::mutex lock;
@@ -89,7 +89,7 @@ int load(NvtxGetExportTableFunc_t tables) {
   set(NVTX_CBID_CORE2_DomainRangePop, &pop);
   return 1;
 }
-/// Before the first call of NVTX, which loads it.
+/// Runs before the first call of NVTX, which loads it.
 const bool is_injected = [] {
   unsetenv("NVTX_INJECTION64_PATH");
   InitializeInjectionNvtx2_fnptr = &load;
@@ -131,8 +131,8 @@ std::string fresh_path() {
 
 }  // namespace
 
-// The first test: a process asks for DIST_TRACE once.
-TEST_CASE("a trace file that DIST_TRACE asks for records the same") {
+// Must be the first test: a process reads DIST_TRACE once.
+TEST_CASE("a trace file of DIST_TRACE records the same events") {
   start();
   const std::string path = fresh_path();
   if (const pid_t child = fork(); child == 0) {
@@ -168,7 +168,7 @@ TEST_CASE("runs, collectives and input are ranges of the domain dist") {
   CHECK(is_balanced());
 }
 
-TEST_CASE("without NvtxRanges there are none") {
+TEST_CASE("without NvtxRanges nothing is recorded") {
   start();
   train();
   { const NvtxRanges ranges; }
@@ -177,14 +177,14 @@ TEST_CASE("without NvtxRanges there are none") {
   CHECK(dist::detail::traced("x").trace == nullptr);
 }
 
-TEST_CASE("long names are cut as those of a trace") {
+TEST_CASE("long names are cut like a trace's") {
   start();
   const NvtxRanges ranges;
   { const dist::TraceSpan span{dist::detail::traced(std::string(100, 'x'), 7)}; }
   CHECK(ranges_of(std::string(47, 'x'), 7) == 1);
 }
 
-TEST_CASE("a trace file that was made before records the same") {
+TEST_CASE("a trace file created before records the same events") {
   start();
   const std::string path = fresh_path();
   {
@@ -197,7 +197,7 @@ TEST_CASE("a trace file that was made before records the same") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("a second one, and a trace file after it, are refused") {
+TEST_CASE("a second NvtxRanges, and a trace file created after it, are rejected") {
   start();
   std::optional<NvtxRanges> ranges{std::in_place};
   CHECK_THROWS_WITH_AS(NvtxRanges{}, doctest::Contains("NvtxRanges live already"), dist::WrongStrategy);

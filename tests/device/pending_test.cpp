@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Brings the value in its wait.
+/// Delivers the value in its wait.
 struct Bringing {
   std::shared_ptr<dist::HostCopyOf<int>> arrival;
   dist::HostCopyState::State becomes;
@@ -26,7 +26,7 @@ struct Bringing {
 
 static_assert(dist::Future<dist::Pending<int, Bringing>>);
 
-TEST_CASE("who asks for a value first waits for it") {
+TEST_CASE("the first read of a value waits for it") {
   const auto arrival = std::make_shared<dist::HostCopyOf<int>>();
   int waits = 0;
   const dist::Pending<int, Bringing> pending{{arrival, dist::HostCopyState::State::there, &waits}, arrival};
@@ -39,7 +39,7 @@ TEST_CASE("who asks for a value first waits for it") {
   CHECK(waits == 1);
 }
 
-TEST_CASE("a value that does not come says so, again and again") {
+TEST_CASE("a lost value throws on every read") {
   const auto arrival = std::make_shared<dist::HostCopyOf<int>>();
   int waits = 0;
   const dist::Pending<int, Bringing> pending{{arrival, dist::HostCopyState::State::lost, &waits}, arrival};

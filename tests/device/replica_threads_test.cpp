@@ -29,7 +29,7 @@ constexpr std::array<std::size_t, 5> replica_counts{1, 2, 3, 4, 8};
 
 }  // namespace
 
-TEST_CASE("every replica runs once per run, on the same thread every time, replica 0 on the caller's") {
+TEST_CASE("every replica runs once per run on a fixed thread, replica 0 on the caller's") {
   for (const std::size_t replicas : replica_counts) {
     ReplicaThreads threads(replicas);
     CHECK(threads.size() == replicas);
@@ -51,7 +51,7 @@ TEST_CASE("every replica runs once per run, on the same thread every time, repli
   }
 }
 
-TEST_CASE("workers stay on the processors they are given, the caller where it is") {
+TEST_CASE("workers stay on their processors, the caller is not moved") {
   const std::vector<std::size_t> processors = dist::allowed_processors();
   for (const std::size_t replicas : replica_counts) {
     CAPTURE(replicas);
@@ -71,7 +71,7 @@ TEST_CASE("workers stay on the processors they are given, the caller where it is
   }
 }
 
-TEST_CASE("a caller on a worker's processor leaves it before the run, and one that is bound there stays") {
+TEST_CASE("a caller leaves a worker's processor before the run, unless it is bound there") {
   const std::vector<std::size_t> processors = dist::allowed_processors();
   const std::size_t mine = processors.front();
   const std::size_t others = processors.back();
@@ -98,7 +98,7 @@ TEST_CASE("a caller on a worker's processor leaves it before the run, and one th
   CHECK(allowed == std::vector<std::size_t>{others});
 }
 
-TEST_CASE("the first failure surfaces once, as a ReplicaError with its cause") {
+TEST_CASE("the first failure is thrown once, as a ReplicaError with its cause") {
   for (const std::size_t replicas : replica_counts)
     for (std::size_t failing = 0; failing < replicas; ++failing) {
       ReplicaThreads threads(replicas);
@@ -121,12 +121,12 @@ TEST_CASE("the first failure surfaces once, as a ReplicaError with its cause") {
     }
 }
 
-TEST_CASE("when all replicas fail, one failure surfaces, and it is the earliest") {
+TEST_CASE("if all replicas fail, only the earliest failure is thrown") {
   ReplicaThreads threads(4);
   std::size_t reported = 99;
   try {
     threads.run([&](std::size_t replica) {
-      // The others fail only once replica 2 has.
+      // The others fail only after replica 2.
       while (replica != 2 && !threads.status().failed()) std::this_thread::yield();
       throw std::runtime_error(dist::concat("replica ", replica));
     });
@@ -137,7 +137,7 @@ TEST_CASE("when all replicas fail, one failure surfaces, and it is the earliest"
   CHECK(reported == 2);
 }
 
-TEST_CASE("the threads stay usable through a thousand failures") {
+TEST_CASE("the threads stay usable after a thousand failures") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
     ReplicaThreads threads(replicas);
     std::size_t right = 0;
@@ -158,7 +158,7 @@ TEST_CASE("the threads stay usable through a thousand failures") {
   }
 }
 
-TEST_CASE("what is thrown need not be a std::exception") {
+TEST_CASE("exceptions need not be std::exception") {
   ReplicaThreads threads(2);
   for (const std::size_t failing : {0U, 1U}) {
     bool surfaced = false;
@@ -176,7 +176,7 @@ TEST_CASE("what is thrown need not be a std::exception") {
   }
 }
 
-TEST_CASE("a run from inside a replica function is refused, and the outer run goes on") {
+TEST_CASE("a run within a replica function is rejected, and the outer run continues") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
     ReplicaThreads threads(replicas);
     std::vector<std::string> refusals(replicas);
@@ -195,7 +195,7 @@ TEST_CASE("a run from inside a replica function is refused, and the outer run go
   }
 }
 
-TEST_CASE("a nested run that nobody catches surfaces as the cause") {
+TEST_CASE("an uncaught error of a nested run is the cause of the failure") {
   ReplicaThreads threads(2);
   bool surfaced = false;
   try {
@@ -210,7 +210,7 @@ TEST_CASE("a nested run that nobody catches surfaces as the cause") {
   CHECK_NOTHROW(threads.run([](std::size_t) {}));
 }
 
-TEST_CASE("runs of several threads follow each other, each with its caller as replica 0 (spec H20)") {
+TEST_CASE("runs of several threads take turns, each with its caller as replica 0 (spec H20)") {
   constexpr std::size_t callers = 4;
   constexpr std::size_t rounds = 200;
   ReplicaThreads threads(2);
@@ -233,7 +233,7 @@ TEST_CASE("runs of several threads follow each other, each with its caller as re
   CHECK(!threads.runs_here());
 }
 
-TEST_CASE("a thread that waits too long for the run of another gets an error") {
+TEST_CASE("a thread that waits too long for another thread's run throws") {
   ReplicaThreads threads(2, {}, std::chrono::milliseconds{20});
   std::atomic<bool> going_on{false};
   std::atomic<bool> tried{false};
@@ -257,7 +257,7 @@ TEST_CASE("a thread that waits too long for the run of another gets an error") {
         0);
 }
 
-TEST_CASE("a thread that has the turn may run, and others wait for the end of its turn") {
+TEST_CASE("a thread that holds the turn may run, and others wait") {
   ReplicaThreads threads(2);
   std::atomic<int> order{0};
   std::thread second;
@@ -278,7 +278,7 @@ TEST_CASE("a thread that has the turn may run, and others wait for the end of it
   CHECK(order == 3);
 }
 
-TEST_CASE("the thread of another replica cannot take the turn of its own run") {
+TEST_CASE("a thread of another replica cannot take the turn during its run") {
   ReplicaThreads threads(2);
   std::atomic<bool> refused{false};
   threads.run([&](std::size_t replica) {
@@ -292,7 +292,7 @@ TEST_CASE("the thread of another replica cannot take the turn of its own run") {
   CHECK(refused);
 }
 
-TEST_CASE("no replicas, and absurdly many, are refused") {
+TEST_CASE("zero replicas, and far too many, are rejected") {
   CHECK_THROWS_WITH_AS(ReplicaThreads(0),
                        "A strategy cannot have that many replicas (0 were asked for, 1 to 4096 are possible). "
                        "Ask for as many as there are cores.",
@@ -301,7 +301,7 @@ TEST_CASE("no replicas, and absurdly many, are refused") {
   CHECK_THROWS_AS(ReplicaThreads(static_cast<std::size_t>(-1)), dist::InvalidArgument);
 }
 
-TEST_CASE("the status tells which peers have returned in this run") {
+TEST_CASE("the status reports which peers have returned in this run") {
   ReplicaThreads threads(3);
   const RunStatus& status = threads.status();
   CHECK(status.replicas() == 3);
@@ -317,7 +317,7 @@ TEST_CASE("the status tells which peers have returned in this run") {
   }
 }
 
-TEST_CASE("the status tells peers of a failure while the run goes on, and forgets it afterwards") {
+TEST_CASE("the status reports a failure during the run, and is reset afterwards") {
   ReplicaThreads threads(3);
   std::array<bool, 3> saw{};
   CHECK_THROWS_AS(threads.run([&](std::size_t replica) {
@@ -331,7 +331,7 @@ TEST_CASE("the status tells peers of a failure while the run goes on, and forget
   CHECK(!threads.status().failed());
 }
 
-TEST_CASE("what the caller wrote is visible to the workers, and what they wrote to the caller") {
+TEST_CASE("writes of the caller are visible to the workers, and vice versa") {
   ReplicaThreads threads(4);
   std::vector<std::size_t> values(4, 0);
   std::size_t base = 0;
@@ -345,7 +345,7 @@ TEST_CASE("what the caller wrote is visible to the workers, and what they wrote 
   CHECK(wrong == 0);
 }
 
-TEST_CASE("tasks may be constant, temporary, or change their own state") {
+TEST_CASE("tasks may be constant, temporary or stateful") {
   ReplicaThreads threads(2);
   std::atomic<int> calls{0};
   const auto constant = [&](std::size_t) { ++calls; };
@@ -354,7 +354,7 @@ TEST_CASE("tasks may be constant, temporary, or change their own state") {
   CHECK(calls == 4);
 }
 
-TEST_CASE("threads that never ran, or sleep, end when they are destroyed") {
+TEST_CASE("threads that never ran or are asleep exit on destruction") {
   for (const std::size_t replicas : replica_counts) ReplicaThreads{replicas};
   for (int i = 0; i < 20; ++i) {
     ReplicaThreads threads(3);

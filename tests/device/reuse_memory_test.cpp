@@ -18,8 +18,7 @@ long page_faults() {
 
 }  // namespace
 
-TEST_CASE(
-    "a process that reuses memory maps none of its own for a large block, and gets no new pages for the next one") {
+TEST_CASE("reuse_memory keeps large freed blocks and reuses their pages") {
   const auto mapped = [] {
     const std::vector<std::byte> memory(50 << 20);
     return mallinfo2().hblkhd;

@@ -23,7 +23,7 @@ bool is_blocked(int signal) {
 
 }  // namespace
 
-TEST_CASE("a service thread takes no signals of the program, whose own threads go on taking them") {
+TEST_CASE("a service thread blocks signals, and the program's threads still receive them") {
   std::atomic<bool> blocked{false};
   std::thread thread = dist::detail::start_service_thread(
       "a test", [&] { blocked = is_blocked(SIGTERM) && is_blocked(SIGUSR1) && is_blocked(SIGINT); });
@@ -32,10 +32,10 @@ TEST_CASE("a service thread takes no signals of the program, whose own threads g
   CHECK_FALSE(is_blocked(SIGTERM));
 }
 
-#ifndef DIST_TEST_SANITIZER  // sanitizers want memory of their own at any time
-TEST_CASE("a system without threads to give is told of, and signals are taken as before") {
+#ifndef DIST_TEST_SANITIZER  // sanitizers need memory at any time
+TEST_CASE("a failure to create a thread is reported, and the signal mask is restored") {
   std::atomic<bool> done{false};
-  std::thread holder{[&] { done.wait(false); }};  // holds the stack of an earlier thread, which would be taken again
+  std::thread holder{[&] { done.wait(false); }};  // occupies the stack of an earlier thread, which would be reused
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
   rlimit none = before;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t bytes = std::size_t{1} << 20;
 
-TEST_CASE("another process sees what is written, and writes what is seen") {
+TEST_CASE("processes see each other's writes") {
   const dist::SharedMemory memory{bytes};
   CHECK(memory.size() == bytes);
   CHECK(memory.data()[bytes - 1] == std::byte{0});
@@ -40,7 +40,7 @@ TEST_CASE("another process sees what is written, and writes what is seen") {
   CHECK(std::memcmp(memory.data() + 5, "again", 5) == 0);
 }
 
-TEST_CASE("memory that is attached to be read cannot be written") {
+TEST_CASE("memory attached read-only cannot be written") {
   const dist::SharedMemory memory{bytes};
   std::memcpy(memory.data(), "there", 5);
   const auto attached = dist::SharedMemory::attach(memory.name(), true);
@@ -51,7 +51,7 @@ TEST_CASE("memory that is attached to be read cannot be written") {
   CHECK(mprotect(attached->data(), bytes, PROT_READ | PROT_WRITE) != 0);
 }
 
-TEST_CASE("memory that is attached stays when its owner is gone") {
+TEST_CASE("attached memory outlives its owner") {
   std::optional<dist::SharedMemory> memory{std::in_place, bytes};
   memory->data()[7] = std::byte{42};
   const auto attached = dist::SharedMemory::attach(memory->name());
@@ -60,7 +60,7 @@ TEST_CASE("memory that is attached stays when its owner is gone") {
   CHECK(attached->data()[7] == std::byte{42});
 }
 
-TEST_CASE("what is not there cannot be attached") {
+TEST_CASE("unknown memory cannot be attached") {
   const dist::SharedMemory memory{bytes};
   dist::SharedMemory::Name name = memory.name();
   name.descriptor = 1'000'000;
@@ -70,7 +70,7 @@ TEST_CASE("what is not there cannot be attached") {
   CHECK_FALSE(dist::SharedMemory::attach(name));
 }
 
-TEST_CASE("memory moves") {
+TEST_CASE("memory is movable") {
   dist::SharedMemory memory{bytes};
   const std::byte* const place = memory.data();
   dist::SharedMemory other = std::move(memory);
@@ -80,11 +80,11 @@ TEST_CASE("memory moves") {
   CHECK(third.data() == place);
 }
 
-TEST_CASE("more than there are addresses for is refused") {
+TEST_CASE("more memory than the address space is rejected") {
   CHECK_THROWS_AS(dist::SharedMemory{std::numeric_limits<std::size_t>::max() / 2}, dist::OutOfMemory);
 }
 
-TEST_CASE("more than a file may have is refused, and the process lives") {
+TEST_CASE("more memory than the file size limit is rejected without a signal") {
   support::Processes limited(1, [](std::size_t) {
     const rlimit limit{bytes, bytes};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
@@ -96,7 +96,7 @@ TEST_CASE("more than a file may have is refused, and the process lives") {
   CHECK(limited.wait() == std::vector<int>{0});
 }
 
-TEST_CASE("an arena in shared memory gives zeroed slices again") {
+TEST_CASE("an arena in shared memory returns zeroed slices after reuse") {
   dist::SharedMemory memory{bytes};
   dist::Arena arena{2, std::span{memory.data(), memory.size()}};
   const std::size_t first = arena.allocate(100);

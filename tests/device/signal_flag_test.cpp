@@ -13,7 +13,7 @@ int handled = 0;
 void count(int) { ++handled; }
 }  // namespace
 
-TEST_CASE("a signal sets the flag while there is one, and does what it did before afterwards") {
+TEST_CASE("a signal sets the flag during its lifetime, and its action is restored afterwards") {
   signal(SIGUSR2, &count);
   {
     const SignalFlag flag{SIGUSR2};
@@ -29,12 +29,12 @@ TEST_CASE("a signal sets the flag while there is one, and does what it did befor
   CHECK_FALSE(SignalFlag::came());
 }
 
-TEST_CASE("a signal that no program may handle is refused, and leaves nothing behind") {
+TEST_CASE("a signal that cannot be handled is rejected, without side effects") {
   CHECK_THROWS_AS((SignalFlag{SIGKILL}), dist::InvalidArgument);
   const SignalFlag flag{SIGUSR2};
 }
 
-TEST_CASE("a flag is made of a signal that the program leaves alone") {
+TEST_CASE("make_if_free creates a flag unless the program handles the signal") {
   std::optional<SignalFlag> flag, second;
   signal(SIGUSR2, SIG_IGN);
   SignalFlag::make_if_free(flag, SIGUSR2);
@@ -50,7 +50,7 @@ TEST_CASE("a flag is made of a signal that the program leaves alone") {
   CHECK(SignalFlag::came());
 }
 
-TEST_CASE("the status with which a program obeys outlives the flag, until there is another one") {
+TEST_CASE("the exit status outlives the flag, until the next flag") {
   {
     const SignalFlag flag{SIGUSR2};
     CHECK(SignalFlag::obeyed() == 0);

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <support/stderr_of.hpp>
+#include <support/what_throws.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,15 +15,13 @@
 #include <thread>
 #include <vector>
 
-#include <support/stderr_of.hpp>
-
 using dist::ReportSignal;
 using dist::SlowWait;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// What a process prints that runs `body()` with the signal answered.
+/// Returns the output of a process that runs `body()` with ReportSignal.
 template <class Body>
 std::string printed(Body&& body) {
   return testing::stderr_of([&] {
@@ -31,13 +32,14 @@ std::string printed(Body&& body) {
       .stderr_text;
 }
 
-/// How long the wait with this text has lasted when it was printed, in seconds; -1 where it was not.
+/// Returns the printed age of the wait with this text in seconds; -1 if it was not printed.
 double age(const std::string& all, const std::string& wait) {
   const std::size_t at = all.find(" waits " + wait + ", since ");
   return at == std::string::npos ? -1 : std::strtod(all.c_str() + all.find("since ", at) + 6, nullptr);
 }
 
-/// How a line of this text begins: "dist: worker 3 on host east (process 4711)" with another number each time.
+/// True if there is a line "dist: worker 3 on host east (process 4711)…", with any process number, that continues with
+/// `end`.
 bool has_line(const std::string& all, const std::string& end) {
   const std::size_t at = all.find(")" + end);
   return at != std::string::npos && all.rfind("dist: worker 3 on host east (process ", at) != std::string::npos;
@@ -45,7 +47,7 @@ bool has_line(const std::string& all, const std::string& end) {
 
 }  // namespace
 
-TEST_CASE("a signal makes the process print what it waits for, for whom and since when, as often as it comes") {
+TEST_CASE("each signal prints the current waits with their peers and durations") {
   const std::string said = printed([] {
     raise(SIGUSR1);
     {
@@ -66,7 +68,7 @@ TEST_CASE("a signal makes the process print what it waits for, for whom and sinc
   CHECK(said.rfind(nothing) > said.find("for replica 2"));
 }
 
-TEST_CASE("what a wait is for is asked again after a second, not before") {
+TEST_CASE("a wait's description is updated after a second, not before") {
   const std::string said = printed([] {
     SlowWait wait{0};
     int asked = 0;
@@ -74,7 +76,7 @@ TEST_CASE("what a wait is for is asked again after a second, not before") {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 10; ++i) wait.note(describe);
     if (asked > 1 && std::chrono::steady_clock::now() - begin < 1s) std::abort();
-    asked = 1;  // where this process stood still meanwhile
+    asked = 1;  // if this process was suspended
     std::this_thread::sleep_for(1050ms);
     wait.note(describe);
     raise(SIGUSR1);
@@ -83,7 +85,7 @@ TEST_CASE("what a wait is for is asked again after a second, not before") {
   CHECK(age(said, "for peer number 2") >= 1);
 }
 
-TEST_CASE("a short wait has no text, and takes no memory for one") {
+TEST_CASE("a short wait has no description and does not allocate") {
   int asked = 0;
   const std::string said = printed([&] {
     SlowWait short_one{3'600'000'000'000}, wait;
@@ -102,7 +104,7 @@ TEST_CASE("a short wait has no text, and takes no memory for one") {
   CHECK(age(said, "for peer number 1") >= 0.1);
 }
 
-TEST_CASE("a text for want of a better one does not take the place of another") {
+TEST_CASE("a default description does not replace another one") {
   const std::string said = printed([] {
     SlowWait known{0}, unknown{0};
     known.note([] { return "for worker 2"; });
@@ -116,7 +118,7 @@ TEST_CASE("a text for want of a better one does not take the place of another") 
   CHECK(age(said, "for anybody") >= 0);
 }
 
-TEST_CASE("more waits than there are places, and texts that are too long, do no harm") {
+TEST_CASE("too many waits and too long descriptions are harmless") {
   const std::string said = printed([] {
     const auto nest = [](const auto& again, int deeper) -> void {
       SlowWait wait{0};
@@ -131,7 +133,7 @@ TEST_CASE("more waits than there are places, and texts that are too long, do no 
   CHECK(std::count(said.begin(), said.end(), '\n') == static_cast<long>(dist::detail::WaitBoard::places));
 }
 
-TEST_CASE("signals may come while waits begin and end in other threads") {
+TEST_CASE("signals may arrive while waits begin and end in other threads") {
   const std::string said = printed([] {
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -149,7 +151,7 @@ TEST_CASE("signals may come while waits begin and end in other threads") {
   CHECK(std::count(said.begin(), said.end(), '\n') >= 200);
 }
 
-TEST_CASE("a program that handles or ignores the signal keeps doing so, and afterwards it is as before") {
+TEST_CASE("handlers of the program are kept, and actions are restored afterwards") {
   static volatile std::sig_atomic_t handled = 0;
   CHECK(testing::stderr_of([] {
           std::signal(SIGUSR1, [](int) { handled = handled + 1; });
@@ -163,7 +165,7 @@ TEST_CASE("a program that handles or ignores the signal keeps doing so, and afte
   CHECK_FALSE(testing::stderr_of([] {
                 {
                   const ReportSignal answers;
-                  std::signal(SIGUSR1, SIG_IGN);  // the program takes it over
+                  std::signal(SIGUSR1, SIG_IGN);  // the program replaces the handler
                 }
                 struct sigaction now {};
                 sigaction(SIGUSR1, nullptr, &now);
@@ -187,4 +189,20 @@ TEST_CASE("DIST_REPORT_SIGNAL names another signal, or none") {
   });
   CHECK_FALSE(ending.aborted);
   unsetenv("DIST_REPORT_SIGNAL");
+}
+
+using dist::detail::await;
+
+TEST_CASE("a wait polls the device's work, with pauses in between") {
+  int pauses = 0;
+  await([&] { return pauses == 3; }, [&] { ++pauses; }, [] { return "a copy"; }, std::chrono::nanoseconds{0}, "Look");
+  CHECK(pauses == 3);
+}
+
+TEST_CASE("a wait that times out names the work and a suggestion") {
+  const std::string late = support::what_throws<dist::DeadlineExceeded>([] {
+    await([] { return false; }, [] {}, [] { return "queue 1"; }, std::chrono::milliseconds{2}, "Look at the device");
+  });
+  CHECK(late.find("Work was not done in time: queue 1 (the host waited ") == 0);
+  CHECK(late.find("Look at the device, or set a longer timeout") != std::string::npos);
 }

@@ -2,16 +2,64 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/core/text.hpp>
-#include <dist/device/affinity.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include <dist/core/text.hpp>
+#include <dist/device/affinity.hpp>
+
+TEST_CASE("keys are compared lexicographically, and the sort is stable") {
+  using dist::detail::ProcessorKey;
+  struct Entry {
+    ProcessorKey key;
+    int place;
+  };
+  std::vector<Entry> entries{{{1, 0, 5}, 0}, {{0, 9}, 1}, {{1, 0, 4}, 2}, {{0, 9}, 3}};
+  dist::detail::sort_almost_sorted(entries, [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  std::vector<int> places;
+  for (const Entry& entry : entries) places.push_back(entry.place);
+  CHECK(places == std::vector{1, 3, 2, 0});
+}
+
+namespace {
+
+/// Two cores of two threads with a common cache; the second core has half the speed.
+struct FastAndSlow {
+  static dist::detail::ProcessorList core(std::size_t processor) {
+    return dist::detail::ProcessorList{processor < 2 ? "0-1" : "2-3"};
+  }
+  static dist::detail::ProcessorList cache(std::size_t) { return dist::detail::ProcessorList{"0-3"}; }
+  static dist::detail::ProcessorList node(std::size_t) { return dist::detail::ProcessorList{""}; }
+  static dist::detail::ProcessorList package(std::size_t) { return dist::detail::ProcessorList{""}; }
+  static std::size_t capacity(std::size_t processor) { return processor < 2 ? 1024 : 512; }
+};
+
+}  // namespace
+
+TEST_CASE("processor lists are parsed in the kernel's format, invalid ones are empty") {
+  const dist::detail::ProcessorList list{"0-3,8,10-11"};
+  for (std::size_t processor = 0; processor < 14; ++processor)
+    CHECK(list.has(processor) == (processor <= 3 || processor == 8 || processor == 10 || processor == 11));
+  CHECK(dist::detail::ProcessorList{"5"}.has(5));
+  for (const char* text : {"", " ", "x", "-", "-1", "1-", "3-1", "1,", ",1", "1,,2", "0-3 ", "0x1", "1;2", "1-2-3",
+                           "+1", "99999999999999999999", "0-99999999999999999999", "1,x"}) {
+    CAPTURE(text);
+    CHECK(dist::detail::ProcessorList{text}.ranges().empty());
+  }
+}
+
+TEST_CASE("resources are numbered by the source's lists, unknown ones are shared by all") {
+  constexpr std::array<std::size_t, 4> processors{0, 1, 2, 3};
+  const dist::Topology expected{{0, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1}, {2, 2, 0, 0, 0, 0}, {3, 2, 0, 0, 0, 0}};
+  CHECK(dist::detail::topology_from(processors, FastAndSlow{}) == expected);
+}
 
 using dist::CpuId;
 using dist::Topology;
@@ -53,8 +101,8 @@ Numbers first(std::size_t count) {
   return processors;
 }
 
-/// 2 sockets of 2 cores of 2 threads, each socket with its memory and an L3. `number(socket, core, thread)` is how the
-/// system numbers the processors.
+/// 2 sockets of 2 cores of 2 threads, with memory and an L3 per socket. `number(socket, core, thread)` returns the
+/// processor number.
 template <class Number>
 void write_two_sockets(const Machine& machine, Number number) {
   std::vector<std::string> nodes;
@@ -101,7 +149,7 @@ TEST_CASE("two sockets of two cores of two threads, second threads numbered last
   CHECK(dist::placement_order(expected) == Numbers{0, 1, 2, 3, 4, 5, 6, 7});
 }
 
-TEST_CASE("two sockets of two cores of two threads, the threads of a core numbered side by side") {
+TEST_CASE("two sockets of two cores of two threads, with adjacent threads of a core") {
   const Machine machine;
   write_two_sockets(machine, threads_side_by_side);
   const Topology expected{{0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {2, 2, 0, 0, 0}, {3, 2, 0, 0, 0},
@@ -110,7 +158,7 @@ TEST_CASE("two sockets of two cores of two threads, the threads of a core number
   CHECK(dist::placement_order(expected) == Numbers{0, 2, 4, 6, 1, 3, 5, 7});
 }
 
-TEST_CASE("two sockets that take turns in the numbers: two replicas share one of them") {
+TEST_CASE("two sockets with alternating numbers: two replicas use the same socket") {
   const Machine machine;
   write_two_sockets(machine, sockets_in_turn);
   const Topology places = machine.read(first(8));
@@ -119,9 +167,9 @@ TEST_CASE("two sockets that take turns in the numbers: two replicas share one of
   CHECK(dist::placement_order(places) == Numbers{0, 2, 1, 3, 4, 6, 5, 7});
 }
 
-TEST_CASE("two L3 caches per socket: one is filled before the next, a socket before the next") {
-  // 2 sockets of 2 caches of 3 cores of 2 threads: core c has the processors c and 12 + c. Each cache is also a node, as
-  // such machines may be configured, or the socket is one.
+TEST_CASE("two L3 caches per socket: caches and sockets are filled one after another") {
+  // 2 sockets of 2 caches of 3 cores of 2 threads: core c has the processors c and 12 + c. The NUMA nodes are the
+  // caches, as on some machines, or the sockets.
   for (const bool cache_is_node : {true, false}) {
     CAPTURE(cache_is_node);
     const Machine machine;
@@ -139,28 +187,29 @@ TEST_CASE("two L3 caches per socket: one is filled before the next, a socket bef
     CHECK(places[17] == CpuId{17, 5, 3, cache_is_node ? 3U : 0U, 0});
     CHECK(dist::placement_order(places) == first(24));
 
-    // With holes: of the first socket one core of each cache, of the second two, and one of both threads of a core.
+    // A subset: one core per cache of the first socket; two of the second, one with both threads.
     const Topology some = machine.read({1, 4, 7, 8, 9, 18, 20});
     CHECK(some[5] == CpuId{18, 18, 7, 7, 7});
-    // Most cores together: 7, 8 and 18 (which is core 6); then 9 of the same socket. Last the second thread of core 8.
+    // The cache with most cores first: 7, 8 and 18 (core 6); then 9 of the same socket. The second thread of core 8 is
+    // last.
     CHECK(dist::placement_order(some) == Numbers{2, 3, 5, 4, 0, 1, 6});
   }
 }
 
-TEST_CASE("the highest level of cache counts, wherever it stands; instructions do not") {
+TEST_CASE("the highest data cache level counts, in any position") {
   const Machine machine;
   for (std::size_t processor = 0; processor < 4; ++processor) {
     machine.cache(processor, 0, 3, "Unified", processor < 2 ? "0-1" : "2-3");
     machine.cache(processor, 1, 1, "Data", std::to_string(processor));
     machine.cache(processor, 2, 4, "Instruction", "0-3");
-    machine.cache(processor, 4, 5, "Unified", "0-3");  // after a gap: the system has none
+    machine.cache(processor, 4, 5, "Unified", "0-3");  // level 3 is missing
   }
   const Topology places = machine.read(first(4));
   for (std::size_t i = 0; i < 4; ++i) CHECK(places[i] == CpuId{i, i, i / 2 * 2, 0, 0});
 }
 
-TEST_CASE("fast cores come first, also where the system tells no siblings") {
-  // Four small cores, then two of each of two kinds of large ones, of which one is preferred by a few percent.
+TEST_CASE("fast cores are first, even without sibling lists") {
+  // Four small cores, then two kinds of large ones with two cores each, one of which is a few percent faster.
   const Machine machine;
   const Numbers capacities{400, 400, 400, 400, 800, 800, 1000, 1024};
   for (std::size_t processor = 0; processor < 8; ++processor) {
@@ -185,7 +234,7 @@ TEST_CASE("older kernels have other names for the lists") {
   CHECK(machine.read(first(4)) == Topology{{0, 0, 0, 0, 0}, {1, 1, 1, 0, 1}, {2, 0, 0, 0, 0}, {3, 1, 1, 0, 1}});
 }
 
-TEST_CASE("what the system does not tell, or tells wrongly, is a core each on one node of one package") {
+TEST_CASE("missing or invalid information gives separate cores on one node and package") {
   const Numbers processors{2, 3, 5, 90};
   const Topology unknown{{2, 2, 2, 2, 2}, {3, 3, 3, 2, 2}, {5, 5, 5, 2, 2}, {90, 90, 90, 2, 2}};
   CHECK(dist::placement_order(unknown) == first(4));
@@ -216,7 +265,7 @@ TEST_CASE("what the system does not tell, or tells wrongly, is a core each on on
   CHECK(folders.read(processors) == unknown);
 }
 
-TEST_CASE("lists that contradict each other still give every processor one place, and each a turn") {
+TEST_CASE("contradictory lists still give every processor one position") {
   const Machine machine;
   machine.core(0, "0-1", "0-3");
   machine.core(1, "1-2", "1");
@@ -232,7 +281,7 @@ TEST_CASE("lists that contradict each other still give every processor one place
   CHECK(machine.read(first(4)) == places);
 }
 
-TEST_CASE("every prefix of the order has a core per replica while there are cores") {
+TEST_CASE("every prefix of the order has one core per replica, as long as there are cores") {
   const Machine machine;
   write_two_sockets(machine, threads_side_by_side);
   for (unsigned chosen = 1; chosen < 256; ++chosen) {
@@ -250,7 +299,7 @@ TEST_CASE("every prefix of the order has a core per replica while there are core
     cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
     Numbers taken;
     for (std::size_t i = 0; i < cores.size(); ++i) taken.push_back(core_of(order[i]));
-    // The socket with more cores is first, and its cores follow each other.
+    // The socket with more cores is first, and its cores are adjacent.
     const auto in_first_socket = std::count_if(cores.begin(), cores.end(), [](std::size_t core) { return core < 2; });
     const bool second_is_larger = 2 * in_first_socket < static_cast<std::ptrdiff_t>(cores.size());
     if (second_is_larger) std::rotate(cores.begin(), cores.begin() + in_first_socket, cores.end());
@@ -258,7 +307,7 @@ TEST_CASE("every prefix of the order has a core per replica while there are core
   }
 }
 
-TEST_CASE("this machine is read, whatever it is") {
+TEST_CASE("the topology of this machine is readable") {
   const Numbers processors = dist::allowed_processors();
   const Topology places = dist::read_topology(processors);
   REQUIRE(places.size() == processors.size());

@@ -17,13 +17,13 @@ void sleep_milliseconds(long count) {
 
 }  // namespace
 
-TEST_CASE("a word that has changed already is returned at once, whatever the budget") {
+TEST_CASE("a changed word is returned at once, with any budget") {
   const std::atomic<std::uint32_t> word{5};
   CHECK(dist::detail::wait_for_change(word, 4, {0}) == 5);
   CHECK(dist::detail::wait_for_change(word, 4, dist::detail::SpinBudget::own_core()) == 5);
 }
 
-TEST_CASE("a waiter that sleeps is woken by the notification") {
+TEST_CASE("a sleeping waiter is woken by the notification") {
   for (const unsigned spins : {0U, 16U, 4'000U}) {
     std::atomic<std::uint32_t> word{1};
     std::uint32_t seen = 0;
@@ -36,7 +36,7 @@ TEST_CASE("a waiter that sleeps is woken by the notification") {
   }
 }
 
-TEST_CASE("a notification without a change wakes nobody") {
+TEST_CASE("a notification without a change does not end the wait") {
   std::atomic<std::uint32_t> word{1};
   std::atomic<bool> returned{false};
   std::thread waiter([&] {
@@ -54,7 +54,7 @@ TEST_CASE("a notification without a change wakes nobody") {
   CHECK(returned.load());
 }
 
-TEST_CASE("what was written before the change is visible after the wait") {
+TEST_CASE("writes before the change are visible after the wait") {
   std::atomic<std::uint32_t> word{0};
   int payload = 0;
   int sum = 0;
@@ -78,12 +78,12 @@ TEST_CASE("what was written before the change is visible after the wait") {
   CHECK(sum == 499'500);
 }
 
-TEST_CASE("a thread with a core of its own spins longer than one that shares it") {
+TEST_CASE("a thread with a dedicated core spins longer than one that shares it") {
   CHECK(dist::detail::SpinBudget::own_core().spins > dist::detail::SpinBudget::shared_core().spins);
   CHECK(dist::detail::SpinBudget::shared_core().spins > 0);
 }
 
-TEST_CASE("a look within a budget ends when it sees what it waits for, or when the budget is used up") {
+TEST_CASE("polling ends when the condition holds or the budget is used up") {
   int looks = 0;
   const auto is_over_at = [&](int look) { return [&looks, look] { return ++looks == look; }; };
   CHECK(dist::detail::look_within({2, 3}, is_over_at(4)));
@@ -93,11 +93,11 @@ TEST_CASE("a look within a budget ends when it sees what it waits for, or when t
   CHECK(looks == 6);
 }
 
-TEST_CASE("a sleeper returns when it is woken, when its time is over, and at once when what it waits for is there") {
+TEST_CASE("a sleeper returns when woken, after its timeout, or at once if the condition holds") {
   dist::detail::EventCount event;
   std::atomic<bool> come{true};
   const auto awaited = [&] { return come.load(); };
-  event.wait(awaited, 60'000'000'000);  // the test would not end
+  event.wait(awaited, 60'000'000'000);  // otherwise the test would hang
 
   come.store(false);
   const std::int64_t start = dist::detail::monotonic_nanoseconds();
@@ -112,7 +112,7 @@ TEST_CASE("a sleeper returns when it is woken, when its time is over, and at onc
   std::thread first{sleep_until_come};
   std::thread second{sleep_until_come};
   sleep_milliseconds(3);
-  event.notify(awaited);  // for nothing: what they wait for has not come
+  event.notify(awaited);  // spurious: the condition does not hold
   CHECK(awake.load() == 0);
   come.store(true);
   event.notify(awaited);
@@ -121,7 +121,7 @@ TEST_CASE("a sleeper returns when it is woken, when its time is over, and at onc
   CHECK(awake.load() == 2);
 }
 
-TEST_CASE("no wake is lost between the look and the sleep, 10000 times") {
+TEST_CASE("no wake-up is lost between check and sleep, 10000 times") {
   dist::detail::EventCount event;
   std::atomic<int> turn{0};
   const auto take_turns = [&](int mine) {
@@ -139,7 +139,7 @@ TEST_CASE("no wake is lost between the look and the sleep, 10000 times") {
   CHECK(turn.load() == 20'000);
 }
 
-TEST_CASE("the clock counts nanoseconds and does not go back") {
+TEST_CASE("the clock is monotonic, in nanoseconds") {
   const std::int64_t before = dist::detail::monotonic_nanoseconds();
   sleep_milliseconds(3);
   dist::detail::relax();

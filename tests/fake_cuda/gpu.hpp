@@ -1,4 +1,4 @@
-/// The runtime in the words of the tests of the fake GPU: every call must succeed.
+/// Calls of the CUDA runtime for tests of the fake GPU. Every call must succeed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,7 +37,7 @@ T* pinned(std::size_t count) {
   REQUIRE(cudaMallocHost(&first, count * sizeof(T)) == cudaSuccess);
   return static_cast<T*>(first);
 }
-/// Pinned memory that kernels reach: of all GPUs, or of those of `device`.
+/// Returns pinned memory that kernels can access: on all GPUs, or only on `device`.
 template <class T>
 T* mapped(std::size_t count, bool is_portable = true, int device = 0) {
   void *first = nullptr, *on_devices = nullptr;
@@ -73,7 +73,7 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Expected.
   REQUIRE(try_launch(stream, grid, block, kernel, std::forward<Given>(given)...) == cudaSuccess);
 }
 
-/// Copies a value to the host after all that was put on the stream.
+/// Copies a value to the host after all work on the stream.
 template <class T>
 T value(const T* at, cudaStream_t stream) {
   T* const to = pinned<T>(1);
@@ -84,7 +84,7 @@ T value(const T* at, cudaStream_t stream) {
   return result;
 }
 
-/// p[i] = value, by one thread each.
+/// Sets p[i] to `value`, one element per thread.
 template <class T>
 __global__ void set(T* p, std::size_t count, T value) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

@@ -28,7 +28,7 @@ cudaError_t end(cudaStream_t stream) {
 
 }  // namespace
 
-TEST_CASE("a step of two streams becomes a graph, which runs as often as it is launched") {
+TEST_CASE("a step on two streams becomes a graph, which runs once per launch") {
   for (const fake_cuda::Options& machine : every_schedule(2)) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -69,7 +69,7 @@ TEST_CASE("a step of two streams becomes a graph, which runs as often as it is l
     CHECK(fake_cuda::live().graphs == 2);
     REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
     const std::size_t kernels = fake_cuda::counts().kernels;
-    CHECK(gpu::value(p, a) == 0);  // captured is not run
+    CHECK(gpu::value(p, a) == 0);  // captured work has not run
     for (int step = 0; step < 3; ++step) REQUIRE(cudaGraphLaunch(instance, a) == cudaSuccess);
     CHECK(gpu::value(p, a) == ((4 * 2 + 7) * 2 + 10));  // p = 2p + 1 + q, q += 3
     CHECK(fake_cuda::counts().kernels == kernels);
@@ -79,7 +79,7 @@ TEST_CASE("a step of two streams becomes a graph, which runs as often as it is l
   }
 }
 
-TEST_CASE("what came before a capture, and between launches, keeps its place") {
+TEST_CASE("work before a capture and between launches keeps its order") {
   for (const fake_cuda::Options& machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -102,7 +102,7 @@ TEST_CASE("what came before a capture, and between launches, keeps its place") {
   }
 }
 
-TEST_CASE("captures that hold what a graph cannot hold are refused at their end") {
+TEST_CASE("captures with operations that a graph cannot contain fail when they end") {
   fake_cuda::restart({});
   const cudaStream_t a = gpu::stream(), b = gpu::stream();
   const cudaEvent_t fork = gpu::event(), outside = gpu::event();
@@ -127,7 +127,7 @@ TEST_CASE("captures that hold what a graph cannot hold are refused at their end"
   gpu::record(fork, a);
   gpu::wait_for(fork, b);
   gpu::launch(b, dim3{1}, dim3{1}, &twice, p);
-  CHECK(end(b) == cudaErrorIllegalState);  // it began elsewhere
+  CHECK(end(b) == cudaErrorIllegalState);  // the capture began on another stream
   CHECK(end(a) == cudaErrorStreamCaptureUnjoined);
 
   gpu::launch(b, dim3{1}, dim3{1}, &twice, p);
@@ -136,7 +136,7 @@ TEST_CASE("captures that hold what a graph cannot hold are refused at their end"
   CHECK(cudaStreamWaitEvent(a, outside, 0) == cudaErrorStreamCaptureIsolation);
   CHECK(end(a) == cudaErrorStreamCaptureInvalidated);
 
-  CHECK(end(a) == cudaErrorIllegalState);  // there is none
+  CHECK(end(a) == cudaErrorIllegalState);  // without a capture
   begin(a);
   CHECK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed) == cudaErrorIllegalState);
   CHECK(end(a) == cudaSuccess);
@@ -145,7 +145,7 @@ TEST_CASE("captures that hold what a graph cannot hold are refused at their end"
   CHECK(end(a) == cudaSuccess);
 }
 
-TEST_CASE("the mode of a capture says whose calls it forbids") {
+TEST_CASE("the mode of a capture selects whose calls it forbids") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   const auto allocate_elsewhere = [] {

@@ -37,7 +37,7 @@ int* block_memory() {
   return static_cast<int*>(fake_cuda::shared_in_block(&key, 64 * sizeof(int)));
 }
 
-/// Turns the elements of each block of 64 round, by way of the block's memory.
+/// Reverses the elements of each block of 64 through shared memory.
 __global__ void reverse(int* values, bool synchronizes) {
   int* const shared = block_memory();
   int* const mine = values + std::size_t{blockIdx.x} * 64;
@@ -46,7 +46,7 @@ __global__ void reverse(int* values, bool synchronizes) {
   mine[threadIdx.x] = shared[63 - threadIdx.x];
 }
 
-/// What the block's memory holds that nobody wrote yet; then writes it.
+/// Stores the initial contents of the block's shared memory, then overwrites them.
 __global__ void look_at_shared(int* seen) {
   int* const shared = block_memory();
   if (threadIdx.x == 0) seen[blockIdx.x] = shared[5];
@@ -100,7 +100,7 @@ std::vector<int> numbers(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("every thread of every block knows where it is") {
+TEST_CASE("every thread of every block has its index and the dimensions") {
   for (const fake_cuda::Options& machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -117,7 +117,7 @@ TEST_CASE("every thread of every block knows where it is") {
   }
 }
 
-TEST_CASE("threads of a block meet at barriers and share memory") {
+TEST_CASE("threads of a block synchronize at barriers and share memory") {
   for (fake_cuda::Options machine : every_schedule())
     for (const bool separate : {false, true}) {
       CAPTURE(fake_cuda::to_string(machine));
@@ -131,7 +131,7 @@ TEST_CASE("threads of a block meet at barriers and share memory") {
     }
 }
 
-TEST_CASE("a missing barrier shows: as wrong values, and to the thread sanitizer in every schedule") {
+TEST_CASE("a missing barrier causes wrong values, and a thread sanitizer report in every schedule") {
   for (fake_cuda::Options machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     machine.separate_threads = true;
@@ -152,7 +152,7 @@ TEST_CASE("a missing barrier shows: as wrong values, and to the thread sanitizer
   }
 }
 
-TEST_CASE("the memory of a block holds nothing of another block") {
+TEST_CASE("shared memory of a block contains no data of another block") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   int* const seen = gpu::memory<int>(3);
@@ -161,7 +161,7 @@ TEST_CASE("the memory of a block holds nothing of another block") {
   CHECK(downloaded(seen, 3, stream) == std::vector<int>{unset, unset, unset});
 }
 
-TEST_CASE("shuffles exchange within warps") {
+TEST_CASE("shuffles exchange values within warps") {
   for (const fake_cuda::Options& machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -173,7 +173,7 @@ TEST_CASE("shuffles exchange within warps") {
   }
 }
 
-TEST_CASE("a barrier that not all threads reach is a deadlock") {
+TEST_CASE("a barrier that some threads do not reach is a deadlock") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   int* const values = gpu::memory<int>(64);
@@ -184,13 +184,13 @@ TEST_CASE("a barrier that not all threads reach is a deadlock") {
   CHECK(shuffle.says("16 of 32 threads wait at a barrier or shuffle that the others never reach"));
 }
 
-TEST_CASE("no kernel is given an address of the host") {
+TEST_CASE("kernels reject host addresses as arguments") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   const auto taken = [&](const void* address) {
     return stderr_of([&] { gpu::launch(stream, dim3{1}, dim3{1}, &take, Holder{3, address}); });
   };
-#if !defined(__clang__)  // which cannot tell padding from addresses
+#if !defined(__clang__)  // clang cannot distinguish padding from addresses
   const int on_stack = 0;
   CHECK(taken(&on_stack).says("word 1 of the arguments of 'kernel ("));
   CHECK(taken(&on_stack).says("is an address of the host's memory, which no GPU reaches"));
@@ -202,13 +202,13 @@ TEST_CASE("no kernel is given an address of the host") {
   CHECK_FALSE(taken(nullptr).aborted);
   void* const unmapped = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(munmap(unmapped, 4096) == 0);
-  CHECK_FALSE(taken(unmapped).aborted);  // a number like any other
+  CHECK_FALSE(taken(unmapped).aborted);  // an ordinary number
   int* const memory = gpu::memory<int>(64);
   CHECK_FALSE(taken(memory + 64).aborted);
   CHECK_FALSE(taken(gpu::mapped<int>(1)).aborted);
 }
 
-TEST_CASE("launches beyond the limits of the hardware, or on another GPU's stream, are refused") {
+TEST_CASE("launches beyond hardware limits or on another GPU's stream are rejected") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);

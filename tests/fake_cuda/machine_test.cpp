@@ -15,7 +15,7 @@ namespace {
 
 __global__ void nothing() {}
 
-/// The machine that the environment describes.
+/// Returns the machine that the environment describes.
 std::string described(const char* text) {
   setenv("DIST_FAKE_CUDA", text, 1);
   const std::string machine = fake_cuda::to_string(fake_cuda::from_environment());
@@ -25,7 +25,7 @@ std::string described(const char* text) {
 
 }  // namespace
 
-TEST_CASE("the environment chooses the machine") {
+TEST_CASE("the environment configures the machine") {
   CHECK(described("1 eager") == "1 GPU, eager");
   CHECK(described("4 lazy") == "4 GPUs, lazy");
   CHECK(described("2 random 17") == "2 GPUs, random 17");
@@ -40,7 +40,7 @@ TEST_CASE("the environment chooses the machine") {
   unsetenv("DIST_FAKE_CUDA");
 }
 
-TEST_CASE("devices are counted, chosen per thread, and described") {
+TEST_CASE("devices are counted, selected per thread, and described") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);
@@ -68,10 +68,10 @@ TEST_CASE("devices are counted, chosen per thread, and described") {
   fake_cuda::restart(two);
   value = 7;
   CHECK(cudaGetDeviceCount(&value) == cudaErrorNoDevice);
-  CHECK(value == 7);  // as the true one leaves it
+  CHECK(value == 7);  // unchanged, as with a real runtime
 }
 
-TEST_CASE("a GPU gets a context when it is selected or used, not when it is asked about") {
+TEST_CASE("selecting or using a GPU creates its context but querying it does not") {
   fake_cuda::Options three;
   three.devices = 3;
   fake_cuda::restart(three);
@@ -90,7 +90,7 @@ TEST_CASE("a GPU gets a context when it is selected or used, not when it is aske
   CHECK(fake_cuda::contexts().empty());
 }
 
-TEST_CASE("CUDA_VISIBLE_DEVICES orders and hides GPUs; what is none hides the rest, and a GPU twice hides all") {
+TEST_CASE("CUDA_VISIBLE_DEVICES orders and hides GPUs, an invalid entry hides the rest, and a duplicate hides all") {
   const auto visible = [](const char* variable) {
     fake_cuda::Options four;
     four.devices = 4;
@@ -103,7 +103,7 @@ TEST_CASE("CUDA_VISIBLE_DEVICES orders and hides GPUs; what is none hides the re
     if (cudaGetDeviceCount(&count) == cudaErrorNoDevice) CHECK(cudaSetDevice(0) == cudaErrorNoDevice);
     for (int device = 0; device < count; ++device) {
       REQUIRE(cudaDeviceGetPCIBusId(bus, 32, device) == cudaSuccess);
-      seen += bus[6];  // of "FFFF:03:00.0"
+      seen += bus[6];  // from "FFFF:03:00.0"
     }
     return seen;
   };
@@ -119,7 +119,7 @@ TEST_CASE("CUDA_VISIBLE_DEVICES orders and hides GPUs; what is none hides the re
   CHECK(std::getenv("CUDA_VISIBLE_DEVICES") == nullptr);
 }
 
-TEST_CASE("without a driver, or with one that is too old, only versions can be asked for") {
+TEST_CASE("without a driver, or with one that is too old, only versions are available") {
   fake_cuda::Options machine;
   for (const int driver : {0, CUDART_VERSION - 1000}) {
     machine.driver = driver;
@@ -134,12 +134,12 @@ TEST_CASE("without a driver, or with one that is too old, only versions can be a
     CHECK(cudaRuntimeGetVersion(&value) == cudaSuccess);
     CHECK(value == CUDART_VERSION);
   }
-  machine.driver = CUDART_VERSION / 1000 * 1000;  // of the same major version
+  machine.driver = CUDART_VERSION / 1000 * 1000;  // same major version
   fake_cuda::restart(machine);
   CHECK(cudaSetDevice(0) == cudaSuccess);
 }
 
-TEST_CASE("calls fail when a test wants that") {
+TEST_CASE("a test can make calls fail") {
   fake_cuda::restart({});
   fake_cuda::fail_call("cudaMalloc", cudaErrorMemoryAllocation, 2);
   void* memory = nullptr;
@@ -152,7 +152,7 @@ TEST_CASE("calls fail when a test wants that") {
   CHECK(std::string(cudaGetErrorName(cudaErrorMemoryAllocation)) == "cudaErrorMemoryAllocation");
 }
 
-TEST_CASE("after a fault of a kernel every call fails") {
+TEST_CASE("every call fails after a kernel fault") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   fake_cuda::break_context(cudaErrorIllegalAddress);
@@ -166,7 +166,7 @@ TEST_CASE("after a fault of a kernel every call fails") {
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 
-TEST_CASE("what happens is counted, and what lives") {
+TEST_CASE("calls and live objects are counted") {
   fake_cuda::restart({});
   CHECK(fake_cuda::live() == fake_cuda::Live{});
   const cudaStream_t stream = gpu::stream();
@@ -189,7 +189,7 @@ TEST_CASE("what happens is counted, and what lives") {
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("functions of kernels are refused on the host") {
+TEST_CASE("device functions are rejected on the host") {
   CHECK(
       stderr_of([] { static_cast<void>(unsigned{threadIdx.x}); }).says("a function of kernels is called on the host"));
   CHECK(stderr_of([] { __syncthreads(); }).says("a function of kernels is called on the host"));

@@ -26,7 +26,7 @@ void run_set(int device, int* memory, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("new memory is not zero, and holds what is copied to it") {
+TEST_CASE("new memory is not zero and holds data copied to it") {
   fake_cuda::restart(gpus(1));
   const cudaStream_t stream = gpu::stream();
   unsigned* const memory = gpu::memory<unsigned>(3);
@@ -46,7 +46,7 @@ TEST_CASE("new memory is not zero, and holds what is copied to it") {
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("the host cannot touch the memory of a GPU") {
+TEST_CASE("host access to GPU memory is an error") {
   fake_cuda::restart(gpus(2));
   volatile int* const memory = gpu::memory<int>(100, 1);
   const auto writes = stderr_of([&] { memory[3] = 1; });
@@ -58,7 +58,7 @@ TEST_CASE("the host cannot touch the memory of a GPU") {
   CHECK(after_kernel.says("the host touched memory of GPU 1, byte 12 of 400"));
 }
 
-TEST_CASE("a kernel stays within its memory") {
+TEST_CASE("kernel access beyond an allocation is an error") {
   fake_cuda::restart(gpus(1));
   int* const memory = gpu::memory<int>(100);
   const auto behind = stderr_of([&] { run_set(0, memory, 101); });
@@ -76,7 +76,7 @@ TEST_CASE("a kernel stays within its memory") {
 #endif
 }
 
-TEST_CASE("freed memory is nobody's") {
+TEST_CASE("access to freed memory is an error") {
   fake_cuda::restart(gpus(1));
   int* const memory = gpu::memory<int>(100);
   int** const holder = gpu::memory<int*>(1);
@@ -89,7 +89,7 @@ TEST_CASE("freed memory is nobody's") {
   CHECK(stderr_of([&] { static_cast<void>(cudaFree(holder + 1)); }).says("cudaFree of what is not allocated"));
 }
 
-TEST_CASE("memory stays while an operation that was put needs it") {
+TEST_CASE("freeing memory that pending work uses is an error") {
   fake_cuda::Options lazy = gpus(1);
   lazy.schedule = fake_cuda::Schedule::lazy;
   fake_cuda::restart(lazy);
@@ -107,7 +107,7 @@ TEST_CASE("memory stays while an operation that was put needs it") {
   CHECK(cudaFreeHost(host) == cudaSuccess);
 }
 
-TEST_CASE("kernels reach the memory of other GPUs only where they have access") {
+TEST_CASE("kernels access other GPUs' memory only with peer access") {
   fake_cuda::restart(gpus(2));
   int* const memory = gpu::memory<int>(100, 0);
   CHECK(stderr_of([&] { run_set(1, memory, 100); }).says("on GPU 1 touched memory of GPU 0, byte 0 of 400"));
@@ -120,7 +120,7 @@ TEST_CASE("kernels reach the memory of other GPUs only where they have access") 
   CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorInvalidDevice);
   run_set(1, memory, 100);
   CHECK(gpu::value(memory + 99, gpu::stream(0)) == 7);
-  CHECK(gpu::value(memory + 99, gpu::stream(1)) == 7);  // copies need no access
+  CHECK(gpu::value(memory + 99, gpu::stream(1)) == 7);  // copies do not need peer access
 
   fake_cuda::Options apart = gpus(2);
   apart.peer_access = false;
@@ -130,7 +130,7 @@ TEST_CASE("kernels reach the memory of other GPUs only where they have access") 
   CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorPeerAccessUnsupported);
 }
 
-TEST_CASE("asynchronous copies take pinned memory and memory of GPUs") {
+TEST_CASE("asynchronous copies accept pinned memory and GPU memory") {
   fake_cuda::restart(gpus(1));
   const cudaStream_t stream = gpu::stream();
   int* const memory = gpu::memory<int>(100);
@@ -150,7 +150,7 @@ TEST_CASE("asynchronous copies take pinned memory and memory of GPUs") {
   CHECK(stderr_of([&] { static_cast<void>(cudaFreeHost(host + 1)); }).says("cudaFreeHost of what is not allocated"));
 }
 
-TEST_CASE("kernels reach memory of the host that is mapped for their GPU, and no other") {
+TEST_CASE("kernels access only host memory that is mapped for their GPU") {
   fake_cuda::restart(gpus(2));
   int* const shared = gpu::mapped<int>(100);
   run_set(0, shared, 50);
@@ -175,7 +175,7 @@ TEST_CASE("kernels reach memory of the host that is mapped for their GPU, and no
   CHECK(attributes.type == cudaMemoryTypeUnregistered);
 }
 
-TEST_CASE("the runtime copies between the host's memory and that of GPUs, not within the host's") {
+TEST_CASE("the runtime copies between host and GPU memory but not within host memory") {
   fake_cuda::restart(gpus(1));
   const cudaStream_t stream = gpu::stream();
   int* const shared = gpu::mapped<int>(10);
@@ -188,7 +188,7 @@ TEST_CASE("the runtime copies between the host's memory and that of GPUs, not wi
   gpu::synchronize(stream);
 }
 
-TEST_CASE("the host and kernels use mapped memory in an order, or race") {
+TEST_CASE("unordered use of mapped memory by the host and a kernel is a race") {
   for (const bool waits : {true, false})
     for (const fake_cuda::Schedule schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
       const auto ending = stderr_of([&] {
@@ -210,7 +210,7 @@ TEST_CASE("the host and kernels use mapped memory in an order, or race") {
     }
 }
 
-TEST_CASE("a GPU has so much memory, and no more") {
+TEST_CASE("allocations fail beyond the memory of a GPU") {
   fake_cuda::Options small = gpus(2);
   small.memory = 1000;
   fake_cuda::restart(small);

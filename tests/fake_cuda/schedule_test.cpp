@@ -27,7 +27,7 @@ fake_cuda::Options machine_of(fake_cuda::Schedule schedule, std::uint64_t seed =
   return options;
 }
 
-/// A function of a stream that appends `digit` to the digits of `log`. Streams may do so at any time.
+/// A host function that appends `digit` to the digits of `log`. Streams may run it at any time.
 struct Digit {
   std::atomic<long>* log;
   long digit;
@@ -66,7 +66,7 @@ TEST_CASE("a stream keeps its order in every schedule") {
   }
 }
 
-TEST_CASE("eager: done when the call returns; lazy: only what the host waits for") {
+TEST_CASE("the eager schedule finishes work before a call returns, and the lazy one only when the host waits for it") {
   std::atomic<long> log = 0;
   Digit digits[] = {{&log, 1}, {&log, 2}, {&log, 3}, {&log, 4}};
   for (const bool eager : {true, false}) {
@@ -89,7 +89,7 @@ TEST_CASE("eager: done when the call returns; lazy: only what the host waits for
   }
 }
 
-TEST_CASE("random: every legal order comes, and the same seed gives the same") {
+TEST_CASE("the random schedule produces every legal order, and the same order for the same seed") {
   const auto order_of = [](std::uint64_t seed) {
     std::atomic<long> log = 0;
     Digit digits[] = {{&log, 1}, {&log, 2}, {&log, 3}, {&log, 4}};
@@ -109,7 +109,7 @@ TEST_CASE("random: every legal order comes, and the same seed gives the same") {
   CHECK(order_of(7) == order_of(7));
 }
 
-TEST_CASE("an event is what was put before it was recorded, on other GPUs, too") {
+TEST_CASE("an event covers the work before its record, also on other GPUs") {
   for (const fake_cuda::Options& machine : every_schedule(2)) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -117,7 +117,7 @@ TEST_CASE("an event is what was put before it was recorded, on other GPUs, too")
     const cudaEvent_t done = gpu::event(0);
     std::atomic<long> log = 0;
     Digit digits[] = {{&log, 1}, {&log, 2}, {&log, 3}};
-    gpu::wait_for(done, b);  // never recorded: no wait
+    gpu::wait_for(done, b);  // never recorded: does not wait
     put(digits[0], a);
     gpu::record(done, a);
     gpu::wait_for(done, b);
@@ -131,7 +131,7 @@ TEST_CASE("an event is what was put before it was recorded, on other GPUs, too")
   }
 }
 
-TEST_CASE("the time between events is that of the work between them") {
+TEST_CASE("the time between events is the time of the work between them") {
   for (const fake_cuda::Options& machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -156,7 +156,7 @@ TEST_CASE("the time between events is that of the work between them") {
     CHECK(whole == doctest::Approx(first + second));
     CHECK(whole <= passed.count());
     CHECK(back == -whole);
-    // An event without work before it is over when it is recorded.
+    // An event without work before it is complete when it is recorded.
     const cudaStream_t idle = gpu::stream();
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
     gpu::record(begin, idle);
@@ -165,7 +165,7 @@ TEST_CASE("the time between events is that of the work between them") {
   }
 }
 
-TEST_CASE("events have no time between them before they are over, nor those that measure none") {
+TEST_CASE("elapsed time is an error for events that are incomplete or do not measure time") {
   fake_cuda::restart(machine_of(fake_cuda::Schedule::lazy));
   const cudaStream_t stream = gpu::stream();
   const cudaEvent_t begin = timed_event(), end = timed_event(), untimed = gpu::event();
@@ -185,7 +185,7 @@ TEST_CASE("events have no time between them before they are over, nor those that
   CHECK(milliseconds >= 6);
 }
 
-TEST_CASE("events of two GPUs, and events of a capture, have no time between them") {
+TEST_CASE("elapsed time is an error for events of two GPUs or of a capture") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);
@@ -206,7 +206,7 @@ TEST_CASE("events of two GPUs, and events of a capture, have no time between the
   }
 }
 
-TEST_CASE("a poll that goes on ends") {
+TEST_CASE("repeated polling ends") {
   for (const fake_cuda::Options& machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -223,11 +223,11 @@ TEST_CASE("a poll that goes on ends") {
     polls = 0;
     while (cudaStreamQuery(stream) == cudaErrorNotReady && polls < 1000) ++polls;
     CHECK(polls < 1000);
-    CHECK(cudaGetLastError() == cudaSuccess);  // not ready is no error
+    CHECK(cudaGetLastError() == cudaSuccess);  // cudaErrorNotReady is not kept as an error
   }
 }
 
-TEST_CASE("what does not belong to streams of the program's own is refused") {
+TEST_CASE("work outside the program's own streams is rejected") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   const cudaEvent_t event = gpu::event();
@@ -251,7 +251,7 @@ TEST_CASE("what does not belong to streams of the program's own is refused") {
   CHECK(stderr_of([&] { static_cast<void>(cudaEventQuery(event)); }).says("cudaEventQuery of an event that does not"));
 }
 
-TEST_CASE("work of a stream that was destroyed is done") {
+TEST_CASE("a destroyed stream finishes its work") {
   fake_cuda::restart(machine_of(fake_cuda::Schedule::lazy));
   const cudaStream_t a = gpu::stream(), b = gpu::stream();
   const cudaEvent_t event = gpu::event();
@@ -265,7 +265,7 @@ TEST_CASE("work of a stream that was destroyed is done") {
   CHECK(log.load() == 1);
 }
 
-TEST_CASE("a wait for a device is one for all its work") {
+TEST_CASE("a device-wide wait covers all work of the device") {
   fake_cuda::Options lazy = machine_of(fake_cuda::Schedule::lazy);
   lazy.devices = 2;
   fake_cuda::restart(lazy);
@@ -282,7 +282,7 @@ TEST_CASE("a wait for a device is one for all its work") {
   gpu::synchronize(other);
 }
 
-TEST_CASE("after a wait for a device the host uses what its streams wrote, also where they were done before") {
+TEST_CASE("after a device-wide wait the host may use the results of streams, even of work that had finished before") {
   for (const fake_cuda::Options& machine : every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -303,7 +303,7 @@ TEST_CASE("after a wait for a device the host uses what its streams wrote, also 
   }
 }
 
-TEST_CASE("functions of a stream neither call CUDA nor touch the memory of a GPU") {
+TEST_CASE("host functions must not call CUDA or access GPU memory") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   int* const p = gpu::memory<int>(1);
@@ -318,7 +318,7 @@ TEST_CASE("functions of a stream neither call CUDA nor touch the memory of a GPU
         }).says("'host function' of stream 1 on GPU 0 touched memory of GPU 0, byte 0 of 4"));
 }
 
-TEST_CASE("a wait that cannot end says what each stream waits for") {
+TEST_CASE("a wait that cannot end reports what each stream waits for") {
   for (const fake_cuda::Options& machine : every_schedule(2)) {
     CAPTURE(fake_cuda::to_string(machine));
     const auto ending = stderr_of([&] {
@@ -343,7 +343,7 @@ TEST_CASE("a wait that cannot end says what each stream waits for") {
   }
 }
 
-TEST_CASE("what is ordered is no race, in any schedule, and what is not shows under the thread sanitizer") {
+TEST_CASE("ordered work is race-free in every schedule, and the thread sanitizer finds unordered work") {
   enum class Missing { nothing, wait_between_streams, wait_of_host, wait_before_reuse };
   for (const Missing missing :
        {Missing::nothing, Missing::wait_between_streams, Missing::wait_of_host, Missing::wait_before_reuse})

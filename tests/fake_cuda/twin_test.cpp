@@ -1,4 +1,4 @@
-// The runtime as host code of nvcc sees it, which is written by hand here; gates/nvcc/smoke.cu has nvcc's own.
+// Tests the runtime functions of nvcc's host code by direct calls. gates/nvcc/smoke.cu tests nvcc's own host code.
 #include <support/fake_cuda/twin_of.hpp>
 
 #include <cstddef>
@@ -32,9 +32,9 @@ __global__ void put_pair(Pair pair, int* to, double factor) {
   to[threadIdx.x] = pair.letter + static_cast<int>(pair.number * factor);
 }
 
-const char stub = 0, other_stub = 0;  // their addresses are those of nvcc's functions
+const char stub = 0, other_stub = 0;  // their addresses stand for nvcc's functions
 
-/// What objects of nvcc do while the program starts and ends.
+/// Registers and unregisters kernels like objects of nvcc do when the program starts and ends.
 class Binary {
  public:
   Binary() { __cudaRegisterFatBinaryEnd(handle_); }
@@ -60,7 +60,7 @@ cudaError_t launch(cudaStream_t stream, const char& kernel, Pair pair, int* to, 
 
 }  // namespace
 
-TEST_CASE("a launch runs the kernel's twin with the arguments of then") {
+TEST_CASE("a launch runs the kernel's twin with the arguments at the time of the launch") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -81,7 +81,7 @@ TEST_CASE("a launch runs the kernel's twin with the arguments of then") {
   }
 }
 
-TEST_CASE("kernels are known while their binary is") {
+TEST_CASE("kernels are registered while their binary exists") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   CHECK(fake_cuda::registered_kernels().empty());
@@ -95,7 +95,7 @@ TEST_CASE("kernels are known while their binary is") {
   CHECK(launch(stream, stub, {}, nullptr, 0) == cudaErrorInvalidDeviceFunction);
 }
 
-TEST_CASE("what host code of nvcc does not do is refused") {
+TEST_CASE("calls that nvcc's host code does not make are rejected") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();
   const Binary binary;

@@ -12,7 +12,7 @@ using testing::refuses;
 
 namespace {
 
-/// A handle with all that a product needs, and three matrices of 2 x 3, 3 x 4 and 2 x 4.
+/// A handle with the settings for a product, and matrices of 2 x 3, 3 x 4 and 2 x 4.
 struct Setting {
   Setting() {
     fake_cuda::Options options;
@@ -46,17 +46,17 @@ struct Setting {
 
 }  // namespace
 
-TEST_CASE("a product is computed on the handle's stream, of matrices as they are and transposed") {
+TEST_CASE("a product of plain or transposed matrices is computed on the handle's stream") {
   const Setting set;
   float* const host = gpu::pinned<float>(20);
   for (int i = 0; i < 18; ++i) host[i] = static_cast<float>(i + 1);
   gpu::copy(set.a, host, 6, set.stream);
   gpu::copy(set.b, host + 6, 12, set.stream);
-  // A is 1 3 5 | 2 4 6, and the first column of B 7 8 9.
+  // A is 1 3 5 | 2 4 6, and the first column of B is 7 8 9.
   REQUIRE(set.multiply() == CUBLAS_STATUS_SUCCESS);
   CHECK(gpu::value(set.c, set.stream) == 7 + 3 * 8 + 5 * 9);
   CHECK(gpu::value(set.c + 1, set.stream) == 2 * 7 + 4 * 8 + 6 * 9);
-  // Column by column with three rows, A is transposed: 1 2 3 | 4 5 6. The result is added to twice what is there.
+  // Read as columns of three rows, A is transposed: 1 2 3 | 4 5 6. The result is added to twice the old values.
   const float two = 2;
   REQUIRE(cublasSgemm(set.handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 4, 3, &set.one, set.a, 3, set.b, 3, &two, set.c, 2) ==
           CUBLAS_STATUS_SUCCESS);
@@ -64,7 +64,7 @@ TEST_CASE("a product is computed on the handle's stream, of matrices as they are
   CHECK(fake_cudnn::live_blas_handles() == 1);
 }
 
-TEST_CASE("a matrix may lie in memory of the host that is mapped for the GPU, and in no other of the host") {
+TEST_CASE("a matrix may be in host memory only if it is mapped for the GPU") {
   const Setting set;
   void* mapped = nullptr;
   REQUIRE(cudaHostAlloc(&mapped, 6 * sizeof(float), cudaHostAllocMapped) == cudaSuccess);
@@ -80,7 +80,7 @@ TEST_CASE("a matrix may lie in memory of the host that is mapped for the GPU, an
   CHECK(cudaFreeHost(mapped) == cudaSuccess);
 }
 
-TEST_CASE("TF32 rounds factors to 11 bits, to even where it is in the middle, and keeps shorter ones") {
+TEST_CASE("TF32 rounds factors to 11 bits with ties to even and keeps shorter ones") {
   const Setting set;
   float* const host = gpu::pinned<float>(12);
   for (int i = 0; i < 12; ++i) host[i] = static_cast<float>(i + 7);
@@ -102,7 +102,7 @@ TEST_CASE("TF32 rounds factors to 11 bits, to even where it is in the middle, an
   CHECK(fake_cudnn::short_products() == before + 3);
 }
 
-TEST_CASE("calls that cuBLAS leaves undefined are refused") {
+TEST_CASE("calls with undefined behavior in cuBLAS are rejected") {
   const Setting set;
   refuses([&] { return set.multiply(set.a, 1, &set.one, set.c); }, "columns of 2 elements that are 1 apart");
   refuses([&] { return set.multiply(set.a + 1, 2, &set.one, set.c); }, "matrix A is not in one allocation of a GPU");

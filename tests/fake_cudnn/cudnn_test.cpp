@@ -11,8 +11,8 @@ using testing::refuses;
 
 namespace {
 
-/// A handle and the descriptors of a convolution of one image of 3 x 3 x 1 by one kernel of 2 x 2, without padding, and
-/// memory for all.
+/// A handle, the descriptors of a convolution of one 3 x 3 x 1 image by one 2 x 2 kernel without padding, and its
+/// memory.
 struct Setting {
   Setting() {
     fake_cuda::Options options;
@@ -84,13 +84,13 @@ TEST_CASE("a convolution and its gradients are computed on the handle's stream")
   REQUIRE(set.forward() == CUDNN_STATUS_SUCCESS);
   CHECK(gpu::value(set.y, set.stream) == 1 + 2 * 2 + 3 * 4 + 4 * 5);
   CHECK(gpu::value(set.y + 3, set.stream) == 5 + 2 * 6 + 3 * 8 + 4 * 9);
-  // With the kernel as the gradient of the results, the kernel's gradient is the same.
+  // With the kernel as the results' gradient, the kernel's gradient equals the convolution.
   float* const dw = gpu::memory<float>(4);
   REQUIRE(cudnnConvolutionBackwardFilter(set.handle, &set.one, set.images, set.x, set.results, set.w, set.how,
                                          CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, set.workspace, set.bytes, &set.zero,
                                          set.kernels, dw) == CUDNN_STATUS_SUCCESS);
   CHECK(gpu::value(dw + 1, set.stream) == 2 + 2 * 3 + 3 * 5 + 4 * 6);
-  // The middle is in all windows: at the end of the first, and so on.
+  // The middle pixel is in all windows: the last one of the first window, and so on.
   float* const dx = gpu::memory<float>(9);
   REQUIRE(cudnnConvolutionBackwardData(set.handle, &set.one, set.kernels, set.w, set.results, set.w, set.how,
                                        CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, set.workspace, set.bytes, &set.zero,
@@ -99,9 +99,9 @@ TEST_CASE("a convolution and its gradients are computed on the handle's stream")
   CHECK(gpu::value(dx + 4, set.stream) == 4 * 1 + 3 * 2 + 2 * 3 + 1 * 4);
 }
 
-TEST_CASE("the filters of a group see its channels only") {
+TEST_CASE("the filters of a group use only its channels") {
   const Setting set;
-  // Two pixels of two channels, and a kernel of one weight for each.
+  // Two pixels of two channels, and one kernel of one weight per channel.
   REQUIRE(cudnnSetTensor4dDescriptor(set.images, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, 2, 1, 2) ==
           CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnSetTensor4dDescriptor(set.results, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, 2, 1, 2) ==
@@ -131,7 +131,7 @@ TEST_CASE("the filters of a group see its channels only") {
       "of 2 kernels in 3 groups");
 }
 
-TEST_CASE("calls that cuDNN leaves undefined, or that are not what the library means, are refused") {
+TEST_CASE("calls with undefined behavior in cuDNN, and calls that the library does not make, are rejected") {
   const Setting set;
   refuses([&] { return set.forward(set.x + 1, set.bytes); }, "the first operand is not in one allocation of a GPU");
   refuses([&] { return set.forward(&set.one, set.bytes); }, "memory of the host");

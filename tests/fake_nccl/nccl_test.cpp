@@ -1,4 +1,4 @@
-// The NCCL of the tests itself: what it computes, and what it refuses.
+// The fake NCCL itself: its results, and the calls that it rejects.
 #include "../fake_cuda/gpu.hpp"
 
 #include <nccl.h>
@@ -72,7 +72,7 @@ struct Setting {
     return ncclGroupEnd();
   }
 
-  /// Memory of NCCL on the GPU of `rank`.
+  /// Returns NCCL memory on the GPU of `rank`.
   static void* memory(int rank, std::size_t bytes = 400) {
     static_cast<void>(cudaSetDevice(rank));
     void* first = nullptr;
@@ -85,7 +85,7 @@ struct Setting {
   void settle_both() const {
     bool are_settled = false;
     while (!are_settled) {
-      const bool is_first = state(comms[0]) != ncclInProgress;  // both are asked: each waits for the other
+      const bool is_first = state(comms[0]) != ncclInProgress;  // polls both, because each waits for the other
       are_settled = state(comms[1]) != ncclInProgress && is_first;
     }
   }
@@ -98,13 +98,13 @@ struct Setting {
 
 }  // namespace
 
-TEST_CASE("collectives of a group, in every schedule") {
+TEST_CASE("grouped collectives give correct results in every schedule") {
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random}) {
     const Setting set{0, schedule};
     REQUIRE(set.sum_of_both() == ncclSuccess);
     for (int rank = 0; rank < 2; ++rank)
       for (int i = 0; i < 4; ++i) CHECK(gpu::value(set.values[rank] + i, set.streams[rank]) == 11 * (i + 1));
-    // Each has two of four: the second halves, 33 and 44, doubled, come to rank 1.
+    // Each rank gets two of four elements: rank 1 gets the second halves, 33 and 44, doubled.
     REQUIRE(ncclGroupStart() == ncclSuccess);
     for (int rank = 0; rank < 2; ++rank)
       REQUIRE(ncclReduceScatter(set.values[rank], set.values[rank], 2, ncclFloat32, ncclSum, set.comms[rank],
@@ -135,11 +135,11 @@ TEST_CASE("collectives of a group, in every schedule") {
   }
 }
 
-TEST_CASE("messages of a group arrive in their order, in every schedule") {
+TEST_CASE("grouped messages arrive in order in every schedule") {
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random})
     for (const int polls : {0, 2}) {
       const Setting set{polls, schedule};
-      // 1 and 2 go to rank 1, one by one, 10 and 20 to rank 0.
+      // 1 and 2 are sent to rank 1 in two messages, 10 and 20 to rank 0.
       REQUIRE(ncclGroupStart() == ncclSuccess);
       for (int rank = 0; rank < 2; ++rank)
         for (int i = 0; i < 2; ++i) {
@@ -160,7 +160,7 @@ TEST_CASE("messages of a group arrive in their order, in every schedule") {
   gpu::synchronize(set.streams[0]);
 }
 
-TEST_CASE("what a call in progress puts on a stream comes there when it has been asked often enough") {
+TEST_CASE("work of a call in progress reaches its stream after enough polls") {
   const Setting set{2, fake_cuda::Schedule::eager};
   CHECK(set.sum_of_both() == ncclInProgress);
   CHECK(gpu::value(set.values[0], set.streams[0]) == 1);
@@ -171,7 +171,7 @@ TEST_CASE("what a call in progress puts on a stream comes there when it has been
   CHECK(gpu::value(set.values[0], set.streams[0]) == 11);
 }
 
-TEST_CASE("an abort ends what waits, without a result") {
+TEST_CASE("an abort ends waiting collectives without a result") {
   const Setting set;
   REQUIRE(set.sum(0) == ncclSuccess);
   for (const ncclComm_t comm : set.comms) REQUIRE(ncclCommAbort(comm) == ncclSuccess);
@@ -179,7 +179,7 @@ TEST_CASE("an abort ends what waits, without a result") {
   CHECK(gpu::value(set.values[0], set.streams[0]) != 11);
 }
 
-TEST_CASE("a GPU with two ranks is refused as NCCL refuses it, and failures come when they were asked for") {
+TEST_CASE("two ranks on one GPU fail with NCCL's error, and injected failures occur at the requested call") {
   Setting set{0, fake_cuda::Schedule::lazy, false};
   CHECK(set.join(0, 1) == ncclInProgress);
   CHECK(Setting::state(set.comms[0]) == ncclInProgress);
@@ -194,7 +194,7 @@ TEST_CASE("a GPU with two ranks is refused as NCCL refuses it, and failures come
   CHECK(ncclGroupEnd() == ncclInvalidUsage);
 }
 
-TEST_CASE("calls that wait for ever, are wrong, or come too late are refused") {
+TEST_CASE("calls that would hang, are wrong, or come too late are rejected") {
   const Setting set;
   refuses([&] { return set.sum(0), set.sum(1); }, "one thread calls for several ranks outside a group");
   refuses([&] { return set.sum(0), cudaStreamSynchronize(set.streams[0]); }, "deadlock");
@@ -219,7 +219,7 @@ TEST_CASE("calls that wait for ever, are wrong, or come too late are refused") {
       },
       "rank 0 sends 2 elements to rank 1, which receives 1");
   refuses(
-      [&] {  // each sends first, and nobody receives
+      [&] {  // each sends first, and no rank receives
         std::thread other{[&] { static_cast<void>(exchange(1, 1, 1)); }};
         other.join();
         return exchange(0, 1, 1), cudaStreamSynchronize(set.streams[0]);
@@ -272,7 +272,7 @@ __global__ void write_to_all(ncclWindow_t window, float value) {
 
 }  // namespace
 
-TEST_CASE("windows are made by all ranks together, and kernels reach the memory of each") {
+TEST_CASE("all ranks create windows together, and kernels access every rank's memory") {
   for (const int polls : {0, 3}) {
     const Setting set{polls, fake_cuda::Schedule::eager};
     void* const memory[2] = {Setting::memory(0), Setting::memory(1)};
@@ -305,14 +305,14 @@ TEST_CASE("windows are made by all ranks together, and kernels reach the memory 
   }
 }
 
-TEST_CASE("memory that a GPU has no room for is a failure of CUDA") {
+TEST_CASE("an allocation that exceeds a GPU's memory fails with a CUDA error") {
   const Setting set;
   void* first = nullptr;
   CHECK(ncclMemAlloc(&first, std::size_t{1} << 40) == ncclUnhandledCudaError);
   CHECK(std::string(ncclGetLastError(nullptr)).find("out of memory") != std::string::npos);
 }
 
-TEST_CASE("windows of other memory, of different sizes, or that are left behind are refused") {
+TEST_CASE("windows of other memory, of different sizes, or not deregistered are rejected") {
   struct WithMemory : Setting {
     void* memory[2] = {Setting::memory(0), Setting::memory(1)};
     ncclWindow_t windows[2]{};
@@ -325,7 +325,7 @@ TEST_CASE("windows of other memory, of different sizes, or that are left behind 
   const auto refuses = [](auto&& call, std::string_view sentence) {
     testing::refuses(
         [&] {
-          WithMemory set;  // what the ranks share is that of all processes
+          WithMemory set;  // one per case: all processes share the state of the ranks
           call(set);
         },
         sentence);

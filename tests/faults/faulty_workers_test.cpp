@@ -1,6 +1,6 @@
 // alone
-// What the workers of a MultiWorker see when one of them fails: each says what happened and ends, soon, and nothing is left
-// behind. The workers are processes of another program (worker.cpp), started by mpirun or by TF_CONFIG alone.
+// The workers of a MultiWorker when one of them fails: each reports it and ends soon, and nothing is left over. They
+// are processes of another program (worker.cpp), started by mpirun or with TF_CONFIG alone.
 #include <doctest/doctest.h>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/io/json.hpp>
@@ -21,7 +21,7 @@ using namespace faults;
 using support::has_mpich;
 using namespace std::chrono_literals;
 
-/// How the workers of a job are to be started, and what is to happen to them.
+/// The start of the workers of a job, and their fault.
 struct Case {
   Start start;
   Plan plan;
@@ -32,7 +32,8 @@ std::string describe(const Job& job) {
          std::to_string(job.plan().replicas) + " replicas, " + std::string{to_string(job.start())};
 }
 
-/// Runs the jobs, a few at a time as most of them wait, calls `check(job)` for each, and looks that nothing is left.
+/// Runs the jobs, a few at a time because most of them wait, calls `check(job)` for each, and checks that nothing is
+/// left.
 template <class Check>
 void run(std::vector<Case> cases, Check&& check) {
   // Only Open MPI starts a world from TF_CONFIG alone.
@@ -47,16 +48,17 @@ void run(std::vector<Case> cases, Check&& check) {
     for (const Job* const job : all) {
       INFO(describe(*job), "\n", job->last_words(), job->output());
       for (const int status : job->statuses()) CHECK(status != Job::running);
-      // Told to keep the others, mpirun 4.1 does not end after a rank was killed, and leaves its own files when it is ended.
+      // If it must keep the others, mpirun 4.1 does not end after a rank was killed, and leaves its own files when it
+      // is ended.
       if (job->start() != Start::mpirun_keeping) CHECK(job->files_left() == "");
       check(*job);
     }
   }
 }
 
-/// Every worker but the victim has said this error, whose text has these parts, and ended with a status that is not 0. At least one
-/// of them where mpirun ends the others as soon as one has failed; whatever it was told, it does so after an exit without
-/// MPI_Finalize. Of several workers that wait until the same deadline one is first: with `first` the others may hear of its error.
+/// Checks that every worker except the victim reported this error with these parts, and failed. One is enough if mpirun
+/// ends all after the first failure, which it always does after an exit without MPI_Finalize. With `first`, workers
+/// wait until the same deadline, and only one must report this error.
 void check_survivors(const Job& job, std::string_view type, std::initializer_list<std::string_view> parts,
                      bool first = false) {
   const double fault = job.last(job.plan().victim, "fault").at;
@@ -87,8 +89,8 @@ void check_survivors(const Job& job, std::string_view type, std::initializer_lis
   std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
 }
 
-/// The same of workers that nobody can interrupt, in a call of MPI or at their end: they print this, and the first that
-/// ends does so with this status. The others may see it gone before they see what it saw, and end with 70.
+/// Checks workers that cannot be interrupted, in a call of MPI or at their end: they print these parts, and the first
+/// exits with `status`. Others may notice its exit first, and exit with 70.
 void check_ended_survivors(const Job& job, std::initializer_list<std::string_view> parts, int status = 70) {
   const double fault = job.last(job.plan().victim, "fault").at;
   REQUIRE(fault != 0);
@@ -108,7 +110,7 @@ void check_ended_survivors(const Job& job, std::initializer_list<std::string_vie
 
 }  // namespace
 
-TEST_CASE("a worker that is killed between collectives is named by all others (spec A12, O01)") {
+TEST_CASE("all others name a worker that is killed between collectives (spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill"}},
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill"}},
@@ -120,7 +122,7 @@ TEST_CASE("a worker that is killed between collectives is named by all others (s
       });
 }
 
-TEST_CASE("a worker that is killed in a collective is named by all others (spec A12, O01)") {
+TEST_CASE("all others name a worker that is killed in a collective (spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "kill_inside"}},
        {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "kill_inside"}},
        {Start::mpirun, {.policy = "ring", .ranks = 3, .fault = "kill_inside", .replicas = 2}},
@@ -130,7 +132,7 @@ TEST_CASE("a worker that is killed in a collective is named by all others (spec 
       });
 }
 
-TEST_CASE("a worker that is killed in a collective of MPI, which nobody can interrupt, ends the others") {
+TEST_CASE("a worker that is killed in an uninterruptible collective of MPI ends the others") {
   run({{Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill_inside"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "kill_inside", .victim = 0}},
        {Start::mpirun_keeping, {.policy = "mpi", .ranks = 2, .fault = "kill_inside"}}},
@@ -139,7 +141,7 @@ TEST_CASE("a worker that is killed in a collective of MPI, which nobody can inte
       });
 }
 
-TEST_CASE("a worker that is killed while variables get their first values is named by all others") {
+TEST_CASE("all others name a worker that is killed while variables get their first values") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill_in_broadcast", .victim = 0}},
        {Start::tf_config, {.policy = "flat", .ranks = 2, .fault = "kill_in_broadcast"}},
        {Start::mpirun, {.policy = "window", .ranks = 2, .fault = "kill_in_broadcast"}}},
@@ -162,7 +164,7 @@ TEST_CASE("a worker that dies while MPI starts ends the others, which cannot int
       [](const Job& job) { CHECK(job.statuses()[0] != 0); });
 }
 
-TEST_CASE("a worker that stands still is named at the deadline, with what it did last (spec A12, O01)") {
+TEST_CASE("a stopped worker is named at the deadline, with its last operation (spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "stop", .timeout_ms = 6000}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "stop", .victim = 0, .timeout_ms = 6000}},
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "stop", .timeout_ms = 0}},
@@ -176,7 +178,7 @@ TEST_CASE("a worker that stands still is named at the deadline, with what it did
       });
 }
 
-TEST_CASE("a worker that stands still for less than the deadline changes nothing") {
+TEST_CASE("a worker that is stopped for less than the deadline changes nothing") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "pause", .timeout_ms = 30'000}},
        {Start::tf_config, {.policy = "flat", .ranks = 2, .fault = "pause", .timeout_ms = 30'000}},
        {Start::mpirun, {.policy = "mpi", .ranks = 2, .fault = "pause", .replicas = 2, .timeout_ms = 30'000}}},
@@ -189,7 +191,7 @@ TEST_CASE("a worker that stands still for less than the deadline changes nothing
       });
 }
 
-TEST_CASE("workers that have done their work wait for one that ends later") {
+TEST_CASE("finished workers wait for one that ends later") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "late"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "late", .victim = 0}},
        {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "late"}}},
@@ -198,7 +200,7 @@ TEST_CASE("workers that have done their work wait for one that ends later") {
       });
 }
 
-TEST_CASE("a worker that never ends, or whose server a signal has stopped, is named at the end, and ended (spec O01)") {
+TEST_CASE("a worker that never ends, or whose server is stopped, is named at the end, and ended (spec O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "never_ends", .timeout_ms = 4000}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "stop_at_end", .victim = 0, .timeout_ms = 4000}},
        {Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "stop_server", .timeout_ms = 4000}},
@@ -206,7 +208,7 @@ TEST_CASE("a worker that never ends, or whose server a signal has stopped, is na
       [](const Job& job) {
         const std::string victim = "orker " + std::to_string(job.plan().victim);
         if (job.plan().fault == "stop_server") {
-          // Both wait until the same deadline. The first that ends says so, and may break the wait of the other before that does.
+          // Both wait until the same deadline. The first that ends reports it, and may break the other's wait first.
           CHECK(job.output().find("stuck in MPI_Finalize") != std::string::npos);
           CHECK(job.output().find("a signal has stopped the server process of this host") != std::string::npos);
           CHECK((job.statuses()[0] == 71 || job.statuses()[1] == 71));
@@ -219,7 +221,7 @@ TEST_CASE("a worker that never ends, or whose server a signal has stopped, is na
       });
 }
 
-TEST_CASE("limits of the system are lived with, or refused with the number that is needed, by all and at once") {
+TEST_CASE("limits of the system are tolerated, or all workers report the required number at once") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "low_limits"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "low_limits", .replicas = 2}},
        {Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "few_files"}}},
@@ -234,13 +236,13 @@ TEST_CASE("limits of the system are lived with, or refused with the number that 
       });
 }
 
-TEST_CASE("a signal makes a worker print for whom it waits, in what and since when, in a step and at its end" *
+TEST_CASE("on a signal, a worker prints what it waits for and since when, in a step and at its end" *
           doctest::skip(has_mpich)) {
   const auto plan = [](const char* policy, const char* fault, std::size_t replicas) {
     return Plan{.policy = policy, .ranks = 2, .fault = fault, .replicas = replicas};
   };
-  // One after another: each is busy for three seconds only. On a busy machine worker 0 may come to wait late, so it is asked again;
-  // mpirun sends a signal on only once.
+  // One after another, because each is busy for three seconds only. On a busy machine, worker 0 may start to wait late,
+  // so the test repeats the signal; mpirun forwards a signal only once.
   const auto ask = [](Job& job) {
     job.await(1, "fault");
     std::this_thread::sleep_for(1s);
@@ -270,7 +272,7 @@ TEST_CASE("a signal makes a worker print for whom it waits, in what and since wh
   CHECK(end.output().find(" at the end of the process, since ") != std::string::npos);
 }
 
-TEST_CASE("leaving with status 0 in the middle of the work is a loss (spec O01)") {
+TEST_CASE("an exit with status 0 during the work is a loss (spec O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "leave"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "exit"}},
        {Start::tf_config, {.policy = "window", .ranks = 2, .fault = "exit", .victim = 0}},
@@ -283,7 +285,7 @@ TEST_CASE("leaving with status 0 in the middle of the work is a loss (spec O01)"
       });
 }
 
-TEST_CASE("a worker that has ended its strategy before the others is named by these, long before the deadline") {
+TEST_CASE("a worker that ends its strategy early is named by the others, long before the deadline") {
   const auto plan = [](const char* policy, std::size_t ranks, const char* fault) {
     return Plan{.policy = policy, .ranks = ranks, .fault = fault, .timeout_ms = 60'000};
   };
@@ -325,7 +327,7 @@ TEST_CASE("an exception in one worker is raised in all, with its text") {
       });
 }
 
-TEST_CASE("an exception outside replica functions ends the wait of the others; its worker keeps its text") {
+TEST_CASE("an exception outside replica functions ends the wait of the others, and keeps its text on its worker") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "throw_outside"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "throw_outside"}},
        {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "throw_outside"}}},
@@ -337,7 +339,7 @@ TEST_CASE("an exception outside replica functions ends the wait of the others; i
       });
 }
 
-TEST_CASE("workers that disagree hear of both sides, all of them, and may go on together") {
+TEST_CASE("workers that disagree all report both sides, and may continue together") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "disagree"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "disagree"}},
        {Start::mpirun, {.policy = "flat", .ranks = 3, .fault = "disagree", .replicas = 2}}},
@@ -370,7 +372,7 @@ TEST_CASE("workers that disagree hear of both sides, all of them, and may go on 
       });
 }
 
-TEST_CASE("a worker that skips a collective is found at the next, by all") {
+TEST_CASE("all workers detect a worker that skips a collective, at the next one") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "skip"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "skip", .replicas = 2}},
        {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "skip"}}},
@@ -382,7 +384,7 @@ TEST_CASE("a worker that skips a collective is found at the next, by all") {
       });
 }
 
-TEST_CASE("workers that cannot meet say which one is missing, or whose address, index or list is wrong" *
+TEST_CASE("workers that cannot connect name the missing one, or the wrong address, index or list" *
           doctest::skip(has_mpich)) {
   const Plan two{.policy = "ring", .ranks = 2, .fault = "none", .start_ms = 15'000};
   Plan three = two;
@@ -393,7 +395,7 @@ TEST_CASE("workers that cannot meet say which one is missing, or whose address, 
     return started;
   };
 
-  // One is killed while it waits for the last: the second, then the first, which had started the server.
+  // Kills one while it waits for the last: first the second, then the first, which had started the server.
   Job killed{three}, killed_first{three};
   const std::vector<std::string> addresses = Job::free_addresses(6);
   const std::vector<std::string> lower{addresses.begin(), addresses.begin() + 3},
@@ -401,7 +403,7 @@ TEST_CASE("workers that cannot meet say which one is missing, or whose address, 
   const pid_t second = start_some(killed, lower, 2)[1];
   const pid_t first = start_some(killed_first, upper, 2)[0];
 
-  // Somebody else has the port of the first.
+  // Another process has the port of the first worker.
   Job in_use{two};
   const dist::io::Descriptor holder{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in place{};
@@ -422,7 +424,7 @@ TEST_CASE("workers that cannot meet say which one is missing, or whose address, 
   differing.add(0, Job::tf_config({some[0], some[1]}, 0));
   differing.add(1, Job::tf_config({some[0], some[2]}, 1));
 
-  // The second start of index 1 is refused; the others wait for the last and go on.
+  // The second start of index 1 is rejected; the others wait for the last worker and continue.
   Job twice{three};
   const std::vector<std::string> right = Job::free_addresses(3);
   start_some(twice, right, 2);

@@ -1,10 +1,10 @@
-// One worker with GPUs, between which NCCL reduces. A Job (job.hpp) starts several:
+// One worker with GPUs and reduction by NCCL. A Job (job.hpp) starts several:
 //
 //     faults_gpu_worker POLICY REPLICAS FAULT VICTIM TIMEOUT START
 //
-// POLICY is node, or flat: without the memory of the node. FAULT happens to the worker VICTIM, in its NCCL, once all have
-// agreed on a collective, so that the GPUs of the others wait for its own: "kill" or "stop", after three steps. The rest is as
-// in worker.cpp.
+// POLICY is node, or flat: without the memory of the node. FAULT happens to the worker VICTIM in its NCCL, once all
+// have agreed on a collective, so that the GPUs of the others wait for it: "kill" or "stop", after three steps. For the
+// rest, see worker.cpp.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // alone
-// Workers with GPUs of which one dies or stops while the GPUs of the others wait for its own: each other one says so in time,
-// and ends. The workers are processes of another program (gpu_worker.cpp).
+// Workers with GPUs, one of which dies or stops while the GPUs of the others wait for it: each of the others reports it
+// in time. The workers are processes of gpu_worker.cpp.
 #include <doctest/doctest.h>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/nccl/api.hpp>
@@ -18,8 +18,8 @@ namespace {
 using namespace faults;
 using namespace std::chrono_literals;
 
-/// Every worker but the victim says an error of this type with these words within `longest` seconds, and has no NCCL
-/// communicator any more when its strategy is gone.
+/// Checks that every worker except the victim reports an error of this type with these words within `longest` seconds,
+/// and has no NCCL communicator after its strategy.
 void check_survivors(Start start, const Plan& plan, std::string_view type, std::string_view words, double longest) {
   Job job{start, plan};
   std::vector<Job*> all{&job};
@@ -46,13 +46,13 @@ void check_survivors(Start start, const Plan& plan, std::string_view type, std::
 
 }  // namespace
 
-TEST_CASE("a worker that is killed while GPUs wait for its own is named by all others (spec A12, O01)") {
+TEST_CASE("all others name a worker that is killed while their GPUs wait for it (spec A12, O01)") {
   for (const char* const policy : {"node", "flat"})
     check_survivors(Start::tf_config, {.policy = policy, .ranks = 3, .fault = "kill", .replicas = 2}, "Unavailable",
                     " is gone (", 5);
 }
 
-TEST_CASE("a worker that stops while GPUs wait for its own ends their waits at the deadline") {
+TEST_CASE("the waits of GPUs for a stopped worker end at the deadline") {
   check_survivors(Start::tf_config, {.policy = "node", .ranks = 2, .fault = "stop", .timeout_ms = 1500},
                   "DeadlineExceeded", "", 6);
 }

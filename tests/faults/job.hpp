@@ -1,4 +1,4 @@
-// A job of several workers (worker.cpp) that a test starts, disturbs and sees to its end.
+// A job of several workers (worker.cpp) that a test starts, disturbs and waits for.
 #pragma once
 
 #include <dirent.h>
@@ -35,7 +35,8 @@ namespace faults {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// How the workers are started: by mpirun; mpirun that does not end the others where one fails; nobody, each has its TF_CONFIG.
+/// The way to start workers: mpirun; mpirun that does not end the others after a failure; or separately, each with
+/// TF_CONFIG.
 enum class Start { mpirun, mpirun_keeping, tf_config };
 
 inline std::string_view to_string(Start start) {
@@ -44,14 +45,14 @@ inline std::string_view to_string(Start start) {
                                           : "TF_CONFIG";
 }
 
-/// What a worker said: see `Log` in worker.cpp.
+/// A line in the log of a worker.
 struct Said {
   double at;  ///< seconds
   std::string word;
   std::string text;
 };
 
-/// The processes that run, by their parents.
+/// Returns the running processes by parent.
 inline std::map<pid_t, std::vector<pid_t>> processes_by_parent() {
   std::map<pid_t, std::vector<pid_t>> children;
   DIR* const folder = opendir("/proc");
@@ -69,7 +70,7 @@ inline std::map<pid_t, std::vector<pid_t>> processes_by_parent() {
   return children;
 }
 
-/// The children of this process, those that it took over from processes that ended among them, and their children.
+/// Returns all descendants of this process, including adopted ones.
 inline std::vector<pid_t> descendants() {
   std::map<pid_t, std::vector<pid_t>> children = processes_by_parent();
   std::vector<pid_t> found = children[getpid()];
@@ -80,7 +81,7 @@ inline std::vector<pid_t> descendants() {
   return found;
 }
 
-/// What the workers are to do (worker.cpp).
+/// Instructions for the workers (worker.cpp).
 struct Plan {
   std::string policy;
   std::size_t ranks = 2;
@@ -91,8 +92,7 @@ struct Plan {
   long start_ms = 20'000;
 };
 
-/// Several workers. All that they start is taken over by this process when it loses its parent, and has ended, or is
-/// killed, when the job goes.
+/// Several workers. This process adopts their descendants, and kills those left at the end.
 class Job {
  public:
   Job(Start start, const Plan& plan) : start_(start), plan_(plan) {
@@ -104,7 +104,7 @@ class Job {
       start_mpirun();
     }
   }
-  /// Nobody yet: `add` starts them.
+  /// Starts no worker: see `add`.
   explicit Job(const Plan& plan) : start_(Start::tf_config), plan_(plan) { take_over_orphans(); }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -116,7 +116,7 @@ class Job {
     return R"({"cluster": {"worker": [)" + list + R"(]}, "task": {"type": "worker", "index": )" +
            std::to_string(index) + "}}";
   }
-  /// Of this machine, different from each other.
+  /// Returns different addresses of this machine.
   [[nodiscard]] static std::vector<std::string> free_addresses(std::size_t count) {
     std::vector<std::string> addresses;
     for (const auto& endpoint : dist_test::free_endpoints(count))
@@ -124,7 +124,7 @@ class Job {
     return addresses;
   }
 
-  /// Starts a worker with this TF_CONFIG, whose log is that of `rank`; returns its process.
+  /// Starts a worker with this TF_CONFIG and the log of `rank`. Returns its process id.
   pid_t add(std::size_t rank, const std::string& tf_config) {
     std::vector<std::string> command{DIST_FAULTS_WORKER};
     append_plan(command);
@@ -134,7 +134,6 @@ class Job {
     return children_.back();
   }
 
-  /// What a worker has said up to now.
   [[nodiscard]] std::vector<Said> said(std::size_t rank) const {
     std::vector<Said> all;
     std::ifstream file(log() + "." + std::to_string(rank));
@@ -149,7 +148,7 @@ class Job {
     }
     return all;
   }
-  /// The last that it said under `word`; without an `at` where it never did.
+  /// Returns the last line with `word`, or a line with `at` 0.
   [[nodiscard]] Said last(std::size_t rank, std::string_view word) const {
     Said found{0, "", ""};
     for (Said& one : said(rank))
@@ -157,7 +156,6 @@ class Job {
     return found;
   }
 
-  /// What each worker said last, for messages.
   [[nodiscard]] std::string last_words() const {
     std::string words;
     for (std::size_t rank = 0; rank < plan_.ranks; ++rank) {
@@ -167,8 +165,8 @@ class Job {
     return words;
   }
 
-  /// Waits until the worker has said this; throws after `longest`.
-  Said await(std::size_t rank, std::string_view word, Clock::duration longest = 10s) const {
+  /// Waits until the log of a worker has this word. Throws after `longest`.
+  Said await(std::size_t rank, std::string_view word, Clock::duration longest = 60s) const {
     const Clock::time_point end = Clock::now() + longest;
     for (;;) {
       if (Said found = last(rank, word); found.at != 0) return found;
@@ -178,8 +176,8 @@ class Job {
     }
   }
 
-  /// Waits for the ends of all that these jobs started; what lasts longer is killed. Then no process may be left, once the
-  /// servers of the worlds had time to leave. Returns how many were.
+  /// Waits until all processes of these jobs have ended, and kills late ones. Returns the number of processes left
+  /// after the servers of the worlds had time to exit, which must be 0.
   static std::size_t finish(const std::vector<Job*>& jobs, Clock::duration longest = 90s) {
     const auto have_ended = [&] {
       bool all = true;
@@ -190,7 +188,7 @@ class Job {
     while (Clock::now() < end && !have_ended()) std::this_thread::sleep_for(5ms);
     const Clock::time_point servers_end = Clock::now() + 3s;
     while (Clock::now() < servers_end && !descendants().empty()) {
-      while (have_ended() && waitpid(-1, nullptr, WNOHANG) > 0) {  // taken over
+      while (have_ended() && waitpid(-1, nullptr, WNOHANG) > 0) {  // adopted
       }
       std::this_thread::sleep_for(20ms);
     }
@@ -199,15 +197,13 @@ class Job {
     return left;
   }
 
-  /// The processes that were started, in their order: the workers themselves where each has its TF_CONFIG.
+  /// The started processes, in order: with TF_CONFIG, the workers themselves.
   [[nodiscard]] const std::vector<pid_t>& children() const { return children_; }
-  /// Of the children, in the order of their start: the exit status, or 128 and the number of the signal; `running` of
-  /// those that did not end.
+  /// For each child in the order of their start: the exit status, or 128 plus the number of the signal, or `running`.
   [[nodiscard]] const std::vector<int>& statuses() const { return statuses_; }
   static constexpr int running = -1;
-  /// When they ended.
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
-  /// Files that the workers had mapped, or that MPI made, and that are still there.
+  /// Returns the files mapped by workers or created by MPI that still exist.
   [[nodiscard]] std::string files_left() const {
     std::string left;
     for (const std::string& name : folder_.names("tmp")) left += name + " ";
@@ -216,7 +212,6 @@ class Job {
         if (one.word == "mapped" && access(one.text.c_str(), F_OK) == 0) left += one.text + " ";
     return left;
   }
-  /// What all printed.
   [[nodiscard]] std::string output() const { return folder_.read("output"); }
   [[nodiscard]] Start start() const { return start_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
@@ -228,8 +223,8 @@ class Job {
   }
   [[nodiscard]] std::string log() const { return folder_.path("log"); }
 
-  /// Does what is due: lets a victim that was stopped go on, or ends it when all others have, and ends an mpirun that would
-  /// wait although none of its processes is left. Whether all that were started have ended.
+  /// Performs pending actions: continues a stopped victim, or ends it after all others, and ends an mpirun without
+  /// processes. Returns whether all started processes have ended.
   bool attend() {
     bool all = true;
     for (std::size_t i = 0; i < children_.size(); ++i) {
@@ -257,7 +252,7 @@ class Job {
       released_ = released_ && (rank == plan_.victim || last(rank, "error").at != 0);
     if (released_) kill(std::atoi(fault.text.c_str()), SIGKILL);
   }
-  /// mpirun 4.1 does not end after a rank was killed when it was told to keep the others.
+  /// Ends mpirun 4.1, which does not end after a rank was killed if it must keep the others.
   void end_idle_mpirun() {
     if (now() < look_at_mpirun_) return;
     look_at_mpirun_ = now() + 0.05;
@@ -309,8 +304,8 @@ class Job {
       setenv("PRTE_MCA_state_base_recoverable", "1", 1);
       setenv("PRTE_MCA_state_base_error_non_zero_exit", "0", 1);
     }
-    setenv("OMPI_MCA_pml", "ob1", 1);             // it is chosen anyway, but later
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // a process that gives up leaves MPI as it is
+    setenv("OMPI_MCA_pml", "ob1", 1);             // Open MPI would also choose it, but later
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // a process that aborts does not free MPI's memory
     if (start_ == Start::mpirun_keeping)          // it leaves its segments when it is ended
       setenv("OMPI_MCA_btl_vader_backing_directory", folder_.path("tmp").c_str(), 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);

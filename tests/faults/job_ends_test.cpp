@@ -1,5 +1,5 @@
-// In which order the processes of a job with parameter servers end, and with which status: the table of "How a job ends" in
-// examples/parameter_servers.md, row by row. Every process of a job is a process of the system.
+// The order in which the processes of a job with parameter servers end, and their exit statuses: each row of the table
+// "How a job ends" in examples/parameter_servers.md. Each process of a job is a system process.
 #include <signal.h>
 #include <unistd.h>
 
@@ -40,31 +40,30 @@ using dist::Grpc;
 using dist::Task;
 using dist::TaskType;
 
-/// The processes of a job.
 enum Process { chief, ps, worker_0, worker_1, processes };
 constexpr Task tasks[] = {
     {TaskType::chief, 0}, {TaskType::parameter_server, 0}, {TaskType::worker, 0}, {TaskType::worker, 1}};
 
-/// What the chief's program does about the end.
+/// The behaviour of the chief's program at the end.
 enum class Chief {
-  saves,       ///< it has a PreemptionHandler
-  saves_not,   ///< it has none
-  fails,       ///< it throws what no library throws, and ends with status 1
-  is_refused,  ///< it throws InvalidArgument
+  saves,       ///< has a PreemptionHandler
+  saves_not,   ///< has none
+  fails,       ///< throws an exception outside the library, and exits with status 1
+  is_refused,  ///< throws InvalidArgument
   never_comes
 };
 
-constexpr int by_signal = -1;  ///< a process that the signal ended, as Spawned says it
+constexpr int by_signal = -1;  ///< ended by the signal, as reported by Spawned
 
 struct Row {
   const char* name;
   Chief program;
   int signal;                  ///< 0: none
-  std::vector<Process> to;     ///< who gets it
-  bool chief_ends;             ///< whether the chief is to come to the end of its work after the signal
-  int status[processes];       ///< of each
-  bool saves = false;          ///< whether there is a checkpoint at the end
-  std::string_view ps_says{};  ///< a part of what the parameter server prints
+  std::vector<Process> to;     ///< receivers of the signal
+  bool chief_ends;             ///< whether the chief finishes its work after the signal
+  int status[processes];       ///< of each process
+  bool saves = false;          ///< whether a checkpoint exists at the end
+  std::string_view ps_says{};  ///< part of the output of the parameter server
 };
 
 const Row rows[] = {
@@ -137,7 +136,7 @@ const Row rows[] = {
      "has lost its coordinator"},
 };
 
-/// A step, which takes a little.
+/// A step, which takes a short time.
 constexpr auto step = [](dist::WorkerContext& worker, dist::ServerVariable<float, Grpc>& variable) {
   variable.assign_add(worker, 1.0F);
   std::this_thread::sleep_for(2ms);
@@ -146,7 +145,7 @@ constexpr auto step = [](dist::WorkerContext& worker, dist::ServerVariable<float
 std::string variable(const char* name) { return std::getenv(name); }
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-/// The program of all processes. It works until there is a file "end".
+/// The program of all processes. It works until a file "end" exists.
 int run_task(const dist::SimpleResolver& resolver, Chief program, const std::string& folder) {
   dist::server::ServeOptions serving;
   serving.wait_for_coordinator = 60s;
@@ -180,7 +179,6 @@ int run_task(const dist::SimpleResolver& resolver, Chief program, const std::str
   return 0;
 }
 
-/// A job of a row.
 class Job {
  public:
   explicit Job(const Row& row) : row_(row) {
@@ -200,7 +198,7 @@ class Job {
   void run() {
     const bool has_chief = row_.program != Chief::never_comes;
     REQUIRE(support::soon([&] { return !has_chief || says(chief, "it works"); }));
-    // Each process answers who asks what it waits for: for the chief, or for nobody once it has one.
+    // Each process reports on a signal what it waits for: the chief, or nothing once it is connected.
     for (int process = ps; process < processes; ++process)
       REQUIRE(support::soon([&] {
         if (serves(process)) running_[process]->signal(SIGUSR1);
@@ -225,7 +223,7 @@ class Job {
   [[nodiscard]] bool says(int process, std::string_view words) const {
     return folder_.read(dist::concat("stderr", process)).find(words) != std::string::npos;
   }
-  /// It has a handler for SIGUSR1.
+  /// Returns whether it has a handler for SIGUSR1.
   [[nodiscard]] bool serves(int process) const { return says(process, "it serves"); }
   void check_status(int process) {
     if (checked_[process]) return;

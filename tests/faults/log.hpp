@@ -1,4 +1,4 @@
-// What a worker says to the test that started it.
+// The log of a worker, for the test that started it.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 namespace faults {
 
-/// Line by line: "<nanoseconds> <word> <text>". May be called in a signal handler.
+/// Writes lines "<nanoseconds> <word> <text>". May be called in a signal handler.
 class Log {
  public:
   static void open(const char* path, std::size_t rank) {

@@ -1,7 +1,7 @@
-// Jobs with parameter servers over gRPC that lose tasks. The kill matrix: a worker, a server or the coordinator is killed, stopped, or cut off by
-// the network, while it has nothing to do, functions are queued, one computes, pulls or pushes. What coordinator/worker_processes
-// tries with a worker that neither pulls nor pushes, killed or stopped, is not tried again. Without the right to make network
-// namespaces nothing is cut off. And a soak.
+// Jobs with parameter servers over gRPC that lose tasks. The matrix: a worker, a server or the coordinator is killed,
+// stopped or disconnected from the network, while it is idle, functions are queued, or one computes, pulls or pushes.
+// coordinator/worker_processes tests killed and stopped workers without pulls and pushes. Disconnecting requires
+// network namespaces. In addition, a soak test.
 #include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
@@ -54,8 +54,8 @@ using Coordinator = dist::ClusterCoordinator<Strategy>;
 using Variable = dist::ServerVariable<float, Grpc>;
 
 constexpr auto silence = 1s;
-/// Until a loss has had its effect: a killed process is seen at once, one that is silent after `silence`, and in between are
-/// the attempts of clients.
+/// Time until a loss has taken effect: a killed process is noticed at once, a silent one after `silence`, plus the
+/// attempts of clients.
 constexpr auto after_kill = 3s, after_silence = silence + 5s;
 
 enum Role { worker, server, coordinator };
@@ -68,16 +68,16 @@ constexpr const char* losses[] = {"killed", "stopped", "cut off"};
 constexpr Task server_0{TaskType::parameter_server, 0}, worker_0{TaskType::worker, 0}, worker_1{TaskType::worker, 1},
     chief{TaskType::chief, 0};
 
-/// Made before the first thread, and entered by the threads of the test.
+/// Created before the first thread; the threads of the test enter it.
 const support::TwoHosts* hosts() {
   static const support::TwoHosts both;
   return both.made ? &both : nullptr;
 }
 
-/// The tasks of all cells were lost, so that workers of the test need compute no longer.
+/// True when the tasks of all cells were lost, so that workers of the test can stop computing.
 std::atomic<bool> over{false};
 
-/// What a worker does in a cell, and which one did it: it computes, unless it is asked to stop, or uses a variable.
+/// The function of a worker in a cell: computes until a stop request, or uses a variable. Returns its worker.
 constexpr auto step = [](WorkerContext& context, Variable& variable, int moment) {
   if (moment == pulling) static_cast<void>(variable.read(context));
   if (moment == pushing) variable.assign_add(context, 1.0F);
@@ -86,7 +86,7 @@ constexpr auto step = [](WorkerContext& context, Variable& variable, int moment)
   return context.index();
 };
 
-/// A parameter server that stops in the middle of pulls or pushes, as a cell asks, until it is told to go on.
+/// A parameter server that stops during pulls or pushes, as the cell requires, until it may continue.
 class HeldServer {
  public:
   explicit HeldServer(Moment moment)
@@ -137,7 +137,7 @@ void serve_worker(const dist::ClusterSpec& cluster, Task task) {
   }
 }
 
-/// What a coordinator has, whether it is the test or a process of its own.
+/// The state of a coordinator, in the test or in a separate process.
 struct Chief {
   explicit Chief(const dist::ClusterSpec& cluster)
       : strategy(dist::SimpleResolver{cluster, chief}, options()),
@@ -151,7 +151,7 @@ struct Chief {
   }
 
   [[nodiscard]] bool is_connected() const { return coordinator.metrics().connected == 2; }
-  /// Gives both workers what the moment is about, and more to those that compute where functions are to be queued.
+  /// Schedules the functions of the moment on both workers, and more if functions must be queued.
   void begin(Moment moment) {
     if (moment == idle) return;
     const Moment does = moment == queued ? computing : moment;
@@ -174,13 +174,13 @@ struct Chief {
 
 constexpr Task tasks[] = {server_0, worker_0, worker_1};
 
-/// Where the tasks of a job are.
+/// The locations of the tasks of a job.
 struct Places {
   void add(Task task, const dist::net::Endpoint& endpoint) {
     addresses += to_string(endpoint) + " ";
     cluster.add(task, to_string(endpoint));
   }
-  /// Starts a process that is this task. One on the other host is there by the number of the process that holds the host.
+  /// Starts a process as this task. On the other host, it enters the namespace of the process that holds the host.
   [[nodiscard]] std::unique_ptr<support::Spawned> start(Task task, Moment moment, const std::string& stderr_file,
                                                         pid_t host = 0) const {
     return std::make_unique<support::Spawned>(
@@ -194,7 +194,7 @@ struct Places {
   dist::ClusterSpec cluster;
 };
 
-/// A job of which one task is a process, and the others are threads of the test.
+/// A job with one task as a process and the others as threads.
 class Cell {
  public:
   Cell(Role who, Moment when, Loss how, int number) : role(who), moment(when), loss(how), held_(when) {
@@ -233,7 +233,7 @@ class Cell {
   void begin() {
     if (role != coordinator) chief_->begin(moment);
   }
-  /// The moment has come.
+  /// True once the moment has come.
   [[nodiscard]] bool is_ready() const {
     const bool uses = moment == pulling || moment == pushing;
     if (role == coordinator) return uses ? held_.held() == 2 : says("it is busy");
@@ -244,7 +244,7 @@ class Cell {
     since_ = Clock::now();
     if (loss != cut_off) victim_->signal(loss == killed ? SIGKILL : SIGSTOP);
   }
-  /// The other tasks have done what a loss means.
+  /// True once the other tasks have reacted to the loss.
   [[nodiscard]] bool is_noticed() {
     if (noticed) return true;
     held_.go_on();
@@ -264,7 +264,7 @@ class Cell {
     noticed = Clock::now() - since_;
     return true;
   }
-  /// Starts another process in the place of a worker.
+  /// Starts a replacement of a lost worker.
   void replace() {
     if (role == worker) start_victim();
   }
@@ -273,14 +273,14 @@ class Cell {
     const bool bounded = noticed && *noticed < (loss == killed ? after_kill : after_silence);
     CHECK(bounded);
     if (role != worker) return;
-    // What the lost worker was to do, the other one does, except what is for the lost one alone: that waits for its successor.
+    // The other worker runs the functions of the lost one, except functions that wait for its replacement.
     CHECK_NOTHROW(chief_->coordinator.join(30s));
     std::size_t by_victim = 0;
     for (const auto& value : chief_->running)
       if (value.fetch(1s) == 0) ++by_victim;
     if (moment == queued) CHECK(by_victim >= 1);
     CHECK(chief_->coordinator.schedule_on(0, step, chief_->variable, int{idle}).fetch(30s) == 0);
-    // A push that was held when its worker was lost may have been done as well as the one that repeats it.
+    // A push that was held when its worker was lost may be applied in addition to its repetition.
     const float value = chief_->variable.read(chief_->strategy.scope())[0];
     if (moment == pushing)
       CHECK((value == 3 || value == 4));
@@ -304,7 +304,7 @@ class Cell {
 
   const support::TemporaryFolder folder_;
   HeldServer held_;
-  const Task task_ = role == worker ? worker_0 : role == server ? server_0 : chief;  ///< that is lost
+  const Task task_ = role == worker ? worker_0 : role == server ? server_0 : chief;  ///< the lost task
   Places places_;
   std::unique_ptr<support::Spawned> victim_;
   std::atomic<int> ended_{0};
@@ -313,7 +313,7 @@ class Cell {
   Clock::time_point since_;
 };
 
-/// Whether it holds of all cells soon.
+/// Returns whether it soon holds for all cells.
 template <class Fn>
 bool all_soon(const std::vector<std::unique_ptr<Cell>>& cells, Fn&& holds) {
   const bool all = soon([&] {
@@ -356,8 +356,7 @@ TEST_CASE("a task of a job" * doctest::skip()) {
   for (int i = 0; i < 60 && getppid() != 1; ++i) std::this_thread::sleep_for(1s);
 }
 
-TEST_CASE(
-    "whatever a task does, its loss is noticed in time, and loses nothing that was promised (spec L14, L15, L22)") {
+TEST_CASE("the loss of any task in any state is noticed in time, and breaks no promise (spec L14, L15, L22)") {
   if (hosts() != nullptr) hosts()->enter(0);
   std::vector<std::unique_ptr<Cell>> cells;
   for (const Role role : {worker, server, coordinator})
@@ -383,14 +382,14 @@ TEST_CASE(
   if (hosts() == nullptr) MESSAGE("nothing was cut off: this user may make no network namespaces");
   for (const auto& cell : cells) cell->replace();
   for (const auto& cell : cells) cell->check();
-  std::vector<std::thread> ends;  // of which some wait for a farewell
+  std::vector<std::thread> ends;  // some wait for a reply to their Leave
   for (auto& cell : cells) ends.emplace_back([&cell] { cell.reset(); });
   for (std::thread& end : ends) end.join();
 }
 
 namespace {
 
-/// What a process has that must not grow.
+/// Resources of a process that must not grow.
 struct Holdings {
   std::size_t threads = entries_of("/proc/self/task");
   std::size_t descriptors = entries_of("/proc/self/fd");
@@ -404,7 +403,7 @@ struct Holdings {
 
 }  // namespace
 
-TEST_CASE("a job whose workers are killed again and again does all that was scheduled, and holds no more in the end") {
+TEST_CASE("a job with repeatedly killed workers runs all functions, and does not leak resources") {
   // For ten minutes with a kill every five seconds: DIST_TEST_SOAK_SECONDS=600.
   const char* const asked = std::getenv("DIST_TEST_SOAK_SECONDS");
   const std::chrono::milliseconds length = asked == nullptr ? 1200ms : std::chrono::seconds{std::atoi(asked)};
@@ -448,8 +447,8 @@ TEST_CASE("a job whose workers are killed again and again does all that was sche
                   << after.bytes);
     CHECK(metrics.finished == scheduled);
     CHECK(pushes >= static_cast<double>(scheduled));                     // at least once,
-    CHECK(pushes <= static_cast<double>(scheduled + metrics.put_back));  // and again only what was put back
-    CHECK(after.threads <= before->threads + 2);                         // the core's own come and go
+    CHECK(pushes <= static_cast<double>(scheduled + metrics.put_back));  // and again only functions that were put back
+    CHECK(after.threads <= before->threads + 2);                         // the core starts and ends threads
     CHECK(after.descriptors <= before->descriptors + 4);
     CHECK(after.bytes < before->bytes + (4 << 20));
   }

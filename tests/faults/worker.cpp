@@ -1,11 +1,11 @@
-// One worker of a small training, in which one of them has a fault. A Job (job.hpp) starts several:
+// One worker of a small training, in which one worker has a fault. A Job (job.hpp) starts several:
 //
 //     faults_worker POLICY REPLICAS FAULT VICTIM TIMEOUT START
 //
-// POLICY is ring, window, mpi, or flat: ring without the memory of the node. FAULT is what happens to the worker VICTIM;
-// see `Fault`. TIMEOUT is that of collectives in milliseconds, 0 the usual one, START that of the start. Ends with 0, with
-// 3 after a dist::Error, with 4 after another exception. What happens goes to the file DIST_FAULTS_LOG.<rank>, with times
-// that compare between processes.
+// POLICY is ring, window, mpi, or flat: ring without the memory of the node. FAULT happens to the worker VICTIM; see
+// `Fault`. TIMEOUT is the timeout of collectives in milliseconds, 0 for the default; START is the timeout of the start.
+// The exit status is 0, 3 after a dist::Error, or 4 after another exception. Events are logged in the file
+// DIST_FAULTS_LOG.<rank>, with times that are comparable between processes.
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
+#include <dist/data/replica_batches.hpp>
 #include <dist/multi_worker.hpp>
 
 #include "log.hpp"
@@ -35,7 +35,7 @@ namespace {
 using faults::Log;
 using faults::WorkerPlan;
 
-/// What happens to the victim, and where. It is told first, so that the time until the others notice can be measured.
+/// The fault of the victim, and its place. It is logged first, to measure the time until the others notice.
 class Fault {
  public:
   static constexpr int step = 5;
@@ -44,10 +44,10 @@ class Fault {
 
   [[nodiscard]] bool is(std::string_view name) const { return name_ == name; }
   [[nodiscard]] bool happens(std::string_view name) const { return here_ && name_ == name; }
-  /// Whether it is about large collectives.
+  /// True for faults in large collectives.
   [[nodiscard]] bool needs_time() const { return is("kill_inside") || is("kill_in_broadcast"); }
 
-  /// Between two steps.
+  /// The faults between two steps.
   void between() const {
     if (happens("kill")) strike(SIGKILL);
     if (happens("stop") || happens("pause")) strike(SIGSTOP);
@@ -55,7 +55,7 @@ class Fault {
       const pid_t server = dist::WorkerGroup::started().hosted->server();
       if (here_) Log::write("fault");
       if (here_) ::kill(server, SIGSTOP);
-      // On a busy machine seconds may pass before a thread of it runs and stops. All wait, so that none comes late.
+      // On a busy machine, it may take seconds until a thread runs and stops. All wait, so that none is late.
       while (dist::detail::process_state(server) != 'T') usleep(1000);
     }
     if (happens("leave")) {
@@ -66,7 +66,7 @@ class Fault {
       Log::write("fault");
       std::exit(0);
     }
-    if (happens("busy")) {  // the others wait for it, and are asked for whom
+    if (happens("busy")) {  // the others wait for it, and report that on a signal
       Log::write("fault");
       sleep(3);
     }
@@ -75,25 +75,25 @@ class Fault {
       throw std::runtime_error("the disk of the second worker is full");
     }
   }
-  /// At the start of a replica function, of the last replica of the process.
+  /// The faults at the start of a replica function, on the last replica of the process.
   void in_replica() const {
     if (!happens("throw_in_replica")) return;
     Log::write("fault");
     throw std::runtime_error("the loss is not a number");
   }
-  /// After the last step, when the strategy is gone.
+  /// The faults after the last step, without the strategy.
   void at_end() const {
     if (happens("stop_at_end")) strike(SIGSTOP);
     if (!happens("late") && !happens("never_ends")) return;
     Log::write("fault");
     sleep(is("late") ? 3 : 60);
   }
-  /// In MPI_Init.
+  /// The faults in MPI_Init.
   static void in_init() {
     if (active_ != nullptr && active_->happens("kill_in_init")) active_->strike(SIGKILL);
   }
 
-  /// From now on the process is killed after a millisecond, unless it gets out before: a call that takes longer.
+  /// Kills the process after a millisecond, unless the scope ends before: for a call that takes longer.
   class Kill {
    public:
     explicit Kill(bool armed) : armed_(armed) {
@@ -132,8 +132,7 @@ class Fault {
   inline static const Fault* active_ = nullptr;
 };
 
-/// The files of shared memory and of the job's temporary folder that this process has mapped, for the test to see that they
-/// go.
+/// Logs the mapped files of shared memory and of the job's temporary folder, so that the test can check their removal.
 void log_mapped_files() {
   const std::string temporary = dist::concat(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "", "/");
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
@@ -147,7 +146,7 @@ void log_mapped_files() {
   if (maps != nullptr) std::fclose(maps);
 }
 
-/// Collectives in which the victim does something else than the others: all must hear of both, and go on together.
+/// Collectives in which the victim's call differs: all must report both calls, and continue together.
 template <class Workers>
 void disagree(const Workers& workers, bool victim) {
   std::vector<float> floats(64, 1);
@@ -187,8 +186,7 @@ void disagree(const Workers& workers, bool victim) {
   });
 }
 
-/// A loop over data of which the victim has more than the others. It breaks it off and returns, while they ask whether
-/// there is a next step.
+/// A loop over data of which the victim has more. It leaves the loop while the others ask for the next step.
 template <class Strategy>
 void loop_over_data(Strategy& strategy, bool victim) {
   dist::data::AgreedEnd end{strategy.agreement(), dist::data::Cardinality::unknown(), dist::data::Remainder::keep};
@@ -244,7 +242,7 @@ void train(const WorkerPlan& plan, const Fault& fault) {
     if (weight != expected) throw std::logic_error("wrong weights");
 }
 
-/// Limits that a batch system may set: too few open files, or all that are asked for low.
+/// Sets limits as a batch system may: too few open files, or low limits on files, memory and file size.
 void set_limits(const WorkerPlan& plan) {
   const auto limit_to = [](auto resource, rlim_t most) {
     const rlimit limit{most, most};
@@ -270,7 +268,7 @@ void train(const WorkerPlan& plan) {
 
 }  // namespace
 
-/// MPI's own hook: the process may die here, where the others of its world wait for it in MPI_Init.
+/// Intercepts MPI_Init_thread: the process may die here, while the others of its world wait for it in MPI_Init.
 extern "C" int MPI_Init_thread(int* argc, char*** argv, int wanted, int* provided) {
   Fault::in_init();
   return PMPI_Init_thread(argc, argv, wanted, provided);

@@ -1,4 +1,4 @@
-// What a worker of a Job (job.hpp) is told, and how it ends.
+// Instructions for a worker of a Job (job.hpp), and its exit status.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct WorkerPlan {
   std::size_t replicas;
   std::string_view fault;
   std::size_t victim;
-  std::chrono::milliseconds timeout;  ///< of collectives; 0: the usual one
+  std::chrono::milliseconds timeout;  ///< of collectives; 0: the default
   std::chrono::milliseconds start;    ///< of the start
   std::size_t rank;
 
@@ -44,8 +44,8 @@ struct WorkerPlan {
   }
 };
 
-/// Reads the plan from the arguments and the environment, and opens the log. Where something is missing, it says on stderr
-/// how the program is called, and there is no plan.
+/// Reads the plan from the arguments and the environment, and opens the log. If something is missing, prints the usage
+/// on stderr and returns nothing.
 inline std::optional<WorkerPlan> plan_of(int argc, char** argv) {
   const char* const path = std::getenv("DIST_FAULTS_LOG");
   const char* rank = nullptr;
@@ -68,8 +68,8 @@ inline std::optional<WorkerPlan> plan_of(int argc, char** argv) {
   return plan;
 }
 
-/// Calls `body()`, and returns the status with which the process is to end: 0; 3 after a dist::Error; 4 after another
-/// exception. The log gets "done", or "error" with the type and the text; then `after_error()` is called.
+/// Calls `body()`, and returns the exit status: 0; 3 after a dist::Error; 4 after another exception. Logs "done", or
+/// "error" with the type and the text, and then calls `after_error()`.
 template <class Body, class AfterError>
 int run(const WorkerPlan& plan, Body&& body, AfterError&& after_error) {
   const auto say = [&](const char* type, const char* what, int status = 3) {

@@ -1,5 +1,5 @@
-// Any bytes as values of several types, whole and cut into pieces: the same value or the same ArchiveError, in memory that
-// the bytes bound; and what was read is the same again after it was written.
+// Decodes any bytes as values of several types, whole and in pieces: both give the same value or an ArchiveError, in
+// memory bounded by the bytes. A decoded value encodes to the same bytes.
 #include <dist/server/archive.hpp>
 
 #include <array>
@@ -32,7 +32,7 @@ struct Node {
   Colour colour;
 };
 
-/// The value, or nothing where the bytes are none.
+/// Returns the value, or nothing if the bytes are invalid.
 template <class T, class Bytes>
 std::optional<T> value_of(const Bytes& bytes) {
   try {
@@ -51,7 +51,7 @@ void check(std::span<const std::byte> bytes) {
   const std::optional<T> again = value_of<T>(pieces);
   require(value.has_value() == again.has_value());
   if (!value) return;
-  // Equal values have equal bytes, also where they have NaN.
+  // Compares encoded bytes, because NaN is not equal to itself.
   const std::vector<std::byte> written = dist::to_bytes(*value);
   require(written == dist::to_bytes(*again));
   require(std::equal(written.begin(), written.end(), bytes.begin(), bytes.end()));

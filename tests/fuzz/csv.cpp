@@ -1,4 +1,4 @@
-// Any bytes are records of CSV or a FileError; written with every cell in quotes, the records are the same again.
+// Parses any bytes as CSV: records, which are the same after writing them with every cell in quotes, or a FileError.
 #include <dist/io/csv.hpp>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Any bytes as a gzip file, and as an IDX file in one: data that do not depend on how they are read, or a
+// Reads any bytes as a gzip file, and as an IDX file in one: data that do not depend on the size of reads, or a
 // dist::Error, in bounded memory.
 #include <dist/io/gzip.hpp>
 
@@ -21,7 +21,7 @@ using Source = dist::io::GzipSource<dist::io::MemorySource>;
 
 constexpr std::size_t max_output = std::size_t{1} << 18;
 
-/// Reads at most `max_output` bytes in steps of `step`; returns how many came and folds them into `checksum`.
+/// Reads at most `max_output` bytes in steps of `step`. Returns the number of bytes, and adds them to `checksum`.
 std::size_t drain(std::span<const std::byte> bytes, std::size_t step, uLong& checksum) {
   Source source{dist::io::MemorySource{bytes}};
   std::array<std::byte, 4096> buffer{};
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     accepted = true;
   } catch (const dist::Error&) {
   }
-  if (accepted) {  // then it is accepted in small steps too, with the same content
+  if (accepted) {  // small steps must give the same content
     uLong again = 0;
     if (drain(bytes, 61, again) != total || again != checksum) std::abort();
   }

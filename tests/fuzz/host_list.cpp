@@ -1,4 +1,4 @@
-// Any bytes as Slurm's shorthands: hosts and counts within the limits, or a dist::Error.
+// Parses any bytes as Slurm's shorthands: hosts and counts within the limits, or a dist::Error.
 #include <dist/cluster/slurm_resolver.hpp>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Any bytes as an IDX file: an array that fits its header, or a dist::Error, in bounded memory.
+// Reads any bytes as an IDX file: an array that matches its header, or a dist::Error, in bounded memory.
 #include <dist/data/idx.hpp>
 
 #include <cstddef>

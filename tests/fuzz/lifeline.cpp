@@ -1,5 +1,5 @@
-// Any bytes as what coordinators say to a process that serves them, in turns with what one of them does say: each is answered,
-// kept, or refused by an ArchiveError, and the process has the coordinator that was welcome last.
+// Sends any bytes as messages of coordinators to a serving process, alternating with valid messages. The process
+// answers, keeps, or rejects each message with an ArchiveError, and keeps the coordinator that it last welcomed.
 #include <dist/server/lifeline.hpp>
 
 #include <algorithm>
@@ -22,13 +22,13 @@ using dist::server::detail::HandshakeStatus;
 using Lifeline = dist::server::Lifeline<Local::Exchange>;
 using State = Lifeline::State;
 
-/// Ends the program unless the process that is fuzzed keeps the rule.
+/// Ends the program if the process violates a rule.
 void must(bool holds) {
   if (!holds) std::abort();
 }
 
 struct Fuzzed {
-  /// A call that goes at once, unless it is kept.
+  /// A call that returns at once, unless the process keeps it.
   Local::Call call(std::string_view method, std::span<const std::byte> bytes) {
     return channel.start(method, {&bytes, 1}, {});
   }
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool may_greet = method == methods[0];
   must(may_greet || fuzzed.lifeline.standing().state == State::waiting);
 
-  // Behind the identity of this program.
+  // The input, after this program's identity.
   std::vector<std::byte> greeting = dist::to_bytes(dist::binary_identity());
   greeting.insert(greeting.end(), input.begin(), input.end());
   fuzzed.refuse_or_answer(methods[0], greeting);

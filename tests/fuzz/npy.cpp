@@ -1,4 +1,4 @@
-// Any bytes as an NPY file: an array within the limit that is no larger than the bytes, or a dist::Error, in bounded
+// Reads any bytes as an NPY file: an array within the limit and not larger than the bytes, or a dist::Error, in bounded
 // memory.
 #include <dist/io/npy.hpp>
 

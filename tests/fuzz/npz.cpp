@@ -1,4 +1,4 @@
-// Any bytes as an NPZ file: arrays within the limit, or a dist::Error, in bounded memory.
+// Reads any bytes as an NPZ file: arrays within the limit, or a dist::Error, in bounded memory.
 #include <dist/io/npz.hpp>
 
 #include <cstddef>

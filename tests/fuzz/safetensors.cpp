@@ -1,5 +1,5 @@
-// Any bytes as a safetensors file: tensors that together are the bytes behind the header, or a dist::Error, in bounded
-// memory.
+// Reads any bytes as a safetensors file: tensors that together are the bytes after the header, or a dist::Error, in
+// bounded memory.
 #include <dist/io/safetensors.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Any bytes as requests to a store, behind an envelope that it takes: a reply, or a StoreError or an ArchiveError, in bounded
-// memory; what the store holds is as large as before.
+// Sends any bytes as requests to a store, in a valid envelope: a reply, a StoreError or an ArchiveError, in bounded
+// memory. The contents of the store keep their size.
 #include <dist/server/shard_server.hpp>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard_memory.hpp>
 
 namespace {
 
@@ -21,7 +21,7 @@ using dist::ArchiveWriter;
 
 using Adam = dist::nn::Adam::Update<float, false>;
 
-/// The input without its first bytes, which are the number.
+/// Returns a number from the first bytes of the input, and removes these bytes.
 template <class T>
 T taken(std::span<const std::byte>& input) {
   T number{};
@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ArchiveWriter request = fuzzed.envelope();
   const auto rest = [&] { request.put_bytes(input.data(), input.size()); };
   switch (method % 5) {
-    case 0: {  // two pushes with an update that there is
+    case 0: {  // two pushes with a known update
       request.put(std::uint32_t{1 + method / 128u});
       for (int part = 0; part <= method / 128; ++part) {
         const auto shard = taken<std::uint8_t>(input);
@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       rest();
       fuzzed.call(&server::ShardServer::push, request);
       break;
-    case 2: {  // pulls of shards that there are, or any bytes
+    case 2: {  // pulls of existing shards, or any bytes
       request.put(std::uint32_t{method / 64u});
       for (int part = 0; part < method / 64; ++part) {
         const auto shard = taken<std::uint8_t>(input);
@@ -134,7 +134,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzzed.call(&server::ShardServer::staleness, request);
       fuzzed.call(&server::ShardServer::find, request);
       break;
-    default: {  // a shard that is no larger than its bytes
+    default: {  // a shard that is at most as large as its bytes
       const server::detail::CreateHead head{{2, "v", taken<std::uint8_t>(input), taken<std::uint8_t>(input), 0},
                                             static_cast<dist::io::ElementType>(taken<std::uint8_t>(input)),
                                             static_cast<server::detail::InitialValue>(taken<std::uint8_t>(input)),

@@ -1,5 +1,5 @@
-// Any bytes as TF_CONFIG: a configuration that can be written and read again as the same, or a dist::Error; what the
-// validation lets through is a cluster whose tasks agree about their places.
+// Parses any bytes as TF_CONFIG: a configuration that is the same after writing and reading it, or a dist::Error. A
+// validated cluster has consistent ranks and addresses of tasks.
 #include <dist/cluster/tf_config_resolver.hpp>
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/cluster/address.hpp>
-#include <dist/cluster/roles.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/core/error.hpp>
 

@@ -1,4 +1,4 @@
-// Any bytes as a serialized tf.train.Example: features that lie within the bytes, or a dist::Error, in bounded memory.
+// Parses any bytes as a serialized tf.train.Example: features within the bytes, or a dist::Error, in bounded memory.
 #include <dist/data/tf_example.hpp>
 
 #include <cstddef>

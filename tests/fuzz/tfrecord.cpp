@@ -1,5 +1,5 @@
-// Any bytes as a TFRecord file: records that make up the file again, whatever the steps in which it is read, or a
-// dist::Error, in bounded memory.
+// Reads any bytes as a TFRecord file, in steps of any size: records that together are the file, or a dist::Error, in
+// bounded memory.
 #include <dist/io/tfrecord.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Gives at most `step` bytes at a time.
+/// A source that returns at most `step` bytes per read.
 struct Trickle {
   dist::io::MemorySource source;
   std::size_t step;
@@ -24,7 +24,7 @@ struct Trickle {
   const std::string& name() const { return source.name(); }
 };
 
-/// Appends the records to a new file, and returns whether all were sound.
+/// Appends the records to a new file. Returns true if all were valid.
 bool copy(std::span<const std::byte> bytes, std::size_t step, std::string& file) {
   try {
     dist::io::TfRecordReader reader{Trickle{dist::io::MemorySource{bytes}, step}, std::size_t{1} << 40};

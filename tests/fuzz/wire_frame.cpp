@@ -1,5 +1,5 @@
-// Any bytes as a stream of frames, and as what the handshake and the heads of calls carry: frames that are written again the
-// same, a hello, a refusal or a head that is, or a FrameError.
+// Parses any bytes as a stream of frames, and as contents of the handshake and of call headers: frames, hellos,
+// refusals and headers that are the same after writing them, or a FrameError.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ void read_frames(Bytes stream) {
   }
 }
 
-/// A frame whose mark, version and checksum are right, so that lengths and payloads are reached.
+/// Parses a frame with a valid mark, version and checksum, so that lengths and payloads are reached.
 void read_framed(Bytes payload) {
   std::vector<std::byte> bytes;
   append_frame(bytes, 7, payload);
@@ -54,7 +54,7 @@ void read_refusal(Bytes record) {
   require(refusal_record(refusal).size() <= longest_handshake);
 }
 
-/// A head that is written again has the same payload.
+/// Checks that a header has the same payload after writing it again.
 template <class Head>
 void read_head(Bytes record, std::uint16_t type) {
   const std::vector<std::byte> again = Head::from(Frame{type, {record.begin(), record.end()}}).frame();

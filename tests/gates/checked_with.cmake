@@ -1,10 +1,10 @@
-# What compiles a source only to see that it compiles.
+# Flags with which a source is compiled only as a check.
 set(dist_checked_dir "${CMAKE_CURRENT_BINARY_DIR}/checked")
-# The steps of nvcc after the front ends find no errors in C++, and take half the time.
+# After the front ends, nvcc's steps find no C++ errors and take half the time.
 set(dist_nvcc_flags -x cu -arch=compute_90 -code=compute_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra -Xcicc -O0)
 
-# dist_checked_with(<out> <compiler> <source> <flag>...): a file that shows that the compiler accepts the source. It is a
-# build output, so that only what changed is compiled again. The flags say how far the compiler goes.
+# dist_checked_with(<out> <compiler> <source> <flag>...): a file that shows that the compiler accepts the source. It is
+# a build output, so only changed sources are compiled again. The flags select how many steps the compiler runs.
 function(dist_checked_with out compiler source)
   string(MAKE_C_IDENTIFIER "${source}" checked)
   cmake_path(GET compiler STEM name)

@@ -1,5 +1,5 @@
-# Programs that must not compile, with the sentence that the compilers must say first; see compile_fail_check.cmake.
-# The CONTROL branches of all of them are compiled together; see compile_fail_controls.cmake.
+# Programs that must not compile, with the message that compilers must print first: see compile_fail_check.cmake. The
+# CONTROL branches of all of them are compiled together: see compile_fail_controls.cmake.
 
 set(compile_fail_compilers "${CMAKE_CXX_COMPILER}")
 if(DIST_CLANG AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # looked for in headers.cmake
@@ -17,8 +17,8 @@ foreach(component IN ITEMS TORCH GRPC MPI PMIX CUDA NCCL PJRT)  # packages that 
 endforeach()
 set(compile_fail_includes "$<JOIN:${compile_fail_folders},$<COMMA>>")
 
-# What cases include, precompiled once for each compiler: a case takes longer to read it than to be refused. More than
-# dist.hpp pays under clang++ only: what g++ has precompiled, it reads whole.
+# Precompiled headers of the cases, once for each compiler: reading headers takes longer than rejecting a case. Headers
+# beyond dist.hpp are precompiled for clang++ only, because g++ reads precompiled headers as a whole.
 set(preludes "${CMAKE_CURRENT_BINARY_DIR}/compile_fail")
 set(prelude_of_dist "#include <dist/dist.hpp>\n")
 set(prelude_of_all "${prelude_of_dist}")
@@ -56,8 +56,9 @@ add_test(NAME compile_fail.preludes
          COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target dist_compile_fail_preludes)
 set_tests_properties(compile_fail.preludes PROPERTIES FIXTURES_SETUP dist_compile_fail_preludes RESOURCE_LOCK build)
 
-# dist_add_compile_fail(<name> <source>): with every compiler, or without DIST_EVERY_COMPILER with one of them: every eighth
-# with the first, the others with the last, clang++, which takes a third of the time. Sets compile_fail_chosen to them.
+# dist_add_compile_fail(<name> <source>): a test with every compiler, or without DIST_EVERY_COMPILER with one: the first
+# compiler for every eighth case, the last one, clang++, for the others, which takes a third of the time. Sets
+# compile_fail_chosen.
 set(compile_fail_turn 0)
 function(dist_add_compile_fail name source)
   set(chosen "${compile_fail_compilers}")
@@ -109,7 +110,7 @@ foreach(compiler IN LISTS compile_fail_compilers)
   dist_add_controls(compile_fail.controls_${name} "${compiler}" "${${controls}}")
 endforeach()
 
-# The checks themselves, on cases that they must refuse.
+# The checks themselves, with cases that they must reject.
 set(refused "${CMAKE_CURRENT_SOURCE_DIR}/gates/compile_fail")
 foreach(entry "compiles=compiles with .*, and must not" "other_message=for another reason"
               "no_expectation=no line '// expect: ...'" "another_error_first=another error comes before the sentence"

@@ -1,23 +1,22 @@
 # cmake -DCOMPILERS=<path,path> -DINCLUDES=<folder,folder> -DSOURCE=... [-DPRELUDES=<folder> -DFIRST=<n>] -P compile_fail_check.cmake
 #
-# The source says in a line `// expect: <text>` what each compiler must say. What it says must be the sentence first and
-# little else, because nobody reads to the third error:
-#   - the text is in the first diagnostic: before it comes at most one line that says "error:", its own;
-#   - after the line with the text come at most 12 lines: the source lines that the compiler quotes, notes, and other
-#     errors, whatever causes them. clang++ says after an error where a template was instantiated, and g++ says that
-#     before it; these notes and what they quote are not counted, nor are lists of including files.
-# A line `// only error` asks that no other error follows either: for mistakes in the program's own code.
-# A line `// flags: <flags>` gives flags for this compilation. That the CONTROL branch compiles is checked for all
-# sources together, by compile_fail_controls.cmake.
+# A line `// expect: <text>` in the source is the message that each compiler must print first, with little else, because
+# programmers rarely read to the third error:
+#   - the text is in the first diagnostic: at most one line that says "error:", its own, precedes it;
+#   - at most 12 lines follow the line with the text: quoted source lines, notes, and other errors. Notes about the
+#     instantiation of templates, which clang++ prints after an error and g++ before it, and lists of including files are
+#     not counted.
+# A line `// only error` forbids other errors after it: for mistakes in the program's own code.
+# A line `// flags: <flags>` adds flags to this compilation. compile_fail_controls.cmake checks for all sources together
+# that the CONTROL branch compiles.
 #
-# PRELUDES has, for the n-th compiler, a precompiled <n>/dist.hpp, and perhaps an <n>/all.hpp for what includes more than the
-# folders behind dist.hpp. The one or the other is included first unless there are flags. The first of the compilers is number
-# FIRST.
+# PRELUDES has, for the n-th compiler, a precompiled <n>/dist.hpp, and sometimes an <n>/all.hpp for cases that include more
+# folders than dist.hpp. One of them is included first unless there are flags. The number of the first compiler is FIRST.
 set(ENV{LC_ALL} C)
 set(most_lines 12)
 set(where_from "^In file included from |: note: (in instantiation of|in evaluation of|during template argument deduction|while |\\(skipping )")
 
-# message(FATAL_ERROR) breaks long lines; this keeps the sentence whole.
+# message(FATAL_ERROR) wraps long lines; this macro keeps the message whole.
 macro(fail sentence)
   message("${output}")
   message("${sentence}")
@@ -36,7 +35,7 @@ separate_arguments(flags)
 
 file(STRINGS "${SOURCE}" only_error REGEX "^// only error$" LIMIT_COUNT 1)
 
-# The first is the library's; those of packages are system folders, as for programs that link their targets.
+# The first folder is the library's. Folders of packages are system folders, as in programs that link their targets.
 string(REGEX REPLACE "([^,]+),?" "-idirafter\\1;" includes "${INCLUDES}")
 string(REGEX REPLACE "^-idirafter" "-I" includes "${includes}")
 if(flags MATCHES "-nostdinc")
@@ -72,7 +71,7 @@ foreach(compiler IN LISTS compilers)
     fail("${SOURCE} fails with ${compiler} for another reason, expected: ${expectation}")
   endif()
 
-  # A list of lines; CMake gives these characters a meaning in lists.
+  # Output as a list of lines; CMake gives these characters a meaning in lists.
   string(REGEX REPLACE "[][;]" "_" lines "${output}")
   string(REGEX REPLACE "[][;]" "_" text "${expectation}")
   string(REGEX REPLACE "\n$" "" lines "${lines}")

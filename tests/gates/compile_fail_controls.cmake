@@ -1,7 +1,7 @@
 # cmake -DCOMPILER=... -DINCLUDES=<folder,folder> -DSOURCES=<path,path> -DOUTPUT=<file> -P compile_fail_controls.cmake
 #
-# Compiles the CONTROL branches of all sources at once, each in a namespace of its own: what they include comes first,
-# so that in the namespace it is there already. A source with a line `// alone: <why>` is compiled for itself.
+# Compiles the CONTROL branches of all sources in one file, each in its own namespace, after all their includes. A
+# source with a line `// alone: <why>` is compiled separately.
 set(ENV{LC_ALL} C)
 
 string(REGEX REPLACE "([^,]+),?" "-idirafter\\1;" include_flags "${INCLUDES}")

@@ -1,5 +1,5 @@
-// What code for GPUs does not do: it launches kernels by one function, puts work on streams of its own, and waits for
-// those, not for a device. The fake GPU would refuse most of it, where it comes by.
+// GPU code launches kernels by one function, enqueues work on its own streams, and waits for streams, not for devices.
+// The fake GPU would reject most exceptions, but only in code that runs.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "gates/files.hpp"
 
-TEST_CASE("no launch but cudaLaunchKernelEx, no legacy stream, no wait for a device") {
+TEST_CASE("GPU code uses no launch except cudaLaunchKernelEx, no legacy stream and no device-wide wait") {
   const auto headers = gates::read_tree(gates::source_dir() / "include/dist", {".hpp", ".ipp", ".cuh"});
   REQUIRE(!headers.empty());
   const std::vector<std::string> habits{"<<<",
@@ -20,7 +20,7 @@ TEST_CASE("no launch but cudaLaunchKernelEx, no legacy stream, no wait for a dev
                                         "cudaStreamPerThread",
                                         "cudaDeviceSynchronize",
                                         "__shared__"};
-  // Memory that is given back waits for whoever uses it; blocks share memory by one function.
+  // Releasing memory waits for all its users, and one function provides shared memory of blocks.
   const std::map<std::string, std::string> allowed{{"device/cuda/memory.hpp", "cudaDeviceSynchronize"},
                                                    {"device/cuda/shared.cuh", "__shared__"}};
   for (const auto& [header, text] : headers)

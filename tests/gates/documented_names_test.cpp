@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// What the expression's first group matches in the text, in order.
+/// Returns the matches of the expression's first group in the text, in order.
 Names names_in(const std::string& text, const char* expression) {
   const std::regex name(expression);
   Names names;
@@ -20,7 +20,7 @@ Names names_in(const std::string& text, const char* expression) {
   return names;
 }
 
-/// Those of the names that the page does not have as code, `before` and the name.
+/// Returns the names that do not appear on the page as code, after `before`.
 Names lacking(const Names& names, const std::string& page, const std::string& before = "") {
   Names lacking;
   for (const std::string& name : names)
@@ -30,7 +30,7 @@ Names lacking(const Names& names, const std::string& page, const std::string& be
 
 std::string text_of(const char* path) { return gates::read_file(gates::source_dir() / path); }
 
-/// Fails for each of the names that the page at `path` lacks.
+/// Fails for each name that the page at `path` lacks.
 void check_named(const Names& names, const char* path, const std::string& before = "") {
   for (const std::string& name : lacking(names, text_of(path), before))
     FAIL_CHECK(std::string(path) << " does not name " << before << name);
@@ -41,7 +41,7 @@ const char* const preset = R"re("name": "([a-z-]+)")re";
 
 }  // namespace
 
-TEST_CASE("names are found in CMake's files, and those that a page lacks") {
+TEST_CASE("names are found in CMake files and missing names are found on pages") {
   const Names options =
       names_in("dist_option(DIST_A AUTO \"\")\noption(\n  DIST_B_C \"\" ON)\nset(DIST_D \"\")", option);
   CHECK(options == Names{"DIST_A", "DIST_B_C", "DIST_D"});
@@ -50,7 +50,7 @@ TEST_CASE("names are found in CMake's files, and those that a page lacks") {
   CHECK(lacking({"mpi", "png"}, "`dist::mpi`, `png`", "dist::") == Names{"png"});
 }
 
-TEST_CASE("README.md names every option and every component of CMake") {
+TEST_CASE("examples/headers.md names every option and every component of CMake") {
   Names options = names_in(text_of("CMakeLists.txt"), option);
   CHECK(options.size() > 15);
   const std::string table = text_of("cmake/packages.txt");
@@ -59,10 +59,10 @@ TEST_CASE("README.md names every option and every component of CMake") {
     options.push_back("DIST_" + name);
   }
   CHECK(options.size() > 35);
-  check_named(options, "README.md");
+  check_named(options, "examples/headers.md");
   const Names components = names_in(table, R"(\n([a-z_]+) \| [^|]+ \| [^| ])");
   CHECK(components.size() > 10);
-  check_named(components, "README.md", "dist::");
+  check_named(components, "examples/headers.md", "dist::");
 }
 
 TEST_CASE("tests/README.md names every preset of tests") {

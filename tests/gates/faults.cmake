@@ -1,5 +1,5 @@
-# tests/faults: a test starts workers, processes of another program, disturbs one and looks what the others say.
-# dist_faults(<test> <worker>): <test>_test.cpp starts processes of the program of <worker>.cpp.
+# tests/faults: a test starts workers in processes of another program, disturbs one, and checks the output of the
+# others. dist_faults(<test> <worker>): <test>_test.cpp starts processes of the program of <worker>.cpp.
 function(dist_faults test worker)
   set(target test_faults_${test})
   set(source "${CMAKE_CURRENT_SOURCE_DIR}/faults/${worker}.cpp")
@@ -7,10 +7,10 @@ function(dist_faults test worker)
   if(NOT TARGET ${target} OR dist_missing)
     return()
   endif()
-  dist_compiled_libraries("${source}")
+  dist_form_of_test("${source}")
   set(program faults_${worker})
   add_executable(${program} "${source}")
-  target_link_libraries(${program} PRIVATE ${dist_libraries} dist_program)
+  dist_link(${program} ${dist_libraries} dist_program)
   target_include_directories(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   dist_link_fakes(${program} ${dist_libraries})
   target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O0>)
@@ -20,7 +20,7 @@ function(dist_faults test worker)
 endfunction()
 dist_faults(faulty_workers worker)
 dist_faults(gpu_workers gpu_worker)
-# It gives processes little time, and so gets both processors of a small machine; it takes a minute, and starts first.
+# Its processes have short deadlines, so it uses both processors of a small machine. It takes a minute and starts first.
 if(TEST faults.faulty_workers)
   set_tests_properties(faults.faulty_workers PROPERTIES COST 100)
 endif()

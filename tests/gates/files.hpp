@@ -1,4 +1,4 @@
-/// Reading the source tree that the gates look at.
+/// Functions that read the source tree.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// The regular files below a folder whose name ends in one of the endings, by their path relative to it.
+/// Returns the contents of the regular files below `folder` whose names end in one of `endings`, by relative path.
 inline std::map<std::string, std::string> read_tree(const std::filesystem::path& folder,
                                                     std::initializer_list<const char*> endings) {
   std::map<std::string, std::string> files;

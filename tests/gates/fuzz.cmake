@@ -1,5 +1,6 @@
-# Each tests/fuzz/<name>.cpp is a libFuzzer program, run for some seconds with bounded memory, from the inputs of
-# tests/fuzz/corpus/<name>/ if there are any. The fuzzer comes with clang, whatever compiles the rest.
+# Each tests/fuzz/<name>.cpp is a libFuzzer program, which runs for some seconds with bounded memory, from the inputs of
+# tests/fuzz/corpus/<name>/ if there are any. It is compiled by clang, which contains the fuzzer, even if another
+# compiler compiles the rest.
 file(GLOB fuzzers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*.cpp")
 find_program(DIST_CLANG NAMES clang++ clang++-14)
 mark_as_advanced(DIST_CLANG)
@@ -47,7 +48,7 @@ foreach(source IN LISTS fuzzers)
             -o "${program}" ${libraries}
     DEPENDS "${source}" DEPFILE "${program}.d" VERBATIM COMMENT "Building the fuzzer ${name}")
   add_custom_target(fuzz_${name} ALL DEPENDS "${program}")
-  # What the fuzzer finds new goes to the first folder; the seeds stay as they are.
+  # The fuzzer writes new inputs to the first folder; the seeds do not change.
   file(MAKE_DIRECTORY "${fuzz_dir}/found/${name}")
   set(inputs "${fuzz_dir}/found/${name}")
   if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name}")

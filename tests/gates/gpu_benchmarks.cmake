@@ -1,12 +1,13 @@
-# Benchmarks of GPUs, benchmarks/gpus/*.cpp: each runs on fake GPUs, with sizes so small that only the table is of interest;
-# nvcc checks them (gates.kernels_nvcc), and with DIST_GPU_PROGRAMS compiles them as they are measured (target
-# gpu_benchmarks). Which components they need follows from their includes.
+# GPU benchmarks, benchmarks/gpus/*.cpp. Each runs on fake GPUs, with sizes so small that only the format of its table
+# matters. nvcc checks them (gates.kernels_nvcc), and with DIST_GPU_PROGRAMS compiles them for measurements (target
+# gpu_benchmarks). Their includes determine the components.
 
 if(DIST_GPU_PROGRAMS)
   add_custom_target(gpu_benchmarks)
 endif()
 
-# dist_add_gpu_benchmark_program(<name>): for the GPUs of this machine, after dist_requirements: build/.../benchmarks/gpus/<name>.
+# dist_add_gpu_benchmark_program(<name>): for the GPUs of this machine, after dist_requirements:
+# build/.../benchmarks/gpus/<name>.
 function(dist_add_gpu_benchmark_program name)
   set(target on_gpus_bench_${name})
   dist_gpu_libraries(absent)
@@ -28,7 +29,8 @@ function(dist_add_gpu_benchmark_run test target gpus)
   set_tests_properties(${test} PROPERTIES ENVIRONMENT "DIST_FAKE_CUDA=${gpus};DIST_WARNINGS=0")
 endfunction()
 
-# dist_add_gpu_benchmark(<name> <optimisation>): sets `target` to its program on fake GPUs, or to nothing where there can be none.
+# dist_add_gpu_benchmark(<name> <optimisation>): sets `target` to its program on fake GPUs, or to nothing if that is
+# impossible.
 function(dist_add_gpu_benchmark name optimisation)
   set(target "" PARENT_SCOPE)
   set(source "${PROJECT_SOURCE_DIR}/benchmarks/gpus/${name}.cpp")
@@ -43,7 +45,6 @@ function(dist_add_gpu_benchmark name optimisation)
     dist_add_gpu_benchmark_program(${name})
   endif()
   set(program gpu_bench_${name})
-  dist_compiled_libraries("${source}")
   add_executable(${program} "${source}")
   dist_test_settings(${program} ${optimisation} ${dist_libraries})
   add_dependencies(gpu_tests ${program})
@@ -74,7 +75,7 @@ dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.max ${target} "1 lazy"
   ROWS "^ +4096 +512 +double +max${column}${column}${column} +0" ARGUMENTS -t double -o max -b 4096 -e 4096 ${seconds})
 dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.none ${target} "0 eager" STATUS 1 ROWS "There is no GPU|no GPU")
 dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.unknown_policy ${target} "1 lazy" STATUS 2
-  ROWS "^There is no policy 'RingAllReduce'" ARGUMENTS -p RingAllReduce)
+  ROWS "^Unknown policy 'RingAllReduce'" ARGUMENTS -p RingAllReduce)
 
 dist_add_gpu_benchmark(nccl_collectives -O0)
 if(target)
@@ -89,11 +90,11 @@ dist_add_gpu_benchmark(updates -O0)
 dist_add_gpu_benchmark_run(benchmarks.updates.gpus ${target} "1 lazy"
   ROWS "^Adam, 1024 parameters, 2 replicas on one GPU" "^Adam, 1024 parameters, 4 replicas on one GPU"
        "^  all-reduce, then Adam on every replica${timed}" "^  reduced and applied by one kernel${timed}"
-       "^  copy that moves 9 x 4 B a parameter${timed}" "^  copy that moves 13 x 4 B a parameter${timed}"
+       "^  copy of 9 x 4 B per parameter${timed}" "^  copy of 13 x 4 B per parameter${timed}"
        "^  one kernel over two passes .goal 1.8.${ratio}" "^  one kernel over two passes .goal 2.3.${ratio}"
        "^  one kernel: share of the copy bandwidth .goal 0.85.${ratio}"
        "^A step of 2 kernels, 1024 parameters, 1 replica on one GPU" "^A step of 4 kernels" "^  launched kernel by kernel${timed}" "^  captured, one launch${timed}"
-       "^  captured over kernel by kernel${ratio}" "^  graphs that were made for all captured steps: 1$"
+       "^  captured over kernel by kernel${ratio}" "^  graph instantiations for all captured steps: 1$"
   ARGUMENTS 1 1)
 dist_add_gpu_benchmark_run(benchmarks.updates.gpus.several ${target} "2 lazy" STATUS 1 ROWS "CUDA_VISIBLE_DEVICES")
 
@@ -101,12 +102,12 @@ dist_add_gpu_benchmark(cnn_step -O1)  # it computes so much
 if(target)
   set(rate " +[0-9.e+]+ images/s( +[0-9.e+]+)+$")
   dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus ${target} "1 lazy"
-    ROWS "^CNN training step, SGD, one GPU, batch 2" "^  float${rate}" "^  float, each step a graph${rate}" "^  factors of products in BFloat16${rate}"
+    ROWS "^CNN training step, SGD, one GPU, batch 2" "^  float${rate}" "^  float, each step a graph${rate}" "^  products of BFloat16 factors${rate}"
          "^  a graph over kernel by kernel${ratio}" "^  BFloat16 over float${ratio}"
     ARGUMENTS 1 2 1)
   dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus.only ${target} "1 lazy"
     ROWS "^{.contender.: .float., .images_per_second.: [0-9.e+]+, .min.: [0-9.e+]+, .max.: [0-9.e+]+}$"
     ARGUMENTS --only float 1 2 1)
   dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus.unknown_contender ${target} "1 lazy" STATUS 2
-    ROWS "^No contender has that name. They are: float graph bfloat16$" ARGUMENTS --only double)
+    ROWS "^Unknown contender. Available: float graph bfloat16$" ARGUMENTS --only double)
 endif()

@@ -1,6 +1,7 @@
-# Examples on GPUs: their sources, in which a strategy of GPUs is named instead. Each runs on fake GPUs, and nvcc compiles it.
-# Where a type has no counterpart, another one stands for it. As fake GPUs are slow, networks there are narrower, example 19
-# learns from fewer images, and example 10, whose epochs do not end with the data, makes fewer steps.
+# Examples on GPUs: their sources with a GPU strategy instead of the original one. Each runs on fake GPUs, and nvcc
+# compiles it. Types without a GPU counterpart are replaced by another type. Fake GPUs are slow, so networks are
+# narrower, example 19 trains with fewer images, and example 10, whose epochs do not end with the data, makes fewer
+# steps.
 set(of_cpus "dist::Mirrored<dist::ThreadAllReduce>" "dist::Mirrored<dist::RingAllReduce>"
     "dist::CentralStorage<dist::Cpu>" "dist::MultiWorker<dist::RingAllReduce>" "dist::OneDevice<dist::Cpu>"
     "dist::Default none" "nn::OwnerComputedGradients<1>" "<dist/device/thrust_policy.hpp>")
@@ -16,7 +17,7 @@ set(of_fake_gpus "quick() ? 5 : 70" "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2
     "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>" "width = 4;" "quick_width = 4" "drawn(640, 1), drawn(64, 2), 4")
 
 add_custom_target(gpu_examples)
-# For the GPUs of this machine, too: cmake/quickstart cuda.
+# Programs for the GPUs of this machine: cmake/quickstart cuda.
 if(DIST_GPU_PROGRAMS)
   add_custom_target(gpu_programs)
 endif()
@@ -40,8 +41,8 @@ function(dist_add_gpu_program name text)
   set_tests_properties(${test} PROPERTIES TIMEOUT ${dist_test_timeout} RUN_SERIAL ON ENVIRONMENT DIST_EXAMPLE_QUICK=1)
 endfunction()
 
-# dist_add_gpu_example(<name> <launcher>...): the launcher starts it as several processes, of which each needs a GPU that
-# this machine may not have.
+# dist_add_gpu_example(<name> <launcher>...): the launcher starts the example as several processes. Each needs a GPU,
+# which this machine may not have.
 function(dist_add_gpu_example name)
   set(source "${PROJECT_SOURCE_DIR}/examples/${name}.cpp")
   set(changed "${CMAKE_CURRENT_BINARY_DIR}/gpu_examples/${name}.cpp")
@@ -74,13 +75,11 @@ function(dist_add_gpu_example name)
   if(text MATCHES "\"backend\\.hpp\"")  # it includes Cuda's, but dist_requirements reads the example alone
     list(APPEND dist_libraries dist::nn_cuda)
   endif()
-  set(libraries_of_real_gpus ${dist_libraries})
-  dist_compiled_libraries("${changed}")
   set(target gpu_example_${name})
   add_executable(${target} "${changed}")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/examples"
                                                "${PROJECT_SOURCE_DIR}/examples/backend/cuda")
-  target_link_libraries(${target} PRIVATE ${dist_libraries} dist_program)
+  dist_link(${target} ${dist_libraries} dist_program)
   dist_link_fakes(${target} ${dist_libraries})
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   target_compile_definitions(${target} PRIVATE DIST_CONTRACT_LEVEL=2)  # as what it links
@@ -95,12 +94,11 @@ function(dist_add_gpu_example name)
   endif()
   set_property(GLOBAL APPEND PROPERTY dist_gpu_examples "${changed}")
   if(DIST_GPU_PROGRAMS AND NOT ARGN)
-    set(dist_libraries ${libraries_of_real_gpus})
     dist_add_gpu_program(${name} "${headers}${text}")
   endif()
 endfunction()
 
-# Those whose data needs no files.
+# Examples that read no files.
 foreach(name IN ITEMS 01_hello_replicas 02_variables_and_contexts 05_conjugate_gradient 06_monte_carlo
         08_values_and_structures 13_particles_in_cells)
   dist_add_gpu_example(${name})
@@ -116,7 +114,7 @@ if(TARGET gpu_example_19_resnet)
   set_tests_properties(example.19_resnet.central.gpus example.19_resnet.workers.gpus PROPERTIES
                        TIMEOUT ${dist_test_timeout} LABELS gpus PROCESSORS 2 ENVIRONMENT "${environment}")
 endif()
-# Those that train with Fashion-MNIST have files of their own, as fake GPUs are slow.
+# Examples that train with Fashion-MNIST use their own files, because fake GPUs are slow.
 if(DIST_HAVE_NN_CUDA AND DIST_HAVE_GZIP)
   include(support/small_fashion_mnist.cmake)
   add_dependencies(gpu_tests dist_small_fashion_mnist)
@@ -134,7 +132,7 @@ if(DIST_HAVE_NN_CUDA AND DIST_HAVE_GZIP)
     if(NOT TARGET gpu_example_${name})
       continue()
     endif()
-    target_link_libraries(gpu_example_${name} PRIVATE dist::gzip)
+    dist_link(gpu_example_${name} dist::gzip)
     set(tests example.${name}.gpus)
     if(TARGET on_gpus_${name})
       target_link_libraries(on_gpus_${name} PRIVATE dist::gzip)

@@ -1,7 +1,7 @@
-# The headers of a folder compile together, without warnings, under g++ and clang++, those of all folders under nvcc; those
-# that need packages in a file of their own, under the project's compiler; all of them again after themselves. That each header stands
-# alone is shown by its test, which includes it first (include_graph_test.cpp); one whose definitions stand in a file of
-# their own, which tests that link dist::compiled do not see, is compiled alone here.
+# The headers of a folder compile together without warnings under g++ and clang++, and the headers of all folders under
+# nvcc. Headers that need packages have their own file, compiled by the project's compiler. Each file includes its
+# headers twice. A header's test shows that it compiles alone, by including it first (include_graph_test.cpp); headers
+# with definitions in a separate file, which most tests do not include, are compiled alone here.
 
 include(gates/checked_with.cmake)
 set(header_dir "${CMAKE_CURRENT_BINARY_DIR}/headers")
@@ -9,7 +9,8 @@ set(alone "")
 set(folders "")
 set(folders_with_packages "")
 set(folder_all "")
-set(header_libraries dist::dist)
+set(header_libraries "")
+set(dist_form dist::header_only)
 foreach(header IN LISTS dist_headers)
   get_filename_component(extension "${header}" LAST_EXT)
   dist_requirements("${header}")
@@ -45,7 +46,7 @@ foreach(folder IN LISTS folders_with_packages)
        CONTENT "${packages_of_${folder}}${packages_of_${folder}}")
   list(APPEND packages "${header_dir}/packages/${folder}.cpp")
 endforeach()
-# A macro I, as <complex.h> has one, must not hurt; packages may be less careful than we are.
+# The macro I of <complex.h> must not break headers; packages may be less careful.
 set(together "")
 foreach(folder IN LISTS folders)
   file(CONFIGURE OUTPUT "${header_dir}/together/${folder}.cpp" @ONLY
@@ -54,9 +55,9 @@ foreach(folder IN LISTS folders)
 endforeach()
 
 # Several files of a program may include a header, so its functions and variables are inline: the objects define nothing
-# that a second one must not.
+# that a second object must not define.
 add_library(dist_headers OBJECT ${alone} ${together} ${packages})
-target_link_libraries(dist_headers PRIVATE ${header_libraries} dist_warnings)
+dist_link(dist_headers ${header_libraries} dist_warnings)
 target_compile_options(dist_headers PRIVATE -O0)
 add_test(NAME gates.headers
          COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:dist_headers>,|>"

@@ -1,4 +1,4 @@
-/// The rules of include_allow_list.txt, and a walk over the includes of a tree of headers that reports what breaks them.
+/// The rules of include_allow_list.txt, and a check of the includes of a tree of headers.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace gates {
 
-/// Headers by their path below include/dist, with their text.
+/// Contents of headers, by path below include/dist.
 using Tree = std::map<std::string, std::string>;
 using Table = std::map<std::string, std::vector<std::string>>;
 
@@ -54,7 +54,7 @@ inline Rules parse_rules(const std::string& text) {
   return rules;
 }
 
-/// The components that each entry of cmake/headers.txt needs.
+/// Parses the components that each entry of cmake/headers.txt needs.
 inline Table parse_needs(const std::string& text) {
   Table needs;
   std::istringstream in(text);
@@ -66,7 +66,7 @@ inline Table parse_needs(const std::string& text) {
   return needs;
 }
 
-/// The components that a header needs: those of the longest entry that it begins with.
+/// Returns the components that a header needs, from the longest entry that is a prefix of its path.
 inline std::vector<std::string> needs_of(const Table& needs, const std::string& header) {
   std::string entry = header.substr(0, header.rfind('.'));
   while (!entry.empty() && !needs.contains(entry)) {
@@ -76,7 +76,7 @@ inline std::vector<std::string> needs_of(const Table& needs, const std::string& 
   return entry.empty() ? std::vector<std::string>{} : needs.at(entry);
 }
 
-/// A pattern is a name, a name with * for the rest, or a folder that ends in /.
+/// True if `name` matches the pattern: a name, a prefix followed by *, or a folder that ends in /.
 inline bool matches(std::string_view pattern, std::string_view name) {
   if (pattern == "*") return true;
   if (pattern.back() == '*') return name.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -88,19 +88,19 @@ inline bool matches_any(const std::vector<std::string>& patterns, std::string_vi
   return std::any_of(patterns.begin(), patterns.end(), [&](const auto& each) { return matches(each, name); });
 }
 
-/// What stands for a file in the graph: `x.hpp` for `x.ipp` as well, which brings the definitions of the functions that
-/// `x.hpp` declares, and which `x.hpp` includes.
+/// Returns the node of a file in the graph: `x.hpp` for `x.ipp`, which has the definitions of `x.hpp` and is included
+/// by it.
 inline std::string node_of(const std::string& file) {
   return file.ends_with(".ipp") ? file.substr(0, file.size() - 4) + ".hpp" : file;
 }
 
-/// The folder of include/dist that a header lives in; empty for an umbrella header such as dist.hpp.
+/// Returns the folder of a header below include/dist; empty for an umbrella header such as dist.hpp.
 inline std::string folder_of(const std::string& header) {
   const auto slash = header.find('/');
   return slash == std::string::npos ? std::string{} : header.substr(0, slash);
 }
 
-/// The whole folder below include/dist, "nn/layers"; empty for an umbrella header.
+/// Returns the full folder path below include/dist, such as "nn/layers"; empty for an umbrella header.
 inline std::string path_of(const std::string& header) {
   const auto slash = header.rfind('/');
   return slash == std::string::npos ? std::string{} : header.substr(0, slash);
@@ -109,7 +109,8 @@ inline bool contains(const std::string& folder, const std::string& other) {
   return folder.empty() || other == folder || other.starts_with(folder + "/");
 }
 
-/// The namespaces that a file opens, without the detail at their end: "dist::nn". Each is opened and closed in lines of its own.
+/// Returns the namespaces that a file opens, without trailing detail namespaces, such as "dist::nn". Each is opened and
+/// closed on its own line.
 inline std::set<std::string> namespaces_of(const std::string& text) {
   std::set<std::string> result;
   std::vector<std::string> open;
@@ -126,7 +127,7 @@ inline std::set<std::string> namespaces_of(const std::string& text) {
   return result;
 }
 
-/// A line for each folder, from the highest to the lowest: its name, and the folders directly below it.
+/// Returns one line per folder, from the highest to the lowest: its name, and the folders directly below it.
 inline std::string map_of(const Table& folders) {
   std::map<std::string, std::set<std::string>> reached;
   std::map<std::string, std::size_t> height;
@@ -170,9 +171,12 @@ struct Include {
 inline std::vector<Include> includes_of(const std::string& text) {
   std::vector<Include> result;
   std::istringstream in(text);
+  bool compiled = false;  // only in programs with the compiled parts, whose headers need no packages
   for (std::string line; std::getline(in, line);) {
     std::erase_if(line, [](char c) { return c == ' ' || c == '\t'; });
-    if (!line.starts_with("#include")) continue;
+    if (line == "#ifdefDIST_COMPILED") compiled = true;
+    if (line == "#else" || line == "#endif") compiled = false;
+    if (compiled || !line.starts_with("#include")) continue;
     const auto open = line.find_first_of("<\"");
     const auto close = line.find_first_of(">\"", open + 1);
     if (open == std::string::npos || close == std::string::npos) continue;
@@ -189,7 +193,7 @@ class IncludeGraph {
     }
   }
 
-  /// One sentence for each broken rule. `tests` holds the test files by their path below tests/, with their text.
+  /// Returns one message per broken rule. `tests` has the contents of test files by path below tests/.
   std::vector<std::string> violations(const Tree& tests) {
     for (const auto& [file, text] : headers_) {
       if (file.ends_with(".ipp")) {
@@ -224,7 +228,7 @@ class IncludeGraph {
     }
   }
 
-  /// A file of definitions is included by its header, and by one umbrella that compiles it.
+  /// Requires that a file of definitions is included by its header and by one umbrella that compiles it.
   void check_definitions(const std::string& file) {
     if (folder_of(file).empty()) return;
     if (!headers_.contains(node_of(file))) {
@@ -235,6 +239,21 @@ class IncludeGraph {
     if (includers.erase(node_of(file)) == 0) violations_.push_back(node_of(file) + " does not include " + file);
     if (includers.size() != 1 || !folder_of(*includers.begin()).empty() || !includers.begin()->ends_with(".ipp"))
       violations_.push_back(file + " must be included by one compiled*.ipp, besides its header");
+    else
+      check_part(file, *includers.begin());
+  }
+  /// Checks the components in the name of a library part: it lists the components of its files, of which each file
+  /// needs the last.
+  void check_part(const std::string& file, const std::string& part) {
+    std::string name = part.substr(0, part.rfind('.'));
+    std::ranges::replace(name, '_', ' ');
+    std::vector<std::string> components = words(name);
+    components.erase(components.begin());
+    const auto needs = needs_of(rules_.needs, node_of(file));
+    if (needs.empty()) return;
+    const bool belongs = !components.empty() && components.back() == needs.back();
+    if (!belongs || !std::ranges::all_of(needs, [&](const auto& need) { return matches_any(components, need); }))
+      violations_.push_back(part + " must not include " + file + ", which needs " + needs.back());
   }
 
   void check_folder(const std::string& header) {
@@ -253,7 +272,7 @@ class IncludeGraph {
     }
   }
 
-  /// The rule for a folder is that of its own line, or of the nearest folder around it that has one.
+  /// Checks the namespaces of a header by the rule of its folder, or of the nearest parent folder that has one.
   void check_namespaces(const std::string& header) {
     const std::string own = path_of(header);
     if (own.empty()) return;
@@ -270,7 +289,7 @@ class IncludeGraph {
         violations_.push_back(header + " opens namespace " + name + ", which is not one of " + own + "/");
   }
 
-  /// Two folders, neither of which contains the other, do not include each other.
+  /// Forbids that two folders include each other, unless one contains the other.
   void check_mutual() {
     std::map<std::pair<std::string, std::string>, std::string> first;
     for (const auto& [header, targets] : edges_)
@@ -294,7 +313,7 @@ class IncludeGraph {
                                 ", because it includes " + target);
   }
 
-  /// An entry for a single header needs nothing that the header does not reach, except what its folder needs.
+  /// Requires that a single header's entry lists only components that its folder or its includes need.
   void check_entry(const std::string& entry, const std::vector<std::string>& components) {
     if (entry.back() == '/') return;
     for (const char* const ending : {".hpp", ".cuh", ".ipp"}) {
@@ -338,7 +357,7 @@ class IncludeGraph {
     });
   }
 
-  /// A header's test includes it first, which shows that the header stands alone.
+  /// Requires that a header's test includes it first, which shows that the header compiles alone.
   void check_test(const std::string& header, const Tree& tests) {
     if (folder_of(header).empty()) return;
     const auto name = header.substr(0, header.rfind('.')) + "_test.cpp";

@@ -1,6 +1,6 @@
-# The instructions that the compiler needs for a public header stay within the budgets of instructions.txt: the same
-# number on every run, where seconds are not. Valgrind takes half a minute for <dist/dist.hpp>, so the headers of which
-# others are a part stand for them.
+# Instruction counts of the compiler for public headers stay within the budgets of instructions.txt: unlike seconds,
+# they are the same on every run. Valgrind takes half a minute for <dist/dist.hpp>, so only headers that include the
+# others are counted.
 find_program(DIST_VALGRIND valgrind)
 mark_as_advanced(DIST_VALGRIND)
 file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/gates/instructions.txt" budgets REGEX "^[a-z]")
@@ -13,7 +13,7 @@ foreach(entry IN LISTS budgets)
   string(REPLACE " " "." name "${header}${how}")
   set(test gates.instructions.${name})
   dist_requirements("${PROJECT_SOURCE_DIR}/include/dist/${header}")
-  # Without DIST_EVERY_COMPILER two of the five, which include most of what the others do.
+  # Without DIST_EVERY_COMPILER, two of the five headers, which include most of the others.
   if(dist_off OR (NOT DIST_EVERY_COMPILER AND name MATCHES "^(dist.hpp.compiled|multi_worker.hpp|parameter_server.hpp.compiled)$"))
     continue()
   elseif(dist_missing)
@@ -27,11 +27,12 @@ foreach(entry IN LISTS budgets)
     continue()
   endif()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/instructions/${name}.cpp" CONTENT "#include <dist/${header}>\n" @ONLY)
-  # The compile options of the target that brings the header, without those that do not matter here.
+  # The compile options of the header's target, without irrelevant ones.
   add_library(dist_instructions_${name} OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/instructions/${name}.cpp")
-  target_link_libraries(dist_instructions_${name} PRIVATE ${dist_libraries})
+  set(dist_form dist::header_only)
+  dist_link(dist_instructions_${name} ${dist_libraries})
   if(how)
-    target_compile_definitions(dist_instructions_${name} PRIVATE DIST_COMPILED DIST_COMPILED_MPI)
+    target_compile_definitions(dist_instructions_${name} PRIVATE DIST_COMPILED)
   endif()
   set(folders "$<TARGET_PROPERTY:dist_instructions_${name},INCLUDE_DIRECTORIES>")
   set(definitions "$<TARGET_PROPERTY:dist_instructions_${name},COMPILE_DEFINITIONS>")

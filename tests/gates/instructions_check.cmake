@@ -13,7 +13,7 @@ execute_process(
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the compiler under valgrind ended with ${status}:\n${output}")
 endif()
-# The driver and the compiler each report; the compiler's is the large one.
+# Both the driver and the compiler report a count; the larger is the compiler's.
 set(most 0)
 string(REGEX MATCHALL "I +refs: +[0-9,]+" counts "${output}")
 foreach(count IN LISTS counts)

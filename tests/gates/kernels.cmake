@@ -1,5 +1,5 @@
-# Kernels are templates: tests of devices, the examples and the benchmarks make them. What nvcc hands to the host's compiler
-# is not compiled: that compiler sees the same sources as programs for the fake GPU.
+# nvcc compiles the kernels that tests of devices, the examples and the benchmarks instantiate. Its host code is not
+# compiled, because the host's compiler compiles the same sources for the fake GPU.
 if(NOT DIST_HAVE_NVCC)
   if(DIST_NVCC)
     dist_add_skipped(gates.kernels_nvcc "nvcc was not found")
@@ -26,7 +26,7 @@ if(DIST_HAVE_MPI AND DIST_HAVE_PMIX AND DIST_HAVE_JSON AND DIST_HAVE_CRYPTO)
     list(APPEND sources gates/nvcc/multi_worker_nccl.cu)
   endif()
   add_library(dist_packages_of_kernels INTERFACE)
-  target_link_libraries(dist_packages_of_kernels INTERFACE dist::mpi dist::pmix dist::json dist::crypto)
+  target_link_libraries(dist_packages_of_kernels INTERFACE dist::header_only_mpi)
   set(packages "-I$<JOIN:$<TARGET_PROPERTY:dist_packages_of_kernels,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>"
       -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1)
 endif()
@@ -45,7 +45,7 @@ foreach(test IN LISTS sources gpu_examples gpu_benchmarks)
                     ${packages} -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS)
   list(APPEND all "${checked}")
 endforeach()
-# The headers for GPUs, all of them in one object, which defines nothing that a second one must not.
+# All GPU headers in one object, which defines nothing that a second object must not define.
 set(includes "")
 foreach(header IN LISTS dist_headers)
   dist_requirements("${header}")

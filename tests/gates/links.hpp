@@ -1,4 +1,4 @@
-/// Links of a Markdown page to files and headings of this repository lead somewhere.
+/// Checks that links of a Markdown page to files and headings of this repository are valid.
 #pragma once
 
 #include <cctype>
@@ -10,7 +10,7 @@
 
 namespace gates {
 
-/// What GitHub makes of a heading: lower case, hyphens for spaces, without other punctuation.
+/// Returns GitHub's anchor of a heading: lower case, hyphens instead of spaces, no other punctuation.
 inline std::string anchor_of(const std::string& heading) {
   std::string anchor;
   for (const char c : heading) {
@@ -32,8 +32,8 @@ inline bool has_heading(const std::string& page, const std::string& anchor) {
   return false;
 }
 
-/// One sentence for each link `[text](target)` that leads nowhere. `read` gives the text of a file by its path relative to
-/// the page, or nothing; of a folder it gives an empty text. Addresses with a scheme are not looked at.
+/// Returns one message per link `[text](target)` whose target does not exist. `read` returns the text of a file by its
+/// path relative to the page, an empty text for a folder, or nothing. Addresses with a scheme are skipped.
 inline std::vector<std::string> link_violations(
     const std::string& page, const std::function<std::optional<std::string>(const std::string&)>& read) {
   std::vector<std::string> violations;

@@ -1,7 +1,7 @@
-# The kernels of nvcc/machine_code.cu, compiled for three generations of GPUs, need no more registers, instructions and
-# accesses than they must. cuobjdump and nvdisasm, which not every toolkit has, read the machine code:
-# cmake/fetch_cuda.cmake fetches them into a folder that CUDA_DISASSEMBLER_ROOT names. Without them PTX is
-# read, which says less.
+# The kernels of nvcc/machine_code.cu, compiled for three generations of GPUs, stay within limits of registers,
+# instructions and memory accesses. cuobjdump and nvdisasm, which some toolkits lack, read the machine code:
+# cmake/fetch_cuda.cmake fetches them into the folder CUDA_DISASSEMBLER_ROOT. Without them PTX is read, which shows
+# less.
 if(DIST_HAVE_NVCC AND DIST_HAVE_CUDA)
   get_filename_component(toolkit "${NVCC_PROGRAM}" DIRECTORY)
   find_program(CUOBJDUMP_PROGRAM cuobjdump HINTS ENV CUDA_DISASSEMBLER_ROOT "${toolkit}" PATH_SUFFIXES bin)

@@ -49,7 +49,7 @@ function(count variable pattern text)
   set(${variable} ${number} PARENT_SCOPE)
 endfunction()
 
-# code_of(<variable> <kernel>): what stands between the kernel's name and the next kernel's.
+# code_of(<variable> <kernel>): the text from the kernel's name to the next kernel's name.
 function(code_of variable kernel)
   string(REGEX MATCH "${begin_of_kernel}[A-Za-z0-9_]*${kernel}[A-Za-z0-9_]*" head "${code}")
   if(NOT head)
@@ -70,7 +70,7 @@ function(require what found wanted)
   endif()
 endfunction()
 
-# Also of kernels that are no samples, which nothing else looks at.
+# Checks all kernels, including kernels that are not samples.
 count(kernels "bytes stack frame" "${resources}")
 count(without_stack " 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" "${resources}")
 require("kernels without a stack" ${without_stack} ${kernels})
@@ -86,8 +86,8 @@ endforeach()
 count(local "${local_access}" "${code}")
 require("accesses to local memory" ${local} 0)
 
-# A pack of each value, and where weights are updated, one of the weights and of each slot, is loaded once; one of each
-# mirror and slot is stored once. Other accesses belong to the elements at the end, beside the code for packs.
+# A pack of each value, and in an update a pack of the weights and of each slot, is loaded once; a pack of each mirror
+# and slot is stored once. Other accesses belong to the last elements, which do not fill a pack.
 function(check_packs kernel values mirrors weights slots)
   code_of(body ${kernel})
   count(loads "${load}" "${body}")
@@ -97,7 +97,7 @@ function(check_packs kernel values mirrors weights slots)
   math(EXPR wanted "${mirrors} + ${slots}")
   require("stores of 128 bits by ${kernel}" ${stores} ${wanted})
 endfunction()
-# The same, and there is no other access in between.
+# Packs are accessed once, with no other access in between.
 function(check_accesses kernel)
   check_packs(${kernel} ${ARGN})
   code_of(body ${kernel})
@@ -113,7 +113,7 @@ foreach(replicas 2 3 4 8)
 endforeach()
 check_accesses(AdamInPlace 1 1 1 2)
 foreach(replicas 2 8)
-  check_packs(FusedSegmentedAdam${replicas} ${replicas} ${replicas} 1 2)  # it looks parameters up in between
+  check_packs(FusedSegmentedAdam${replicas} ${replicas} ${replicas} 1 2)  # looks up parameters in between
 endforeach()
 foreach(replicas 2 8)
   check_accesses(AllReduce${replicas} ${replicas} ${replicas} 0 0)

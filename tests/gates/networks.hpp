@@ -1,4 +1,4 @@
-/// Finds code that names MPI where any network is to do.
+/// Finds code that names MPI although it should work with any network.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 
 namespace gates {
 
-/// Where headers may name MPI: its two folders, and what compiles them.
+/// True if a header may name MPI: in the two MPI folders, and in the files that compile them.
 inline bool may_name_mpi(std::string_view header) {
   return header.starts_with("comm/mpi/") || header.starts_with("cluster/mpi/") || header == "compiled_mpi.ipp" ||
-         header == "compiled_hosting.ipp";
+         header == "compiled_crypto_pmix_mpi.ipp";
 }
 
-/// For each constant, function, type or header of MPI that a header names outside of its folders, a sentence. Comments
-/// and texts may. A program's door, `strategy/multi_worker.hpp`, names the network that it takes by default, MpiNetwork,
-/// and `multi_worker.hpp` includes what programs choose from.
+/// Returns one message per MPI constant, function, type or header that a header outside the MPI folders names. Comments
+/// and string literals are allowed, and so is the default network MpiNetwork in `strategy/multi_worker.hpp`, and
+/// includes of `multi_worker.hpp`.
 inline std::vector<std::string> names_of_mpi(const std::map<std::string, std::string>& headers) {
   std::vector<std::string> found;
   for (const auto& [header, text] : headers) {

@@ -6,7 +6,7 @@
 
 using Sentences = std::vector<std::string>;
 
-TEST_CASE("calls, types and headers of MPI are found outside of its folders") {
+TEST_CASE("calls, types and headers of MPI are found outside the MPI folders") {
   const auto sentence = [](const std::string& where, const std::string& name) {
     return Sentences{where + " names " + name + ", which belongs into comm/mpi or cluster/mpi"};
   };
@@ -20,7 +20,7 @@ TEST_CASE("calls, types and headers of MPI are found outside of its folders") {
         sentence("strategy/multi_worker.hpp:1", "mpi"));
 }
 
-TEST_CASE("its folders, comments, texts and the doors of programs may name it") {
+TEST_CASE("MPI folders, comments, literals and default networks may name MPI") {
   CHECK(
       gates::names_of_mpi({{"comm/mpi/a.hpp", "MPI_Barrier(comm);"},
                            {"cluster/mpi/a.ipp", "mpi::check(0, 0);"},
@@ -30,7 +30,7 @@ TEST_CASE("its folders, comments, texts and the doors of programs may name it") 
                            {"multi_worker.hpp", "#include <dist/comm/mpi/mpi_all_reduce.hpp>"}}) == Sentences{});
 }
 
-TEST_CASE("no call or type of MPI appears outside of comm/mpi and cluster/mpi") {
+TEST_CASE("no call or type of MPI appears outside comm/mpi and cluster/mpi") {
   const auto headers = gates::read_tree(gates::source_dir() / "include/dist", {".hpp", ".ipp", ".cuh"});
   for (const auto& sentence : gates::names_of_mpi(headers)) FAIL_CHECK(sentence);
   CHECK(headers.size() > 200);

@@ -1,8 +1,8 @@
-# An object of nvcc, linked by the project's compiler with the fake runtime in place of NVIDIA's: its host code registers and
-# launches kernels as it would on a GPU. The kernels themselves are functions of the host (nvcc/smoke_twins.cpp).
+# An object of nvcc, linked by the project's compiler with the fake runtime instead of NVIDIA's: its host code registers
+# and launches kernels as on a GPU. The kernels themselves are host functions (nvcc/smoke_twins.cpp).
 if(DIST_HAVE_NVCC AND DIST_HAVE_CUDA)
   set(object "${CMAKE_CURRENT_BINARY_DIR}/nvcc_smoke.o")
-  # What runs on a GPU is not run, so it is not optimised.
+  # GPU code does not run here, so it is not optimized.
   add_custom_command(
     OUTPUT "${object}"
     COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}" -arch=sm_90

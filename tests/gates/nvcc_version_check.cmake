@@ -1,6 +1,6 @@
 # cmake -DDIRECTORY=<folder> -P nvcc_version_check.cmake
 #
-# Which nvcc is found where several stand one after the other: the first that knows C++20.
+# Checks which of several nvcc is chosen: the first that supports C++20.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/DistCuda.cmake")
 file(REMOVE_RECURSE "${DIRECTORY}")
 foreach(version IN ITEMS 11.8 12.4 13.0)

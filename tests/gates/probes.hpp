@@ -1,4 +1,4 @@
-/// Finds code that asks an object whether it happens to have a member, instead of a concept or a constant with a name.
+/// Finds code that tests whether an object has a member, instead of using a named concept or constant.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace gates {
 
-/// The text with blanks in place of comments and string literals; lines stay where they are.
+/// Returns the text with blanks instead of comments and string literals. Lines keep their numbers.
 inline std::string code_of(std::string text) {
   const auto blank = [&](std::size_t from, std::size_t to) {
     for (; from < std::min(to, text.size()); ++from)
@@ -31,7 +31,7 @@ inline std::string code_of(std::string text) {
   return text;
 }
 
-/// Where `word` stands in `code` as a word of its own, from `at` on.
+/// Returns the position of `word` in `code` as a whole word, starting at `at`.
 inline std::size_t find_word(std::string_view code, std::string_view word, std::size_t at) {
   const auto joins = [&](std::size_t place) {
     return place < code.size() &&
@@ -43,7 +43,7 @@ inline std::size_t find_word(std::string_view code, std::string_view word, std::
   return std::string_view::npos;
 }
 
-/// Behind the bracket that closes the one at `at`.
+/// Returns the position after the bracket that closes the bracket at `at`.
 inline std::size_t behind_bracket(std::string_view code, std::size_t at) {
   int depth = 0;
   for (; at < code.size(); ++at) {
@@ -53,15 +53,15 @@ inline std::size_t behind_bracket(std::string_view code, std::size_t at) {
   return at;
 }
 
-/// Whether the `requires` at `at` is a condition behind a function's parameters, before its body.
+/// True if the `requires` at `at` is a constraint between a function's parameters and its body.
 inline bool ends_declaration(std::string_view code, std::size_t at) {
   const std::size_t before = code.find_last_not_of(" \n", at - 1);
   const auto ends_in = [&](std::string_view word) { return code.substr(0, before + 1).ends_with(word); };
   return at > 0 && before != std::string_view::npos && (code[before] == ')' || ends_in("const") || ends_in("noexcept"));
 }
 
-/// For each requires-expression outside the definition of a concept or of an inline constant, and each comparison of a type with those of
-/// a group of one, a sentence.
+/// Returns one message per requires-expression outside the definition of a concept or an inline constant, and per
+/// comparison of a type with the types of a group of one.
 inline std::vector<std::string> probes(const std::map<std::string, std::string>& headers) {
   std::vector<std::string> found;
   for (const auto& header : headers) {

@@ -6,7 +6,7 @@
 
 using Sentences = std::vector<std::string>;
 
-TEST_CASE("concepts, constraints and comments are no probes") {
+TEST_CASE("concepts, constraints and comments are not probes") {
   CHECK(gates::probes({{"a.hpp",
                         "template <class C>\nconcept Sized = requires(const C c) {\n  c.size();\n"
                         "  requires requires(typename C::Part part) { part.size(); };\n};\n"
@@ -19,7 +19,7 @@ TEST_CASE("concepts, constraints and comments are no probes") {
                         "int size() const noexcept requires(Sized<C>) { return 1; }\n"}}) == Sentences{});
 }
 
-TEST_CASE("a requires-expression outside of a concept is a probe") {
+TEST_CASE("a requires-expression outside a concept is a probe") {
   const std::string sentence = " asks for a member without a concept that names it";
   CHECK(gates::probes({{"a.hpp", "void f() {\n  if constexpr (requires { c.lower(); }) c.lower();\n}\n"}}) ==
         Sentences{"a.hpp:2" + sentence});
@@ -32,7 +32,7 @@ TEST_CASE("a requires-expression outside of a concept is a probe") {
         Sentences{"a.hpp:1" + sentence});
 }
 
-TEST_CASE("a comparison with the group of one") {
+TEST_CASE("a comparison with the group of one is a probe") {
   const std::string sentence = " compares with a group of one: the concepts are GroupOfOne and CollectivesOfOne";
   CHECK(gates::probes({{"a.hpp", "\nif constexpr (std::same_as<std::remove_cvref_t<W>, SelfCollectives>) return;"}}) ==
         Sentences{"a.hpp:2" + sentence});
@@ -40,7 +40,7 @@ TEST_CASE("a comparison with the group of one") {
         Sentences{"a.hpp:1" + sentence});
 }
 
-TEST_CASE("headers ask for capabilities by name") {
+TEST_CASE("headers test capabilities by named concepts") {
   std::size_t headers = 0;
   for (const std::string folder :
        {"comm", "context", "data", "device", "io", "net", "nn", "strategy", "train", "variable"}) {

@@ -1,6 +1,6 @@
-/// Code in a Markdown page must be cut from a file that is compiled: each ```cpp and each ```cmake block follows a line
-/// `<!-- snippet: path/to/file.cpp#name -->` and equals what stands between `// [name]` and `// [/name]` in that file, or
-/// between `# [name]` and `# [/name]`, less the common indentation.
+/// Checks that code in a Markdown page comes from a compiled file: each ```cpp and each ```cmake block follows a line
+/// `<!-- snippet: path/to/file.cpp#name -->` and equals the text between `// [name]` and `// [/name]` in that file, or
+/// between `# [name]` and `# [/name]`, without the common indentation.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline std::string trimmed(const std::string& line) {
   return line.substr(first, line.find_last_not_of(" \t") - first + 1);
 }
 
-/// The text of a comment that fills its line: `[sum]` of `// [sum]` and of `# [sum]`.
+/// Returns the text of a comment that fills its line: `[sum]` for `// [sum]` and `# [sum]`.
 inline std::string comment_of(const std::string& line) {
   const std::string text = trimmed(line);
   for (const std::string start : {"// ", "# "})
@@ -33,8 +33,8 @@ inline std::string comment_of(const std::string& line) {
   return {};
 }
 
-/// The lines between the two markers without their common indentation and without the markers of other regions;
-/// nothing if a marker is missing.
+/// Returns the lines between the two markers, without common indentation and markers of other regions; nothing if a
+/// marker is missing.
 inline std::optional<std::vector<std::string>> region(const std::string& text, const std::string& name) {
   const auto lines = lines_of(text);
   const auto marker = [&](const std::string& wanted) {
@@ -54,14 +54,14 @@ inline std::optional<std::vector<std::string>> region(const std::string& text, c
   return body;
 }
 
-/// One sentence for each block of code of the page that is not cut from a file. `read` gives the text of a file by its
-/// path, or nothing. `blocks`, if given, counts what was looked at.
+/// Returns one message per code block of the page that does not come from a file. `read` returns the text of a file by
+/// its path, or nothing. `blocks`, if not null, counts the checked blocks.
 inline std::vector<std::string> snippet_violations(
     const std::string& page, const std::function<std::optional<std::string>(const std::string&)>& read,
     int* blocks = nullptr) {
   std::vector<std::string> violations;
   const auto lines = lines_of(page);
-  std::string source;  // the last snippet comment, if nothing but empty lines followed it
+  std::string source;  // the last snippet comment, if only empty lines followed it
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto line = trimmed(lines[i]);
     if (line.starts_with("<!-- snippet: ") && line.ends_with(" -->")) {

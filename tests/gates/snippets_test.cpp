@@ -24,13 +24,13 @@ Sentences check(const std::string& page) { return gates::snippet_violations(page
 
 }  // namespace
 
-TEST_CASE("a block that equals its region, less indentation and other markers") {
+TEST_CASE("a block that equals its region is accepted without indentation and other markers") {
   CHECK(check("# Title\n<!-- snippet: examples/a.cpp#sum -->\n\n```cpp\nint a = 1;\n\nif (a) {\n  "
               "++a;\n}\n```\n") == Sentences{});
   CHECK(check("```sh\ncmake -B build\n```\n") == Sentences{});
 }
 
-TEST_CASE("a block of CMake code, whose comments start with #") {
+TEST_CASE("a block of CMake code is accepted with comments that start with #") {
   const auto read = [](const std::string&) {
     return std::optional<std::string>{"# [fetch]\nproject(a)\n# [/fetch]\n"};
   };
@@ -39,33 +39,33 @@ TEST_CASE("a block of CMake code, whose comments start with #") {
   CHECK(check("```cmake\nproject(a)\n```\n").size() == 1);
 }
 
-TEST_CASE("a block without a comment") {
+TEST_CASE("a block without a snippet comment is rejected") {
   CHECK(check("text\n```cpp\nint a;\n```\n") ==
         Sentences{"line 2: a block of code without a comment <!-- snippet: file#name --> above it"});
 }
 
-TEST_CASE("a comment serves the next block only") {
+TEST_CASE("a snippet comment applies only to the next block") {
   const std::string good = "<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  ++a;\n}\n```\n";
   CHECK(check(good + "```cpp\nint a;\n```\n") ==
         Sentences{"line 7: a block of code without a comment <!-- snippet: file#name --> above it"});
   CHECK(check("<!-- snippet: examples/a.cpp#inner -->\ntext\n```cpp\nif (a) {\n  ++a;\n}\n```\n").size() == 1);
 }
 
-TEST_CASE("a block that differs says where") {
+TEST_CASE("the message for a different block names the first difference") {
   CHECK(check("<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  --a;\n}\n```\n") ==
         Sentences{"line 2: the block differs from the snippet examples/a.cpp#inner, which says:   ++a;"});
   CHECK(check("<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  ++a;\n}\n// more\n```\n") ==
         Sentences{"line 2: the block differs from the snippet examples/a.cpp#inner, which says: (nothing more)"});
 }
 
-TEST_CASE("a file or a region that is not there") {
+TEST_CASE("a missing file or region is rejected") {
   CHECK(check("<!-- snippet: examples/b.cpp#sum -->\n```cpp\n```\n") ==
         Sentences{"line 2: the file of the snippet examples/b.cpp#sum cannot be read"});
   CHECK(check("<!-- snippet: examples/a.cpp#product -->\n```cpp\n```\n") ==
         Sentences{"line 2: the region of the snippet examples/a.cpp#product does not exist"});
 }
 
-TEST_CASE("links lead to files and headings") {
+TEST_CASE("links to missing files and headings are rejected") {
   const auto read = [](const std::string& path) -> std::optional<std::string> {
     if (path != "a.md") return std::nullopt;
     return "# A\n## What `run` shares: all, or not?\n";
@@ -78,7 +78,7 @@ TEST_CASE("links lead to files and headings") {
                   "the link to #a leads to no heading"});
 }
 
-TEST_CASE("the code in this repository's pages is cut from compiled files, and their links lead somewhere") {
+TEST_CASE("code blocks in this repository's pages come from compiled files, and links are valid") {
   const auto root = gates::source_dir();
   std::map<std::string, std::string> pages{{"README.md", gates::read_file(root / "README.md")}};
   for (const std::string folder : {"benchmarks", "examples", "include", "tests"})

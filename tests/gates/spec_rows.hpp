@@ -1,5 +1,5 @@
-/// Which rows of tests/spec.md are shown by a test, and which are argued away. Rows have a section's letter and two
-/// digits: B09.
+/// Finds which rows of tests/spec.md have a test, and which have a reason to have none. A row is named by its section's
+/// letter and two digits, such as B09.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace gates {
 
-/// The rows named in a text. `E06 to E09` names these two only. Types of numbers in files have such names, too.
+/// Returns the rows that a text names. `E06 to E09` names these two only. Names of number types, such as F32, are
+/// ignored.
 inline std::set<std::string> rows_named_in(const std::string& text) {
   const auto is_word = [&](std::size_t at) {
     return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
@@ -29,7 +30,7 @@ inline std::set<std::string> rows_named_in(const std::string& text) {
   return rows;
 }
 
-/// The rows that a page describes: those that are alone in the first cell of a table's line, `| B09 | description |`.
+/// Returns the rows that a page describes: those alone in the first cell of a table line, `| B09 | description |`.
 inline std::set<std::string> described_rows(const std::string& page) {
   std::set<std::string> rows;
   std::istringstream lines(page);
@@ -39,8 +40,8 @@ inline std::set<std::string> described_rows(const std::string& page) {
   return rows;
 }
 
-/// The rows of the first cells of a Markdown table's lines, `| A22, J01 | reason |`, with their reasons. `A07 to A17` means
-/// all of these.
+/// Returns the rows in the first cells of a Markdown table, `| A22, J01 | reason |`, with their reasons. `A07 to A17`
+/// is a range.
 inline std::map<std::string, std::string> argued_rows(const std::string& page, const std::string& heading) {
   std::map<std::string, std::string> argued;
   std::istringstream lines(page.substr(std::min(page.find(heading), page.size())));
@@ -67,8 +68,8 @@ inline std::map<std::string, std::string> argued_rows(const std::string& page, c
   return argued;
 }
 
-/// What is wrong: a row that is neither shown nor argued away, or both, or that the specification does not have. `shown`
-/// are the rows that tests name.
+/// Returns one message per row that has neither a test nor a reason, or both, or is not in the specification. `shown`
+/// has the rows that tests name.
 inline std::vector<std::string> row_violations(const std::set<std::string>& all, const std::set<std::string>& shown,
                                                const std::map<std::string, std::string>& argued) {
   std::vector<std::string> sentences;
@@ -83,7 +84,7 @@ inline std::vector<std::string> row_violations(const std::set<std::string>& all,
   return sentences;
 }
 
-/// One sentence for each row that a file's text names and the specification does not have.
+/// Returns one message per row that a file names and the specification does not have.
 inline std::vector<std::string> citation_violations(const std::set<std::string>& all, const std::string& path,
                                                     const std::string& text) {
   std::vector<std::string> sentences;

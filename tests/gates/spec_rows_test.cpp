@@ -16,13 +16,13 @@ const std::string without_test = "## Rows without a test";
 
 std::string spec() { return gates::read_file(gates::source_dir() / "tests/spec.md"); }
 
-/// The rows that the specification describes, above the list of those without a test.
+/// Returns the rows that the specification describes above the list of rows without a test.
 Rows all_rows() {
   const std::string page = spec();
   return gates::described_rows(page.substr(0, page.find(without_test)));
 }
 
-/// The files of a folder in which rows are cited. The gates' own tests use rows that need not exist.
+/// Returns the files of a folder in which rows are cited. Tests of gates are excluded because they use invented rows.
 std::map<std::string, std::string> citing_files(const std::string& folder) {
   auto files = gates::read_tree(gates::source_dir() / folder, {".hpp", ".cpp", ".cuh", ".ipp"});
   std::erase_if(files, [](const auto& file) { return file.first.starts_with("gates/"); });
@@ -31,18 +31,18 @@ std::map<std::string, std::string> citing_files(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("rows are found as words of their own") {
+TEST_CASE("rows are found as whole words") {
   CHECK(gates::rows_named_in("reads (spec B03, C15), XB04, B055, b06; D01.") == Rows{"B03", "C15", "D01"});
   CHECK(gates::rows_named_in("E06") == Rows{"E06"});
   CHECK(gates::rows_named_in("elements of type F32 or I64 (spec F01)") == Rows{"F01"});
 }
 
-TEST_CASE("a page describes the rows that are alone in the first cell of a line") {
+TEST_CASE("a page describes rows that are alone in the first cell of a line") {
   CHECK(gates::described_rows("| row | what |\n|---|---|\n| B01 | one B02 |\n| B03, B04 | two |\n|C01| no |\nC02\n") ==
         Rows{"B01"});
 }
 
-TEST_CASE("the list of rows without a test is a table under its heading") {
+TEST_CASE("the list of rows without a test is a table below its heading") {
   const std::string page =
       "# A\n| B01 | not here |\n## Rows\n\n| row | why |\n|---|---|\n| A07 to A09, B13 | later |\n# C\n| C01 | no |\n";
   const auto argued = gates::argued_rows(page, "## Rows");
@@ -53,7 +53,7 @@ TEST_CASE("the list of rows without a test is a table under its heading") {
   CHECK(gates::argued_rows(page, "## Nothing").empty());
 }
 
-TEST_CASE("each row is shown or argued away, and not both") {
+TEST_CASE("each row has either a test or a reason") {
   CHECK(gates::row_violations({"A01", "A02"}, {"A01"}, {{"A02", "why"}}) == Sentences{});
   CHECK(gates::row_violations({"A01"}, {}, {}) ==
         Sentences{"row A01 is named by no test, and has no reason in the list of rows without one"});
@@ -63,13 +63,13 @@ TEST_CASE("each row is shown or argued away, and not both") {
         Sentences{"row Z01 of the list is not one of the specification's"});
 }
 
-TEST_CASE("a row that is cited exists") {
+TEST_CASE("cited rows that do not exist are rejected") {
   CHECK(gates::citation_violations({"A01", "B02"}, "a.hpp", "(spec A01, B02)") == Sentences{});
   CHECK(gates::citation_violations({"A01"}, "a.hpp", "(spec A01,\n/// B02)") ==
         Sentences{"a.hpp names row B02, which tests/spec.md does not have"});
 }
 
-TEST_CASE("the rows of tests/spec.md are shown by tests or listed as rows without one") {
+TEST_CASE("every row of tests/spec.md has a test or is listed among rows without one") {
   const Rows all = all_rows();
   CHECK(all.size() > 200);
   Rows shown;
@@ -78,7 +78,7 @@ TEST_CASE("the rows of tests/spec.md are shown by tests or listed as rows withou
     FAIL_CHECK(sentence);
 }
 
-TEST_CASE("the rows that code and tests cite are in tests/spec.md") {
+TEST_CASE("every row that code and tests cite is in tests/spec.md") {
   const Rows all = all_rows();
   for (const std::string folder : {"include", "tests", "examples", "benchmarks"})
     for (const auto& [path, text] : citing_files(folder))

@@ -1,7 +1,7 @@
 # cmake -DROWS=<expression@expression> -DSTATUS=<status> -P table_check.cmake -- <program> <argument>...
 #
-# Fails unless the program ends with that status, prints a line for each of the regular expressions, and no number that is
-# not finite. On standard error it prints one line at most.
+# Fails unless the program ends with STATUS, prints a line that matches each regular expression and only finite numbers,
+# and prints at most one line on standard error.
 cmake_policy(VERSION 3.25)
 set(command "")
 foreach(at RANGE ${CMAKE_ARGC})

@@ -1,4 +1,4 @@
-// No header uses a name that 0.3 replaced: tests/gates/vocabulary.txt has both.
+// No header uses a name that 0.3 replaced. tests/gates/vocabulary.txt lists old and new names.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -7,7 +7,7 @@
 #include "gates/files.hpp"
 #include "gates/probes.hpp"
 
-TEST_CASE("code has no name of the list of old names, and each of the new ones is in use") {
+TEST_CASE("code uses no old name of the vocabulary and every new one") {
   const auto headers = gates::read_tree(gates::source_dir() / "include/dist", {".hpp", ".ipp", ".cuh"});
   REQUIRE(!headers.empty());
   std::map<std::string, std::string> code;

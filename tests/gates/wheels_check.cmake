@@ -1,15 +1,15 @@
 # cmake -DDIRECTORY=<folder> -P wheels_check.cmake
 #
-# What cmake/DistWheels.cmake makes of wheels: of those that are whole, and of those that are not. It makes the wheels and
-# reads them as files, so that no network is needed. With FOLDER and WHEELS it is the program that fetches.
+# Tests cmake/DistWheels.cmake with complete and incomplete wheels. Creates the wheels as local files, so no network is
+# needed. With FOLDER and WHEELS it is the program that fetches.
 if(DEFINED FOLDER)
   include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/DistWheels.cmake")
   dist_fetch_wheels("${FOLDER}" include/tool.h ${WHEELS})
   return()
 endif()
 
-# make_wheel(<name> <file> <size in its list>): with a file of 10 bytes below nvidia/tool, and its address and hash in
-# <name>.
+# make_wheel(<name> <file> <size in its list>): creates a wheel with a file of 10 bytes below nvidia/tool, and stores
+# its address and hash in <name>.
 function(make_wheel name file size)
   set(folder "${DIRECTORY}/${name}")
   file(WRITE "${folder}/nvidia/tool/${file}" "123456789\n")
@@ -62,7 +62,7 @@ fetch(${missing})
 expect_whole("a folder that is there")
 file(REMOVE_RECURSE "${made}")
 
-# The start of a wheel, which ends before its list of files.
+# The start of a wheel, without its list of files.
 list(GET header 0 header_file)
 file(READ "${DIRECTORY}/header.whl" bytes HEX)
 string(FIND "${bytes}" "504b0304" digits REVERSE)
@@ -73,16 +73,16 @@ fetch("${header_file}#${length}" ${hash} ${program})
 expect_whole("the start of a wheel, and a whole one")
 file(REMOVE_RECURSE "${made}")
 fetch("${header_file}#${length}" 0 ${program})
-expect_failure("the start of a wheel with another hash" "header.whl is not the file that was expected")
+expect_failure("the start of a wheel with another hash" "header.whl has the wrong SHA-256")
 
 fetch(${header} ${other})
-expect_failure("another hash" "program.whl is not the file that was expected, its SHA-256 is .* instead of 0000")
+expect_failure("another hash" "program.whl has the wrong SHA-256 [(].* instead of 0000")
 fetch(${header} ${program})
 expect_whole("the right hash after another one")
 file(REMOVE_RECURSE "${made}")
 
 fetch(${program} ${missing})
-expect_failure("no such file" "missing.whl could not be downloaded: ")
+expect_failure("no such file" "missing.whl could not be downloaded [(]")
 file(RENAME "${DIRECTORY}/program.whl" "${DIRECTORY}/away.whl")
 fetch(${program} ${header})
 expect_whole("what an earlier run had downloaded")
@@ -90,10 +90,10 @@ file(REMOVE_RECURSE "${made}")
 file(RENAME "${DIRECTORY}/away.whl" "${DIRECTORY}/program.whl")
 
 fetch(${header} ${cut})
-expect_failure("a file that is too short" "cut.whl could not be unpacked whole into")
+expect_failure("a file that is too short" "cut.whl could not be unpacked completely into")
 file(REMOVE_RECURSE "${made}.part")
 
-# A run that was interrupted leaves half of a download, and half of what it unpacked.
+# An interrupted run leaves half of a download and half of its unpacked files.
 file(WRITE "${made}.part/program.whl" "PK")
 file(WRITE "${made}.part/unpacked/nvidia/tool/bin/tool" "1234")
 file(WRITE "${made}.part/unpacked/nvidia/tool/include/stray.h" "")

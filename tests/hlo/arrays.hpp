@@ -1,4 +1,4 @@
-/// The arrays of most tests of programs.
+/// Array types for tests of programs.
 #pragma once
 
 #include <cstddef>

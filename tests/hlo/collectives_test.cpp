@@ -15,7 +15,7 @@ using dist::Tensor;
 using testing::Floats;
 using testing::Numbers;
 
-TEST_CASE("collectives bring together what replicas have, on 2 and 4 of them") {
+TEST_CASE("collectives combine the arrays of 2 and of 4 replicas") {
   const auto check = [](auto count, const std::vector<Numbers>& parts, const Numbers& sum, const Numbers& gathered) {
     constexpr std::size_t replicas = decltype(count)::value;
     CAPTURE(replicas);
@@ -62,7 +62,7 @@ TEST_CASE("collectives bring together what replicas have, on 2 and 4 of them") {
         {{16}, {1, 2, 3, 4, 1, 1, 1, 1, 2, 2, 2, 2, 0, 3, -1, 5}});
 }
 
-TEST_CASE("a collective for another number of replicas than the program's is refused") {
+TEST_CASE("a collective for another number of replicas than the program's is rejected") {
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           static_cast<void>(hlo::trace<Floats<4>>(3, [](auto x) { return hlo::all_gather<2>(x); }));
         }).find("hlo::all_gather is not for this program (it is for 2 replicas, and the program for 3)") !=

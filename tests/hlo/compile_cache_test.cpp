@@ -24,7 +24,7 @@ hlo::Function<std::tuple<Floats>(Floats)> times(float factor, std::size_t replic
   return hlo::trace<Floats>(replicas, [=](Floats x) { return hlo::all_reduce(dist::sum, factor * x); });
 }
 
-/// The standard error is this file while it lives. No child process has it, as the plugin has threads.
+/// Redirects the standard error to this file during its lifetime. Does not fork, because the plugin has threads.
 class Stderr {
  public:
   explicit Stderr(const std::string& path) : before_(dup(STDERR_FILENO)) {
@@ -43,7 +43,7 @@ class Stderr {
   int before_;
 };
 
-/// What replica 0 has where all have (1, 2).
+/// Returns the result of replica 0 if all replicas have the argument (1, 2).
 Tensor<float> result_of(const hlo::Program<std::tuple<Floats>(Floats)>& program) {
   const std::size_t replicas = program.executable().replicas();
   return program(hlo::PerReplica<Floats>{program.executable().client(), replicas, Tensor<float>{{2}, {1, 2}}}).on(0);
@@ -51,7 +51,7 @@ Tensor<float> result_of(const hlo::Program<std::tuple<Floats>(Floats)>& program)
 
 }  // namespace
 
-TEST_CASE("a program is compiled once for a folder, and loaded by others; other programs have files of their own") {
+TEST_CASE("a program is compiled once per folder and loaded by later caches, and other programs have their own files") {
   const support::TemporaryFolder folder;
   const dist::pjrt::Client client = testing::cpus(2);
   {
@@ -68,13 +68,13 @@ TEST_CASE("a program is compiled once for a folder, and loaded by others; other 
   CHECK(result_of(cache.compile(client, times(4, 2))) == Tensor<float>{{2}, {8, 16}});
   CHECK(cache.compiled() == 2);
   CHECK(folder.names("new/cache").size() == 3);
-  // The same program, written elsewhere.
+  // A program that only differs in its source locations.
   const auto eightfold = hlo::trace<Floats>(2, [](Floats x) { return hlo::all_reduce(dist::sum, 4.0F * x); });
   CHECK(result_of(cache.compile(client, eightfold)) == Tensor<float>{{2}, {8, 16}});
   CHECK(cache.loaded() == 2);
 }
 
-TEST_CASE("a file that is damaged, cut or another program's is compiled and written anew") {
+TEST_CASE("a file that is damaged, truncated or of another program is recompiled and replaced") {
   const support::TemporaryFolder folder;
   const dist::pjrt::Client client = testing::cpus(1);
   hlo::CompileCache cache{folder.path()};
@@ -99,7 +99,7 @@ TEST_CASE("a file that is damaged, cut or another program's is compiled and writ
   CHECK(cache.loaded() == loaded + 1);
 }
 
-TEST_CASE("where a program cannot be kept, it is compiled all the same, and a warning says why") {
+TEST_CASE("a program that cannot be stored is compiled anyway, with a warning") {
   const support::TemporaryFolder folder;
   const dist::pjrt::Client client = testing::cpus(1);
   hlo::CompileCache cache{folder.path()};

@@ -22,7 +22,7 @@ Numbers numbers(const dist::Shape& shape, std::uint64_t stream) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = dist::RandomStream{5, stream}.uniform<float>(i) - 0.5F;
   return values;
 }
-/// Relative to the largest element.
+/// Returns the largest difference, relative to the largest element.
 double difference(const Numbers& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   double apart = 0, largest = 0;
@@ -43,7 +43,7 @@ using Images = Floats<2, rows, columns, channels>;
 using Kernels = Floats<3, 2, of_group, kernels>;
 using Outputs = Floats<2, out_rows, out_columns, kernels>;
 
-/// The three places that each product of a convolution has, in arrays of these types: `visit(image, kernel, output)`.
+/// Calls `visit(image, kernel, output)` with the three indices of each product of the convolution.
 template <class Visit>
 void for_each_product(const Visit& visit) {
   for (std::size_t n = 0; n < 2; ++n)
@@ -53,7 +53,7 @@ void for_each_product(const Visit& visit) {
           for (std::size_t down = 0; down < 3; ++down)
             for (std::size_t right = 0; right < 2; ++right)
               for (std::size_t c = 0; c < of_group; ++c) {
-                const std::size_t y = row * 2 + down, x = column * 3 + right;  // with two rows of padding before
+                const std::size_t y = row * 2 + down, x = column * 3 + right;  // y includes two rows of padding
                 if (y < 2 || y - 2 >= rows || x >= columns) continue;
                 const std::size_t channel = kernel / (kernels / groups) * of_group + c;
                 visit(((n * rows + y - 2) * columns + x) * channels + channel,
@@ -64,7 +64,7 @@ void for_each_product(const Visit& visit) {
 
 }  // namespace
 
-TEST_CASE("a convolution and its gradients, of the second order too, agree with plain loops") {
+TEST_CASE("a convolution and its gradients match plain loops, also in second order") {
   static_assert(out_rows == 3 && out_columns == 2);
   const Numbers x = numbers(Images::shape(), 1), k = numbers(Kernels::shape(), 2);
   const Numbers w = numbers(Outputs::shape(), 3), v = numbers(Images::shape(), 4);

@@ -9,7 +9,7 @@
 
 namespace hlo = dist::hlo;
 
-TEST_CASE("an array whose shape the program knows becomes a traced one of that shape, and of no other") {
+TEST_CASE("an array whose shape is known when traced converts to a Traced of exactly this shape") {
   const auto doubled = [](auto x) {
     const hlo::Dynamic<float> dynamic{x.value()};
     CHECK(dynamic.shape() == dist::Shape{2, 3});
@@ -26,7 +26,7 @@ TEST_CASE("an array whose shape the program knows becomes a traced one of that s
   CHECK(program(x).on(0) == dist::Tensor<float>{{2, 3}, {2, 4, 6, 8, 10, 12}});
 }
 
-TEST_CASE("arrays whose shapes are known when they are traced compute with each other, and with numbers") {
+TEST_CASE("Dynamic arrays support arithmetic with each other and with numbers") {
   using X = hlo::Traced<float, 2, 2>;
   const auto compute = [](X x) {
     const hlo::Dynamic<float> a = x;

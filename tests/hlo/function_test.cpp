@@ -28,7 +28,7 @@ TEST_CASE("a traced function is a module with the types of its arguments and res
   CHECK(function.module().find(dist::concat(" loc(\"program at ", __FILE__, ":", line, "\")\n")) != std::string::npos);
 }
 
-TEST_CASE("the memory of donated arguments goes to results of their types, each to one") {
+TEST_CASE("each donated argument gives its memory to one result of the same type") {
   using A = Floats<2>;
   using B = Floats<3>;
   const auto function =
@@ -40,7 +40,7 @@ TEST_CASE("the memory of donated arguments goes to results of their types, each 
                                "%3: tensor<2xf32> {tf.aliasing_output = 2 : i32})") != std::string::npos);
 }
 
-TEST_CASE("a value that leaves its function is refused in another one") {
+TEST_CASE("a value that escapes its function is rejected in another one") {
   std::optional<Floats<>> left;
   static_cast<void>(hlo::trace<Floats<>>(1, [&](auto x) {
     left = x;

@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::size_t count = 6;
 using X = Doubles<count>;
-/// No two are equal, none is a whole number, and the steps of the remainder are elsewhere.
+/// No two are equal, none is an integer, and none is at a step of the remainder.
 const Tensor<double> at{{count}, {0.7, -1.3, 2.1, 0.4, -0.6, 1.9}};
 
-/// Numbers that depend on `x` by every operation whose gradient is known, each element in a way of its own.
+/// Functions of `x` that together use each operation with a known gradient, and treat each element differently.
 auto functions(X x) {
   const auto all = [](auto y) { return hlo::reduce(dist::sum, y * y + y); };
   const auto m = hlo::reshape<2, 3>(x);
@@ -72,7 +72,7 @@ auto gradients_of_functions(X x, std::index_sequence<I...>) {
 
 }  // namespace
 
-TEST_CASE("gradients of every operation are what differences say") {
+TEST_CASE("gradients of all operations match central differences") {
   constexpr std::size_t all = std::tuple_size_v<decltype(functions(std::declval<X>()))>;
   const auto gradients = testing::run<X>(
       1, [](auto x) { return gradients_of_functions(x, std::make_index_sequence<all>{}); }, at);
@@ -95,7 +95,8 @@ TEST_CASE("gradients of every operation are what differences say") {
       const auto check = [&](std::size_t function, double gradient) {
         CAPTURE(function);
         double difference = (above[function] - below[function]) / (2 * step);
-        // The step cannot be seen through float, and a constant is not moved by it.
+        // Function 12 converts to float, which hides the step. The last function treats one of its factors as
+        // constant.
         if (function == 12) difference = 2 * at[element] + 1;
         if (function == all - 1) difference = 2 * at[element] * at[element];
         CHECK(gradient == doctest::Approx(difference).epsilon(1e-6));
@@ -106,7 +107,7 @@ TEST_CASE("gradients of every operation are what differences say") {
   }
 }
 
-TEST_CASE("a product has the gradient of its other factors, also where some are 0") {
+TEST_CASE("the gradient of a product is the product of the other factors, also with zeros") {
   const auto [one_zero, two_zeros] = testing::run<Doubles<3>, Doubles<3>>(
       1,
       [](auto x, auto y) {
@@ -118,7 +119,7 @@ TEST_CASE("a product has the gradient of its other factors, also where some are 
   CHECK(two_zeros == Tensor<double>{{3}, {0, 0, 0}});
 }
 
-TEST_CASE("gradients go through collectives: of the sum of what all replicas compute (spec E05, E07)") {
+TEST_CASE("gradients through collectives differentiate the sum over all replicas (spec E05, E07)") {
   const dist::pjrt::Client client = testing::cpus(2);
   using P = Doubles<2>;
   const hlo::Program program{client, hlo::trace<P>(2, [](auto x) {
@@ -137,11 +138,11 @@ TEST_CASE("gradients go through collectives: of the sum of what all replicas com
     CHECK(sum.on(replica) == Tensor<double>{{2}, {16, 28}});  // both replicas have the sums 4 and 7
     CHECK(mean.on(replica) == Tensor<double>{{2}, {4, 7}});   // and the means 2 and 3.5
     CHECK(gathered.on(replica) == Tensor<double>{{2}, {4 * x[0], 4 * x[1]}});
-    CHECK(scattered.on(replica) == Tensor<double>{{2}, {8, 14}});  // each sum is one replica's
+    CHECK(scattered.on(replica) == Tensor<double>{{2}, {8, 14}});  // each sum belongs to one replica
   }
 }
 
-TEST_CASE("gradients are taken inside of the body of a loop, and not through a loop") {
+TEST_CASE("gradients can be taken inside of a loop's body, but not through a loop") {
   const Tensor<double> minimum = testing::run<Doubles<2>>(
       1,
       [](auto start) {
@@ -159,7 +160,7 @@ TEST_CASE("gradients are taken inside of the body of a loop, and not through a l
   CHECK(minimum[0] == doctest::Approx(1).epsilon(1e-9));
   CHECK(minimum[1] == doctest::Approx(1).epsilon(1e-9));
 
-  // A loop whose state is x, and one whose body uses it.
+  // A loop with x as state, and a loop whose body uses x.
   const auto through = [](bool is_state) {
     static_cast<void>(hlo::trace<Doubles<>>(1, [is_state](auto x) {
       const auto [power, i] = hlo::loop([](auto, auto n) { return n < 3; },
@@ -176,7 +177,7 @@ TEST_CASE("gradients are taken inside of the body of a loop, and not through a l
           }).find("The gradient of the operation while is not known") == 0);
 }
 
-TEST_CASE("what does not matter has the gradient zero, and so have steps; what is a number itself has one") {
+TEST_CASE("gradients are zero for independent values and step functions, and one for the number itself") {
   const auto [of_itself, of_other, of_steps] = testing::run<Doubles<>, Doubles<2>>(
       1,
       [](auto x, auto other) {

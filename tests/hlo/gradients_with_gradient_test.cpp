@@ -11,7 +11,7 @@ namespace hlo = dist::hlo;
 using Row = hlo::Traced<float, 3>;
 using testing::Numbers;
 
-TEST_CASE("a function can have a gradient of its own, which takes the place of that of its operations") {
+TEST_CASE("an explicit gradient replaces the gradient of a function's operations") {
   const auto [values, slopes] = testing::run<Row>(
       1,
       [](Row x) {

@@ -14,7 +14,7 @@ using testing::Floats;
 using testing::Numbers;
 using Index = hlo::Traced<std::int32_t>;
 
-TEST_CASE("parts are cut out and put back where the program says, and gradients follow them") {
+TEST_CASE("slices with a computed start can be read and written, with gradients") {
   const auto [row, last, put, of_cut, of_whole, of_part] = testing::run<Floats<2, 3>, Floats<2, 1>, Index>(
       1,
       [](auto x, auto part, auto first) {
@@ -34,7 +34,7 @@ TEST_CASE("parts are cut out and put back where the program says, and gradients 
   CHECK(of_part == Numbers{{2, 1}, {147, 192}});
 }
 
-TEST_CASE("rows are taken by their numbers, and what is added to rows that come twice is summed") {
+TEST_CASE("take gathers rows by index, and scatter_add adds up repeated rows") {
   using Ids = hlo::Traced<std::int32_t, 2, 2>;
   const auto [taken, one, added, of_table, of_base, of_updates] = testing::run<Floats<3, 2>, Ids, Floats<2, 2, 2>>(
       1,

@@ -12,7 +12,7 @@ using dist::Tensor;
 using testing::Floats;
 using testing::Numbers;
 
-TEST_CASE("operations that change shapes put elements where they belong") {
+TEST_CASE("operations that change shapes place elements correctly") {
   const auto [rows, columns, reshaped, transposed, range, part, joined, padded, backwards] =
       testing::run<Floats<2, 3>, Floats<3>>(
           1,
@@ -39,7 +39,7 @@ TEST_CASE("operations that change shapes put elements where they belong") {
   CHECK(backwards == Numbers{{2, 3}, {6, 5, 4, 3, 2, 1}});
 }
 
-TEST_CASE("contractions and reductions take the axes that they name") {
+TEST_CASE("contractions and reductions use the given axes") {
   const auto [product, outer, inner, all, of_rows, most, least, of_columns] =
       testing::run<Floats<2, 3>, Floats<3, 2>, Floats<3>>(
           1,
@@ -60,7 +60,7 @@ TEST_CASE("contractions and reductions take the axes that they name") {
   CHECK(of_columns == Numbers{{3}, {4, 10, 18}});
 }
 
-TEST_CASE("contractions sum over several axes, and have products of their own along the axes of a batch") {
+TEST_CASE("contractions sum over several axes, and compute separate products along batch axes") {
   using hlo::Axes;
   const auto [products, sums, whole] = testing::run<Floats<2, 2, 3>, Floats<3, 2, 2>>(
       1,
@@ -71,9 +71,9 @@ TEST_CASE("contractions sum over several axes, and have products of their own al
       },
       Numbers{{2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
       Numbers{{3, 2, 2}, {1, 0, 2, 1, 0, 3, 1, 1, 2, 2, 0, 1}});
-  // Of the first pair: [1 2 3; 4 5 6] [1 0; 0 3; 2 2], of the second [7 8 9; 10 11 12] [2 1; 1 1; 0 1].
+  // First pair: [1 2 3; 4 5 6] [1 0; 0 3; 2 2], second pair: [7 8 9; 10 11 12] [2 1; 1 1; 0 1].
   CHECK(products == Numbers{{2, 2, 2}, {7, 12, 16, 27, 22, 24, 31, 33}});
-  // The element (i, j) is the sum over (k, l) of a(i, k, l) b(l, j, k).
+  // Element (i, j) is the sum over (k, l) of a(i, k, l) b(l, j, k).
   CHECK(sums == Numbers{{2, 2}, {34, 19, 82, 55}});
   CHECK(whole == Numbers{{}, {650}});
 }

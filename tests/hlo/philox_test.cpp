@@ -12,7 +12,7 @@
 namespace hlo = dist::hlo;
 using dist::Tensor;
 
-TEST_CASE("a stream of a program has the bits of the host's, for words of counter and key above and below 2^32") {
+TEST_CASE("a random stream in a program matches the host bit for bit, with counters and keys below and above 2^32") {
   using Index = hlo::Traced<std::uint64_t, 5>;
   const std::uint64_t seed = 0x0123'4567'89AB'CDEF, stream = 0xFEDC'BA98'7654'3210;
   const Tensor<std::uint64_t> indices{{5}, {0, 1, 0xFFFF'FFFF, 0x1'0000'0000, 0xFFFF'FFFF'FFFF'FFFF}};

@@ -2,22 +2,28 @@
 
 #include <doctest/doctest.h>
 
+#include <hlo/run.hpp>
 #include <optional>
 #include <string>
+#include <support/what_throws.hpp>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <dist/core/future.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/device/pjrt/buffer.hpp>
 #include <dist/hlo/collectives.hpp>
-#include <hlo/run.hpp>
-#include <support/what_throws.hpp>
+
+#include "run.hpp"
 
 namespace hlo = dist::hlo;
 using dist::Tensor;
 using dist::pjrt::Client;
 using testing::Floats;
 
-TEST_CASE("a traced function runs on all replicas, and each has its results") {
+TEST_CASE("a traced function runs on all replicas, and each has its own results") {
   const Client client = testing::cpus(2);
   const hlo::Program program{client, hlo::trace<Floats<2>, Floats<>>(2, [](auto x, auto rate) {
                                return std::tuple{rate * x, hlo::reduce(dist::sum, hlo::all_reduce(dist::sum, x))};
@@ -33,7 +39,7 @@ TEST_CASE("a traced function runs on all replicas, and each has its results") {
   CHECK_THROWS_AS(static_cast<void>(sum.on(2)), dist::InvalidArgument);
 }
 
-TEST_CASE("a donated argument becomes the result of its type, call after call") {
+TEST_CASE("a donated argument becomes the result of its type in repeated calls") {
   const Client client = testing::cpus(2);
   const hlo::Program step{client, hlo::trace<Floats<3>, hlo::Donated<Floats<3>>, hlo::Donated<Floats<>>>(
                                       2, [](auto gradient, auto weights, auto count) {
@@ -56,7 +62,7 @@ TEST_CASE("a donated argument becomes the result of its type, call after call") 
   CHECK(weights.on(1) == weights.on(0));
 }
 
-TEST_CASE("arguments of another shape or number of replicas are refused") {
+TEST_CASE("arguments of another shape or number of replicas are rejected") {
   const Client client = testing::cpus(2);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           hlo::PerReplica<Floats<2>>{client, 2, Tensor<float>{{3}, {1, 2, 3}}};
@@ -68,7 +74,7 @@ TEST_CASE("arguments of another shape or number of replicas are refused") {
         }).find("it has 2 replicas, and an argument has parts for 1") != std::string::npos);
 }
 
-TEST_CASE("arrays of batches have any number of rows, and a program takes those for which it is traced") {
+TEST_CASE("batch arrays may have any number of rows, but a program accepts only the number of its trace") {
   const Client client = testing::cpus(2);
   using Rows = Floats<hlo::batch, 2>;
   const hlo::Program program{client, hlo::trace<Rows, Floats<2>>(2, 3, [](auto x, auto weights) {
@@ -102,7 +108,7 @@ TEST_CASE("arrays of batches have any number of rows, and a program takes those 
         }).find("and the program's [rows, 2]") != std::string::npos);
 }
 
-TEST_CASE("what XLA does not compile is named with the line of C++ from which it comes") {
+TEST_CASE("XLA's compilation errors name the line of C++") {
   const int line = __LINE__ + 1;
   const auto wrong = hlo::trace<Floats<2>, Floats<3>>(1, [](auto x, auto y) {
     const hlo::Scope scope{"sum"};
@@ -113,4 +119,18 @@ TEST_CASE("what XLA does not compile is named with the line of C++ from which it
   });
   CHECK(refusal.find(dist::concat("loc(\"program/sum at ", __FILE__, ":", line, "\"): 'stablehlo.add' op")) !=
         std::string::npos);
+}
+
+using Number = dist::hlo::PendingNumber<float>;
+
+static_assert(dist::Future<Number>);
+static_assert(std::is_same_v<Number::Reduced, float>);
+
+TEST_CASE("a PendingNumber waits for its value, and can be read repeatedly") {
+  const Number number{dist::pjrt::upload(testing::cpus(1), 0, dist::Tensor<float>{dist::Shape{}, {2.5F}})};
+  number.wait();
+  CHECK(number.is_done());
+  const Number copy = number;
+  CHECK(copy.value() == 2.5F);
+  CHECK(2 * number == 5);
 }

@@ -1,4 +1,4 @@
-/// Programs that run once.
+/// Runs programs once.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace testing {
 
-/// So many of XLA's CPUs.
+/// Returns a client with `count` of XLA's CPU devices.
 inline dist::pjrt::Client cpus(std::size_t count) {
   return dist::pjrt::Client{{.values = {{"cpu_device_count", static_cast<std::int64_t>(count)}}}};
 }
 
-/// What replica 0 has of a result, or of each.
+/// Returns replica 0's array of a result, or of each result.
 template <class A>
 dist::Tensor<typename A::Element> on_replica_0(const dist::hlo::PerReplica<A>& result) {
   return result.on(0);
@@ -27,7 +27,7 @@ auto on_replica_0(const std::tuple<dist::hlo::PerReplica<Arrays>...>& results) {
   return std::apply([](const auto&... each) { return std::tuple{each.on(0)...}; }, results);
 }
 
-/// What replica 0 has of the results of `body`, traced for so many replicas that all get the same arguments.
+/// Traces `body` for `replicas` replicas with equal arguments, and returns the results of replica 0.
 template <class... Arrays, class Body>
 auto run(std::size_t replicas, Body&& body, const dist::Tensor<typename Arrays::Element>&... arguments) {
   const dist::pjrt::Client client = cpus(replicas);

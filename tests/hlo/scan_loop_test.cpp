@@ -11,7 +11,7 @@ namespace hlo = dist::hlo;
 using dist::Tensor;
 using Integer = hlo::Traced<std::int32_t>;
 
-TEST_CASE("a loop of a program goes on while its condition holds, with what was there before it") {
+TEST_CASE("a loop in a program runs while its condition holds, and can use outer values") {
   const auto greatest_common_divisor = [](Integer a, Integer b) {
     return hlo::loop([](Integer, Integer rest) { return rest != 0; },
                      [](Integer x, Integer rest) {
@@ -24,7 +24,7 @@ TEST_CASE("a loop of a program goes on while its condition holds, with what was 
   CHECK(divisor[0] == 21);
   CHECK(rest[0] == 0);
 
-  // The pairs (i, j) with j < i < n: n (n - 1) / 2 of them, none for n = 0.
+  // The number of pairs (i, j) with j < i < n: n (n - 1) / 2, and 0 for n = 0.
   const auto count_below = [](Integer i, Integer count) {
     return std::get<1>(hlo::loop([&](Integer j, Integer) { return j < i; },
                                  [](Integer j, Integer so_far) {

@@ -11,7 +11,7 @@ namespace hlo = dist::hlo;
 using testing::Floats;
 using testing::Numbers;
 
-TEST_CASE("gradients of the parts of a batch, one after the other, add up to that of the whole") {
+TEST_CASE("gradients of successive parts of a batch add up to the gradient of the whole batch") {
   using Weights = Floats<2>;
   const auto gradient = [](auto x, auto y, Weights w) {
     const auto errors = hlo::contract<1, 0>(x, w) - y;
@@ -31,7 +31,7 @@ TEST_CASE("gradients of the parts of a batch, one after the other, add up to tha
   const auto [sum, last] = program(hlo::PerReplica<X>{client, 1, {{3, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}}},
                                    hlo::PerReplica<Y>{client, 1, {{3, 2}, {1, 0, 2, 5, 3, 4}}},
                                    hlo::PerReplica<Weights>{client, 1, {{2}, {1, -1}}});
-  // The errors are -1 - y, and the gradient twice the sum of these times x.
+  // The errors are -1 - y; the gradient is twice the sum of errors times x.
   CHECK(sum.on(0) == Numbers{{2},
                              {-2 * (2 * 1 + 1 * 3 + 3 * 5 + 6 * 7 + 4 * 9 + 5 * 11),
                               -2 * (2 * 2 + 1 * 4 + 3 * 6 + 6 * 8 + 4 * 10 + 5 * 12)}});

@@ -20,7 +20,7 @@ const dist::hlo::Type number{ElementKind::f32, {}};
 
 }  // namespace
 
-TEST_CASE("a trace numbers arguments and results, knows their types, and writes operations in order") {
+TEST_CASE("a trace numbers arguments and results, stores their types, and writes operations in order") {
   Trace trace{2};
   CHECK(trace.replicas() == 2);
   const Value argument = trace.argument(number);
@@ -41,7 +41,7 @@ TEST_CASE("a trace numbers arguments and results, knows their types, and writes 
         "\"func.return\"(%2, %1) : (tensor<3xi32>, tensor<f32>) -> ()\n}\n}\n");
 }
 
-TEST_CASE("a region has operations of its own, whose values end with it, while arguments are the program's") {
+TEST_CASE("a region has its own operations and values, while new arguments belong to the program") {
   Trace trace{1};
   const Value before = trace.argument(number);
   std::vector<Value> inside, later;
@@ -69,7 +69,7 @@ TEST_CASE("a region has operations of its own, whose values end with it, while a
         }).find("its argument %3 is not listed") != std::string::npos);
 }
 
-TEST_CASE("the rows of a batch are those that the program is traced for") {
+TEST_CASE("the batch size is the number of rows of the trace") {
   CHECK(Trace{1, 32}.batch() == 32);
   CHECK_THROWS_AS((Trace{1, 0}), dist::InvalidArgument);
   CHECK(support::what_throws<dist::InvalidArgument>([] {
@@ -77,7 +77,7 @@ TEST_CASE("the rows of a batch are those that the program is traced for") {
         }).find("the program is traced without a number of rows") != std::string::npos);
 }
 
-TEST_CASE("the innermost trace of a thread is the current one; without one, or for no replica, an error says so") {
+TEST_CASE("the innermost trace of a thread is the current one, and a missing trace or zero replicas throws") {
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           static_cast<void>(Trace::current());
         }).find("this thread traces none at the moment") != std::string::npos);
@@ -97,7 +97,7 @@ TEST_CASE("the innermost trace of a thread is the current one; without one, or f
   CHECK_THROWS_AS(static_cast<void>(Trace::current()), dist::InvalidArgument);
 }
 
-TEST_CASE("a value of another program is refused, also where its number fits") {
+TEST_CASE("a value of another program is rejected, even with a valid number") {
   Trace outer{1};
   const Value value = outer.argument(number);
   Trace inner{1};
@@ -107,7 +107,7 @@ TEST_CASE("a value of another program is refused, also where its number fits") {
         }).find("A traced value belongs to another program") != std::string::npos);
 }
 
-TEST_CASE("operations say in which scope they are, at the line of the nearest scope that names one") {
+TEST_CASE("operations record their scope, with the line of the nearest scope that has one") {
   CHECK_THROWS_AS(dist::hlo::Scope{"nothing"}, dist::InvalidArgument);
   Trace trace{1};
   std::vector<Value> values{trace.argument(number)};

@@ -21,7 +21,7 @@ using dist::hlo::Traced;
 static_assert(Traced<float, 2, 3>::elements == 6 && Traced<float>::elements == 1);
 static_assert(Traced<int, 2, 3>::shape() == dist::Shape{2, 3});
 static_assert(!std::is_convertible_v<Traced<float>, float> && !std::is_convertible_v<Traced<bool>, bool>);
-// Numbers of the host become traced ones, a number an array, and nothing becomes another type of elements or shape.
+// Host numbers convert to traced ones, and a number to an array; no other element type or shape converts implicitly.
 static_assert(std::is_convertible_v<float, Traced<float, 2>> && std::is_convertible_v<Traced<float>, Traced<float, 2>>);
 static_assert(!std::is_convertible_v<Traced<double>, Traced<float>> &&
               !std::is_convertible_v<Traced<float, 3>, Traced<float, 2>>);
@@ -33,7 +33,7 @@ void check_near(const Tensor<float>& computed, const Tensor<float>& x, double (*
     CHECK(static_cast<double>(computed[i]) == doctest::Approx(expected(static_cast<double>(x[i]))).epsilon(1e-6));
 }
 
-/// The constants of T that a program returns: T's extrema, and one number.
+/// Checks the constants of type T in a program: its extrema, and one number.
 template <class T>
 void check_constants() {
   CAPTURE(dist::dtype_name<T>);
@@ -46,7 +46,7 @@ void check_constants() {
   CHECK(number[0] == static_cast<T>(3));
 }
 
-/// That `rounded` has what Half makes of each x.
+/// Checks that each element of `rounded` is x converted to Half.
 template <class Half>
 void check_rounded(const Tensor<float>& rounded, const Tensor<float>& x) {
   CAPTURE(dist::dtype_name<Half>);
@@ -63,7 +63,7 @@ void check_rounded(const Tensor<float>& rounded, const Tensor<float>& x) {
 
 }  // namespace
 
-TEST_CASE("operators and functions of traced arrays compute element by element") {
+TEST_CASE("operators and functions of traced arrays work element by element") {
   const Tensor<float> xs{{3}, {0.25F, 1.5F, 2.75F}};
   const Tensor<float> ys{{3}, {2, -4, 0.5F}};
   const auto results = testing::run<Traced<float, 3>, Traced<float, 3>>(
@@ -109,7 +109,7 @@ TEST_CASE("operators and functions of traced arrays compute element by element")
   check_near(std::get<24>(results), xs, std::erf);
 }
 
-TEST_CASE("bits, comparisons and other types of elements") {
+TEST_CASE("bit operations, comparisons and conversions work on all element types") {
   const auto results = testing::run<Traced<std::uint32_t, 2>, Traced<std::int32_t, 2>>(
       1,
       [](auto u, auto i) {
@@ -151,8 +151,9 @@ TEST_CASE("bits, comparisons and other types of elements") {
   CHECK(std::get<16>(results)[1] == 1);
 }
 
-TEST_CASE("floats are rounded to those that a 16-bit type has, and gradients pass") {
-  // Of all signs and exponents; the last 12 bits make them less than halfway between two numbers, halfway, or more.
+TEST_CASE("rounded returns the nearest values of a 16-bit type, and passes gradients") {
+  // All signs and exponents; the last 12 bits make the values less than, exactly, or more than halfway between two
+  // results.
   constexpr std::size_t count = std::size_t{1} << 20;
   Tensor<float> x{{count}};
   for (std::uint32_t i = 0; i < count; ++i)
@@ -175,7 +176,7 @@ TEST_CASE("floats are rounded to those that a 16-bit type has, and gradients pas
   CHECK(std::all_of(slopes.elements().begin(), slopes.elements().end(), [](float slope) { return slope == 3; }));
 }
 
-TEST_CASE("constants come back without a change") {
+TEST_CASE("constants are transferred exactly") {
   check_constants<std::int8_t>();
   check_constants<std::int64_t>();
   check_constants<std::uint64_t>();

@@ -15,12 +15,12 @@ static_assert(element_kind<dist::Float16> == ElementKind::f16 && element_kind<di
 static_assert(element_kind<float> == ElementKind::f32 && element_kind<double> == ElementKind::f64);
 static_assert(is_floating(ElementKind::bf16) && !is_floating(ElementKind::ui64));
 
-TEST_CASE("types are written as StableHLO reads them") {
+TEST_CASE("types are written in StableHLO syntax") {
   CHECK(to_string(dist::hlo::Type{ElementKind::ui8, {}}) == "tensor<ui8>");
   CHECK(to_string(dist::hlo::Type{ElementKind::f32, {64, 10}}) == "tensor<64x10xf32>");
 }
 
-TEST_CASE("numbers are written in all their digits, and what is no number as bits") {
+TEST_CASE("numbers are written with all digits, infinities and NaN as bits") {
   CHECK(literal(true) == "true");
   CHECK(literal(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
   CHECK(literal(-3.0, ElementKind::i32) == "-3");

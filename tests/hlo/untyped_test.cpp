@@ -9,7 +9,7 @@ namespace untyped = dist::hlo::untyped;
 using dist::Tensor;
 using testing::Floats;
 
-TEST_CASE("values know the types that operations give them") {
+TEST_CASE("values have the types that their operations define") {
   const hlo::Trace trace{1};
   const hlo::Value x = untyped::constant({hlo::ElementKind::f32, {2, 3, 4}}, 1.0);
   CHECK(untyped::type_of(untyped::compare("LT", x, x)) == hlo::Type{hlo::ElementKind::i1, {2, 3, 4}});
@@ -23,7 +23,7 @@ TEST_CASE("values know the types that operations give them") {
   CHECK(untyped::type_of(untyped::pad(x, x, {1, 0, 0}, {0, 2, 0}, {1, 0, 2})).shape == dist::Shape{4, 5, 10});
 }
 
-TEST_CASE("slices with strides, padding between elements, and products of batches are what XLA makes of them") {
+TEST_CASE("slices with strides, interior padding and batched products match XLA's semantics") {
   const auto [odd, padded, products] = testing::run<Floats<5>, Floats<2, 3>>(
       1,
       [](auto x, auto y) {

@@ -18,11 +18,12 @@ namespace {
 
 using X = Floats<2, 5, 4, 2>;
 using Y = Floats<2, 3, 4, 2>;
-// Rows: windows of 3, 2 apart, with one row of padding on both sides; columns: windows of 2 from each column back.
+// Rows: windows of 3, 2 apart, with one row of padding on both sides. Columns: windows of 2, 1 apart, with one column
+// of padding before.
 using Rows = hlo::Windows<3, 2, 1, 1>;
 using Columns = hlo::Windows<2, 1, 1, 0>;
 
-/// Of four numbers, so that many are equal, and all below 0, so that padding is seen.
+/// Four different values, so that many are equal, all negative, so that padding would be noticed.
 Numbers images() {
   Numbers x{X::shape()};
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::floor(4 * dist::RandomStream{7, 1}.uniform<float>(i)) - 6;
@@ -34,7 +35,7 @@ Numbers zeros(const dist::Shape& shape) {
   return all;
 }
 
-/// The rows, or columns, of the image that window `number` has.
+/// Visits the rows, or columns, of the image inside window `number`.
 template <class Visit>
 void for_each_inside(std::size_t number, std::size_t size, std::size_t stride, std::size_t extent, const Visit& visit) {
   for (std::size_t i = 0; i < size; ++i)
@@ -43,7 +44,7 @@ void for_each_inside(std::size_t number, std::size_t size, std::size_t stride, s
 
 }  // namespace
 
-TEST_CASE("windows are reduced, and gradients go back to their elements, of a maximum to the first") {
+TEST_CASE("windows are reduced, and the gradient of a maximum passes to its first element") {
   const Numbers x = images();
   Numbers weights{Y::shape()};
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i + 1);
@@ -84,9 +85,9 @@ TEST_CASE("windows are reduced, and gradients go back to their elements, of a ma
   CHECK(of_maxima == expected_of_maxima);
 }
 
-TEST_CASE("windows with elements of the array left out, or further apart, go back where they came from") {
+TEST_CASE("windows with negative padding and dilation have correct gradients") {
   using hlo::untyped::WindowAxis;
-  // Every third of 3 elements, of which the first is left out: windows over _ _ b _ _ c, of 2 elements 2 apart.
+  // Windows of 2 elements, 2 apart, over _ _ b _ _ c: the 3 elements a, b, c at a distance of 3, with a cropped.
   const WindowAxis axis{.size = 2, .before = -1, .behind = 1, .dilation = 3, .window_dilation = 2};
   CHECK(axis.outputs(3) == 5);
   const auto [sums, back] = testing::run<Floats<3>, Floats<5>>(

@@ -36,12 +36,12 @@ using support::what_throws;
 
 namespace {
 
-/// What the next system calls of a test do instead of their work.
+/// Replacements for the next system calls of a test.
 struct Faults {
   std::function<ssize_t(int, const void*, std::size_t)> write;
   std::function<int()> fsync;
   std::function<int()> rename;
-  std::function<void()> lock;  // before its work
+  std::function<void()> lock;  // called before the system call
   std::function<void(std::size_t, std::size_t)> start_writing;
 } faults;
 
@@ -51,7 +51,7 @@ void write_file(const std::string& path, const std::string& content) {
   file.commit();
 }
 
-/// Fails with `error` once, or `times`.
+/// Fails with `error` once, or `times` times.
 auto failing(int error, int times = 1) {
   return [=](auto&&...) mutable {
     errno = error;
@@ -61,7 +61,7 @@ auto failing(int error, int times = 1) {
 
 }  // namespace
 
-// The system calls of the file under test, which is linked with these instead of the C library's.
+// The system calls of the file under test, which links to these instead of the C library's.
 extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
   if (faults.write)
     if (const ssize_t result = faults.write(descriptor, bytes, count); result != 0) return result;
@@ -81,14 +81,14 @@ extern "C" int sync_file_range(int descriptor, off_t offset, off_t count, unsign
   return static_cast<int>(syscall(SYS_sync_file_range, descriptor, offset, count, flags));
 }
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"  // there is a struct flock, too
+#pragma GCC diagnostic ignored "-Wshadow"  // there is also a struct flock
 extern "C" int flock(int descriptor, int operation) noexcept {
   if (faults.lock) faults.lock();
   return static_cast<int>(syscall(SYS_flock, descriptor, operation));
 }
 #pragma GCC diagnostic pop
 
-TEST_CASE("others see the old content until commit, and then the new one, appended in pieces") {
+TEST_CASE("readers see the old content until commit, and then the new one") {
   const support::TemporaryFolder folder;
   write_file(folder.path("a"), "old");
   AtomicFile file{folder.path("a")};
@@ -104,14 +104,14 @@ TEST_CASE("others see the old content until commit, and then the new one, append
   CHECK(folder.names() == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("without commit the new content vanishes, and the old one stays") {
+TEST_CASE("without commit, the new content is deleted and the old one stays") {
   const support::TemporaryFolder folder;
   { AtomicFile{folder.path("a")}.append(bytes("x")); }
   CHECK(folder.names().empty());
   write_file(folder.path("a"), "old");
   {
     AtomicFile first{folder.path("a")};
-    AtomicFile second{folder.path("a")};  // two at a time have names of their own
+    AtomicFile second{folder.path("a")};  // concurrent files have different names
     first.append(bytes("first"));
     second.append(bytes("second"));
     CHECK(folder.names().size() == 3);
@@ -138,7 +138,7 @@ TEST_CASE("a path may be relative, and the program may change its folder before 
   CHECK(folder.read("a") == "x");
 }
 
-TEST_CASE("the permissions are those of a new file, and a symbolic link is replaced") {
+TEST_CASE("the file has the permissions of a new one, and replaces a symbolic link") {
   const support::TemporaryFolder folder;
   const mode_t before = umask(027);
   write_file(folder.path("a"), "a");
@@ -162,7 +162,7 @@ TEST_CASE("an object writes one content") {
   CHECK_THROWS_AS(file.commit(), FileError);
 }
 
-TEST_CASE("a path where no file can be is refused, and says what to do") {
+TEST_CASE("an invalid path is rejected with a suggestion") {
   const support::TemporaryFolder folder;
   const auto refused = [](const std::string& path) { return what_throws<FileError>([&] { AtomicFile{path}; }); };
   CHECK(refused("") == "File '' cannot be written (its path has no name at its end). Give the path of a file.");
@@ -177,7 +177,7 @@ TEST_CASE("a path where no file can be is refused, and says what to do") {
   CHECK(refused(folder.path(std::string(250, 'a'))).find("Use a shorter name") != std::string::npos);
 }
 
-TEST_CASE("a write that the system cuts or interrupts goes on") {
+TEST_CASE("a short or interrupted write continues") {
   const support::TemporaryFolder folder;
   std::string content(1000, 'a');
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>('a' + i % 26);
@@ -194,7 +194,7 @@ TEST_CASE("a write that the system cuts or interrupts goes on") {
   CHECK(folder.read("a") == content);
 }
 
-TEST_CASE("the disk begins to write while more is appended") {
+TEST_CASE("write-back starts while more is appended") {
   const support::TemporaryFolder folder;
   std::vector<std::size_t> starts;
   faults.start_writing = [&](std::size_t offset, std::size_t count) {
@@ -212,7 +212,7 @@ TEST_CASE("the disk begins to write while more is appended") {
   CHECK(folder.read("a").size() == content.size());
 }
 
-TEST_CASE("whatever fails, the old content survives, nothing else is left, and the error names the file") {
+TEST_CASE("after any failure the old content survives, no temporary file is left, and the error names the file") {
   const support::TemporaryFolder folder;
   write_file(folder.path("a"), "old");
   const auto refused = [&] {
@@ -237,7 +237,7 @@ TEST_CASE("whatever fails, the old content survives, nothing else is left, and t
                          "there). Check the permissions of its folder, or write to another one.");
 }
 
-TEST_CASE("a failure takes the new content away at once, and the object stays closed") {
+TEST_CASE("a failure deletes the temporary file at once, and closes the object") {
   const support::TemporaryFolder folder;
   AtomicFile file{folder.path("a")};
   file.append(bytes("x"));
@@ -248,12 +248,12 @@ TEST_CASE("a failure takes the new content away at once, and the object stays cl
   CHECK_THROWS_WITH_AS(file.commit(), doctest::Contains("is not being written"), FileError);
 }
 
-TEST_CASE("a folder that cannot be synchronised is told, as the new content is there") {
+TEST_CASE("a folder that cannot be synchronised is an error, although the new content is in place") {
   const support::TemporaryFolder folder;
   const auto write_with = [&](int error) {
     faults.fsync = [=, calls = 0]() mutable {
       errno = error;
-      return ++calls == 2 ? -1 : 0;  // the first is the file's
+      return ++calls == 2 ? -1 : 0;  // the first call is for the file
     };
     const std::string said = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
     faults = {};
@@ -265,10 +265,10 @@ TEST_CASE("a folder that cannot be synchronised is told, as the new content is t
             "' may be lost at a power failure (its new content is there, but the folder could not be "
             "synchronised: Input/output error). Check the disk that holds it, and write the file "
             "again.");
-  CHECK(write_with(EINVAL) == "nothing was thrown");  // a file system that does it by itself
+  CHECK(write_with(EINVAL) == "nothing was thrown");  // a file system without this operation
 }
 
-TEST_CASE("a limit on the size of files is an error, not a signal") {
+TEST_CASE("exceeding the file size limit is an error, not a signal") {
   const support::TemporaryFolder folder;
   write_file(folder.path("a"), "old");
   support::Processes child{1, [&](std::size_t) {
@@ -292,14 +292,14 @@ TEST_CASE("a limit on the size of files is an error, not a signal") {
   CHECK(folder.names().size() == 1);
 }
 
-TEST_CASE("a disk that is full, and one that may not be written, leave the old content") {
+TEST_CASE("full and read-only disks leave the old content") {
   const support::TemporaryFolder folder;
   support::check_on_small_disk(folder.path(), "64k", [&](const auto& make_read_only) {
     write_file(folder.path("a"), "old");
     const std::string full = what_throws<FileError>([&] { write_file(folder.path("a"), std::string(200'000, 'n')); });
     if (full.find("(No space left on device, after ") == std::string::npos) return 1;
     if (folder.read("a") != "old" || folder.names().size() != 1) return 2;
-    write_file(folder.path("a"), std::string(40'000, 'n'));  // what failed gave its room back
+    write_file(folder.path("a"), std::string(40'000, 'n'));  // the failed write has freed its space
     make_read_only();
     const std::string read_only = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
     if (read_only.find("(Read-only file system; its old content is still there). Check the permissions of") ==
@@ -309,7 +309,7 @@ TEST_CASE("a disk that is full, and one that may not be written, leave the old c
   });
 }
 
-TEST_CASE("a process that is killed at any moment of 50 writes leaves the old content or the new one") {
+TEST_CASE("a process killed at any time during 50 writes leaves the old or the new content") {
   const support::TemporaryFolder folder;
   const auto content = [](int write) {
     return std::string(static_cast<std::size_t>(20'000 + write), static_cast<char>('a' + write % 26));
@@ -345,12 +345,12 @@ TEST_CASE("a process that is killed at any moment of 50 writes leaves the old co
   MESSAGE(between << " of 50 were killed between two writes, and left " << abandoned << " files that were taken away");
 }
 
-TEST_CASE("what others are writing is not taken for abandoned") {
+TEST_CASE("remove_abandoned keeps the files of running processes") {
   const support::TemporaryFolder folder;
   AtomicFile file{folder.path("a")};
   AtomicFile other{folder.path("ab")};
   file.append(bytes("x"));
-  // A process that died left this, and one of another machine that.
+  // Files of a process that has exited, and of another file name.
   write_file(folder.path("a.partial-1-0"), "left");
   write_file(folder.path("ab.partial-1-0"), "another's");
   CHECK(remove_abandoned(folder.path("a")) == 1);
@@ -363,7 +363,7 @@ TEST_CASE("what others are writing is not taken for abandoned") {
                        doctest::Contains("cannot be searched for files that were not finished"), FileError);
 }
 
-TEST_CASE("a name that a process of the same number left behind is not written over") {
+TEST_CASE("an existing temporary file with the same name is not overwritten") {
   const support::TemporaryFolder folder;
   for (int number = 0; number < 1000; ++number)
     folder.write("a.partial-" + std::to_string(getpid()) + "-" + std::to_string(number), "left");
@@ -378,7 +378,7 @@ TEST_CASE("a name that a process of the same number left behind is not written o
   CHECK(remove_abandoned(folder.path("a")) == 1000);
 }
 
-TEST_CASE("a file that was taken for abandoned before it had its lock is made again") {
+TEST_CASE("a temporary file that is deleted before its lock is taken is created again") {
   const support::TemporaryFolder folder;
   int locks = 0;
   faults.lock = [&] {

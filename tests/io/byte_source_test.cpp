@@ -24,7 +24,7 @@ struct Signed {
 static_assert(ByteSource<FileSource> && ByteSource<MemorySource> && ByteSource<dist_test::Trickle<MemorySource>>);
 static_assert(!ByteSource<Nameless> && !ByteSource<Signed> && !ByteSource<int>);
 
-TEST_CASE("memory is read in order and ends") {
+TEST_CASE("a memory source is read in order to its end") {
   const Bytes content = bytes("abcdefg");
   MemorySource source{content, "letters"};
   std::array<std::byte, 3> buffer{};
@@ -39,7 +39,7 @@ TEST_CASE("memory is read in order and ends") {
   CHECK(source.read(buffer) == 0);
 }
 
-TEST_CASE("read_full fills the buffer from a source that trickles") {
+TEST_CASE("read_full fills the buffer despite short reads") {
   const Bytes content = bytes("abcdefg");
   dist_test::Trickle source{MemorySource{content}, 2};
   Bytes buffer(5);
@@ -49,7 +49,7 @@ TEST_CASE("read_full fills the buffer from a source that trickles") {
   CHECK(dist::io::read_full(source, buffer) == 0);
 }
 
-TEST_CASE("a file gives its bytes") {
+TEST_CASE("a file source returns the file's bytes") {
   support::TemporaryFolder folder;
   Bytes content(100'000);
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * 31 % 251);
@@ -67,7 +67,7 @@ TEST_CASE("a file gives its bytes") {
   CHECK(dist_test::read_all(moved) == content);
 }
 
-TEST_CASE("a missing file, a folder and a path through a file are FileErrors with the system's reason") {
+TEST_CASE("missing files, folders and paths through files throw FileError with the system's reason") {
   support::TemporaryFolder folder;
   const std::string missing = folder.path("none");
   CHECK_THROWS_WITH_AS(FileSource{missing},

@@ -1,4 +1,4 @@
-/// Small things that the tests of readers share: byte strings, and sources that are slow.
+/// Helpers for tests of readers: byte strings, and sources with short reads.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ inline Bytes joined(std::initializer_list<Bytes> parts) {
   return result;
 }
 
-/// Gives at most `step` bytes at a time.
+/// A source that returns at most `step` bytes at a time.
 template <class Source>
 class Trickle {
  public:
@@ -43,7 +43,7 @@ class Trickle {
   std::size_t step_;
 };
 
-/// All that a source holds, read `step` bytes at a time.
+/// Reads all of a source, `step` bytes at a time.
 template <class Source>
 Bytes read_all(Source& source, std::size_t step = 4096) {
   Bytes all;

@@ -1,4 +1,5 @@
 #include <dist/io/crc32c.hpp>
+#include <dist/io/crc32c.ipp>  // the separate implementations
 
 #include <doctest/doctest.h>
 
@@ -13,14 +14,14 @@ using dist_test::bytes;
 
 namespace {
 
-/// 32 bytes, each `step` more than the one before.
+/// Returns 32 bytes, each `step` more than the previous one.
 Bytes thirty_two(unsigned first, unsigned step) {
   Bytes content;
   for (unsigned i = 0; i < 32; ++i) content.push_back(static_cast<std::byte>(first + i * step));
   return content;
 }
 
-/// Bit by bit, as the definition has it.
+/// Computes the checksum bit by bit, by definition.
 std::uint32_t slow_crc32c(const Bytes& content) {
   std::uint32_t checksum = 0xFFFFFFFF;
   for (const std::byte byte : content) {
@@ -32,7 +33,7 @@ std::uint32_t slow_crc32c(const Bytes& content) {
 
 }  // namespace
 
-TEST_CASE("the test vectors of RFC 3720, appendix B.4") {
+TEST_CASE("crc32c matches the test vectors of RFC 3720, appendix B.4") {
   CHECK(crc32c(thirty_two(0, 0)) == 0x8A9136AA);
   CHECK(crc32c(thirty_two(0xFF, 0)) == 0x62A8AB43);
   CHECK(crc32c(thirty_two(0, 1)) == 0x46DD794E);
@@ -45,7 +46,7 @@ TEST_CASE("the test vectors of RFC 3720, appendix B.4") {
   CHECK(crc32c({}) == 0);
 }
 
-TEST_CASE("any length, in one piece or in two") {
+TEST_CASE("crc32c supports any length, in one or two parts") {
   Bytes content;
   for (unsigned i = 0; i < 100; ++i) content.push_back(static_cast<std::byte>(i * 37 + 5));
   for (std::size_t length = 0; length <= content.size(); ++length) {
@@ -56,7 +57,7 @@ TEST_CASE("any length, in one piece or in two") {
   }
 }
 
-TEST_CASE("tables and the processor's instruction agree, on short and long inputs, in one piece or in two") {
+TEST_CASE("tables and the processor's instruction agree on short and long inputs, in one or two parts") {
   using namespace dist::io::detail;
   Bytes content(20'000);
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * i * 31 + i / 7);

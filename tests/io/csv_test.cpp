@@ -32,7 +32,7 @@ Records all_of(CsvReader<Source> reader) {
 Records read(const std::string& content, char separator = ',', std::size_t max_bytes = 1000) {
   const auto file = bytes(content);
   const Records all = all_of(CsvReader{MemorySource{file, "file.csv"}, separator, max_bytes});
-  // The same, whatever the steps of the source.
+  // The result is independent of the size of reads.
   CHECK(all_of(CsvReader{dist_test::Trickle{MemorySource{file}, 1}, separator, max_bytes}) == all);
   return all;
 }
@@ -43,7 +43,7 @@ void refuse(const std::string& content, const std::string& because, std::size_t 
 
 }  // namespace
 
-TEST_CASE("cells and lines, whatever ends these, and with no end of the last") {
+TEST_CASE("csv reads cells and lines with any line ends, and without the last one") {
   const Records expected{{"a", "b"}, {"", "2 "}, {"3", ""}};
   CHECK(read("a,b\n,2 \n3,\n") == expected);
   CHECK(read("a,b\r\n,2 \r\n3,") == expected);
@@ -53,13 +53,13 @@ TEST_CASE("cells and lines, whatever ends these, and with no end of the last") {
   CHECK(read("") == Records{});
 }
 
-TEST_CASE("quotes hold separators, ends of lines and doubled quotes") {
+TEST_CASE("quoted cells may contain separators, line ends and doubled quotes") {
   CHECK(read("\"a,b\",\"say \"\"hi\"\"\"\n\"line\r\nline\",\"\"\n") ==
         Records{{"a,b", "say \"hi\""}, {"line\r\nline", ""}});
   CHECK(read("\"\"\n\"\"\"\"") == Records{{""}, {"\""}});
 }
 
-TEST_CASE("empty lines are left out, and so is the mark of UTF-8") {
+TEST_CASE("empty lines and a UTF-8 byte order mark are skipped") {
   CHECK(read("\n\r\na\n\n\nb\n\n") == Records{{"a"}, {"b"}});
   CHECK(read("\xEF\xBB\xBF"
              "a,\xC3\xB6\n") == Records{{"a", "\xC3\xB6"}});
@@ -69,7 +69,7 @@ TEST_CASE("empty lines are left out, and so is the mark of UTF-8") {
                               "b"}});
 }
 
-TEST_CASE("a record knows its line") {
+TEST_CASE("a record has its line number") {
   const auto file = bytes("a\n\n\"x\ny\"\nb");
   CsvReader reader{MemorySource{file}};
   CsvRecord record;
@@ -78,7 +78,7 @@ TEST_CASE("a record knows its line") {
   CHECK(lines == std::vector<std::size_t>{1, 3, 5});
 }
 
-TEST_CASE("more than fits the buffer") {
+TEST_CASE("csv reads files larger than its buffer") {
   std::string content;
   Records expected;
   for (int i = 0; i < 20'000; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("more than fits the buffer") {
   CHECK(all_of(CsvReader{MemorySource{file}}) == expected);
 }
 
-TEST_CASE("what is no CSV is refused with line and column") {
+TEST_CASE("malformed CSV is rejected with line and column") {
   refuse("a,b\nc,d\"e\n", "has a quote within a cell (line 2, column 2: the cell does not begin with one). Put");
   refuse("a\n\"b\"c\n", "has a cell that goes on behind its closing quote (line 2, column 1: behind it is 'c')");
   refuse("a\nb,\"c\nd\n", "ends within quotes (line 4, column 2: the cell began on line 2)");

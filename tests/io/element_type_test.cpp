@@ -17,7 +17,7 @@ using dist::io::ElementType;
 using dist::io::to_string;
 using dist::io::with_element_type;
 
-TEST_CASE("every type of elements has the name and the bytes of its type in memory, and is found by either") {
+TEST_CASE("every element type has a name, a size and a C++ type, and is found by name and type") {
   std::size_t types = 0;
   for (const ElementType type : all_element_types) {
     CHECK(static_cast<std::size_t>(type) == types++);
@@ -33,7 +33,7 @@ TEST_CASE("every type of elements has the name and the bytes of its type in memo
   CHECK_FALSE(element_type_named(""));
 }
 
-TEST_CASE("types that are the same in memory are one") {
+TEST_CASE("C++ types with the same representation have the same element type") {
   static_assert(element_type<long long> == ElementType::i64);
   static_assert(element_type<long> == (sizeof(long) == 8 ? ElementType::i64 : ElementType::i32));
   static_assert(element_type<unsigned char> == ElementType::u8);

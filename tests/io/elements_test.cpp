@@ -17,7 +17,7 @@ using dist::io::read_elements;
 using dist_test::Bytes;
 using dist_test::bytes;
 
-TEST_CASE("elements are read as they lie in memory, whatever the steps of the source") {
+TEST_CASE("elements are read in memory representation, for any size of reads") {
   for (std::size_t step = 1; step < 5; ++step) {
     const Bytes content = bytes({1, 2, 3, 4, 5, 6});
     dist_test::Trickle source{MemorySource{content}, step};
@@ -29,7 +29,7 @@ TEST_CASE("elements are read as they lie in memory, whatever the steps of the so
   CHECK(read_elements<double>(empty, Shape{0, 3}).shape() == Shape{0, 3});
 }
 
-TEST_CASE("an array larger than the first buffer comes back whole") {
+TEST_CASE("read_elements reads an array larger than its first buffer") {
   constexpr std::size_t count = 300'000;
   Bytes content(count);
   for (std::size_t i = 0; i < count; ++i) content[i] = static_cast<std::byte>(i % 251);
@@ -40,7 +40,7 @@ TEST_CASE("an array larger than the first buffer comes back whole") {
   CHECK(same);
 }
 
-TEST_CASE("too few bytes and too many are refused") {
+TEST_CASE("too few and too many bytes are rejected") {
   const Bytes content = bytes({1, 2, 3});
   MemorySource few{content, "a.bin"};
   CHECK_THROWS_WITH_AS(static_cast<void>(read_elements<std::uint16_t>(few, Shape{2})),
@@ -50,12 +50,12 @@ TEST_CASE("too few bytes and too many are refused") {
   MemorySource many{content, "a.bin"};
   CHECK_THROWS_WITH_AS(static_cast<void>(read_elements<std::uint16_t>(many, Shape{1})),
                        doctest::Contains("2 bytes of elements, but more follow"), FileError);
-  // A terabyte is announced, which no machine of ours would give.
+  // A terabyte, which cannot be allocated.
   MemorySource huge{content, "a.bin"};
   CHECK_THROWS_AS(static_cast<void>(read_elements<double>(huge, Shape{std::size_t{1} << 37})), FileError);
 }
 
-TEST_CASE("the bytes of every element are turned round") {
+TEST_CASE("reverse_bytes reverses the bytes of every element") {
   std::vector<std::uint16_t> numbers{0x0102, 0xFF00};
   dist::io::reverse_bytes(std::span{numbers});
   CHECK(numbers == std::vector<std::uint16_t>{0x0201, 0x00FF});
@@ -64,9 +64,9 @@ TEST_CASE("the bytes of every element are turned round") {
   CHECK(bytes_stay == std::vector<std::uint8_t>{1, 2});
 }
 
-TEST_CASE("elements of another type are converted, in either byte order, whatever the steps of the source") {
+TEST_CASE("elements of another type are converted, in either byte order, for any size of reads") {
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{4096}}) {
-    // 1.5 and -2 are 0x3FC00000 and 0xC0000000 in IEEE 754.
+    // In IEEE 754, 1.5 and -2 are 0x3FC00000 and 0xC0000000.
     const Bytes content = bytes({0x3F, 0xC0, 0, 0, 0xC0, 0, 0, 0});
     dist_test::Trickle source{MemorySource{content}, step};
     const auto array = read_elements<double, float>(source, Shape{2}, std::endian::big);
@@ -77,7 +77,7 @@ TEST_CASE("elements of another type are converted, in either byte order, whateve
   CHECK(dist_test::values(read_elements<float, bool>(source, Shape{3})) == std::vector<float>{0, 1, 1});
 }
 
-TEST_CASE("an element that cannot be converted is told by its number, also far behind the first buffer") {
+TEST_CASE("an element that is not representable is reported with its index, also after the first buffer") {
   Bytes content(100'000);
   content[70'001] = std::byte{200};
   MemorySource source{content, "a.bin"};
@@ -92,7 +92,7 @@ TEST_CASE("an element that cannot be converted is told by its number, also far b
                        FileError);
 }
 
-TEST_CASE("the axis is found where extents multiply to too many elements") {
+TEST_CASE("axis_beyond finds the axis at which extents multiply to too many elements") {
   using dist::io::detail::axis_beyond;
   constexpr std::size_t half = std::size_t{1} << 32;
   CHECK(axis_beyond(std::vector<std::size_t>{2, 3}, 6) == 2);

@@ -1,4 +1,4 @@
-"""Prints what NumPy and safetensors read from our files in a folder, and writes files of theirs there."""
+"""Prints the arrays that NumPy and safetensors read from our files in a folder, and writes their files there."""
 import sys
 import zipfile
 

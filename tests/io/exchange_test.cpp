@@ -1,4 +1,4 @@
-// NumPy and the package safetensors read our files, and we read theirs.
+// Exchange of files with NumPy and the package safetensors, in both directions.
 #include <dist/io/npz.hpp>
 #include <dist/io/npz_writer.hpp>
 #include <dist/io/safetensors.hpp>
@@ -67,7 +67,7 @@ void write_ours(const support::TemporaryFolder& folder) {
   safetensors.commit();
 }
 
-/// What NumPy and safetensors say of our arrays, without the file's kind and the name.
+/// The output of NumPy and safetensors for our arrays, without the kind of the file and the name.
 constexpr const char* said_f32 = " float32 [2, 3] [0.5, -1.0, 3.0, 0.0, 0.125, 1000000000.0]\n";
 constexpr const char* said_f64 = " float64 [2] [0.1, 1e+300]\n";
 constexpr const char* said_f16 = " float16 [1, 2] [1.5, 65504.0]\n";
@@ -91,7 +91,7 @@ void check_theirs(const File& file) {
 
 }  // namespace
 
-TEST_CASE("NumPy and safetensors read what we write, and we what they write") {
+TEST_CASE("NumPy and safetensors read our files, and we read theirs") {
   using std::string;
   const support::TemporaryFolder folder;
   write_ours(folder);
@@ -102,7 +102,7 @@ TEST_CASE("NumPy and safetensors read what we write, and we what they write") {
                     "npz größe" + said_none + "metadata {'note': 'größe'}\n" + "safetensors bool" + said_bool +
                     "safetensors f16" + said_f16 + "safetensors f32" + said_f32 + "safetensors f64" + said_f64 +
                     "safetensors größe" + said_none + "safetensors i64" + said_i64 + "safetensors u8" + said_u8 +
-                    // 1.5 and -2 are 0x3FC0 and 0xC000 as bfloat16.
+                    // As bfloat16, 1.5 and -2 are 0x3FC0 and 0xC000.
                     "safetensors bf16 BF16 [2] c03f00c0\n");
 
   CHECK(values(dist::io::read_npy<float>(folder.path("theirs.npy"))) == std::vector<float>{0.5F, -1, 3, 1e30F});

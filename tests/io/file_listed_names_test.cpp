@@ -7,7 +7,7 @@
 
 using dist::io::listed_names;
 
-TEST_CASE("a message lists ten names at most, so that a terminal can show them") {
+TEST_CASE("listed_names lists ten names at most") {
   std::vector<std::string> names;
   CHECK(listed_names(names) == "it is empty");
   names = {"a"};

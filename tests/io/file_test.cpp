@@ -29,7 +29,7 @@ TEST_CASE("a descriptor is closed once, by its last owner") {
   CHECK_FALSE(is_open(file));
 }
 
-TEST_CASE("a released descriptor stays open, a replaced one does not") {
+TEST_CASE("a released descriptor stays open, a replaced one is closed") {
   const int one = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int two = open("/dev/null", O_RDONLY | O_CLOEXEC);
   Descriptor owner{one};

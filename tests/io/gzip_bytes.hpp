@@ -9,7 +9,7 @@
 
 namespace dist_test {
 
-/// What the program gzip would make of `content`.
+/// Compresses `content` like the program gzip.
 inline Bytes gzip(std::span<const std::byte> content) {
   z_stream stream{};
   REQUIRE(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);

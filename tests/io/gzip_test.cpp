@@ -38,7 +38,7 @@ Bytes mixed(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("gzip data come back whole, whatever the sizes of the reads") {
+TEST_CASE("gzip data are decompressed for any size of reads") {
   for (const std::size_t size : {0U, 1U, 4095U, 4096U, 4097U, 300'000U}) {
     const Bytes content = mixed(size);
     const Bytes compressed = gzip(content);
@@ -51,7 +51,7 @@ TEST_CASE("gzip data come back whole, whatever the sizes of the reads") {
   CHECK(inflated(gzip(mixed(5000)), 1) == mixed(5000));
 }
 
-TEST_CASE("members that follow each other are one file") {
+TEST_CASE("concatenated members are one file") {
   const Bytes members = joined({gzip(mixed(1000)), gzip({}), gzip(bytes("end"))});
   const Bytes content = joined({mixed(1000), bytes("end")});
   CHECK(inflated(members) == content);
@@ -59,7 +59,7 @@ TEST_CASE("members that follow each other are one file") {
   CHECK(read_all(slow, 3) == content);
 }
 
-TEST_CASE("the end is the end, however often it is read") {
+TEST_CASE("a source stays at its end") {
   const Bytes compressed = gzip(bytes("abc"));
   GzipSource<MemorySource> source{MemorySource{compressed}};
   Bytes buffer(10);
@@ -69,7 +69,7 @@ TEST_CASE("the end is the end, however often it is read") {
   CHECK(source.read(buffer) == 0);
 }
 
-TEST_CASE("what is not gzip says which bytes it starts with") {
+TEST_CASE("data other than gzip are rejected with their first bytes") {
   CHECK_THROWS_WITH_AS(inflated({}), doctest::Contains("File 'file.gz' is not a gzip file (it is empty)"), FileError);
   CHECK_THROWS_WITH_AS(inflated(bytes("PK\x03\x04")), doctest::Contains("starts with the bytes 50 4b, expected 1f 8b"),
                        FileError);
@@ -84,7 +84,7 @@ TEST_CASE("zeros after a member are padding") {
   CHECK_THROWS_AS(inflated(joined({zeros, compressed})), FileError);
 }
 
-TEST_CASE("other bytes after the data are refused") {
+TEST_CASE("other bytes after the data are rejected") {
   const Bytes compressed = gzip(bytes("abc"));
   for (const Bytes& rest : {bytes("garbage"), bytes({0, 1}), bytes({0x1f})}) {
     CHECK_THROWS_WITH_AS(inflated(joined({compressed, rest})), doctest::Contains("has bytes after its compressed data"),
@@ -95,7 +95,7 @@ TEST_CASE("other bytes after the data are refused") {
                        FileError);
 }
 
-TEST_CASE("a file cut at any length is refused, unless the cut is between members") {
+TEST_CASE("a truncated file is rejected at any length, unless the cut is between members") {
   const Bytes first = gzip(mixed(200));
   const Bytes whole = joined({first, gzip(mixed(50))});
   for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -108,7 +108,7 @@ TEST_CASE("a file cut at any length is refused, unless the cut is between member
   }
 }
 
-TEST_CASE("no flipped bit changes the content unseen") {
+TEST_CASE("no flipped bit changes the content undetected") {
   const Bytes content = mixed(300);
   const Bytes sound = gzip(content);
   std::size_t refused = 0;
@@ -119,23 +119,23 @@ TEST_CASE("no flipped bit changes the content unseen") {
     try {
       const Bytes accepted = inflated(flipped);
       CHECK(accepted == content);
-      CHECK(bit / 8 < 10);  // a field of the header that says nothing about the content: time, system
+      CHECK(bit / 8 < 10);  // header fields that are independent of the content: time, system
     } catch (const FileError&) {
       ++refused;
     }
   }
-  // Magic, method and flags, and everything behind the ten bytes of the header.
+  // Magic, method and flags, and everything after the header of ten bytes.
   CHECK(refused >= (sound.size() - 10) * 8 + 2 * 8);
 }
 
-TEST_CASE("a checksum that is wrong is named") {
+TEST_CASE("a wrong checksum is reported") {
   Bytes wrong = gzip(bytes("abc"));
   wrong[wrong.size() - 8] ^= std::byte{1};
   CHECK_THROWS_WITH_AS(inflated(wrong),
                        doctest::Contains("is corrupt (zlib says 'incorrect data check' in gzip member 1"), FileError);
 }
 
-TEST_CASE("the reader of a bomb may stop when it has enough") {
+TEST_CASE("a reader of a decompression bomb may stop at any byte") {
   const Bytes bomb = gzip(Bytes(std::size_t{64} << 20));
   REQUIRE(bomb.size() < 100'000);
   GzipSource<MemorySource> source{MemorySource{bomb}};
@@ -143,7 +143,7 @@ TEST_CASE("the reader of a bomb may stop when it has enough") {
   CHECK(source.read(buffer) == 1000);
 }
 
-TEST_CASE("deflated data without a header (RFC 1951)") {
+TEST_CASE("raw deflate data are decompressed (RFC 1951)") {
   using dist::io::InflateSource;
   // A stored block: last block, type 0, length 5 and its complement.
   const Bytes plain = bytes({0x01, 5, 0, 0xFA, 0xFF, 'h', 'e', 'l', 'l', 'o'});
@@ -162,7 +162,7 @@ TEST_CASE("deflated data without a header (RFC 1951)") {
   CHECK_THROWS_WITH_AS(read_all(corrupt), doctest::Contains("is corrupt (zlib says"), FileError);
 }
 
-TEST_CASE("the CRC-32 of the digits 1 to 9") {
+TEST_CASE("crc32_of matches the check value for the digits 1 to 9") {
   const Bytes digits = bytes("123456789");
   CHECK(dist::io::crc32_of(digits) == 0xCBF43926);  // the check value of the catalogue of CRC algorithms
   CHECK(dist::io::crc32_of(std::span{digits}.subspan(4), dist::io::crc32_of(std::span{digits}.first(4))) == 0xCBF43926);

@@ -6,7 +6,7 @@ using dist::FileError;
 using dist::Shape;
 using dist::io::detail::make_pixels;
 
-TEST_CASE("pixels have room up to the limit") {
+TEST_CASE("make_pixels allocates pixels up to the limit") {
   CHECK(make_pixels("a.png", 2, 3, 4, 24).shape() == Shape{2, 3, 4});
   CHECK_THROWS_WITH_AS(
       static_cast<void>(make_pixels("a.png", 2, 3, 4, 23)),

@@ -20,7 +20,7 @@ using dist_test::Bytes;
 
 namespace {
 
-/// The largest difference of two lists of bytes of the same length. Decoders may round otherwise.
+/// Returns the largest difference of two byte lists of the same length. Decoders may round differently.
 int distance(const Tensor<std::uint8_t>& pixels, const Bytes& expected) {
   REQUIRE(pixels.size() == expected.size());
   int largest = 0;
@@ -36,7 +36,7 @@ void refuse(const Bytes& bytes, const char* because, std::size_t max_elements = 
 
 }  // namespace
 
-TEST_CASE("another program decodes the same pixels") {
+TEST_CASE("decoded pixels match another program's") {
   const auto colours = Jpeg::decode(dist_test::jpeg_rgb);
   CHECK(colours.shape() == Shape{8, 9, 3});
   CHECK(distance(colours, dist_test::jpeg_rgb_pixels) <= 2);
@@ -45,7 +45,7 @@ TEST_CASE("another program decodes the same pixels") {
   CHECK(distance(gray, dist_test::jpeg_gray_pixels) <= 2);
 }
 
-TEST_CASE("gray becomes three equal channels, colours become their luminance") {
+TEST_CASE("gray is decoded to three equal channels, colours to their luma") {
   const auto gray = Jpeg::decode(dist_test::jpeg_gray, 3);
   for (std::size_t i = 0; i < gray.size(); i += 3) {
     CHECK(gray[i] == gray[i + 1]);
@@ -61,9 +61,10 @@ TEST_CASE("gray becomes three equal channels, colours become their luminance") {
                        doctest::Contains("not with 4 channels"), InvalidArgument);
 }
 
-TEST_CASE("colours of print become RGB and gray") {
+TEST_CASE("CMYK is converted to RGB and gray") {
   CHECK(distance(Jpeg::decode(dist_test::jpeg_cmyk), dist_test::bytes({255, 255, 255})) == 0);
-  // Inks (0, 200, 100, 40) leave 255, 55 and 155 of 255 parts of white, and of that black leaves 215 of 255; as Pillow has it.
+  // Inks (0, 200, 100, 40) leave 255, 55 and 155 of 255 parts of white, and black leaves 215 of 255 of these, like in
+  // Pillow.
   const auto colours = Jpeg::decode(dist_test::jpeg_inks);
   REQUIRE(colours.shape() == Shape{8, 16, 3});
   for (std::size_t pixel = 0; pixel < 8 * 16; ++pixel) {
@@ -74,16 +75,16 @@ TEST_CASE("colours of print become RGB and gray") {
   }
   CHECK(std::abs(Jpeg::decode(dist_test::jpeg_inks, 1)[0] - (0.299 * 215 + 0.587 * 46 + 0.114 * 131)) < 2);
 
-  Bytes direct = dist_test::jpeg_inks;  // without Adobe's marker inks are not inverted
+  Bytes direct = dist_test::jpeg_inks;  // without Adobe's marker, inks are not inverted
   direct[6] = std::byte{'a'};
-  // Inks (255, 55, 155, 215) leave (0, 200, 100) parts of white and 40 of that.
+  // Inks (255, 55, 155, 215) leave (0, 200, 100) parts of white, and 40 of these.
   const auto uninverted = Jpeg::decode(direct);
   CHECK(std::abs(uninverted[0] - 0) <= 1);
   CHECK(std::abs(uninverted[1] - 31) <= 1);
   CHECK(std::abs(uninverted[2] - 16) <= 1);
 }
 
-TEST_CASE("files that libjpeg warns about are read where no pixel is missing") {
+TEST_CASE("files with warnings of libjpeg are decoded if no pixels are missing") {
   const auto expected = Jpeg::decode(dist_test::jpeg_rgb);
   const auto equals = [&](const Bytes& file) {
     const auto pixels = Jpeg::decode(file);
@@ -92,7 +93,7 @@ TEST_CASE("files that libjpeg warns about are read where no pixel is missing") {
   Bytes longer = dist_test::jpeg_rgb;  // superfluous bytes before the end
   longer.insert(longer.end() - 2, 214, std::byte{0});
   CHECK(equals(longer));
-  Bytes revision = dist_test::jpeg_rgb;  // of JFIF, 9.01 instead of 1.01
+  Bytes revision = dist_test::jpeg_rgb;  // JFIF revision 9.01 instead of 1.01
   REQUIRE(revision[11] == std::byte{1});
   revision[11] = std::byte{9};
   CHECK(equals(revision));
@@ -105,7 +106,7 @@ TEST_CASE("files that libjpeg warns about are read where no pixel is missing") {
   }
 }
 
-TEST_CASE("what is no sound JPEG file is refused by name") {
+TEST_CASE("invalid JPEG files are rejected by name") {
   refuse(dist_test::bytes("no image"), "File 'a.jpg' is not a sound JPEG image");
   refuse({}, "File 'a.jpg' is not a sound JPEG image");
   refuse(dist_test::png_rgb, "File 'a.jpg' is not a sound JPEG image");

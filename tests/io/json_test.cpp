@@ -26,13 +26,13 @@ std::string nested(std::size_t depth) { return std::string(depth, '[') + std::st
 
 }  // namespace
 
-TEST_CASE("JSON is read (spec M01)") {
+TEST_CASE("parse_json parses JSON (spec M01)") {
   const Json json = parse_json(R"({"a": [1, "x"], "b": {"a": null}})", "TF_CONFIG");
   CHECK(string_in(json_array_get(json_object_get(json.get(), "a"), 1)) == "x");
   CHECK(json_is_null(json_object_get(json_object_get(json.get(), "b"), "a")));
 }
 
-TEST_CASE("what is no JSON is refused with its place (spec M01)") {
+TEST_CASE("invalid JSON is rejected with its position (spec M01)") {
   refuse("", "line 1, column 0: ");
   refuse("{'cluster': {}}", "line 1, column 2: ");
   refuse("{\n  \"cluster\": {},\n}", "line 3, column 1: ");
@@ -42,7 +42,7 @@ TEST_CASE("what is no JSON is refused with its place (spec M01)") {
                        InvalidArgument);
 }
 
-TEST_CASE("text that is no UTF-8, and NUL, are refused, written out or escaped") {
+TEST_CASE("invalid UTF-8 and NUL are rejected, both literal and escaped") {
   refuse("[\"\xff\"]", "line 1, column 2: unable to decode byte 0xff");
   refuse("[\"\xc0\x80\"]", "line 1, column 2: unable to decode byte 0xc0");      // NUL in two bytes
   refuse("[\"\xed\xa0\x80\"]", "line 1, column 2: unable to decode byte 0xed");  // half of a surrogate pair
@@ -53,7 +53,7 @@ TEST_CASE("text that is no UTF-8, and NUL, are refused, written out or escaped")
   CHECK(string_in(parse_json(R"("\u00e4\ud83d\ude00")", "TF_CONFIG").get()) == "\u00e4\U0001F600");
 }
 
-TEST_CASE("a number is kept exactly or refused") {
+TEST_CASE("a number is kept exactly or rejected") {
   CHECK(written_json(parse_json("9223372036854775807", "TF_CONFIG").get()) == "9223372036854775807");
   CHECK(written_json(parse_json("-9223372036854775808", "TF_CONFIG").get()) == "-9223372036854775808");
   refuse("9223372036854775808", "line 1, column 19: too big integer");
@@ -61,14 +61,14 @@ TEST_CASE("a number is kept exactly or refused") {
   refuse("1e999", "line 1, column 5: real number overflow");
 }
 
-TEST_CASE("a key that comes twice is refused, also deep inside") {
+TEST_CASE("duplicate keys are rejected at any depth") {
   refuse(R"({"worker": ["a:1"], "worker": ["b:1"]})", "line 1, column 28: duplicate object key near '\"worker\"')");
   refuse(R"({"cluster": {"worker": {"0": "a:1", "1": "b:1", "0": "c:1"}}})",
          "line 1, column 51: duplicate object key near '\"0\"')");
   CHECK(json_array_size(parse_json(R"([{"a": {"a": 1}}, {"a": 2}])", "TF_CONFIG").get()) == 2);
 }
 
-TEST_CASE("long and deep texts are refused before they cost anything") {
+TEST_CASE("long and deeply nested texts are rejected before they use memory") {
   CHECK_NOTHROW(parse_json(nested(2048), "TF_CONFIG"));
   refuse(nested(2049), "line 1, column 2049: maximum parsing depth reached");
   refuse(std::string(1 << 19, '['), "line 1, column 2049: maximum parsing depth reached");
@@ -79,7 +79,7 @@ TEST_CASE("long and deep texts are refused before they cost anything") {
                        InvalidArgument);
 }
 
-TEST_CASE("who reads JSON of another origin throws an error of its own") {
+TEST_CASE("callers can throw their own errors") {
   const auto read = [](const char* written) {
     return parse_json(written, 10,
                       [](std::string_view why) { throw FileError("a.json", "is no manifest", why, "Save it again"); });
@@ -89,7 +89,7 @@ TEST_CASE("who reads JSON of another origin throws an error of its own") {
   CHECK_THROWS_WITH_AS(read("[1, 2, 3, 4]"), doctest::Contains("12 bytes, at most 10 are read"), FileError);
 }
 
-TEST_CASE("every kind of value has a name for messages, and can be written again") {
+TEST_CASE("every kind of value has a name for messages, and can be written") {
   for (const auto& [written, kind] : std::initializer_list<std::pair<const char*, const char*>>{{"{}", "an object"},
                                                                                                 {"[]", "an array"},
                                                                                                 {"\"a\"", "a string"},

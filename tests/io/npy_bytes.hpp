@@ -1,4 +1,4 @@
-/// NPY files written by hand, and ZIP archives.
+/// Hand-written NPY files, and ZIP archives.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dist_test {
 
-/// An NPY file of version 1.0 with this dictionary and these elements.
+/// Returns an NPY file of version 1.0 with this dictionary and these elements.
 inline Bytes npy(const std::string& dictionary, const Bytes& elements = {}) {
   return joined(
       {bytes("\x93NUMPY"),
@@ -16,7 +16,7 @@ inline Bytes npy(const std::string& dictionary, const Bytes& elements = {}) {
        bytes(dictionary), elements});
 }
 
-/// The dictionary that numpy.save writes, without its padding.
+/// Returns the dictionary that numpy.save writes, without padding.
 inline std::string npy_header(const std::string& descr, const std::string& shape, bool fortran_order = false) {
   return "{'descr': '" + descr + "', 'fortran_order': " + (fortran_order ? "True" : "False") + ", 'shape': " + shape +
          ", }";

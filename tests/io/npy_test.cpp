@@ -50,7 +50,7 @@ const Bytes two_by_three = npy(npy_header("|u1", "(2, 3)"), bytes({1, 2, 3, 4, 5
 
 }  // namespace
 
-TEST_CASE("every type of numbers is read (spec I29)") {
+TEST_CASE("read_npy reads every type of numbers (spec I29)") {
   CHECK(numbers<bool>("|b1", {1, 0, 7}) == std::vector<bool>{true, false, true});
   CHECK(numbers<std::uint8_t>("|u1", {1, 255}) == std::vector<std::uint8_t>{1, 255});
   CHECK(numbers<std::int8_t>("|i1", {127, 128}) == std::vector<std::int8_t>{127, -128});
@@ -60,19 +60,19 @@ TEST_CASE("every type of numbers is read (spec I29)") {
   CHECK(numbers<std::int32_t>("<i4", {255, 255, 255, 255}) == std::vector<std::int32_t>{-1});
   CHECK(numbers<std::uint64_t>("<u8", {1, 0, 0, 0, 0, 0, 0, 128}) == std::vector<std::uint64_t>{0x8000000000000001});
   CHECK(numbers<std::int64_t>("<i8", {254, 255, 255, 255, 255, 255, 255, 255}) == std::vector<std::int64_t>{-2});
-  // 1.5 is 0x3E00, 0x3FC00000 and 0x3FF8000000000000 in IEEE 754.
+  // In IEEE 754, 1.5 is 0x3E00, 0x3FC00000 and 0x3FF8000000000000.
   CHECK(static_cast<float>(numbers<Float16>("<f2", {0, 0x3E}).at(0)) == 1.5F);
   CHECK(numbers<float>("<f4", {0, 0, 0xC0, 0x3F}) == std::vector<float>{1.5F});
   CHECK(numbers<double>("<f8", {0, 0, 0, 0, 0, 0, 0xF8, 0x3F}) == std::vector<double>{1.5});
 }
 
-TEST_CASE("big-endian elements are turned round") {
+TEST_CASE("read_npy reads big-endian elements") {
   CHECK(numbers<std::int16_t>(">i2", {1, 2}) == std::vector<std::int16_t>{258});
   CHECK(numbers<double>(">f8", {0x3F, 0xF8, 0, 0, 0, 0, 0, 0}) == std::vector<double>{1.5});
   CHECK(numbers<std::uint8_t>(">u1", {9}) == std::vector<std::uint8_t>{9});
 }
 
-TEST_CASE("shapes of any rank, row-major or column-major") {
+TEST_CASE("read_npy reads shapes of any rank, row-major or column-major") {
   CHECK(read<std::uint8_t>(two_by_three).shape() == Shape{2, 3});
   const Tensor<std::uint8_t> scalar = read<std::uint8_t>(npy(npy_header("|u1", "()"), bytes({7})));
   CHECK(scalar.shape() == Shape{});
@@ -82,9 +82,9 @@ TEST_CASE("shapes of any rank, row-major or column-major") {
   const auto columns = [](const std::string& shape, std::initializer_list<unsigned> content) {
     return values(read<std::uint8_t>(npy(npy_header("|u1", shape, true), bytes(content))));
   };
-  // Column by column, [[1, 2, 3], [4, 5, 6]] is 1 4 2 5 3 6.
+  // In column-major order, [[1, 2, 3], [4, 5, 6]] is 1 4 2 5 3 6.
   CHECK(columns("(2, 3)", {1, 4, 2, 5, 3, 6}) == std::vector<std::uint8_t>{1, 2, 3, 4, 5, 6});
-  // Element [i, j, k] of a [2, 1, 3] array lies at i + 2 j + 2 k.
+  // Element [i, j, k] of a [2, 1, 3] array has offset i + 2 j + 2 k.
   CHECK(columns("(2, 1, 3)", {0, 10, 1, 11, 2, 12}) == std::vector<std::uint8_t>{0, 1, 2, 10, 11, 12});
   CHECK(columns("(3,)", {1, 2, 3}) == std::vector<std::uint8_t>{1, 2, 3});
   CHECK(columns("(2, 0)", {}).empty());
@@ -95,7 +95,7 @@ TEST_CASE("extents may end with the L of Python 2") {
   CHECK(read<std::uint8_t>(npy(npy_header("|u1", "(1L,)"), bytes({1}))).shape() == Shape{1});
 }
 
-TEST_CASE("versions 2 and 3 have a longer length, keys any order, strings either quotes") {
+TEST_CASE("versions 2 and 3 have longer length fields; keys may have any order, and strings either quotes") {
   const std::string dictionary = R"({"shape":(2,),"fortran_order":False,"descr":"|u1"})";
   const auto length = static_cast<unsigned>(dictionary.size());
   for (const unsigned version : {2U, 3U}) {
@@ -106,7 +106,7 @@ TEST_CASE("versions 2 and 3 have a longer length, keys any order, strings either
   CHECK(read<std::uint8_t>(npy(npy_header("|u1", "( 1 , )") + "      \n", bytes({1}))).shape() == Shape{1});
 }
 
-TEST_CASE("a source may trickle, a file is read by its path") {
+TEST_CASE("read_npy supports short reads, and files by path") {
   for (std::size_t step = 1; step < 5; ++step) {
     dist_test::Trickle source{MemorySource{two_by_three}, step};
     CHECK(values(read_npy<std::uint8_t>(source, 6)) == std::vector<std::uint8_t>{1, 2, 3, 4, 5, 255});
@@ -116,7 +116,7 @@ TEST_CASE("a source may trickle, a file is read by its path") {
   CHECK_THROWS_AS(read_npy<std::uint8_t>(folder.path("nowhere.npy")), FileError);
 }
 
-TEST_CASE("another type is refused, naming both") {
+TEST_CASE("another element type is rejected, naming both") {
   refuse<float>(two_by_three,
                 "File 'file.npy' has elements of another type (its elements are '|u1' in NumPy's notation, wanted f32 "
                 "('f4')). Read it as");
@@ -131,7 +131,7 @@ TEST_CASE("another type is refused, naming both") {
   refuse(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}"), "its elements have named fields");
 }
 
-TEST_CASE("elements of another type are converted when that is asked for") {
+TEST_CASE("read_npy_converted converts elements of another type") {
   const auto converted = []<class T>(const std::string& descr, std::initializer_list<unsigned> content, T) {
     const std::string shape = content.size() == 6 ? "(2, 3)" : "(1,)";
     const Bytes file = npy(npy_header(descr, shape, true), bytes(content));
@@ -150,26 +150,26 @@ TEST_CASE("elements of another type are converted when that is asked for") {
                        "NumPy's notation). Save it as another type with numpy's astype.",
                        FileError);
   CHECK_THROWS_AS(converted("b2", {0, 0}, float{}), FileError);
-  CHECK_THROWS_AS(converted("<b2", {0, 0}, float{}), FileError);  // the letter and the size of BFloat16
+  CHECK_THROWS_AS(converted("<b2", {0, 0}, float{}), FileError);  // the kind and size of BFloat16
   support::TemporaryFolder folder;
   CHECK(values(dist::io::read_npy_converted<int>(folder.write("x.npy", two_by_three))) ==
         std::vector<int>{1, 2, 3, 4, 5, 255});
 }
 
-TEST_CASE("what is not NPY is refused by its first bytes") {
+TEST_CASE("data other than NPY are rejected by their first bytes") {
   refuse({}, "File 'file.npy' is not an NPY file (it has 0 bytes");
   refuse(bytes("PNG data"), "it does not begin with \\x93NUMPY");
   refuse(bytes("PK\x03\x04----"), "read it with Npz");
   refuse(joined({bytes("\x93NUMPY"), bytes({4, 0})}), "version 4, expected 1 to 3");
 }
 
-TEST_CASE("headers that are not dictionaries of the three keys are refused") {
+TEST_CASE("invalid headers are rejected") {
   refuse_header("", "near byte 0: '{' was expected");
   refuse_header("{}", "descr, fortran_order or shape is missing");
   refuse_header("{'descr': '|u1', 'shape': (6,)}", "fortran_order or shape is missing");
   refuse_header("{'descr': '|u1', 'descr': '|u1'}", "'descr' is no key of an NPY header, or comes twice");
   refuse_header("{'order': 1}", "'order' is no key");
-  refuse_header("{'\x1b[2J': 1}", "'\\x1b[2J' is no key");  // a terminal would act on it
+  refuse_header("{'\x1b[2J': 1}", "'\\x1b[2J' is no key");  // a terminal control sequence
   refuse_header("{'" + std::string(5000, 'a') + "': 1}", "'" + std::string(80, 'a') + "... (5000 bytes)' is no key");
   refuse_header("{'descr' '|u1'}", "near byte 9: ':' was expected");
   refuse_header("{'descr': '|u1' 'shape': ()}", "'}' was expected");
@@ -184,7 +184,7 @@ TEST_CASE("headers that are not dictionaries of the three keys are refused") {
   refuse_header(npy_header("|u1", "(1,1,1,1,1,1,1)"), "more than 6 axes");
 }
 
-TEST_CASE("a file cut anywhere is refused") {
+TEST_CASE("a truncated NPY file is rejected at any length") {
   for (std::size_t length = 0; length < two_by_three.size(); ++length) {
     CAPTURE(length);
     const Bytes cut(two_by_three.begin(), two_by_three.begin() + static_cast<std::ptrdiff_t>(length));
@@ -194,7 +194,7 @@ TEST_CASE("a file cut anywhere is refused") {
   refuse(joined({two_by_three, bytes({0})}), "6 bytes of elements, but more follow");
 }
 
-TEST_CASE("hostile announcements are refused before memory is asked for") {
+TEST_CASE("malicious element counts are rejected before allocation") {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
   refuse(two_by_three, "the extents up to axis 1 multiply to more than 5", 5);
   refuse_header(npy_header("|u1", "(0, 4294967296, 4294967296, 4294967296)"), "multiply to more than 1000");

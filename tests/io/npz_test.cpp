@@ -54,7 +54,7 @@ Npz<RandomAccessMemory> open(const Bytes& content) { return Npz{RandomAccessMemo
 
 const Bytes array = npy(npy_header("|u1", "(2, 3)"), bytes({1, 2, 3, 4, 5, 255}));
 
-/// An archive of one file is refused when array `a` is read.
+/// Checks that an archive of one file is rejected when array `a` is read.
 void refuse(const ZipFile& file, const char* because) {
   const Bytes content = zip({file});
   CHECK_THROWS_WITH_AS(static_cast<void>(open(content).read<std::uint8_t>("a")), doctest::Contains(because), FileError);
@@ -62,7 +62,7 @@ void refuse(const ZipFile& file, const char* because) {
 
 }  // namespace
 
-TEST_CASE("files of numpy.save, numpy.savez and numpy.savez_compressed (spec I29)") {
+TEST_CASE("Npz reads files of numpy.save, numpy.savez and numpy.savez_compressed (spec I29)") {
   const std::vector<float> x{0, 1, 2, 3, 4, 5};
   dist::io::MemorySource npy_file{dist_test::numpy_save};
   CHECK(values(dist::io::read_npy<float>(npy_file)) == x);
@@ -78,7 +78,7 @@ TEST_CASE("files of numpy.save, numpy.savez and numpy.savez_compressed (spec I29
   }
 }
 
-TEST_CASE("stored and deflated arrays, of archives that need ZIP64 too") {
+TEST_CASE("Npz reads stored and deflated arrays, also in ZIP64 archives") {
   Bytes big(100'000);
   for (std::size_t i = 0; i < big.size(); ++i) big[i] = static_cast<std::byte>(i % 251 * (i % 7));
   const Bytes large_array = npy(npy_header("|u1", "(100000,)"), big);
@@ -91,7 +91,7 @@ TEST_CASE("stored and deflated arrays, of archives that need ZIP64 too") {
   }
 }
 
-TEST_CASE("a name that is not there, or a file that is none") {
+TEST_CASE("missing names, and files other than archives, are rejected") {
   const Bytes content = zip({stored("a.npy", array), stored("b.npy", array)});
   CHECK_THROWS_WITH_AS(static_cast<void>(open(content).read<float>("x")),
                        "File 'file.npz' has no array 'x' (it holds 'a', 'b'). Use one of its names.", FileError);
@@ -105,7 +105,7 @@ TEST_CASE("a name that is not there, or a file that is none") {
   CHECK_THROWS_AS(Npz{"/nowhere.npz"}, FileError);
 }
 
-TEST_CASE("another type is refused, naming the file and the array") {
+TEST_CASE("another element type is rejected, naming the file and the array") {
   const Bytes content = zip({stored("a.npy", array)});
   CHECK_THROWS_WITH_AS(static_cast<void>(open(content).read<float>("a")),
                        doctest::Contains("File 'file.npz:a.npy' has elements of another type"), FileError);
@@ -113,7 +113,7 @@ TEST_CASE("another type is refused, naming the file and the array") {
                        doctest::Contains("Raise max_elements"), FileError);
 }
 
-TEST_CASE("elements of another type are converted when that is asked for, stored and deflated") {
+TEST_CASE("read_converted converts elements of another type, stored or deflated") {
   const Bytes content = zip({stored("a.npy", array), deflated("b.npy", array)});
   for (const char* const name : {"a", "b"}) {
     const auto converted = open(content).read_converted<float>(name);
@@ -124,7 +124,7 @@ TEST_CASE("elements of another type are converted when that is asked for, stored
   }
 }
 
-TEST_CASE("entries that do not match what the archive says of them are refused") {
+TEST_CASE("entries that do not match the archive's directory are rejected") {
   ZipFile file = stored("a.npy", array);
   file.crc32 ^= 1;
   refuse(file, "File 'file.npz:a.npy' is corrupt (its CRC-32 is ");
@@ -147,14 +147,14 @@ TEST_CASE("entries that do not match what the archive says of them are refused")
   refuse(file, "it is encrypted");
 }
 
-TEST_CASE("a flipped bit anywhere in the elements is found") {
+TEST_CASE("a flipped bit anywhere in the elements is detected") {
   const ZipFile whole = deflated("a.npy", array);
   for (std::size_t bit = 0; bit < 8 * whole.content.size(); ++bit) {
     ZipFile flipped = whole;
     flipped.content[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
     const Bytes content = zip({flipped});
     CAPTURE(bit);
-    // Bits behind the end of the last block, to the end of its byte, mean nothing.
+    // Bits between the end of the last block and the end of its byte are unused.
     if (bit + 8 < 8 * whole.content.size())
       CHECK_THROWS_AS(static_cast<void>(open(content).read<std::uint8_t>("a")), FileError);
   }

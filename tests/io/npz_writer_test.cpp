@@ -21,7 +21,7 @@ using dist::io::Npz;
 using dist::io::NpzWriter;
 using dist_test::values;
 
-TEST_CASE("arrays are read again by name, with their checksums") {
+TEST_CASE("written arrays are read by name, with verified checksums") {
   const support::TemporaryFolder folder;
   {
     NpzWriter file{folder.path("a.npz")};
@@ -46,7 +46,7 @@ TEST_CASE("arrays are read again by name, with their checksums") {
                        doctest::Contains("its CRC-32 is"), dist::FileError);
 }
 
-TEST_CASE("a name comes once, is not empty, and nothing is left without commit") {
+TEST_CASE("names must be unique and not empty, and no file is left without commit") {
   const support::TemporaryFolder folder;
   {
     NpzWriter file{folder.path("a.npz")};

@@ -22,17 +22,17 @@ using dist::io::read_npy;
 using dist::io::write_npy;
 using dist_test::values;
 
-TEST_CASE("the file is that of numpy.save, byte for byte") {
+TEST_CASE("write_npy writes the same bytes as numpy.save") {
   const support::TemporaryFolder folder;
   write_npy(folder.path("x.npy"), Tensor<float>{{2, 3}, {0, 1, 2, 3, 4, 5}});
   const std::string written = folder.read("x.npy");
-  // The first member of the archive that numpy.savez wrote begins behind 61 bytes, and has 152.
+  // The first member in the archive of numpy.savez has 152 bytes at offset 61.
   const std::string archive{reinterpret_cast<const char*>(dist_test::numpy_savez.data()),
                             dist_test::numpy_savez.size()};
   CHECK(written == archive.substr(61, 152));
 }
 
-TEST_CASE("what is written is read again: every type and rank") {
+TEST_CASE("written arrays of every type and rank can be read again") {
   const support::TemporaryFolder folder;
   const auto again = [&]<class T>(const Tensor<T>& array) {
     write_npy(folder.path("x.npy"), array);
@@ -58,7 +58,7 @@ TEST_CASE("what is written is read again: every type and rank") {
   CHECK(read_npy<dist::Float16>(folder.path("x.npy"))[0].bits() == 0x3E00);
 }
 
-TEST_CASE("a view is written as well, over an older file, and an error names the file") {
+TEST_CASE("write_npy writes views, replaces an older file, and names the file in errors") {
   const support::TemporaryFolder folder;
   Tensor<int> array{{3, 2}, {1, 2, 3, 4, 5, 6}};
   write_npy(folder.path("x.npy"), array);

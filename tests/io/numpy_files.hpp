@@ -1,12 +1,12 @@
-/// Files that NumPy 2.4.6 wrote: x_train is float32 [[0, 1, 2], [3, 4, 5]], y_train is int64 [7, -8].
+/// Files written by NumPy 2.4.6: x_train is float32 [[0, 1, 2], [3, 4, 5]], y_train is int64 [7, -8].
 #pragma once
 
 #include <io/bytes.hpp>
 
 namespace dist_test {
 
-/// numpy.save(file, numpy.asfortranarray(x_train)), numpy.savez(file, x_train=x_train, y_train=y_train), and
-/// numpy.savez_compressed of the same.
+/// numpy.save(file, numpy.asfortranarray(x_train)), numpy.savez(file, x_train=x_train, y_train=y_train), and the same
+/// with numpy.savez_compressed.
 inline const Bytes numpy_save = bytes({
     147, 78,  85,  77,  80, 89, 1,   0,   118, 0,   123, 39,  100, 101, 115, 99,  114, 39,  58,  32, 39, 60,
     102, 52,  39,  44,  32, 39, 102, 111, 114, 116, 114, 97,  110, 95,  111, 114, 100, 101, 114, 39, 58, 32,

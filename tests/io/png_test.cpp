@@ -33,7 +33,7 @@ void refuse(const Bytes& bytes, const char* because, std::size_t max_elements = 
 
 }  // namespace
 
-TEST_CASE("pixels that another program has encoded, in colours and by a palette") {
+TEST_CASE("pixels of another program's encoder are decoded, from colours and a palette") {
   for (const Bytes& file : {dist_test::png_rgb, dist_test::png_palette}) {
     const auto pixels = Png::decode(file);
     CHECK(pixels.shape() == Shape{3, 2, 3});
@@ -51,25 +51,25 @@ TEST_CASE("channels are converted") {
   CHECK(values(Png::decode(dist_test::png_transparent, 3)) == Values{40, 50, 60, 10, 20, 30});
   CHECK(values(Png::decode(dist_test::png_transparent, 4)) == Values{40, 50, 60, 255, 10, 20, 30, 0});
   CHECK(values(Png::decode(dist_test::png_rgb, 4))[3] == 255);
-  // ITU-R BT.601: 0.299 red, 0.587 green and 0.114 blue, rounded, as Pillow's convert("L") has them.
+  // ITU-R BT.601: 0.299 red, 0.587 green and 0.114 blue, rounded, like Pillow's convert("L").
   CHECK(values(Png::decode(dist_test::png_rgb, 1)) == Values{76, 150, 29, 2, 251, 7});
   CHECK(values(Png::decode(dist_test::png_transparent, 2)) == Values{48, 255, 18, 0});
   CHECK_THROWS_WITH_AS(static_cast<void>(Png::decode(dist_test::png_rgb, 5)), doctest::Contains("of 5 channels"),
                        InvalidArgument);
 }
 
-TEST_CASE("samples are read as they are stored, of 16 bits the high byte") {
+TEST_CASE("samples are decoded as stored; for 16 bits the high byte is used") {
   CHECK(values(Png::decode(dist_test::png_16_bits, 3)) == Values{128, 128, 0, 255, 127, 1});
   CHECK(values(Png::decode(dist_test::png_gamma, 1)) == Values{100, 200});
 }
 
-TEST_CASE("interlaced images are read") {
+TEST_CASE("interlaced images are decoded") {
   const auto pixels = Png::decode(dist_test::png_interlaced, 1);
   REQUIRE(pixels.shape() == Shape{6, 9, 1});
   for (std::size_t i = 0; i < pixels.size(); ++i) CHECK(pixels[i] == i);
 }
 
-TEST_CASE("what is written is read again, with every number of channels") {
+TEST_CASE("encoded images are decoded unchanged, for every number of channels") {
   for (std::size_t channels = 1; channels <= 4; ++channels) {
     Tensor<std::uint8_t> pixels{{5, 7, channels}};
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(37 * i);
@@ -80,23 +80,23 @@ TEST_CASE("what is written is read again, with every number of channels") {
   }
 }
 
-TEST_CASE("what is no sound PNG file is refused by name") {
+TEST_CASE("invalid PNG files are rejected by name") {
   refuse(dist_test::bytes("no image"), "File 'a.png' is not a sound PNG image");
   refuse({}, "File 'a.png' is not a sound PNG image");
   refuse(dist_test::jpeg_rgb, "File 'a.png' is not a sound PNG image (Not a PNG file)");
   refuse(dist_test::png_rgb, "(3 x 2 pixels of 3 channels, at most 17 elements are read)", 17);
-  // Cut anywhere before the end of the pixels; the last chunk, of 12 bytes, has none.
+  // Truncated at any byte before the end of the pixels. The last chunk, of 12 bytes, contains no pixels.
   for (std::size_t size = 0; size + 16 < dist_test::png_rgb.size(); ++size) {
     CAPTURE(size);
     refuse(Bytes(dist_test::png_rgb.begin(), dist_test::png_rgb.begin() + static_cast<std::ptrdiff_t>(size)),
            "is not a sound PNG image");
   }
   Bytes changed = dist_test::png_rgb;
-  changed[45] ^= std::byte{1};  // among the compressed pixels
+  changed[45] ^= std::byte{1};  // inside the compressed pixels
   refuse(changed, "is not a sound PNG image");
 }
 
-TEST_CASE("pixels that are no image are not written") {
+TEST_CASE("encode_png rejects arrays other than images") {
   for (const Shape& shape : {Shape{4, 4}, Shape{0, 4, 3}, Shape{1, 2, 2, 3}})
     CHECK_THROWS_AS(static_cast<void>(encode_png(Tensor<std::uint8_t>{shape})), ShapeMismatch);
   CHECK_THROWS_AS(static_cast<void>(encode_png(Tensor<std::uint8_t>{{1, 1, 5}})), InvalidArgument);

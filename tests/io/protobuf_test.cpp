@@ -8,7 +8,7 @@
 
 using dist::io::detail::protobuf;
 
-TEST_CASE("a message by hand: 150 in field 1, \"testing\" in field 2, a message in field 3") {
+TEST_CASE("a message has the expected bytes: 150 in field 1, \"testing\" in field 2, a message in field 3") {
   const std::string inner = protobuf([](auto& message) { message.add_int32(1, 150); });
   CHECK(inner == "\x08\x96\x01");
   const std::string outer = protobuf([&](auto& message) {

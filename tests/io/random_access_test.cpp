@@ -23,7 +23,7 @@ static_assert(dist::io::ByteSource<RangeSource<RandomAccessFile>>);
 
 namespace {
 
-/// `count` bytes from `offset` on.
+/// Reads `count` bytes at `offset`.
 Bytes part(const RandomAccess auto& from, std::uint64_t offset, std::size_t count) {
   Bytes buffer(count);
   buffer.resize(from.read_at(offset, buffer));
@@ -49,7 +49,7 @@ void check_letters(const RandomAccess auto& letters) {
 
 }  // namespace
 
-TEST_CASE("memory and files are read at any place, and in ranges") {
+TEST_CASE("memory and files are read at any offset, and in ranges") {
   const Bytes content = bytes("abcde");
   check_letters(RandomAccessMemory{content});
   support::TemporaryFolder folder;
@@ -59,7 +59,7 @@ TEST_CASE("memory and files are read at any place, and in ranges") {
   CHECK(RandomAccessMemory{content, "x"}.name() == "x");
 }
 
-TEST_CASE("a pipe, which has no places to read at, is refused") {
+TEST_CASE("a pipe is rejected, because it has no offsets") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   CHECK_THROWS_WITH_AS(RandomAccessFile{dist::concat("/proc/self/fd/", ends[0])},
@@ -67,7 +67,7 @@ TEST_CASE("a pipe, which has no places to read at, is refused") {
   for (const int end : ends) ::close(end);
 }
 
-TEST_CASE("a file that is missing or a folder is refused") {
+TEST_CASE("a missing file and a folder are rejected") {
   support::TemporaryFolder folder;
   CHECK_THROWS_WITH_AS(RandomAccessFile{folder.path("x")}, doctest::Contains("cannot be opened"), FileError);
   const RandomAccessFile directory{folder.path()};

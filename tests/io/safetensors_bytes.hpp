@@ -1,4 +1,4 @@
-/// Safetensors files written by hand, and one that the package safetensors 0.8.0 wrote.
+/// Hand-written safetensors files, and one written by the package safetensors 0.8.0.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dist_test {
 
-/// A file of this header and these bytes behind it.
+/// Returns a file with this header, followed by these bytes.
 inline Bytes safetensors(const std::string& header, const Bytes& data = {}) {
   Bytes length;
   for (std::size_t i = 0; i < 8; ++i) length.push_back(static_cast<std::byte>(header.size() >> (8 * i)));

@@ -35,7 +35,7 @@ Safetensors<RandomAccessMemory> open(const Bytes& content) {
 void refuse(const Bytes& content, const std::string& because) {
   CHECK_THROWS_WITH_AS(open(content), doctest::Contains(because.c_str()), FileError);
 }
-/// A file of one tensor "a" with these members, and so many bytes.
+/// Checks that a file of one tensor "a" with these members and `data_bytes` bytes is rejected.
 void refuse_tensor(const std::string& members, std::size_t data_bytes, const std::string& because) {
   refuse(safetensors("{\"a\":" + members + "}", Bytes(data_bytes)), because);
 }
@@ -43,7 +43,7 @@ std::string tensor(const std::string& dtype, const std::string& shape, const std
   return R"({"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
 }
 
-/// What holds for every file that is accepted.
+/// Checks the invariants of every accepted file.
 void check_sound(const Safetensors<RandomAccessMemory>& file, const Bytes& content) {
   std::uint64_t place = file.entries().empty() ? content.size() : file.entries()[0].offset;
   for (const SafetensorsEntry& entry : file.entries()) {
@@ -57,7 +57,7 @@ void check_sound(const Safetensors<RandomAccessMemory>& file, const Bytes& conte
 
 }  // namespace
 
-TEST_CASE("a file of the package safetensors is read: names, types, shapes, places, texts and elements") {
+TEST_CASE("Safetensors reads a file of the package safetensors completely") {
   support::TemporaryFolder folder;
   const Safetensors file{folder.write("a.safetensors", dist_test::saved_by_safetensors)};
   std::vector<std::string> names;
@@ -82,14 +82,14 @@ TEST_CASE("a file of the package safetensors is read: names, types, shapes, plac
   CHECK(into[5] == 5);
 }
 
-TEST_CASE("the bytes of a tensor are a source, for checksums of types that are not known") {
+TEST_CASE("the bytes of a tensor are a source, for checksums of unknown types") {
   const auto file = open(dist_test::saved_by_safetensors);
   auto source = file.open(file.entry("scalar"));
   CHECK(source.name() == "file.safetensors:scalar");
   CHECK(dist_test::read_all(source, 3) == bytes({7, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST_CASE("elements of other types are converted when that is asked for") {
+TEST_CASE("read_converted converts elements of other types") {
   const auto file = open(dist_test::saved_by_safetensors);
   CHECK(values(file.read_converted<double>("b/kernel")) == std::vector<double>{0, 1, 2, 3, 4, 5});
   CHECK(values(file.read_converted<std::uint8_t>("b/kernel")) == std::vector<std::uint8_t>{0, 1, 2, 3, 4, 5});
@@ -103,7 +103,7 @@ TEST_CASE("elements of other types are converted when that is asked for") {
                        FileError);
 }
 
-TEST_CASE("a name that is not there, another type and another shape are refused by name") {
+TEST_CASE("a missing name, another type and another shape are rejected by name") {
   const auto file = open(dist_test::saved_by_safetensors);
   CHECK(file.find("b") == nullptr);
   CHECK(file.find("z") == nullptr);
@@ -123,7 +123,7 @@ TEST_CASE("a name that is not there, another type and another shape are refused 
   CHECK_THROWS_AS(file.read_converted<float>("b/kernel", std::span<float>{}), FileError);
 }
 
-TEST_CASE("every type of the format has its size; those that are not known here are listed, not read") {
+TEST_CASE("every type of the format has a size; types that this library lacks are listed, but not read") {
   struct {
     const char* dtype;
     std::size_t bits;
@@ -157,7 +157,7 @@ TEST_CASE("every type of the format has its size; those that are not known here 
   refuse_tensor(tensor("F4", "[3]", "[0,1]"), 1, "'a' has 1 bytes, but 1 and a part by its shape [3] and dtype F4");
 }
 
-TEST_CASE("the length of the header is bounded by the file and by the format") {
+TEST_CASE("the length of the header is limited by the file and by the format") {
   refuse({},
          "File 'file.safetensors' is no sound safetensors file (it has 0 bytes, the length of its header alone has 8)");
   refuse(bytes({1, 0, 0, 0, 0, 0, 0}), "it has 7 bytes");
@@ -193,7 +193,7 @@ TEST_CASE("the header is one JSON object and spaces") {
   refuse(safetensors("{}", bytes({1})), "its tensors end at byte 0 behind the header, but 1 are there");
 }
 
-TEST_CASE("metadata are texts") {
+TEST_CASE("metadata must be strings") {
   CHECK(open(safetensors(R"({"__metadata__":{}})")).metadata().empty());
   CHECK(open(safetensors(R"({"__metadata__":{"a":"b"}})")).metadata().at("a") == "b");
   refuse(safetensors(R"({"__metadata__":[]})"), "its __metadata__ is an array, not an object");
@@ -220,7 +220,7 @@ TEST_CASE("a tensor has a dtype, a shape and two offsets, and nothing else") {
   refuse_tensor(tensor("U8", "[1]", "[0,9223372036854775808]"), 1, "too big integer");
 }
 
-TEST_CASE("shapes take the bytes that the offsets say, and no product of extents overflows") {
+TEST_CASE("shapes must match the offsets, and products of extents do not overflow") {
   refuse_tensor(tensor("F32", "[2,3]", "[0,23]"), 23, "'a' has 23 bytes, but 24 by its shape [2, 3] and dtype F32");
   refuse_tensor(tensor("F32", "[]", "[0,0]"), 0, "'a' has 0 bytes, but 4 by its shape []");
   refuse_tensor(tensor("U8", "[1,1,1,1,1,1,1]", "[0,1]"), 1,
@@ -232,7 +232,7 @@ TEST_CASE("shapes take the bytes that the offsets say, and no product of extents
         Shape{0, 1'000'000});
 }
 
-TEST_CASE("every byte belongs to one tensor: no hole, no overlap, nothing beyond the file") {
+TEST_CASE("every byte belongs to one tensor: no gaps, no overlaps, nothing beyond the file") {
   const auto two = [](const std::string& first, const std::string& second, std::size_t data_bytes) {
     return safetensors("{\"a\":" + tensor("U8", "[2]", first) + ",\"b\":" + tensor("U8", "[2]", second) + "}",
                        Bytes(data_bytes));
@@ -251,7 +251,7 @@ TEST_CASE("every byte belongs to one tensor: no hole, no overlap, nothing beyond
   refuse(two("[0,2]", "[9223372036854775805,9223372036854775807]", 4), "'b' has its bytes from 9223372036854775805");
 }
 
-TEST_CASE("a file cut anywhere is refused") {
+TEST_CASE("a truncated safetensors file is rejected at any length") {
   const Bytes& whole = dist_test::saved_by_safetensors;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
@@ -259,7 +259,7 @@ TEST_CASE("a file cut anywhere is refused") {
   }
 }
 
-TEST_CASE("with any byte of the length and the header changed, a file is refused or sound") {
+TEST_CASE("with any byte of the length and the header changed, a file is rejected or valid") {
   const Bytes& whole = dist_test::saved_by_safetensors;
   const std::size_t header_end = whole.size() - 34;
   std::size_t refused = 0;
@@ -274,11 +274,11 @@ TEST_CASE("with any byte of the length and the header changed, a file is refused
         ++refused;
       }
     }
-  // A byte within a name or a text may be another one.
+  // A byte in a name or a text may differ.
   CHECK(refused > header_end * 15 * 3 / 4);
 }
 
-TEST_CASE("a file that became shorter after it was opened is told") {
+TEST_CASE("a file that is truncated after opening is reported") {
   struct Shrinking {
     Bytes content;
     std::string called = "file.safetensors";

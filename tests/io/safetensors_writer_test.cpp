@@ -49,7 +49,7 @@ TEST_CASE("the file has the bytes of the format: length, JSON padded to 64 bytes
         std::string("\xB8\0\0\0\0\0\0\0", 8) + header + std::string("\0\0\x80\x3F\0\0\0\x40\x09", 9));
 }
 
-TEST_CASE("what is written is read again: every type, names and texts in any script") {
+TEST_CASE("written tensors of every type, with names and texts in any script, can be read") {
   const support::TemporaryFolder folder;
   std::vector<SafetensorsTensor> tensors;
   for (const ElementType type : dist::io::all_element_types)
@@ -75,7 +75,7 @@ TEST_CASE("what is written is read again: every type, names and texts in any scr
   }
 }
 
-TEST_CASE("elements come in pieces of any size, as elements or as bytes; tensors without any need none") {
+TEST_CASE("elements may be appended in parts of any size, as elements or as bytes, and not at all for empty tensors") {
   const support::TemporaryFolder folder;
   SafetensorsWriter file{folder.path("a"),
                          {{"none", ElementType::f32, {0, 4}},
@@ -96,14 +96,14 @@ TEST_CASE("elements come in pieces of any size, as elements or as bytes; tensors
   CHECK(read.find("last")->bytes == 0);
 }
 
-TEST_CASE("a file of no tensors is one") {
+TEST_CASE("a file without tensors is valid") {
   const support::TemporaryFolder folder;
   SafetensorsWriter{folder.path("a"), {}}.commit();
   CHECK(folder.read("a").size() == 64);
   CHECK(Safetensors{folder.path("a")}.entries().empty());
 }
 
-TEST_CASE("other elements than were announced are refused, and the file stays as it was") {
+TEST_CASE("other elements than declared are rejected, and the file is unchanged") {
   const support::TemporaryFolder folder;
   SafetensorsWriter file{folder.path("a"), {{"w", ElementType::f32, {6}}, {"b", ElementType::f32, {1}}}};
   const std::string start = "The safetensors file '" + folder.path("a") + "' ";
@@ -128,7 +128,7 @@ TEST_CASE("other elements than were announced are refused, and the file stays as
   CHECK(values(Safetensors{folder.path("a")}.read<float>("w")) == std::vector<float>{0, 1, 2, 3, 0, 1});
 }
 
-TEST_CASE("names that the format cannot hold are refused, and nothing is left behind") {
+TEST_CASE("invalid names are rejected, and no file is left") {
   const support::TemporaryFolder folder;
   const auto refused = [&](std::vector<SafetensorsTensor> tensors, const SafetensorsWriter::Metadata& metadata = {}) {
     const std::string said = what_throws<InvalidArgument>([&] {

@@ -39,7 +39,7 @@ std::vector<std::string> read(const Bytes& content, std::size_t max_bytes = 1'00
 void refuse(const Bytes& content, const char* because, std::size_t max_bytes = 1'000'000) {
   CHECK_THROWS_WITH_AS(static_cast<void>(read(content, max_bytes)), doctest::Contains(because), FileError);
 }
-/// `content` with bit 0 of the byte at `place` flipped.
+/// Flips bit 0 of the byte at `place`.
 Bytes flipped(Bytes content, std::size_t place) {
   content.at(place) ^= std::byte{1};
   return content;
@@ -49,16 +49,16 @@ const Bytes two = file_of({"first", "second"});  // 12 + 5 + 4 bytes, then 12 + 
 
 }  // namespace
 
-TEST_CASE("a record by hand: the length, its checksum, the bytes, their checksum") {
-  // The CRC-32C of eight zero bytes is 0x8C28B28A, its mask (crc >> 15 | crc << 17) + 0xA282EAD8 is 0x07980329; that of
-  // no bytes is 0, its mask 0xA282EAD8.
+TEST_CASE("a record consists of the length, its checksum, the bytes, their checksum") {
+  // The CRC-32C of eight zero bytes is 0x8C28B28A, its mask (crc >> 15 | crc << 17) + 0xA282EAD8 is 0x07980329. The
+  // checksum of an empty record is 0, its mask 0xA282EAD8.
   const Bytes empty_record = bytes({0, 0, 0, 0, 0, 0, 0, 0, 0x29, 0x03, 0x98, 0x07, 0xD8, 0xEA, 0x82, 0xA2});
   CHECK(file_of({""}) == empty_record);
   CHECK(read(empty_record) == std::vector<std::string>{""});
   CHECK(read({}).empty());
 }
 
-TEST_CASE("records come back in order, whatever their lengths and the steps of the source") {
+TEST_CASE("records are read in order, for any length and any size of reads") {
   std::vector<std::string> records;
   for (const std::size_t length : {0U, 1U, 7U, 65'535U, 65'536U, 65'537U, 300'000U, 3U})
     records.push_back(std::string(length, static_cast<char>('a' + length % 26)));
@@ -71,7 +71,7 @@ TEST_CASE("records come back in order, whatever their lengths and the steps of t
   CHECK(all_of(single) == std::vector<std::string>{"first", "second"});
 }
 
-TEST_CASE("a file cut anywhere but between records is refused") {
+TEST_CASE("a truncated file is rejected unless it ends between records") {
   for (std::size_t length = 0; length < two.size(); ++length) {
     CAPTURE(length);
     const Bytes cut(two.begin(), two.begin() + static_cast<std::ptrdiff_t>(length));
@@ -88,7 +88,7 @@ TEST_CASE("a file cut anywhere but between records is refused") {
   refuse(cut(20), "record 0, at byte 0 (its checksum has 3 bytes, expected 4)");
 }
 
-TEST_CASE("a flipped bit is found wherever it is") {
+TEST_CASE("a flipped bit is detected anywhere") {
   for (std::size_t place = 0; place < two.size(); ++place) {
     CAPTURE(place);
     CHECK_THROWS_AS(static_cast<void>(read(flipped(two, place))), FileError);
@@ -100,10 +100,10 @@ TEST_CASE("a flipped bit is found wherever it is") {
   refuse(bytes({0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0}), "read it with tfrecord_gz");
 }
 
-TEST_CASE("records beyond the limit, and lengths that lie, are refused") {
+TEST_CASE("records above the limit, and wrong lengths, are rejected") {
   CHECK(read(two, 6).size() == 2);
   refuse(two, "has a record that is too long: record 1, at byte 21 (6 bytes, at most 5 are read). Raise max_bytes", 5);
-  // A length of 2^40 with a checksum that fits, and no data.
+  // A length of 2^40 with a matching checksum, and no data.
   std::byte length[8] = {};
   length[5] = std::byte{1};
   const std::uint32_t checksum = dist::io::crc32c(length);
@@ -114,7 +114,7 @@ TEST_CASE("records beyond the limit, and lengths that lie, are refused") {
   refuse(hostile, "its data has 0 bytes, expected 1099511627776", static_cast<std::size_t>(-1));
 }
 
-TEST_CASE("the record's memory is reused") {
+TEST_CASE("the reader reuses the record's memory") {
   const Bytes content = file_of(std::vector<std::string>(10, std::string(1000, 'x')));
   TfRecordReader reader{MemorySource{content}};
   std::string record;

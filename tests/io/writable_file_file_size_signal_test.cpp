@@ -16,7 +16,7 @@ using dist::io::NoFileSizeSignal;
 
 namespace {
 
-/// A process that may write no byte, to a new file; its exit status.
+/// Runs `body` in a process with a file size limit of 0. Returns its exit status.
 template <class Body>
 int limited(Body&& body) {
   const support::TemporaryFolder folder;
@@ -27,7 +27,7 @@ int limited(Body&& body) {
                            }};
   return child.wait()[0];
 }
-/// Whether a write fails because of the limit.
+/// True if a write fails because of the limit.
 bool fails(int file, NoFileSizeSignal& guard) {
   const bool failed = write(file, "x", 1) < 0 && errno == EFBIG;
   if (failed) guard.raised();
@@ -44,7 +44,7 @@ bool is_blocked() {
 
 }  // namespace
 
-TEST_CASE("a write beyond the limit ends the program, but not while the guard lives, nor thereafter") {
+TEST_CASE("a write beyond the limit ends the program, but not during or after the guard") {
   CHECK(limited([](int file) { return write(file, "x", 1) < 0 ? 1 : 0; }) == 128 + SIGXFSZ);
   CHECK(limited([](int file) {
           for (int i = 0; i < 2; ++i) {
@@ -55,7 +55,7 @@ TEST_CASE("a write beyond the limit ends the program, but not while the guard li
         }) == 0);
 }
 
-TEST_CASE("a handler of the program is not called, and one that waited before the guard is not taken") {
+TEST_CASE("a signal handler is not called, and an earlier pending signal is not consumed") {
   CHECK(limited([](int file) {
           signal(SIGXFSZ, [](int) { _exit(9); });
           NoFileSizeSignal guard;

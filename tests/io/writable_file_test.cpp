@@ -21,7 +21,7 @@ using dist::io::make_folders;
 using dist::io::WritableFile;
 using dist_test::bytes;
 
-TEST_CASE("bytes are written where they belong, in any order") {
+TEST_CASE("bytes are written at their offsets, in any order") {
   const support::TemporaryFolder folder;
   WritableFile file{folder.path("file")};
   file.write_at(3, bytes("def"));
@@ -35,7 +35,7 @@ TEST_CASE("bytes are written where they belong, in any order") {
   file.close();
 }
 
-TEST_CASE("a file that is there is not written over") {
+TEST_CASE("an existing file is not overwritten") {
   const support::TemporaryFolder folder;
   folder.write("file", "old");
   CHECK(support::what_throws<FileError>([&] {
@@ -44,7 +44,7 @@ TEST_CASE("a file that is there is not written over") {
   CHECK(folder.read("file") == "old");
 }
 
-TEST_CASE("a folder that is missing, or is a file, is named") {
+TEST_CASE("a folder that is missing, or is a file, is reported") {
   const support::TemporaryFolder folder;
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(
@@ -57,7 +57,7 @@ TEST_CASE("a folder that is missing, or is a file, is named") {
                        FileError);
 }
 
-TEST_CASE("folders are made with those above them, and may be there") {
+TEST_CASE("make_folders creates folders and their parents, which may exist") {
   const support::TemporaryFolder folder;
   make_folders(folder.path("a/b/c/"));
   CHECK(std::filesystem::is_directory(folder.path("a/b/c")));
@@ -66,7 +66,7 @@ TEST_CASE("folders are made with those above them, and may be there") {
   make_folders("/");
 }
 
-TEST_CASE("a limit on the size of files is an error that names the file") {
+TEST_CASE("exceeding the file size limit is an error that names the file") {
   const support::TemporaryFolder folder;
   const WritableFile file{folder.path("file")};
   std::string said;
@@ -78,7 +78,7 @@ TEST_CASE("a limit on the size of files is an error that names the file") {
                     "' cannot be written (File too large). Raise the limit on the size of files (ulimit -f).");
 }
 
-TEST_CASE("what the system takes a part of, or not yet, is handed to it again, and what it never takes is a failure") {
+TEST_CASE("write_all repeats short and interrupted writes, and reports failures") {
   const auto all = bytes("abcdefgh");
   dist_test::Bytes taken;
   int calls = 0;

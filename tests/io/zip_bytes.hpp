@@ -1,4 +1,4 @@
-/// ZIP archives written by hand.
+/// Hand-written ZIP archives.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace dist_test {
 
-/// `value` in `count` bytes, the lowest first.
+/// Returns `value` in `count` bytes, in little-endian order.
 inline Bytes little_endian(std::uint64_t value, std::size_t count) {
   Bytes result;
   for (std::size_t i = 0; i < count; ++i) result.push_back(static_cast<std::byte>(value >> (8 * i) & 255));
   return result;
 }
 
-/// One file of an archive: what its headers say, and what is there.
+/// One file of an archive: its headers and its content.
 struct ZipFile {
   std::string name;
-  Bytes content;  // as the archive holds it
+  Bytes content;  // as stored in the archive
   std::uint64_t size = 0;
   std::uint32_t crc32 = 0;
   unsigned method = 0;
@@ -32,7 +32,7 @@ inline ZipFile stored(const std::string& name, const Bytes& content, std::uint32
 
 enum class ZipKind { plain, large };
 
-/// An archive as APPNOTE describes it. A large one keeps all sizes and places in ZIP64 fields.
+/// Returns an archive, by APPNOTE. A large one has all sizes and offsets in ZIP64 fields.
 inline Bytes zip(const std::vector<ZipFile>& files, ZipKind kind = ZipKind::plain, const std::string& comment = "") {
   const bool large = kind == ZipKind::large;
   const auto number = [&](std::uint64_t value) { return little_endian(large ? 0xFFFFFFFF : value, 4); };

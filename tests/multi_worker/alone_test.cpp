@@ -1,4 +1,4 @@
-// A process that nobody started together with others: it trains alone, and never needs MPI.
+// A process without launcher and cluster: it trains alone, and never needs MPI.
 #include <dist/multi_worker.hpp>
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ using Ring = dist::MultiWorker<dist::RingAllReduce>;
 
 namespace {
 
-/// Whatever started the test, this process knows of no launcher and no cluster.
+/// Removes the environment of launchers and clusters.
 void forget_launchers() {
   std::vector<std::string> names{"TF_CONFIG", "WORLD_SIZE", "RANK"};
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -41,7 +41,7 @@ bool mpi_was_started() {
   return initialised != 0;
 }
 
-/// What needs the other workers where there are some.
+/// Uses all functions that communicate if there are several workers.
 template <class S>
 void use(S& strategy) {
   CHECK(strategy.num_workers() == 1);
@@ -61,7 +61,7 @@ void use(S& strategy) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("without a cluster and a launcher a process is alone, and MPI is not started (spec A08)", Ops,
+TEST_CASE_TEMPLATE("without a cluster and a launcher, a process is alone and does not start MPI (spec A08)", Ops,
                    dist::RingAllReduce, dist::MpiAllReduce) {
   forget_launchers();
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("without a cluster and a launcher a process is alone, and MPI
   CHECK_FALSE(mpi_was_started());
 }
 
-TEST_CASE("a chief without a cluster says that it trains alone") {
+TEST_CASE("a chief without a cluster reports that it trains alone") {
   forget_launchers();
   const auto said = [](std::optional<Task> task) {
     return testing::stderr_of([&] {
@@ -90,7 +90,7 @@ TEST_CASE("a chief without a cluster says that it trains alone") {
   CHECK(said(Task{TaskType::evaluator, 0}).empty());
 }
 
-TEST_CASE("a cluster of one worker has nobody to wait for (spec A08, A09)") {
+TEST_CASE("a cluster of one worker does not wait for others (spec A08, A09)") {
   forget_launchers();
   const Task only{TaskType::worker, 0};
   Ring strategy{dist::SimpleResolver{{{TaskType::worker, {"127.0.0.1:2222"}}}, only}};
@@ -99,7 +99,7 @@ TEST_CASE("a cluster of one worker has nobody to wait for (spec A08, A09)") {
   CHECK_FALSE(mpi_was_started());
 }
 
-TEST_CASE("an evaluator is alone, whoever the workers are, and its own chief (spec A09, M09)") {
+TEST_CASE("an evaluator is alone and its own chief, for any workers (spec A09, M09)") {
   forget_launchers();
   const dist::ClusterSpec cluster{{TaskType::chief, {"127.0.0.1:2222"}},
                                   {TaskType::worker, {"127.0.0.1:2223", "127.0.0.1:2224"}},

@@ -1,4 +1,4 @@
-// Checkpoints of several workers: a file from each, restored by others.
+// Checkpoints of several workers: each writes a file, and others restore them.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
@@ -37,7 +37,7 @@ using namespace of_workers;
 
 namespace {
 
-/// What outlives a run here: of each kind something that workers keep in different ways.
+/// State in a checkpoint: one object for each way in which workers store state.
 template <class S>
 struct Parts {
   using Net = nn::Sequential<nn::Input<4>, nn::Dense<30, nn::Relu>, nn::Dense<3>>;
@@ -65,7 +65,7 @@ struct Parts {
   std::int64_t epoch = 0;
 };
 
-/// Gives every replica something of its own, and the optimizer slots.
+/// Sets different values on every replica, and creates the optimizer's slots.
 template <class S>
 void train(S& strategy, Parts<S>& parts) {
   strategy.run([&](auto& replica) {
@@ -87,7 +87,7 @@ void save(S& strategy, Parts<S>& parts, const std::string& path) {
   checkpoint.add("parts", parts).add("random", parts.random).save(path);
 }
 
-/// Restores it and compares all with what `saved` had.
+/// Restores the checkpoint and compares all values with `saved`.
 template <class S>
 void check_restored(S& strategy, const std::string& path, const support::Saved& saved, double total) {
   Parts<S> parts{strategy, 9};
@@ -102,7 +102,7 @@ void check_restored(S& strategy, const std::string& path, const support::Saved& 
 
 }  // namespace
 
-TEST_CASE("a number that differs between workers is refused with both values, before a file is made") {
+TEST_CASE("a number that differs between workers is rejected with both values, before a file is created") {
   const SharedFolder folder;
   Workers strategy{{.communication = {.timeout = std::chrono::seconds{20}}}};
   std::int64_t epoch = 7;
@@ -142,7 +142,7 @@ TEST_CASE("each worker writes a file, and any number of workers and replicas res
   const double total = last * (last + 1) / 2;
   const dist::detail::CheckpointReader reader{folder.path("saved")};
   REQUIRE(reader.manifest().files.size() == ranks());
-  // None writes everything: the largest tensors are 120 elements and 90 elements, of eight bytes each.
+  // The writes are divided: the largest tensors have 120 and 90 elements of eight bytes.
   std::uint64_t most = 0;
   std::uint64_t sum = 0;
   for (std::size_t rank = 0; rank < ranks(); ++rank) {
@@ -158,7 +158,7 @@ TEST_CASE("each worker writes a file, and any number of workers and replicas res
   Workers fewer{{.replicas = 1}};
   check_restored(fewer, folder.path("saved"), saved, total);
   {
-    // Parts of the workers by themselves: one, and the rest.
+    // Two groups of workers: the first one alone, and the rest.
     Workers part = all.split(my_rank() == 0 ? 0 : 1, my_rank());
     check_restored(part, folder.path("saved"), saved, total);
   }
@@ -166,7 +166,7 @@ TEST_CASE("each worker writes a file, and any number of workers and replicas res
   check_restored(mirrored, folder.path("saved"), saved, total);
   meet();
   {
-    // The other way: one process saves, all restore.
+    // The reverse: one process saves, all restore.
     if (my_rank() == 0) {
       dist::Default alone;
       Parts<dist::Default> of_one{alone, 9};
@@ -180,7 +180,7 @@ TEST_CASE("each worker writes a file, and any number of workers and replicas res
   }
 }
 
-TEST_CASE("in the background, what workers had at start_save") {
+TEST_CASE("a background save stores the values at start_save") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   auto weights = strategy.variable<float>({500'000}, 1.0f);
@@ -199,10 +199,10 @@ TEST_CASE("in the background, what workers had at start_save") {
   CHECK(dist::detail::CheckpointReader{folder.path("b")}.manifest().serial == 2);
 }
 
-TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint stays") {
+TEST_CASE("a worker with a failing disk reports it to all in time, and the old checkpoint is kept") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
-  // As many tensors of a size as there are workers, so that each has to write one.
+  // Equally large tensors, one for each worker, so that each must write one.
   std::vector<std::unique_ptr<decltype(strategy.variable<float>({1}))>> weights;
   Checkpoint checkpoint{strategy};
   for (std::size_t i = 0; i < ranks(); ++i) {
@@ -222,7 +222,7 @@ TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint s
       if (waits)
         saving.wait();
       else
-        static_cast<void>(checkpoint.start_save(folder.path("b")));  // which waits for the one before
+        static_cast<void>(checkpoint.start_save(folder.path("b")));  // waits for the previous one
     });
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes{1});
     limit.reset();
@@ -240,10 +240,10 @@ TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint s
   checkpoint.restore(folder.path("a"));
   CHECK(weights.back()->read(strategy.scope())[0] == 2.0f);
   meet();
-  CHECK(dist::detail::names_in(folder.path("a")).size() == ranks() + 1);  // of all the saves before nothing is left
+  CHECK(dist::detail::names_in(folder.path("a")).size() == ranks() + 1);  // the earlier saves left nothing else
 }
 
-TEST_CASE("workers with folders of their own are told to share one") {
+TEST_CASE("workers with separate folders get an error that suggests a shared one") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   int number = 1;
@@ -262,7 +262,7 @@ TEST_CASE("workers with folders of their own are told to share one") {
   else
     CHECK(has(said, "is another folder than that of the first process"));
   CHECK(dist::detail::is_checkpoint(own) == (ranks() == 1));
-  // Nor are different checkpoints restored as if they were one.
+  // Different checkpoints are not restored as one, either.
   {
     Workers alone = strategy.split(my_rank(), 0);
     Checkpoint mine{alone};
@@ -275,7 +275,7 @@ TEST_CASE("workers with folders of their own are told to share one") {
   checkpoint.restore(folder.path("shared"));
 }
 
-TEST_CASE("a manager of several workers") {
+TEST_CASE("a CheckpointManager works with several workers") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   std::int64_t step = 0;

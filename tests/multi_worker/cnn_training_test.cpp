@@ -1,4 +1,3 @@
-// The guide's CNN on the real Fashion-MNIST, on several workers.
 // ranks: 1 2 4
 // optimised
 #include <dist/multi_worker.hpp>
@@ -11,7 +10,7 @@
 using namespace conformance::cnn;
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
-TEST_CASE("losses of several workers are those of one replica at equal global batch (spec P01, P07, P24)") {
+TEST_CASE("losses of several workers equal the losses of one replica at equal global batch (spec P01, P07, P24)") {
   const nn::Adam adam{};
   const Run expected = train(dist::Default{}, adam);
   CHECK(expected.losses.back() < 0.95f * expected.losses.front());

@@ -1,4 +1,4 @@
-// Collectives of the replicas of several workers that meet in the memory of their node.
+// Collectives of the replicas of several workers in the shared memory of their node.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 

@@ -1,4 +1,3 @@
-// Collectives of the replicas of several workers that MPI brings together.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 

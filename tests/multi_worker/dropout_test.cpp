@@ -1,4 +1,4 @@
-// What layers drop does not depend on how many workers and replicas share the batch.
+// The elements that layers drop do not depend on the number of workers and replicas.
 #include <dist/multi_worker.hpp>
 // ranks: 1 2 3
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t rows = 7;
 
-/// The sum of all gradients of the kernel after two steps over the rows, of which the last replica has what the others
-/// leave it.
+/// Returns the sum of all gradients of the kernel after two steps over the rows. The last replica gets the remaining
+/// rows.
 template <class Strategy>
 dist::Tensor<float> gradients(Strategy& strategy) {
   using Net = nn::Sequential<nn::Input<5>, nn::Dropout<40>, nn::Dense<2>>;
@@ -46,7 +46,7 @@ dist::Tensor<float> gradients(Strategy& strategy) {
 
 }  // namespace
 
-TEST_CASE("Dropout: the elements that one replica drops, on workers that meet in memory or by messages") {
+TEST_CASE("Dropout drops the elements of one replica, on workers in shared memory or over messages") {
   dist::Default alone;
   const auto expected = gradients(alone);
   for (const bool in_memory : {true, false})

@@ -1,5 +1,5 @@
-// A worker that fails, or that does not come, as all workers see it: nobody waits for the deadline, and where nothing is
-// broken all go on together.
+// A failed or late worker, as seen by all workers: none waits until the deadline, and all continue together if nothing
+// is broken.
 #include <dist/multi_worker.hpp>
 // ranks: 2 3 4
 
@@ -44,7 +44,7 @@ using support::what_throws;
 
 namespace {
 
-/// The host's name as the library hears it, where it is not the real one.
+/// The name of the host in the library, if not the real one.
 std::string other_host;
 
 }  // namespace
@@ -63,7 +63,7 @@ extern "C" int gethostname(char* name, std::size_t size) noexcept {
 
 namespace {
 
-/// While it lives, half of the workers seem to run on another node.
+/// During its lifetime, half of the workers appear to run on another node.
 class TwoNodes {
  public:
   TwoNodes() { other_host = 2 * my_rank() < ranks() ? "here" : "there"; }
@@ -72,12 +72,12 @@ class TwoNodes {
   ~TwoNodes() { other_host.clear(); }
 };
 
-/// Whoever waits for the deadline fails the test.
+/// A wait until this deadline fails the test.
 constexpr std::chrono::seconds deadline = 20s;
 dist::MultiWorkerOptions with(std::size_t replicas, bool in_memory = true) {
   return {.replicas = replicas, .hierarchical = in_memory, .communication = {.timeout = deadline}};
 }
-/// Less than the deadline, on a machine that has other things to do.
+/// Checks that less time than the deadline has passed, with a margin for a busy machine.
 class Soon {
  public:
   [[nodiscard]] bool holds() const { return std::chrono::steady_clock::now() - begin_ < deadline / 2; }
@@ -88,7 +88,7 @@ class Soon {
 
 }  // namespace
 
-TEST_CASE("the deadline of one call ends the wait for a worker that comes late (spec H13, H15)") {
+TEST_CASE("the deadline of one call ends the wait for a late worker (spec H13, H15)") {
   for (const bool in_memory : {true, false})
     for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
       CAPTURE(in_memory);
@@ -102,9 +102,9 @@ TEST_CASE("the deadline of one call ends the wait for a worker that comes late (
           if (values[2] != static_cast<float>(replica.num_replicas_in_sync())) throw std::logic_error("a wrong sum");
         });
       };
-      const auto begin = std::chrono::steady_clock::now();  // before the wait of any worker
+      const auto begin = std::chrono::steady_clock::now();  // before any worker waits
       reduce();
-      if (is_last()) meet();  // until the others have given up
+      if (is_last()) meet();  // until the others have timed out
       const Soon soon;
       const std::string said = failure(reduce);
       CHECK(has(said, "DeadlineExceeded"));
@@ -116,7 +116,7 @@ TEST_CASE("the deadline of one call ends the wait for a worker that comes late (
     }
 }
 
-TEST_CASE("the collectives between the workers take a deadline of their own (spec H13)") {
+TEST_CASE("collectives between workers accept a separate deadline (spec H13)") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     Ring strategy{with(1, in_memory)};
@@ -127,25 +127,25 @@ TEST_CASE("the collectives between the workers take a deadline of their own (spe
       strategy.workers().with_timeout(200ms).all_reduce(dist::sum, std::span<float>{&value, 1});
     });
     CHECK(soon.holds());
-    if (is_last()) continue;  // it may find all that it needs in the memory of those that waited
+    if (is_last()) continue;  // it may find all data in the memory of the waiting workers
     CHECK(has(said, "DeadlineExceeded"));
     CHECK(has(said, dist::concat("orker ", ranks() - 1, " (host ")));
     meet();
   }
 }
 
-TEST_CASE("the longest deadline is none that has passed (spec H13)") {
+TEST_CASE("the maximum deadline does not overflow (spec H13)") {
   for (const bool in_memory : {true, false}) {
     dist::MultiWorkerOptions options = with(2, in_memory);
     options.communication.timeout = std::chrono::nanoseconds::max();
     Ring strategy{options};
-    if (is_last()) std::this_thread::sleep_for(100ms);  // the others wait, and look at the time
+    if (is_last()) std::this_thread::sleep_for(100ms);  // the others wait, and read the clock
     const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
     CHECK(strategy.reduce(dist::max, sums) == static_cast<int>(2 * ranks()));
   }
 }
 
-TEST_CASE("the type says how collectives are done, options that ask for something else are refused (spec H14)") {
+TEST_CASE("options that contradict the implementation in the type are rejected (spec H14)") {
   dist::MultiWorkerOptions options = with(1);
   options.communication.implementation = dist::Implementation::nccl;
   CHECK_THROWS_WITH_AS(
@@ -155,7 +155,7 @@ TEST_CASE("the type says how collectives are done, options that ask for somethin
       dist::InvalidArgument);
 }
 
-TEST_CASE("a worker that fails in steps without collectives keeps nobody from the next batch (spec O01)") {
+TEST_CASE("a worker that fails in steps without collectives delays no other's next batch (spec O01)") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     Ring strategy{with(1, in_memory)};
@@ -171,11 +171,11 @@ TEST_CASE("a worker that fails in steps without collectives keeps nobody from th
         });
       });
       failures += said == "no prediction for this";
-      if (is_last()) std::this_thread::sleep_for(20ms);  // the others wait for its next batch, and look what it said
+      if (is_last()) std::this_thread::sleep_for(20ms);  // the others wait for its next batch, and read its notice
     }
     CHECK(steps == 8);
     CHECK(failures == (is_last() ? 8 : 0));
-    // Nor did it keep anybody from a collective: the next one is the same on all.
+    // It delays no collective, either: the next one is the same on all.
     for (int step = 0; step < 3; ++step) {
       const auto least = strategy.run([&](auto& replica) { return replica.all_reduce(dist::min, step); });
       const auto most = strategy.run([&](auto& replica) { return replica.all_reduce(dist::max, step); });
@@ -186,7 +186,7 @@ TEST_CASE("a worker that fails in steps without collectives keeps nobody from th
   }
 }
 
-TEST_CASE_TEMPLATE("workers that catch the same failure in the same step go on with their data", Ops,
+TEST_CASE_TEMPLATE("workers that catch the same failure in the same step continue with their data", Ops,
                    dist::MpiAllReduce, dist::RingAllReduce) {
   dist::MultiWorker<Ops> strategy{with(2, false)};
   auto batches = strategy.distribute_dataset(dist::data::range(64) | dist::data::batch(8));
@@ -198,7 +198,7 @@ TEST_CASE_TEMPLATE("workers that catch the same failure in the same step go on w
     if (is_last()) std::this_thread::sleep_for(30ms);
     if (steps++ % 3 != 2) continue;
     CHECK(has(failure([&] { static_cast<void>(strategy.reduce(dist::sum, unequal)); }), "ShapeMismatch"));
-    std::this_thread::sleep_for(30ms);  // until the others' notices have come
+    std::this_thread::sleep_for(30ms);  // until the notices of the others have arrived
   }
   CHECK(steps == 8);
   CHECK(soon.holds());
@@ -206,7 +206,7 @@ TEST_CASE_TEMPLATE("workers that catch the same failure in the same step go on w
   CHECK(strategy.local_results(ones)[0] == static_cast<int>(2 * ranks()));
 }
 
-TEST_CASE("an initial value that one worker cannot make is told to the others, whatever was thrown") {
+TEST_CASE("an initial value that fails on one worker is reported to the others, whatever was thrown") {
   for (const bool in_memory : {true, false})
     for (const std::size_t failing : {std::size_t{0}, ranks() - 1}) {
       CAPTURE(in_memory);
@@ -229,7 +229,7 @@ TEST_CASE("an initial value that one worker cannot make is told to the others, w
     }
 }
 
-TEST_CASE("without checks of calls, too, a worker that fails is no reason to wait for the deadline (spec O01)") {
+TEST_CASE("even without checks of calls, a failed worker is reported before the deadline (spec O01)") {
   dist::MultiWorkerOptions options = with(1, false);
   options.checks = dist::CollectiveChecks::none;
   Ring strategy{options};
@@ -246,10 +246,10 @@ TEST_CASE("without checks of calls, too, a worker that fails is no reason to wai
   CHECK(has(said, "the label is 11"));
   CHECK(said.starts_with("PeerError") != is_last());
   CHECK(soon.holds());
-  meet();  // whoever left early would be lost to those who still wait
+  meet();  // a worker that leaves early would be lost to those still waiting
 }
 
-TEST_CASE("a worker that fails while a collective goes on in the background keeps nobody waiting, on any node") {
+TEST_CASE("a worker that fails during a background collective blocks no other, on any node") {
   const TwoNodes nodes;
   Ring strategy{with(1)};
   REQUIRE(strategy.describe().find("on 2 nodes") != std::string::npos);
@@ -272,7 +272,7 @@ TEST_CASE("a worker that fails while a collective goes on in the background keep
   meet();
 }
 
-TEST_CASE("a failure after the last collective of a run concerns nobody else: all stay in the same step (spec O01)") {
+TEST_CASE("a failure after the last collective of a run is local, and all stay in the same step (spec O01)") {
   for (const bool in_memory : {true, false})
     for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}})
       for (const std::size_t failing : {std::size_t{0}, ranks() - 1}) {
@@ -304,12 +304,12 @@ TEST_CASE("a failure after the last collective of a run concerns nobody else: al
       }
 }
 
-TEST_CASE("failures of several workers, in the same run or in different ones, leave all in the same step (spec O01)") {
+TEST_CASE("failures of several workers, in the same or different runs, leave all in the same step (spec O01)") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     Ring strategy{with(1, in_memory)};
     const Soon soon;
-    // Of the steps 0, 4 and 8 worker 0 fails after the collective, of 1, 5 and 9 the last one before.
+    // Worker 0 fails after the collective in steps 0, 4 and 8; the last worker before it in steps 1, 5 and 9.
     for (int step = 0; step < 10; ++step) {
       const std::string said = failure([&] {
         strategy.run([&](auto& replica) {
@@ -330,12 +330,12 @@ TEST_CASE("failures of several workers, in the same run or in different ones, le
   }
 }
 
-TEST_CASE("a collective in a run never meets one outside, or in another run (spec E12)") {
+TEST_CASE("a collective in a run never matches one outside or in another run (spec E12)") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     const auto step = [](auto& replica) { return replica.all_reduce(dist::sum, 1); };
     {
-      // One worker has a step more than the others, which go on to a reduction outside: both are sums of one number.
+      // One worker has one step more, while the others continue to a reduction outside: both sum one number.
       Ring strategy{with(1, in_memory)};
       const Soon soon;
       for (int i = 0; i < 2; ++i) static_cast<void>(strategy.run(step));
@@ -357,7 +357,7 @@ TEST_CASE("a collective in a run never meets one outside, or in another run (spe
           static_cast<void>(strategy.run(step));
         else
           static_cast<void>(strategy.run([&](auto& replica) { return step(replica); }));
-        // Two collectives in one run, where another worker makes two runs of one.
+        // Two collectives in one run, against two runs with one collective each on another worker.
         strategy.run([&](auto& replica) {
           static_cast<void>(step(replica));
           if (!is_last()) static_cast<void>(step(replica));
@@ -367,7 +367,7 @@ TEST_CASE("a collective in a run never meets one outside, or in another run (spe
       CHECK(has(said, "in the same run as the last collective"));
     }
     {
-      // After a failure a worker that has made another number of runs is refused, too.
+      // A different number of runs is also rejected after a failure.
       Ring strategy{with(1, in_memory)};
       const Soon soon;
       std::size_t wrong = 0;
@@ -390,7 +390,7 @@ TEST_CASE("a collective in a run never meets one outside, or in another run (spe
   }
 }
 
-TEST_CASE_TEMPLATE("a worker that leaves one run without its collective is refused at the next one (spec E12)", Ops,
+TEST_CASE_TEMPLATE("a worker that leaves a run without its collective is rejected at the next one (spec E12)", Ops,
                    dist::RingAllReduce, dist::MpiAllReduce, dist::TreeAllReduce, dist::HalvingDoublingAllReduce,
                    dist::AutoAllReduce) {
   for (const bool in_memory : {true, false})
@@ -416,7 +416,7 @@ TEST_CASE_TEMPLATE("a worker that leaves one run without its collective is refus
     }
 }
 
-TEST_CASE("runs of one process alone are its own affair, as are their errors, and have no collectives") {
+TEST_CASE("runs and errors of a single process are local, and have no collectives") {
   for (const bool in_memory : {true, false})
     for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
       CAPTURE(in_memory);
@@ -445,7 +445,7 @@ TEST_CASE("runs of one process alone are its own affair, as are their errors, an
     }
 }
 
-TEST_CASE("a worker that ends after a failure is named with it, however late the others hear of it (spec O01)") {
+TEST_CASE("a worker that ends after a failure is named with it, however late the others notice (spec O01)") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     std::optional<Ring> strategy{with(1, in_memory)};
@@ -477,12 +477,12 @@ TEST_CASE("a worker that ends after a failure is named with it, however late the
 }
 
 TEST_CASE_TEMPLATE(
-    "what the data of one worker throw is told to the others, in a collective or before their next batch", Ops,
+    "an exception in the data of one worker is reported to the others, in a collective or before their next batch", Ops,
     dist::MpiAllReduce, dist::RingAllReduce) {
   for (const bool with_collectives : {false, true}) {
     CAPTURE(with_collectives);
     std::optional<dist::MultiWorker<Ops>> strategy{with(1, std::is_same_v<Ops, dist::RingAllReduce>)};
-    // An exception that ends the scope of the strategy does so on the failing worker.
+    // An exception that leaves the scope of the strategy destroys it on the failing worker.
     struct EndsWithIt {
       std::optional<dist::MultiWorker<Ops>>& strategy;
       ~EndsWithIt() { strategy.reset(); }
@@ -508,7 +508,7 @@ TEST_CASE_TEMPLATE(
     CHECK(has(said, "number 24 is torn"));
     CHECK(said.starts_with("PeerError") != is_last());
     CHECK(soon.holds());
-    if (!with_collectives) {  // where all caught it, they go on together
+    if (!with_collectives) {  // after all have caught it, they continue together
       const auto ones = strategy->run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
       CHECK(strategy->local_results(ones)[0] == static_cast<int>(ranks()));
     }
@@ -516,8 +516,9 @@ TEST_CASE_TEMPLATE(
   }
 }
 
-TEST_CASE_TEMPLATE("values whose structures differ are refused in and out of replica functions, and shift nothing", Ops,
-                   dist::MpiAllReduce, dist::RingAllReduce) {
+TEST_CASE_TEMPLATE(
+    "values with different structures are rejected in and out of replica functions, without consequences", Ops,
+    dist::MpiAllReduce, dist::RingAllReduce) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}})
     for (const bool in_memory : {true, false}) {
       CAPTURE(in_memory);
@@ -529,7 +530,7 @@ TEST_CASE_TEMPLATE("values whose structures differ are refused in and out of rep
         const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
         return strategy.local_results(sums)[0] == total && strategy.reduce(dist::max, sums) == total;
       };
-      // An optional that has a value on all workers but the last.
+      // An optional with a value on all workers but the last.
       const auto some = [&](int value) { return is_last() ? std::optional<int>{} : std::optional{value}; };
       const std::string inside = failure([&] {
         strategy.run([&](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, std::tuple{some(1), 2})); });
@@ -542,7 +543,7 @@ TEST_CASE_TEMPLATE("values whose structures differ are refused in and out of rep
       });
       CHECK(has(outside, "The workers gave values that differ in structure (of worker 0 optional 0 has a value"));
       CHECK(sum_is_right());
-      // A structure with a member more, on one worker: what comes next is the same sum.
+      // A structure with an extra member on one worker: the next sum is correct.
       const std::string longer = failure([&] {
         strategy.run([&](auto& replica) {
           if (is_last())

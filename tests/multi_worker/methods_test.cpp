@@ -1,4 +1,3 @@
-// What a strategy's methods do with the values of several workers.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
@@ -18,7 +17,7 @@ using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Workers, 1>, Make<Workers, 2>);
 
-TEST_CASE_TEMPLATE("calls of two threads of a program take turns (spec H20)", Strategy, Workers,
+TEST_CASE_TEMPLATE("calls of two threads of a program are serialized (spec H20)", Strategy, Workers,
                    dist::MultiWorker<dist::NodeAllReduce>) {
   for (const std::size_t here : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(here);
@@ -26,7 +25,7 @@ TEST_CASE_TEMPLATE("calls of two threads of a program take turns (spec H20)", St
     const auto totals = strategy.template variable<double, dist::OnRead, dist::Sum>({}, 0.0);
     strategy.run([&](auto& replica) { totals.component(replica)[0] = 1; });
     const auto replicas = static_cast<double>(strategy.num_replicas_in_sync());
-    // The calls of a kind are alike, so that the processes need not make them in the same order.
+    // Calls of the same kind are identical, so processes may make them in different order.
     const auto in_two_threads = [&](auto&& call) {
       std::atomic<int> wrong{0};
       const auto calls = [&] {

@@ -1,4 +1,4 @@
-// Metrics of counts whose rows are shared out among the replicas of several workers (spec P15, P18).
+// Metrics of counts, with rows divided among the replicas of several workers (spec P15, P18).
 // ranks: 1 2 3
 #include <dist/multi_worker.hpp>
 
@@ -18,7 +18,7 @@
 using conformance::Make;
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
-TEST_CASE_TEMPLATE("workers count together, and each knows the result", Maker, Make<Workers, 1>, Make<Workers, 2>) {
+TEST_CASE_TEMPLATE("workers count together, and each has the result", Maker, Make<Workers, 1>, Make<Workers, 2>) {
   namespace nn = dist::nn;
   const auto owner = Maker::make();
   Workers& strategy = *owner;

@@ -1,4 +1,3 @@
-// Fits, evaluations and predictions of several workers.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
@@ -49,7 +48,7 @@ struct StopsOnLast {
   }
 };
 
-/// Writes for TensorBoard without asking for its rank, and reads what all workers read together.
+/// Writes to TensorBoard without checking its rank, and reads values together with all workers.
 struct ShowsWeights {
   nn::callbacks::TensorBoard& board;
   void on_train_begin(auto& model) {
@@ -64,14 +63,14 @@ struct ShowsWeights {
 
 }  // namespace
 
-TEST_CASE("fit gives the numbers of plain loops, however few rows a replica of a worker has (spec P05, P06)") {
+TEST_CASE("fit equals plain loops, however few rows a worker's replica has (spec P05, P06)") {
   for (const std::size_t replicas : {1U, 2U}) {
     Workers strategy{{.replicas = replicas}};
     random_fits::check_fits(strategy);
   }
 }
 
-TEST_CASE("a step takes the mean over the rows of all workers, whose own data have different numbers of them") {
+TEST_CASE("a step averages over the rows of all workers, with data of different sizes") {
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -113,7 +112,7 @@ TEST_CASE("a NaN loss on one worker ends the epoch on all workers after the same
   CHECK(std::isnan(history["loss"][0]));
 }
 
-TEST_CASE("workers share the rows of a single file, and take the policy that they are given (spec I10)") {
+TEST_CASE("workers divide the rows of a single file, and follow the given policy (spec I10)") {
   const SharedFolder folder;
   const std::size_t rows = 11;
   const Points points{rows, 4};
@@ -160,7 +159,7 @@ TEST_CASE("workers share the rows of a single file, and take the policy that the
     }
 }
 
-TEST_CASE("workers save the same of their batches, the best by the loss of all") {
+TEST_CASE("all workers save the same batches, the best by their common loss") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};
@@ -171,7 +170,7 @@ TEST_CASE("workers save the same of their batches, the best by the loss of all")
   CHECK(dist::latest_checkpoint(folder.path()));
 }
 
-TEST_CASE("predictions are in the order of the examples in all workers (spec Q12)") {
+TEST_CASE("predictions are in the order of the examples on all workers (spec Q12)") {
   Workers strategy{{.replicas = 2}};
   Linear<Workers> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -189,7 +188,7 @@ TEST_CASE("predictions are in the order of the examples in all workers (spec Q12
   }
 }
 
-TEST_CASE("what one worker stops, all stop: after the epoch where there are several") {
+TEST_CASE("a stop on one worker stops all, with several workers after the epoch") {
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -199,7 +198,7 @@ TEST_CASE("what one worker stops, all stop: after the epoch where there are seve
   CHECK(steps == (ranks() == 1 ? 5 : 8));
 }
 
-TEST_CASE("the chief shows the progress, and one batch is no affair of several workers (spec Q15)") {
+TEST_CASE("the chief shows the progress, and train_on_batch is rejected on several workers (spec Q15)") {
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -214,7 +213,7 @@ TEST_CASE("the chief shows the progress, and one batch is no affair of several w
     CHECK(model.train_on_batch(x, y).size() == 1);
 }
 
-TEST_CASE("several workers train and evaluate in turns, and evaluate together what they saved (spec Q27)") {
+TEST_CASE("several workers alternate training and evaluation, and evaluate together what they saved (spec Q27)") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};
@@ -246,7 +245,7 @@ TEST_CASE("several workers train and evaluate in turns, and evaluate together wh
                            ", and SimpleResolver says evaluator 0). Give both the same resolver."));
 }
 
-TEST_CASE("what there is once the chief writes, by the same calls in all workers") {
+TEST_CASE("the chief alone writes files, with the same calls on all workers") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};
@@ -263,7 +262,7 @@ TEST_CASE("what there is once the chief writes, by the same calls in all workers
   CHECK(files(folder.path("logs")) == 3);  // these two, and the events of the hyperparameters
 }
 
-TEST_CASE("workers save a model together, load it together, and no second model has their folder") {
+TEST_CASE("workers save and load a model together, and a second model cannot use their folder") {
   const SharedFolder folder;
   Workers strategy{{.replicas = 1}};
   Linear<Workers> net{strategy};

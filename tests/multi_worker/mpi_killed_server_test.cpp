@@ -1,5 +1,5 @@
-// What becomes of a job with parameter servers under mpirun when one of its processes is killed: the launcher ends all of them. The
-// test starts itself under mpirun, so that it sees how that ends.
+// A job with parameter servers under mpirun, one process of which is killed: the launcher ends all others. The test
+// starts itself under mpirun to observe this.
 #include <dist/cluster/mpi/roles_resolver.hpp>
 #include <dist/parameter_server.hpp>
 #include <dist/rpc/grpc/transport.hpp>

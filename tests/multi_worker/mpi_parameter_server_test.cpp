@@ -1,5 +1,5 @@
 // ranks: 4
-// A chief, two workers and a parameter server that mpirun has started: the last two ranks are of another kind than the first two.
+// A chief, two workers and a parameter server started by mpirun.
 #include <dist/cluster/mpi/roles_resolver.hpp>
 #include <dist/parameter_server.hpp>
 #include <dist/rpc/grpc/transport.hpp>
@@ -26,7 +26,7 @@ struct Descend {
   float operator()(float weight, float gradient) const { return weight - rate * gradient; }
 };
 
-/// One step towards (0, 1, 2, …): weights become a tenth closer to it.
+/// A step towards (0, 1, 2, …) that reduces the distance by a tenth.
 struct Step {
   template <class Weights>
   std::size_t operator()(dist::WorkerContext& worker, Weights& weights) const {
@@ -34,7 +34,7 @@ struct Step {
     dist::Tensor<float> gradient{now.values.shape()};
     for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = now.values[i] - static_cast<float>(i);
     weights.apply(worker, Descend{0.1F}, gradient.view(), {.versions = now.versions});
-    std::this_thread::sleep_for(std::chrono::milliseconds{2});  // for the other worker to have its share
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});  // gives the other worker its share
     return worker.index();
   }
 };
@@ -58,7 +58,7 @@ TEST_CASE("a job of mpirun with a parameter server trains, and ends with its coo
   for (const auto& worker : workers) busy.insert(worker.fetch());
   CHECK(busy == std::set<std::size_t>{0, 1});
   const dist::Tensor<float> found = weights.read(strategy.scope());
-  // With two workers a gradient comes at most a push late, which slows the descent a little.
+  // With two workers, a gradient is at most one push late, which slows the descent slightly.
   for (const std::size_t i : {std::size_t{1}, std::size_t{777}, std::size_t{49'999}})
     CHECK(found[i] == doctest::Approx(static_cast<double>(i)).epsilon(1e-3));
 

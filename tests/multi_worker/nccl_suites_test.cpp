@@ -1,5 +1,5 @@
-// Workers of one replica between whose GPUs NCCL reduces: what every strategy and optimizer does. On hardware, too, where the
-// workers share the GPUs of one machine.
+// Suites of all strategies and optimizers on workers with one replica and reduction by NCCL, also on hardware, where
+// the workers share the GPUs of one machine.
 // ranks: 1 2 3 4
 // ranks on GPUs: 1 2 3
 #include <dist/multi_worker.hpp>

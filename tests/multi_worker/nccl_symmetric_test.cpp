@@ -1,5 +1,5 @@
-// Workers whose GPUs reach each other's memory through windows of NCCL: what every strategy and optimizer does, and what
-// only they do.
+// Workers whose GPUs access each other's memory through windows of NCCL: suites of all strategies and optimizers, and
+// specific tests.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
@@ -39,14 +39,14 @@ static_assert(std::same_as<Workers::Device, dist::Cuda>);
 
 namespace {
 
-/// On the machine, which its workers share out.
+/// The GPUs of the machine, which its workers divide.
 const bool machine_is_named = setenv("DIST_FAKE_CUDA", "8 eager", 0) == 0;
 
 dist::MultiWorkerOptions with(std::size_t replicas, std::chrono::milliseconds timeout = 20s) {
   return {.replicas = replicas, .communication = {.timeout = timeout}};
 }
 
-/// Numbers whose sums depend on the order in which they are added.
+/// Returns numbers whose sums depend on the order of addition.
 DIST_HD float number(std::size_t rank, std::size_t i) {
   return 1.0F / static_cast<float>(3 * i + 7 * rank + 1) + (i % 3 == rank % 3 ? 1e6F : 0.0F);
 }
@@ -58,8 +58,8 @@ struct Number {
 
 constexpr std::size_t elements = 1003;
 
-/// Makes gradients and zeros, updates these, and returns how many of the weights here have other bits than a sum in rank
-/// order.
+/// Creates gradients and zeros, updates these, and returns the number of local weights whose bits differ from a sum in
+/// rank order.
 std::size_t mistakes_of_update(Workers& strategy, const dist::ReplicaBuffer<float, dist::Cuda>& gradients,
                                const dist::ReplicaBuffer<float, dist::Cuda>& weights) {
   const auto wrong = strategy.run([&](auto& replica) {
@@ -94,7 +94,8 @@ TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 2>);
 
-TEST_CASE("GPUs of all workers are read and written through windows, in rank order, also after a variable has gone") {
+TEST_CASE(
+    "GPUs of all workers are read and written through windows in rank order, also after a variable is destroyed") {
   for (const int polls : {0, 2}) {
     fake_nccl::restart({.polls = polls});
     {
@@ -120,7 +121,7 @@ TEST_CASE("GPUs of all workers are read and written through windows, in rank ord
   fake_nccl::restart();
 }
 
-TEST_CASE("workers on several machines do not ask for windows, and one without them keeps all from using them") {
+TEST_CASE("workers on several machines use no windows, and one without windows disables them for all") {
   if (ranks() == 1) return;
   for (const bool are_on_one_machine : {false, true}) {
     CAPTURE(are_on_one_machine);
@@ -143,7 +144,7 @@ TEST_CASE("workers on several machines do not ask for windows, and one without t
   fake_nccl::restart();
 }
 
-TEST_CASE("workers whose operands are not in windows together take NCCL's way, all of them, and come back to windows") {
+TEST_CASE("workers with an operand outside windows all use NCCL's own collective, and return to windows later") {
   fake_nccl::restart();
   {
     Workers strategy{with(1)};
@@ -151,7 +152,7 @@ TEST_CASE("workers whose operands are not in windows together take NCCL's way, a
     const auto weights = strategy.buffer<float>(dist::Shape{elements});
     const auto others = strategy.buffer<float>(dist::Shape{elements});
     CHECK(mistakes_of_update(strategy, gradients, weights) == 0);
-    // The last one's is in no window yet, those of the others are.
+    // Only the last worker's operand is in no window yet.
     static_cast<void>(mistakes_of_update(strategy, is_last() ? others : gradients, weights));
     CHECK((reductions() > 0) == (ranks() > 1));
     const int before = reductions();
@@ -161,7 +162,7 @@ TEST_CASE("workers whose operands are not in windows together take NCCL's way, a
   meet();
 }
 
-TEST_CASE("a worker that can make no window ends the work of all in time") {
+TEST_CASE("a worker that cannot create a window ends the work of all in time") {
   if (ranks() == 1) return;
   for (const std::string_view function : {"ncclDevCommCreate", "ncclCommWindowRegister"}) {
     CAPTURE(function);

@@ -1,4 +1,4 @@
-// Workers between whose GPUs NCCL reduces: what every strategy and optimizer does, and what only they do.
+// Workers whose GPUs use NCCL: suites of all strategies and optimizers, and specific tests.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
@@ -42,14 +42,14 @@ namespace {
 
 constexpr std::size_t gpus = 8;
 
-/// On the machine, which its workers share out.
+/// The GPUs of the machine, which its workers divide.
 const bool machine_is_named = setenv("DIST_FAKE_CUDA", "8 eager", 0) == 0;
 
 dist::MultiWorkerOptions with(std::size_t replicas, std::chrono::milliseconds timeout = 20s) {
   return {.replicas = replicas, .communication = {.timeout = timeout}};
 }
 
-/// What of_workers::failure says, and of an NcclError its type and code, too.
+/// Like of_workers::failure, plus type and code of an NcclError.
 template <class Fn>
 std::string failure(Fn&& fn) {
   return of_workers::failure([&] {
@@ -61,7 +61,7 @@ std::string failure(Fn&& fn) {
   });
 }
 
-/// The sum over all replicas of 1, on their GPUs.
+/// Sums 1 over all replicas on their GPUs.
 void add_ones(Workers& strategy) {
   const auto ones = strategy.buffer<float>(dist::Shape{100});
   const auto sums = strategy.run([&](auto& replica) {
@@ -86,7 +86,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 2>);
 
-TEST_CASE("each worker has GPUs of its own, and a context on no other") {
+TEST_CASE("each worker has its own GPUs, and a context on no others") {
   const std::size_t share = gpus / ranks();
   const std::size_t first = my_rank() * share;
   Workers strategy{2};
@@ -99,7 +99,7 @@ TEST_CASE("each worker has GPUs of its own, and a context on no other") {
   CHECK(fake_nccl::live_communicators() == 2);
 }
 
-TEST_CASE("workers that are told their GPUs have these, also in the parts of a strategy") {
+TEST_CASE("workers with explicit GPUs use them, also in parts of a strategy") {
   dist::MultiWorkerOptions options = with(1);
   options.replicas.reset();
   const std::vector<std::string> devices{dist::concat("/gpu:", 2 * my_rank() + 1),
@@ -115,7 +115,7 @@ TEST_CASE("workers that are told their GPUs have these, also in the parts of a s
   add_ones(strategy);
 }
 
-TEST_CASE("a replica has the same shard of the host's memory as of its GPU's, and the same sums") {
+TEST_CASE("a replica has the same shard of host memory as of GPU memory, and the same sums") {
   for (const bool in_memory : {true, false}) {
     fake_nccl::restart({.polls = 1});
     dist::MultiWorkerOptions options = with(2);
@@ -144,7 +144,7 @@ TEST_CASE("a replica has the same shard of the host's memory as of its GPU's, an
         seen += reduced.size();
       });
       if (seen != shard.size()) mistakes += "a smaller or a larger shard; ";
-      // Of the mirrors, each replica updates its shard, and all get that.
+      // Each replica updates its shard of the mirrors, and all get the result.
       std::vector<float> mirror(elements, 1.0F);
       replica.reduce_and_apply(
           dist::mean, std::span<float>{gradients}, std::span<float>{mirror},
@@ -158,8 +158,7 @@ TEST_CASE("a replica has the same shard of the host's memory as of its GPU's, an
   fake_nccl::restart();
 }
 
-TEST_CASE(
-    "workers whose replicas share a GPU are refused on all of them, with both replicas and what to do (spec H05)") {
+TEST_CASE("workers whose replicas share a GPU are rejected on all, with both replicas and a suggestion (spec H05)") {
   if (ranks() == 1) return;
   dist::MultiWorkerOptions options = with(1);
   options.devices = {"/gpu:3"};
@@ -173,7 +172,7 @@ TEST_CASE(
   meet();
 }
 
-TEST_CASE("workers with other versions of NCCL are refused on all of them, with both versions and what to do") {
+TEST_CASE("workers with different versions of NCCL are rejected on all, with both versions and a suggestion") {
   if (ranks() == 1) return;
   if (is_last()) fake_nccl::restart({.version = 21805});
   const std::string said = failure([] { Workers{with(1)}; });
@@ -184,7 +183,7 @@ TEST_CASE("workers with other versions of NCCL are refused on all of them, with 
   meet();
 }
 
-TEST_CASE("a worker that cannot begin ends the start of all") {
+TEST_CASE("a worker that cannot start ends the start of all") {
   if (ranks() == 1) return;
   if (my_rank() == 0) fake_nccl::fail_call("ncclGetUniqueId", ncclSystemError);
   const std::string said = failure([] { Workers{with(1)}; });
@@ -193,7 +192,7 @@ TEST_CASE("a worker that cannot begin ends the start of all") {
   meet();
 }
 
-TEST_CASE("a worker whose NCCL fails ends the work of all in time, and no communicator is left") {
+TEST_CASE("a worker whose NCCL fails ends the work of all in time, without leaking communicators") {
   if (ranks() == 1) return;
   for (const bool hears : {true, false}) {
     CAPTURE(hears);
@@ -219,7 +218,7 @@ TEST_CASE("a worker whose NCCL fails ends the work of all in time, and no commun
   fake_nccl::restart();
 }
 
-TEST_CASE("an exception of one worker is told to all, and they go on together on their GPUs") {
+TEST_CASE("an exception of one worker is reported to all, and they continue together on their GPUs") {
   Workers strategy{with(2)};
   const std::string said = failure([&] {
     strategy.run([&](auto& replica) {

@@ -1,4 +1,4 @@
-// What tests of several workers share: where this one stands among them, and what they throw.
+// Helpers of tests with several workers.
 #pragma once
 
 #include <mpi.h>
@@ -21,10 +21,10 @@ namespace of_workers {
 inline std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
 inline std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
 inline bool is_last() { return my_rank() + 1 == ranks(); }
-/// Beside what is tested.
+/// Synchronizes the workers independently of the library.
 inline void meet() { MPI_Barrier(MPI_COMM_WORLD); }
 
-/// The type and the text of what `fn` throws, a replica's own exception rather than the ReplicaError around it.
+/// Returns type and text of the exception of `fn`; for a ReplicaError, of the replica's own exception.
 template <class Fn>
 std::string failure(Fn&& fn) {
   try {
@@ -45,7 +45,7 @@ std::string failure(Fn&& fn) {
   return "nothing was thrown";
 }
 
-/// Whether `part` is in the text, which the test says where it is not.
+/// Returns whether the text contains `part`, and otherwise reports the text.
 inline bool has(const std::string& text, std::string_view part) {
   const bool found = text.find(part) != std::string::npos;
   if (!found) MESSAGE("'" << std::string{part} << "' is not in: " << text);

@@ -1,4 +1,3 @@
-// The first process exports a network, all know when it is there.
 // ranks: 1 2
 #include <dist/multi_worker.hpp>
 
@@ -13,7 +12,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("one file, of the first process") {
+TEST_CASE("export writes one file, on the first process") {
   const support::TemporaryFolder folder;
   dist::MultiWorker<dist::RingAllReduce> strategy{2};
   nn::Network<nn::Sequential<nn::Input<3>, nn::Dense<2>>> network{strategy};

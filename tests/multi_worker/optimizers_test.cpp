@@ -1,4 +1,3 @@
-// Optimizers whose slots are shared out among several workers.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 

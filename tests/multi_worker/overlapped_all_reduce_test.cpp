@@ -35,7 +35,7 @@ using Net = support::SmallNet;
 using support::compute;
 using support::what_throws;
 
-/// Processes that meet in the memory of their node, or that all go through MPI, as on nodes of their own.
+/// Options for processes that use the memory of their node, or only MPI, as on separate nodes.
 dist::MultiWorkerOptions with(bool in_memory, std::size_t replicas = 1) {
   dist::MultiWorkerOptions options;
   options.hierarchical = in_memory;
@@ -53,7 +53,7 @@ bool mpi_takes_any_thread() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("after wait the gradients are the sum over all replicas of all workers", Ops, dist::MpiAllReduce,
+TEST_CASE_TEMPLATE("after wait, the gradients are the sum over all replicas of all workers", Ops, dist::MpiAllReduce,
                    dist::RingAllReduce) {
   for (const bool in_memory : {true, false})
     for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("after wait the gradients are the sum over all replicas of al
         }
       }
       CHECK(wrong == 0);
-      if (in_memory) CHECK(differ == 0);  // to the bit: the replicas in order, then the workers in order
+      if (in_memory) CHECK(differ == 0);  // exactly: summed in the order of replicas, then of workers
     }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("training is the same with and without overlap (spec P08)") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("workers reduce buckets while the layers before still compute, as the trace shows") {
+TEST_CASE("workers reduce buckets during the backward pass of earlier layers, according to the trace") {
   Workers strategy{with(true)};
   if (strategy.num_workers() == 1) return;
   nn::Network<Net> net{strategy};
@@ -133,7 +133,7 @@ TEST_CASE("workers reduce buckets while the layers before still compute, as the 
     bool is_first = true;
     compute(replica, net, Batch{4, 1}, [&](dist::IndexRange elements) {
       ready(elements);
-      // The other layers compute for as long as the buckets of the last one, bias and kernel, need.
+      // The other layers compute while both buckets of the last layer, bias and kernel, are reduced.
       if (is_first)
         while (background->done() < 2) std::this_thread::yield();
       is_first = false;
@@ -153,7 +153,7 @@ TEST_CASE("workers reduce buckets while the layers before still compute, as the 
   CHECK(together > 0);
 }
 
-TEST_CASE("collectives of the replicas go on while buckets are reduced, and the two do not meet") {
+TEST_CASE("collectives of replicas during the reduction of buckets do not interfere") {
   for (const bool in_memory : {true, false})
     for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
       CAPTURE(in_memory);
@@ -187,7 +187,7 @@ TEST_CASE("collectives of the replicas go on while buckets are reduced, and the 
     }
 }
 
-TEST_CASE("a worker that fails in the middle of a step ends it for all, and all go on with new collectives") {
+TEST_CASE("a worker that fails in a step ends it for all, and all continue with new collectives") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     Workers strategy{with(in_memory, 2)};
@@ -223,7 +223,7 @@ TEST_CASE("a worker that fails in the middle of a step ends it for all, and all 
   }
 }
 
-TEST_CASE("once warm, a step allocates nothing") {
+TEST_CASE("after warm-up, a step allocates nothing") {
   Workers strategy{with(true)};
   nn::Network<Net> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::Adam{}};
@@ -242,7 +242,7 @@ TEST_CASE("once warm, a step allocates nothing") {
   CHECK(allocations == before);
 }
 
-TEST_CASE("gradients of different runs never meet, also where a worker leaves a run without its gradients") {
+TEST_CASE("gradients of different runs never match, even if a worker leaves a run without its gradients") {
   for (const bool in_memory : {true, false}) {
     CAPTURE(in_memory);
     Workers strategy{with(in_memory)};

@@ -1,4 +1,4 @@
-// A program that owns MPI hands a communicator over. What the library calls is counted on its way to MPI.
+// A program that owns MPI passes a communicator. The library's calls of MPI are counted.
 #include <dist/strategy/multi_worker.hpp>
 // ranks: 1 2 4
 // thread levels: single funneled serialized multiple
@@ -31,7 +31,7 @@ namespace {
 std::atomic<int> starts = 0;
 std::atomic<int> ends = 0;
 std::atomic<int> by_other_threads = 0;
-std::atomic<int> communicators = 0;  // that were made and not freed
+std::atomic<int> communicators = 0;  // created and not freed
 const pthread_t first_thread = pthread_self();
 
 void count_thread() {
@@ -40,7 +40,7 @@ void count_thread() {
 
 }  // namespace
 
-// What a library calls that communicates comes here first, as MPI's profiling interface provides for it.
+// Intercepts the library's MPI calls that communicate, with MPI's profiling interface.
 extern "C" {
 #define DIST_TEST_COUNTED(function, parameters, arguments) \
   int MPI_##function parameters {                          \
@@ -124,8 +124,8 @@ int thread_level() {
   return provided;
 }
 
-/// A part of the world, the even or the odd ranks where there are more than two, last rank first, with an error handler
-/// of its own.
+/// A subset of the world with its own error handler: with more than two ranks, the even or the odd ones, in reverse
+/// order.
 class Part {
  public:
   Part() {
@@ -144,12 +144,12 @@ class Part {
     PMPI_Comm_free(&comm);
   }
 
-  /// In the world, of its first member.
+  /// The rank of the first member in the world.
   [[nodiscard]] static std::size_t last_rank() {
     const std::size_t last = size_of(MPI_COMM_WORLD) - 1;
     return last < 2 || last % 2 == rank_in(MPI_COMM_WORLD) % 2 ? last : last - 1;
   }
-  /// As it was given, and in use.
+  /// Checks that MPI and the communicator are unchanged and usable.
   void check_untouched() {
     int initialised = 0, finalised = 0;
     MPI_Initialized(&initialised);
@@ -164,7 +164,7 @@ class Part {
     CHECK(handler == handler_);
     MPI_Errhandler_free(&handler);
     CHECK(errors() == 0);
-    MPI_Send(nullptr, 0, MPI_BYTE, static_cast<int>(size_of(comm)), 0, comm);  // to nobody
+    MPI_Send(nullptr, 0, MPI_BYTE, static_cast<int>(size_of(comm)), 0, comm);  // to an invalid rank
     CHECK(errors() == 1);
     errors() = 0;
     int sum = 1;
@@ -184,7 +184,7 @@ class Part {
   MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
-/// Collectives of all kinds, and some steps of training.
+/// Runs all kinds of collectives, and some training steps.
 template <class Strategy>
 void use(Strategy& strategy, std::size_t world_rank_of_chief) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -222,7 +222,7 @@ void use(Strategy& strategy, std::size_t world_rank_of_chief) {
   CHECK(loss() < before);
 }
 
-/// Whether the communicators that the library made are freed, as soon as all members have left.
+/// Waits until the library's communicators are freed, which requires that all members have left.
 bool all_are_freed() {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
        communicators != 0 && std::chrono::steady_clock::now() < end;)
@@ -240,8 +240,8 @@ dist::MultiWorkerOptions with(bool in_memory, std::size_t replicas) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a communicator of the program trains and stays the program's (spec A07)", Ops, dist::RingAllReduce,
-                   dist::MpiAllReduce) {
+TEST_CASE_TEMPLATE("a communicator of the program trains and remains the program's (spec A07)", Ops,
+                   dist::RingAllReduce, dist::MpiAllReduce) {
   Part part;
   const int level = thread_level();
   for (const bool in_memory : {true, false})
@@ -265,7 +265,7 @@ TEST_CASE_TEMPLATE("a communicator of the program trains and stays the program's
     }
 }
 
-TEST_CASE("as the guide says it") {
+TEST_CASE("a strategy can be constructed from dist::mpi::ref of a communicator") {
   Part part;
   {
     MPI_Comm comm = part.comm;
@@ -275,7 +275,7 @@ TEST_CASE("as the guide says it") {
   part.check_untouched();
 }
 
-TEST_CASE("a strategy that an exception ends leaves MPI and the communicator as they are") {
+TEST_CASE("a strategy ended by an exception leaves MPI and the communicator unchanged") {
   Part part;
   CHECK(support::what_throws<std::runtime_error>([&] {
           dist::MultiWorker<dist::RingAllReduce> strategy{dist::mpi::ref(part.comm), with(false, 1)};
@@ -287,7 +287,7 @@ TEST_CASE("a strategy that an exception ends leaves MPI and the communicator as 
   CHECK(anew.reduce(dist::sum, anew.run([](auto&) { return 1; })) == static_cast<int>(size_of(part.comm)));
 }
 
-TEST_CASE("a thread that must not call MPI is refused before it does; others may have the strategy") {
+TEST_CASE("a thread that must not call MPI is rejected before it does; others may create the strategy") {
   Part part;
   by_other_threads = 0;
   std::string message;

@@ -1,4 +1,4 @@
-// The policies that choose by themselves, and the one that stays on a node, between the workers of one.
+// Policies that choose by themselves, and the policy for one node between its workers.
 #include <dist/multi_worker.hpp>
 // ranks: 1 2 3
 
@@ -16,8 +16,8 @@
 #include <doctest/doctest.h>
 #include <support/what_throws.hpp>
 
-TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H16, H23)", Ops, dist::AutoAllReduce,
-                   dist::NodeAllReduce) {
+TEST_CASE_TEMPLATE("every policy reduces over the replicas of all workers (spec A07, H16, H23)", Ops,
+                   dist::AutoAllReduce, dist::NodeAllReduce) {
   for (const std::size_t here : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(here);
     dist::MultiWorker<Ops> strategy{here};
@@ -47,7 +47,7 @@ TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H1
   }
 }
 
-TEST_CASE_TEMPLATE("every policy over messages joins workers that are nodes of their own", Ops, dist::AutoAllReduce,
+TEST_CASE_TEMPLATE("every policy over messages reduces over workers on separate nodes", Ops, dist::AutoAllReduce,
                    dist::TreeAllReduce, dist::HalvingDoublingAllReduce) {
   dist::MultiWorkerOptions options;
   options.replicas = 2;
@@ -68,14 +68,14 @@ TEST_CASE_TEMPLATE("every policy over messages joins workers that are nodes of t
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
-TEST_CASE("AutoAllReduce between nodes chooses by thresholds that are given, measured, or follow from usual costs") {
+TEST_CASE("AutoAllReduce between nodes uses given, measured or default thresholds") {
   using Strategy = dist::MultiWorker<dist::AutoAllReduce>;
   dist::MultiWorkerOptions options;
   options.hierarchical = false;
   const auto thresholds = [](const Strategy& strategy) { return strategy.workers().upper()->settings(); };
   {
     const Strategy strategy{options};
-    if (strategy.num_workers() == 1) return;  // nobody to choose for
+    if (strategy.num_workers() == 1) return;  // no choice to make
     CHECK(thresholds(strategy) == dist::thresholds_for(dist::usual_costs, strategy.num_workers()));
   }
   options.measure_thresholds = true;
@@ -97,7 +97,7 @@ TEST_CASE("AutoAllReduce between nodes chooses by thresholds that are given, mea
   CHECK(said.find("worker 0 has 100 and 7000 bytes, worker 1 has 200 and 7000 bytes") != std::string::npos);
 }
 
-TEST_CASE("a policy of one algorithm refuses thresholds") {
+TEST_CASE("a policy of one algorithm rejects thresholds") {
   dist::MultiWorkerOptions options;
   options.measure_thresholds = true;
   CHECK_THROWS_AS(dist::MultiWorker<dist::RingAllReduce>{options}, dist::InvalidArgument);

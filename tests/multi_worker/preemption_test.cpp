@@ -1,4 +1,3 @@
-// A job of several workers, of which one is told to end.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
@@ -18,7 +17,7 @@
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 using namespace of_workers;
 
-TEST_CASE("all workers save one checkpoint after the same step, and go on from there (spec O03, O04)") {
+TEST_CASE("all workers save one checkpoint after the same step, and continue from it (spec O03, O04)") {
   const SharedFolder folder;
   for (const int start : {0, 1}) {
     CAPTURE(start);

@@ -1,7 +1,7 @@
-// Random sequences of collectives under every policy of MultiWorker, compared with results that arithmetic gives.
+// Random sequences of collectives under every policy of MultiWorker, compared with computed results.
 //
-// Each case is drawn from a seed, which a failure prints: DIST_TEST_RANDOM_SEED=<seed> runs only that case.
-// DIST_TEST_RANDOM_SECONDS=<seconds> says how long the program draws new cases; without it 4 seconds.
+// Each case has a seed, which failures print: DIST_TEST_RANDOM_SEED=<seed> runs only that case. The program generates
+// cases for DIST_TEST_RANDOM_SECONDS=<seconds>, by default 4.
 #include <dist/multi_worker.hpp>
 // ranks: 1 2 3 4
 // optimised
@@ -34,12 +34,12 @@
 
 namespace {
 
-/// The number of nodes that the workers find. The nodes are this machine under other names.
+/// The number of apparent nodes, which are this machine under other names.
 std::size_t nodes = 1;
 
 }  // namespace
 
-/// Takes the place of the system's function. Returns the name of this worker's node once MPI has started.
+/// Replaces the system's function. Returns the name of this worker's node once MPI has started.
 extern "C" int gethostname(char* name, std::size_t size) noexcept {
   int starts = 0, finalised = 0, rank = 0;
   MPI_Initialized(&starts);
@@ -51,7 +51,7 @@ extern "C" int gethostname(char* name, std::size_t size) noexcept {
 
 namespace {
 
-/// Returns the same numbers for the same seed, on every replica (SplitMix64).
+/// Returns the same numbers for the same seed on every replica (SplitMix64).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -64,7 +64,7 @@ class Random {
   }
   std::size_t below(std::size_t end) { return next() % end; }
   bool one_in(std::size_t count) { return below(count) == 0; }
-  /// A number of elements: few, some, or several MiB of floats, and around the sizes at which algorithms change.
+  /// Returns a number of elements: few, some, or several MiB of floats, often near the thresholds of algorithms.
   std::size_t elements(std::size_t most) {
     constexpr std::array<std::size_t, 6> borders{1, 63, 64, 65, 32'767, 32'768};
     const std::size_t chosen = one_in(5)   ? borders[below(borders.size())]
@@ -82,7 +82,7 @@ class Random {
 float value(std::size_t rank, std::size_t i, std::size_t step) {
   return static_cast<float>((rank + 1) * (i % 7 + 1) + step % 5);
 }
-/// The sum of these values over the replicas `rank` of which `among(rank)` holds.
+/// The sum of these values over the replicas `rank` for which `among(rank)` is true.
 struct Sums {
   std::size_t ranks = 0;  // the sum of rank + 1
   std::size_t count = 0;
@@ -96,13 +96,11 @@ struct Sums {
   }
 };
 
-/// The collectives of a replica in a run: the same as those of all replicas, with operands in the strategy's memory or
-/// outside, which each replica draws by itself.
+/// The collectives of a replica in a run. Operands are in the strategy's memory or outside, chosen by each replica.
 template <class Replica>
 class Steps {
  public:
-  /// `memory` are pieces of the strategy's memory. With `only_sums` all steps are sums of operands that grow and that are
-  /// outside of it.
+  /// `memory` has pieces of the strategy's memory. With `only_sums`, all steps sum growing operands outside of it.
   Steps(Replica& replica, std::uint64_t seed, std::array<std::span<float>, 2> memory, bool only_sums)
       : replica_(replica),
         id_(replica.replica_id().index()),
@@ -116,12 +114,12 @@ class Steps {
     for (std::size_t rank = 0; rank < replicas_; ++rank) all_.add(rank);
   }
 
-  /// Returns what is wrong, or nothing.
+  /// Returns a description of the first error, or an empty string.
   [[nodiscard]] std::string do_all(std::size_t steps) {
     for (step_ = 0; step_ < steps; ++step_) {
       if (own_.one_in(8)) std::this_thread::sleep_for(std::chrono::microseconds{own_.below(300)});
       const std::size_t elements = next_elements();
-      // The same collective often follows itself.
+      // Collectives are often repeated.
       if (step_ == 0 || common_.one_in(grows_ ? 8 : 2)) kind_ = common_.below(all_kinds);
       switch (only_sums_ ? all_kinds : kind_) {
         case 0:
@@ -159,7 +157,7 @@ class Steps {
  private:
   static constexpr std::size_t all_kinds = 16;
 
-  /// In half of all runs the operands grow from step to step.
+  /// In half of all runs, the operands grow from step to step.
   [[nodiscard]] std::size_t next_elements() {
     const std::size_t most = memory_[0].size();
     elements_ = !grows_      ? common_.elements(most)
@@ -167,7 +165,6 @@ class Steps {
                              : std::min(most, elements_ + elements_ / 4);
     return elements_;
   }
-  /// Room for `elements`, in the strategy's memory or outside.
   [[nodiscard]] std::span<float> operand(std::size_t which, std::size_t elements) {
     outside_[which].clear();
     outside_[which].shrink_to_fit();
@@ -246,7 +243,7 @@ class Steps {
   }
   static constexpr auto subtract = [](std::size_t, float weight, float sum) { return weight - sum; };
 
-  /// Messages between some replicas, several between some, to itself among them.
+  /// Random messages: several between some pairs of replicas, and some to the sender itself.
   void neighbors(std::size_t elements) {
     struct Message {
       std::size_t from;
@@ -321,7 +318,6 @@ class Steps {
   std::string mistake_;
 };
 
-/// Runs of one strategy, and reductions between them.
 template <class Ops>
 void use_strategy(Random& random, const dist::MultiWorkerOptions& options, bool only_sums) {
   dist::MultiWorker<Ops> strategy{options};
@@ -353,8 +349,8 @@ void use_strategy(Random& random, const dist::MultiWorkerOptions& options, bool 
   }
 }
 
-/// In a case whose seed is a multiple of 8, replicas of one node sum operands outside of the strategy's memory that grow
-/// from step to step.
+/// If the seed is a multiple of 8, replicas of one node sum operands outside the strategy's memory, which grow from
+/// step to step.
 void do_case(std::uint64_t seed, std::size_t workers) {
   const bool only_sums = seed % 8 == 0;
   Random random{seed};
@@ -395,7 +391,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 
 }  // namespace
 
-TEST_CASE("random sequences of collectives give what arithmetic gives") {
+TEST_CASE("random sequences of collectives give the computed results") {
   int workers = 1;
   int rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &workers);
@@ -403,7 +399,7 @@ TEST_CASE("random sequences of collectives give what arithmetic gives") {
   const std::uint64_t given = number_from("DIST_TEST_RANDOM_SEED", 0);
   if (given != 0) return do_case(given, static_cast<std::size_t>(workers));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{number_from("DIST_TEST_RANDOM_SECONDS", 4)};
-  // Worker 0 draws the seeds. 0 ends the test.
+  // Worker 0 chooses the seeds. 0 ends the test.
   Random seeds{static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())};
   std::size_t cases = 0;
   for (;; ++cases) {

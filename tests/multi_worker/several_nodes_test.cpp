@@ -1,4 +1,4 @@
-// Workers of several nodes, some of which have several workers. The nodes are this machine under other names.
+// Workers on several nodes, some with several workers. The nodes are this machine under other names.
 #include <dist/multi_worker.hpp>
 // ranks: 2 3 4
 // thread levels: funneled multiple
@@ -25,14 +25,13 @@
 
 namespace {
 
-/// Ranks are dealt to two nodes like cards, so that those of a node do not follow each other; else the first two are
-/// one node and the others another.
+/// True: ranks alternate between two nodes. False: the first two ranks are one node, and the others another.
 bool are_dealt = true;
 std::size_t node_of(std::size_t rank) { return are_dealt ? rank % 2 : (rank < 2 ? 0 : 1); }
 
 }  // namespace
 
-/// Takes the place of the system's: where MPI has started, the name of the node.
+/// Replaces the system's function. Once MPI has started, returns the name of the node.
 extern "C" int gethostname(char* name, std::size_t size) noexcept {
   int starts = 0, finalised = 0, rank = 0;
   MPI_Initialized(&starts);
@@ -63,7 +62,7 @@ dist::MultiWorkerOptions with(std::size_t replicas) {
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Workers, 1>, Make<Workers, 2>);
 
-TEST_CASE("workers find their nodes, and each other's values in the order of the workers (spec A07, C14)") {
+TEST_CASE("workers find their nodes, and collect values in the order of the workers (spec A07, C14)") {
   Workers strategy{2};
   const std::string line = strategy.describe();
   CAPTURE(line);
@@ -88,7 +87,7 @@ TEST_CASE("workers find their nodes, and each other's values in the order of the
   }
 }
 
-TEST_CASE_TEMPLATE("gradients summed in the background are those of all replicas of all nodes", Ops,
+TEST_CASE_TEMPLATE("gradients reduced in the background are the sum over all replicas of all nodes", Ops,
                    dist::RingAllReduce, dist::MpiAllReduce) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(replicas);
@@ -116,7 +115,7 @@ TEST_CASE_TEMPLATE("gradients summed in the background are those of all replicas
   }
 }
 
-TEST_CASE("a worker that throws is named on every node by its number, and all go on together") {
+TEST_CASE("a worker that throws is named on every node by its number, and all continue together") {
   for (const bool dealt : {true, false}) {
     are_dealt = dealt;
     CAPTURE(dealt);

@@ -13,7 +13,7 @@
 
 namespace of_workers {
 
-/// A new folder that all workers have, made by the first, and removed when all are done with it.
+/// A new folder, created by the first worker and removed when all have finished with it.
 class SharedFolder {
  public:
   SharedFolder() {

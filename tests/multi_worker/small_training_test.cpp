@@ -1,4 +1,4 @@
-// Training on several workers: as on one replica, whatever the division.
+// Training on several workers equals training on one replica, with any division.
 // ranks: 1 2 4
 #include <dist/multi_worker.hpp>
 
@@ -15,7 +15,7 @@ using namespace conformance::small;
 
 namespace {
 
-/// Calls `check` with a strategy whose replicas divide the global batch, if there are such.
+/// Calls `check` with a strategy whose replicas divide the global batch, if that is possible.
 template <class S>
 void with_options(const dist::MultiWorkerOptions& options, auto check) {
   auto strategy = std::make_unique<S>(options);
@@ -25,18 +25,18 @@ void with_workers(auto check) {
   using Ring = dist::MultiWorker<dist::RingAllReduce>;
   with_options<Ring>({.replicas = 1}, check);
   with_options<Ring>({.replicas = 2}, check);
-  with_options<Ring>({.replicas = 2, .hierarchical = false}, check);  // as if each worker were on a node of its own
+  with_options<Ring>({.replicas = 2, .hierarchical = false}, check);  // as if each worker were on a separate node
   with_options<dist::MultiWorker<dist::MpiAllReduce>>({.replicas = 2}, check);
 }
 
 }  // namespace
 
-TEST_CASE("several workers train as one replica alone, with Model::fit (spec P05, P24)") {
+TEST_CASE("several workers train like one replica with Model::fit (spec P05, P24)") {
   const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
   with_workers([&](auto strategy) { check_same(fit(std::move(strategy), descent, nn::MeanSquaredError{}), expected); });
 }
 
-TEST_CASE("and with a loop of one's own (spec P04, P07, P24)") {
+TEST_CASE("several workers train like one replica with a custom loop (spec P04, P07, P24)") {
   const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
   with_workers([&](auto strategy) {
     const std::vector<double> means = loop(std::move(strategy));

@@ -1,4 +1,4 @@
-// Parts of the workers, each with a strategy of its own.
+// Groups of workers, each with its own strategy.
 #include <dist/multi_worker.hpp>
 // ranks: 1 2 3 4
 
@@ -15,7 +15,7 @@
 
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
-TEST_CASE_TEMPLATE("workers of a colour are a strategy, at its own pace", Ops, dist::RingAllReduce,
+TEST_CASE_TEMPLATE("workers of a colour form a strategy, which runs independently", Ops, dist::RingAllReduce,
                    dist::MpiAllReduce) {
   for (const std::size_t here : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(here);
@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE("workers of a colour are a strategy, at its own pace", Ops, d
     CHECK(part.num_replicas_in_sync() == workers * here);
     if (all.num_workers() > 1) CHECK(part.describe().find("a part of ") != std::string::npos);
 
-    // One colour makes more steps than the other.
+    // One colour runs more steps than the other.
     auto weight = part.template variable<float, dist::OnWrite, dist::Mean>({3}, 0.0f);
     for (std::size_t step = 0; step < 10 * (color + 1); ++step)
       part.run([&](auto& replica) { weight.assign_add(replica, replica.all_reduce(dist::sum, 1.0f)); });
@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("workers of a colour are a strategy, at its own pace", Ops, d
   }
 }
 
-TEST_CASE("a part splits again, and every worker may be alone") {
+TEST_CASE("a part can be split again, down to single workers") {
   Workers all{1};
   Workers half = all.split(all.worker_rank() / 2);
   Workers alone = half.split(half.worker_rank());
@@ -49,7 +49,7 @@ TEST_CASE("a part splits again, and every worker may be alone") {
   for (const int replicas : alone.local_results(count)) CHECK(replicas == 1);
 }
 
-TEST_CASE("a failure in one part is not one of another") {
+TEST_CASE("a failure in one part does not affect others") {
   Workers all{2};
   Workers part = all.split(all.worker_rank() % 2);
   const auto step = [&](auto& replica) {

@@ -1,4 +1,3 @@
-// Modules of libtorch on several workers.
 // ranks: 1 2
 #include <dist/multi_worker.hpp>
 
@@ -16,7 +15,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 
-#undef CHECK  // of libtorch's log
+#undef CHECK  // defined by libtorch's log
 #include <doctest/doctest.h>
 #include <support/what_throws.hpp>
 
@@ -26,7 +25,7 @@
 namespace nn = dist::nn;
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
-TEST_CASE("losses of several workers are those of libtorch in one process, from the first worker's weights") {
+TEST_CASE("losses of several workers equal libtorch's in one process, from the first worker's weights") {
   const std::vector<double> expected =
       convolution::losses_of_libtorch<torch::optim::Adam>(7, torch::optim::AdamOptions{0.01});
   for (const std::size_t replicas : {1U, 2U}) {
@@ -37,7 +36,7 @@ TEST_CASE("losses of several workers are those of libtorch in one process, from 
     nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.01F, .epsilon = 1e-8F}};
     CHECK(convolution::difference(convolution::losses_of(strategy, net, optimizer), expected) < 1e-5);
 
-    // The copies of all replicas are equal to the last bit.
+    // The copies of all replicas are bit-identical.
     strategy.run([&](auto& replica) {
       const auto mine = net.parameters().component(replica);
       std::vector<float> largest{mine.begin(), mine.end()}, smallest{largest};
@@ -48,7 +47,7 @@ TEST_CASE("losses of several workers are those of libtorch in one process, from 
   }
 }
 
-TEST_CASE("workers with equal seeds draw different random numbers once a module is made") {
+TEST_CASE("workers with equal seeds draw different random numbers after a module is created") {
   Workers strategy{{.replicas = 1}};
   const auto net = dist::torch_module(strategy, [] { return convolution::make_net(5); });
   strategy.run([&](auto& replica) {
@@ -60,7 +59,7 @@ TEST_CASE("workers with equal seeds draw different random numbers once a module 
   });
 }
 
-TEST_CASE("processes that register children in another order are refused, with the first difference") {
+TEST_CASE("processes that register children in different order are rejected, with the first difference") {
   if (of_workers::ranks() == 1) return;
   Workers strategy;
   const auto make = [] {
@@ -75,7 +74,7 @@ TEST_CASE("processes that register children in another order are refused, with t
         "has parameter 'b.weight' of shape [4, 4]). Register the same children, parameters and buffers in the same "
         "order on "
         "every worker.");
-  // They go on together.
+  // They continue together.
   auto net = dist::torch_module(strategy, [] { return torch::nn::Linear{2, 2}; });
   CHECK(net.layout().size() == 2);
 }

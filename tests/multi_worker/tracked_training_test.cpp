@@ -1,4 +1,3 @@
-// Training that was kept goes on, on several workers.
 // ranks: 1 2 4
 #include <dist/multi_worker.hpp>
 

@@ -1,4 +1,3 @@
-// Indexed slices of several workers.
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 

@@ -1,4 +1,4 @@
-// What outlives a run, with copies on several workers.
+// State that outlives a run, with copies on several workers.
 // ranks: 1 2 4
 #include <dist/multi_worker.hpp>
 

@@ -30,7 +30,7 @@ struct Parts {
   dist::DistributedVariable<std::int64_t, dist::OnRead, dist::Sum> count;
 };
 
-/// The same keys in one process.
+/// Variables with the same keys in one process.
 struct Other {
   dist::DistributedVariable<float, dist::OnWrite, dist::Mean>& weights;
   std::int64_t count;
@@ -40,7 +40,7 @@ struct Other {
   }
 };
 
-/// A path that all processes know, in a folder of the first one.
+/// Returns a path in a folder of the first process, the same on all processes.
 std::string shared_path(Workers& strategy, const support::TemporaryFolder& mine) {
   char path[256] = {};
   mine.path("weights.safetensors").copy(path, sizeof path - 1);
@@ -50,7 +50,7 @@ std::string shared_path(Workers& strategy, const support::TemporaryFolder& mine)
 
 }  // namespace
 
-TEST_CASE("what the first process wrote, all load: variables as they were outside replica functions") {
+TEST_CASE("all processes load the weights of the first one, as variables outside replica functions") {
   const support::TemporaryFolder folder;
   Workers strategy{2};
   const std::string path = shared_path(strategy, folder);
@@ -68,7 +68,7 @@ TEST_CASE("what the first process wrote, all load: variables as they were outsid
   CHECK(loaded.count.whole(scope)[0] == static_cast<std::int64_t>(strategy.num_replicas_in_sync()));
 }
 
-TEST_CASE("different files in different processes are refused before anything changes") {
+TEST_CASE("different files in different processes are rejected before anything changes") {
   const support::TemporaryFolder folder;
   Workers strategy{1};
   if (strategy.num_replicas_in_sync() == 1) return;

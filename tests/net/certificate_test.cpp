@@ -19,7 +19,7 @@ using dist::net::TlsRole;
 const support::TemporaryFolder folder;
 const support::Authority authority{folder, "authority"}, foreign{folder, "foreign"};
 
-/// What is said of a task with these files.
+/// Returns the error for a task with these files.
 std::string said(const TlsFiles& files, TlsRole role = TlsRole::server) {
   return support::what_throws<dist::FileError>([&] { static_cast<void>(read_identity(files, role)); });
 }
@@ -27,7 +27,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 }  // namespace
 
-TEST_CASE("the files of a task are read, also with certificates that lead to the authority") {
+TEST_CASE("the files of a task are read, including intermediate certificates") {
   TlsFiles files = authority.task("worker 0");
   const auto identity = read_identity(files, TlsRole::server);
   CHECK(identity.authorities == folder.read("authority.pem"));
@@ -40,7 +40,7 @@ TEST_CASE("the files of a task are read, also with certificates that lead to the
   CHECK_NOTHROW(static_cast<void>(read_identity(files, TlsRole::server)));
 }
 
-TEST_CASE("a file that is missing, or is none of PEM, is named") {
+TEST_CASE("errors for missing or non-PEM files name the file") {
   const TlsFiles good = authority.task("worker 1");
   const std::string missing = folder.path("missing.pem"), junk = folder.write("junk.pem", "no PEM");
   for (std::string TlsFiles::*file : {&TlsFiles::authorities, &TlsFiles::certificate, &TlsFiles::key}) {
@@ -61,7 +61,7 @@ TEST_CASE("a file that is missing, or is none of PEM, is named") {
   CHECK(contains(said(files), "too long"));
 }
 
-TEST_CASE("a certificate that no peer would believe is refused, with the reason and its days") {
+TEST_CASE("a certificate that peers would reject is refused, with the reason and its validity") {
   CHECK(contains(said(authority.task("old", {.from = -7200, .to = -3600})),
                  "certificate has expired: CN=old, valid from "));
   CHECK(contains(said(authority.task("early", {.from = 3600, .to = 7200})), "certificate is not yet valid: CN=early"));
@@ -75,7 +75,7 @@ TEST_CASE("a certificate that no peer would believe is refused, with the reason 
   CHECK_NOTHROW(static_cast<void>(read_identity(calls, TlsRole::client)));
 }
 
-TEST_CASE("a key that is another one's, or has a password, is refused, and one that others may read is warned of") {
+TEST_CASE("a key that does not match or has a password is refused, and one that others can read causes a warning") {
   TlsFiles files = authority.task("worker 2");
   const std::string own = files.key;
   files.key = authority.task("worker 3").key;

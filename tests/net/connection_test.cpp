@@ -25,7 +25,7 @@ std::vector<std::byte> bytes_of(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("frames come one byte at a time") {
+TEST_CASE("frames are parsed from single bytes") {
   auto [here, there] = sockets();
   Connection reader{std::move(there), 100};
   std::vector<std::byte> bytes;
@@ -41,7 +41,7 @@ TEST_CASE("frames come one byte at a time") {
   CHECK(reader.received_all());
 }
 
-TEST_CASE("both sides send more than the system holds, and neither waits for the other") {
+TEST_CASE("both sides send more than the system buffers, without waiting for each other") {
   auto [here, there] = sockets();
   constexpr std::size_t size = 3'000'000;
   Connection left{std::move(here), size}, right{std::move(there), size};
@@ -63,7 +63,7 @@ TEST_CASE("both sides send more than the system holds, and neither waits for the
   CHECK((left.poll_entry().events & POLLOUT) == 0);
 }
 
-TEST_CASE("a peer that closes inside a frame") {
+TEST_CASE("a peer that closes within a frame is reported") {
   auto [here, there] = sockets();
   Connection reader{std::move(there), 100};
   std::vector<std::byte> bytes;
@@ -75,7 +75,7 @@ TEST_CASE("a peer that closes inside a frame") {
   CHECK_FALSE(reader.receive());
 }
 
-TEST_CASE("sending to a peer that is gone raises no signal, and its last words are heard") {
+TEST_CASE("sending to a closed peer raises no signal, and its last data is received") {
   auto [here, there] = sockets();
   Connection writer{std::move(here), 100};
   {
@@ -93,7 +93,7 @@ TEST_CASE("sending to a peer that is gone raises no signal, and its last words a
   CHECK_FALSE(writer.receive());
 }
 
-TEST_CASE("a frame that is too long is refused, unless more is allowed") {
+TEST_CASE("a frame that is too long is refused, unless the limit is raised") {
   auto [here, there] = sockets();
   Connection writer{std::move(here), 100}, reader{std::move(there), 100};
   writer.send(1, bytes_of(101));

@@ -6,7 +6,7 @@ using namespace std::chrono_literals;
 using dist::net::Deadline;
 using dist::net::Milliseconds;
 
-TEST_CASE("a deadline passes, and says how much is left") {
+TEST_CASE("a deadline passes, and returns the remaining time") {
   CHECK(Deadline::in(0ms).passed());
   CHECK(Deadline::in(-5ms).left() == 0ms);
   const Deadline later = Deadline::in(1h);
@@ -18,7 +18,7 @@ TEST_CASE("a deadline passes, and says how much is left") {
   CHECK_FALSE(Deadline::in(0ms).later(1h).passed());
 }
 
-TEST_CASE("the longest wait there is does not overflow") {
+TEST_CASE("the longest wait does not overflow") {
   const Deadline never = Deadline::in(Milliseconds::max());
   CHECK_FALSE(never.passed());
   CHECK(never.left() > std::chrono::hours{24 * 3000});

@@ -27,7 +27,7 @@ Connection call(const Endpoint& peer, const Handshake& hello, Dialer::Options op
   return dial(dialer, concat("Worker 0 at ", to_string(peer)), within, Deadline::in(within));
 }
 
-/// Of a call that cannot succeed within `within`.
+/// Returns the error of a call that cannot succeed within `within`.
 std::string last_problem(const Endpoint& peer, Dialer::Options options, Milliseconds within) {
   try {
     call(peer, worker(1), std::move(options), within);
@@ -39,7 +39,7 @@ std::string last_problem(const Endpoint& peer, Dialer::Options options, Millisec
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// A server that talks as the test likes: the first connection, for as long as the object lives.
+/// A server that sends the text of the test over its first connection, while the object exists.
 class Stranger {
  public:
   Stranger(const Endpoint& own, std::string says)
@@ -67,7 +67,7 @@ class Stranger {
 
 }  // namespace
 
-TEST_CASE("a peer that comes later is found: refused, then accepted") {
+TEST_CASE("a peer that starts later is retried until it accepts") {
   const Endpoint peer = free_endpoints(1)[0];
   std::optional<Host> host;
   std::thread later{[&] {
@@ -82,7 +82,7 @@ TEST_CASE("a peer that comes later is found: refused, then accepted") {
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
-TEST_CASE("nobody listens: the deadline names whom and why") {
+TEST_CASE("without a listener, the error names the peer and the reason") {
   const Endpoint peer = free_endpoints(1)[0];
   CHECK(last_problem(peer, {}, 100ms) ==
         concat("Worker 0 at ", to_string(peer),
@@ -98,16 +98,16 @@ TEST_CASE("nobody listens: the deadline names whom and why") {
   CHECK(ending.stderr_text == "dist: Worker 0 has not come yet (Connection refused); waiting up to 0.2 s\n");
 }
 
-TEST_CASE("a name that is not known yet is tried again") {
+TEST_CASE("an unknown host name is retried") {
   CHECK(contains(last_problem({"no-such-host.invalid", "2222"}, {}, 60ms),
                  "the name 'no-such-host.invalid' is not known"));
 }
 
-TEST_CASE("who reaches itself, where the system gives it the peer's port, leaves that port to the peer at once") {
+TEST_CASE("a connection to itself, through the peer's port, releases that port at once") {
   constexpr int not_allowed = 77;
   support::Processes process{
       1, [](std::size_t) {
-        // A network with two ports to connect from, of which one is the peer's.
+        // A network with two local ports, one of which is the peer's.
         if (unshare(CLONE_NEWNET) != 0 || std::system("ip link set lo up 2>/dev/null") != 0 ||
             !(std::ofstream{"/proc/sys/net/ipv4/ip_local_port_range"} << "40000 40001" << std::flush))
           return not_allowed;
@@ -126,7 +126,7 @@ TEST_CASE("who reaches itself, where the system gives it the peer's port, leaves
   CHECK(status == 0);
 }
 
-TEST_CASE("a mute peer and a stranger are left, and tried again") {
+TEST_CASE("a peer that is silent or violates the protocol is retried") {
   const Endpoint peer = free_endpoints(1)[0];
   {
     const Stranger mute{peer, ""};
@@ -139,7 +139,7 @@ TEST_CASE("a mute peer and a stranger are left, and tried again") {
   }
 }
 
-TEST_CASE("a peer that welcomes us late is waited for, because it may count us already") {
+TEST_CASE("a late welcome is awaited, because the peer may have admitted the process already") {
   const Endpoint peer = free_endpoints(1)[0];
   HandshakeServer host{listen_at(peer, {}), {"", 4, 1}};
   std::vector<Accepted> guests;
@@ -157,7 +157,7 @@ TEST_CASE("a peer that welcomes us late is waited for, because it may count us a
     dialer.advance();
     advance_host();
   }
-  for (int i = 0; i < 50; ++i) {  // the host does not hear who it is
+  for (int i = 0; i < 50; ++i) {  // the host never receives the hello
     dialer.advance();
     std::this_thread::sleep_for(1ms);
   }
@@ -172,7 +172,7 @@ TEST_CASE("a peer that welcomes us late is waited for, because it may count us a
   CHECK(guests.size() == 1);
 }
 
-TEST_CASE("a refusal is not tried again") {
+TEST_CASE("a permanent refusal is not retried") {
   const Endpoint peer = free_endpoints(1)[0];
   const Host host{peer, {"", 4, 1}};
   Dialer dialer{peer, worker(7), {}};
@@ -182,7 +182,7 @@ TEST_CASE("a refusal is not tried again") {
   CHECK(dialer.refusal()->problem == "no such rank");
 }
 
-TEST_CASE("a refusal that passes is tried again for a while") {
+TEST_CASE("a temporary refusal is retried for a while") {
   const Endpoint peer = free_endpoints(1)[0];
   Host host{peer, {"", 4, 1}};
   host.busy = true;
@@ -197,7 +197,7 @@ TEST_CASE("a refusal that passes is tried again for a while") {
   later.join();
 }
 
-TEST_CASE("both sides prove that they know the secret") {
+TEST_CASE("both sides prove that they have the secret") {
   const Endpoint peer = free_endpoints(1)[0];
   const auto problem = [&](const std::string& secret) -> std::string {
     try {
@@ -219,7 +219,7 @@ TEST_CASE("both sides prove that they know the secret") {
   }
 }
 
-TEST_CASE("a server that welcomes everybody without the secret is not believed") {
+TEST_CASE("a server that accepts all peers without the secret is rejected") {
   const Endpoint peer = free_endpoints(1)[0];
   std::vector<std::byte> says;
   RecordWriter challenge, welcome;

@@ -6,7 +6,7 @@ using dist::net::Endpoint;
 using dist::net::names_loopback;
 using dist::net::port_number;
 
-TEST_CASE("an endpoint in words") {
+TEST_CASE("an endpoint is written as host:port") {
   CHECK(to_string(Endpoint{"worker-0.job", "2222"}) == "worker-0.job:2222");
   CHECK(to_string(Endpoint{"fe80::1", "2222"}) == "[fe80::1]:2222");
 }
@@ -24,7 +24,7 @@ TEST_CASE("ports are numbers from 1 to 65535") {
       "10.0.0.1:2222.");
 }
 
-TEST_CASE("names that mean this machine only") {
+TEST_CASE("loopback names are recognised") {
   for (const char* host : {"localhost", "127.0.0.1", "127.0.1.1", "::1", "localhost.localdomain"})
     CHECK(names_loopback(host));
   for (const char* host : {"worker-0", "10.0.0.1", "127.example.org", "local"}) CHECK_FALSE(names_loopback(host));

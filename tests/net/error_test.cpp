@@ -11,7 +11,7 @@ TEST_CASE("errors of the rendezvous follow the grammar of all errors") {
   CHECK_THROWS_AS(throw dist::net::FrameError("a", "b", "c"), dist::Error);
 }
 
-TEST_CASE("what the system says") {
+TEST_CASE("system_text returns the text of an error code") {
   CHECK(dist::net::system_text(ECONNREFUSED) == "Connection refused");
   errno = EACCES;
   CHECK(dist::net::system_text() == "Permission denied");

@@ -20,7 +20,7 @@ std::vector<std::byte> frame_of(std::uint16_t type, std::string_view payload) {
 
 }  // namespace
 
-TEST_CASE("a frame goes through, and tells how much it took") {
+TEST_CASE("a frame is parsed, with its size") {
   std::vector<std::byte> bytes = frame_of(7, "hello");
   append_frame(bytes, 8, {});
   std::size_t used = 0;
@@ -35,7 +35,7 @@ TEST_CASE("a frame goes through, and tells how much it took") {
   CHECK(second->payload.empty());
 }
 
-TEST_CASE("a part of a frame is waited for") {
+TEST_CASE("an incomplete frame is not returned") {
   const std::vector<std::byte> bytes = frame_of(7, "hello");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     std::size_t used = 1;
@@ -44,14 +44,14 @@ TEST_CASE("a part of a frame is waited for") {
   }
 }
 
-TEST_CASE("every flipped bit is found") {
+TEST_CASE("every flipped bit is detected") {
   const std::vector<std::byte> whole = frame_of(7, "hello");
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     CAPTURE(bit);
     std::vector<std::byte> bytes = whole;
     bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     std::size_t used = 0;
-    // A longer length is waited for, at most until the cap; everything else is seen at once.
+    // A greater length leaves the frame incomplete, up to the limit; all other errors are detected at once.
     bool accepted = false;
     try {
       accepted = parse_frame(bytes, 5 + 64, used).has_value();
@@ -61,7 +61,7 @@ TEST_CASE("every flipped bit is found") {
   }
 }
 
-TEST_CASE("a length of 4 GiB is refused by its header") {
+TEST_CASE("a length of 4 GiB is refused when the header has arrived") {
   std::vector<std::byte> bytes = frame_of(7, "hello");
   std::memset(bytes.data() + 8, 0xFF, 4);
   bytes.resize(frame_header_size);

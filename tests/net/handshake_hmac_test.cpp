@@ -23,7 +23,7 @@ Proof proof(std::string_view secret, std::string_view message) {
 
 }  // namespace
 
-TEST_CASE("the test vectors of RFC 4231") {
+TEST_CASE("hmac_sha256 passes the test vectors of RFC 4231") {
   CHECK(hexadecimal(proof(std::string(20, '\x0b'), "Hi There")) ==
         "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   CHECK(hexadecimal(proof("Jefe", "what do ya want for nothing?")) ==
@@ -32,7 +32,7 @@ TEST_CASE("the test vectors of RFC 4231") {
         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST_CASE("proofs are equal in every byte and in length, or not at all") {
+TEST_CASE("proofs are equal only if all bytes and the length are equal") {
   const Proof one = proof("secret", "message");
   Proof other = one;
   CHECK(equal_proofs(one, other));

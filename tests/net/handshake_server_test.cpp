@@ -33,7 +33,7 @@ std::string problem_of(const Endpoint& peer, const Handshake& hello, const std::
   }
 }
 
-/// A connection that says nothing by itself.
+/// Opens a connection that sends nothing by itself.
 Descriptor connect_to(const Endpoint& peer) {
   SocketAddress address = resolve(peer).addresses.at(0);
   Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -45,7 +45,7 @@ void log_line(const Descriptor& socket, std::string_view bytes) {
   static_cast<void>(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
-/// Whether the host closes this connection within a second.
+/// Returns true if the host closes this connection within a second.
 bool is_dropped(const Descriptor& socket) {
   timeval limit{1, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -65,12 +65,12 @@ std::string header(std::uint32_t length) {
 
 }  // namespace
 
-TEST_CASE("four ranks come among mute, wrong and hostile connections") {
+TEST_CASE("four ranks connect among silent, faulty and hostile connections") {
   const Endpoint own = free_endpoints(1)[0];
   const std::string secret = "0123456789abcdef";
   Host host{own, {secret, 4, 1, 200ms}};
   std::vector<Descriptor> hostile;
-  for (int i = 0; i < 10; ++i) hostile.push_back(connect_to(own));  // mute
+  for (int i = 0; i < 10; ++i) hostile.push_back(connect_to(own));  // silent
   hostile.push_back(connect_to(own));
   log_line(hostile.back(), header(0xFFFFFFFF));  // 4 GiB
   hostile.push_back(connect_to(own));
@@ -100,7 +100,7 @@ TEST_CASE("four ranks come among mute, wrong and hostile connections") {
   CHECK(host.reception().pending() == 0);
 }
 
-TEST_CASE("what is refused, and how it is told") {
+TEST_CASE("refusals report their reason") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1}};
   CHECK(problem_of(own, worker(0)) == "");
@@ -128,7 +128,7 @@ TEST_CASE("a peer without the secret cannot claim that lists differ") {
   CHECK_FALSE(host.reception().other_list());
 }
 
-TEST_CASE("more connections than places: the oldest goes, and a rank comes through") {
+TEST_CASE("with too many connections the oldest is dropped, and a rank still connects") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1, 30s, 8}};
   std::vector<Descriptor> mute;
@@ -140,7 +140,7 @@ TEST_CASE("more connections than places: the oldest goes, and a rank comes throu
   CHECK(host.reception().turned_away() >= 32);
 }
 
-TEST_CASE("a hello that comes a byte at a time is taken, if it is in time") {
+TEST_CASE("a hello that arrives byte by byte is accepted if it is in time") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1, 5s}};
   const Descriptor slow = connect_to(own);
@@ -158,12 +158,12 @@ TEST_CASE("a hello that comes a byte at a time is taken, if it is in time") {
   CHECK(host.entered[0].hello.rank == 3);
 }
 
-TEST_CASE("a peer that closes inside its hello is forgotten") {
+TEST_CASE("a peer that closes within its hello is dropped") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1, 5s}};
   const Descriptor socket = connect_to(own);
   log_line(socket, header(10).substr(0, 10));
-  shutdown(socket.get(), SHUT_WR);  // the half that stays open shows when the host has seen it
+  shutdown(socket.get(), SHUT_WR);  // the open half shows when the host has noticed it
   CHECK(is_dropped(socket));
   CHECK(problem_of(own, worker(1)) == "");
   host.stop();

@@ -16,7 +16,7 @@ const Handshake someone{Handshake::Role::server, 3, 4, 0x1234567890abcdef, "node
 
 }  // namespace
 
-TEST_CASE("a hello is read as it was written") {
+TEST_CASE("a hello is read as written") {
   const Handshake read = Handshake::from(someone.record());
   CHECK(read.role == Handshake::Role::server);
   CHECK(read.rank == 3);
@@ -26,7 +26,7 @@ TEST_CASE("a hello is read as it was written") {
   CHECK(read.machine == "boot");
 }
 
-TEST_CASE("a hello that is cut, longer, of no role, or has a name that cannot be printed") {
+TEST_CASE("a hello that is cut, too long, without a valid role, or has an unprintable name is refused") {
   const std::vector<std::byte> record = someone.record();
   for (std::size_t size = 0; size < record.size(); ++size)
     CHECK_THROWS_AS(static_cast<void>(Handshake::from(std::span{record}.first(size))), FrameError);
@@ -41,7 +41,7 @@ TEST_CASE("a hello that is cut, longer, of no role, or has a name that cannot be
   CHECK_THROWS_AS(static_cast<void>(Handshake::from(painted.record())), FrameError);
 }
 
-TEST_CASE("lists differ in a name, a port, their order, their ends, or the job") {
+TEST_CASE("list checksums differ for another name, port, order, length or job") {
   const std::vector<Endpoint> list{{"a", "1"}, {"b", "2"}};
   const std::uint64_t checksum = list_checksum(list, "job");
   CHECK(checksum == list_checksum(list, "job"));
@@ -52,7 +52,7 @@ TEST_CASE("lists differ in a name, a port, their order, their ends, or the job")
   CHECK(checksum != list_checksum(list, "another job"));
 }
 
-TEST_CASE("a proof holds for one secret, one side, one pair of nonces and one hello") {
+TEST_CASE("a proof is valid for one secret, one side, one pair of nonces and one hello") {
   const Nonce one = random_nonce(), two = random_nonce();
   CHECK(one != two);
   const std::vector<std::byte> said = someone.record();
@@ -71,7 +71,7 @@ TEST_CASE("a nonce has 32 bytes") {
   CHECK_THROWS_AS(dist::net::nonce_from(std::vector<std::byte>(33)), FrameError);
 }
 
-TEST_CASE("a refusal keeps its parts, and fits into a handshake however long they are") {
+TEST_CASE("a refusal keeps its parts, which are truncated to fit into a handshake") {
   const auto read = dist::net::refusal_from(dist::net::refusal_record({"problem", "why", "what to do", true}));
   CHECK(read.problem == "problem");
   CHECK(read.why == "why");

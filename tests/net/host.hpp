@@ -1,4 +1,4 @@
-/// A reception that runs in a thread of the test, as a server's does.
+/// A HandshakeServer in a thread of the test.
 #pragma once
 
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 namespace dist_test {
 
-/// Admits each rank below the world's size once.
+/// Admits each rank below the size of the world once.
 class Host {
  public:
   using Options = dist::net::HandshakeServer::Options;
@@ -27,16 +27,16 @@ class Host {
         thread_([this] { run(); }) {}
   ~Host() { stop(); }
 
-  /// Afterwards what came can be looked at.
+  /// Stops the server; its state can be read afterwards.
   void stop() {
     stopped_ = true;
     if (thread_.joinable()) thread_.join();
   }
-  /// While it is busy, it refuses everybody.
+  /// While true, all peers are refused.
   std::atomic<bool> busy{false};
   [[nodiscard]] std::size_t guests() const { return guests_; }
   [[nodiscard]] const dist::net::HandshakeServer& reception() const { return reception_; }
-  /// Those that came, after `stop`.
+  /// The admitted peers; read after `stop`.
   std::vector<dist::net::Accepted> entered;
 
  private:

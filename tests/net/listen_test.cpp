@@ -30,7 +30,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 }  // namespace
 
-TEST_CASE("listens at its own address only, and the socket is not inherited") {
+TEST_CASE("listen_at uses its own address only, and the socket is not inherited") {
   const auto own = free_endpoints(1)[0];
   const Descriptor socket = listen_at(own, {});
   dist::net::SocketAddress bound;
@@ -40,7 +40,7 @@ TEST_CASE("listens at its own address only, and the socket is not inherited") {
   CHECK((fcntl(socket.get(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("a port in use is tried again for a while, then named") {
+TEST_CASE("a port in use is retried for a while, then reported") {
   const auto own = free_endpoints(1)[0];
   Descriptor holder = listen_at(own, {});
   const std::string problem = problem_of(own, {false, 120ms, 0ms});
@@ -60,7 +60,7 @@ TEST_CASE("a port in use is tried again for a while, then named") {
   end_of_holder.join();
 }
 
-TEST_CASE("an address that this machine does not have is waited for, then named") {
+TEST_CASE("an address that this machine does not have is retried, then reported") {
   const testing::Ending waited = testing::stderr_of([] {
     static_cast<void>(problem_of({"192.0.2.7", "23456"}, {false, 0ms, 120ms, 10ms}));
   });
@@ -72,20 +72,20 @@ TEST_CASE("an address that this machine does not have is waited for, then named"
   CHECK(contains(problem, "That is no address of this machine"));
 }
 
-TEST_CASE("all interfaces are refused") {
+TEST_CASE("wildcard addresses are refused") {
   for (const char* host : {"0.0.0.0", "::"})
     CHECK(contains(problem_of({host, "23456"}, {}), "stands for all interfaces"));
 }
 
-TEST_CASE("an address of this machine only is refused where peers are elsewhere") {
+TEST_CASE("a loopback address is refused if peers are on other hosts") {
   CHECK(contains(problem_of({"localhost", "23456"}, {true}), "List an address of its network"));
-  // A number that does not look like loopback, as names in /etc/hosts that stand for 127.0.1.1 do not.
+  // A numeric address that does not look like loopback, like names in /etc/hosts that resolve to 127.0.1.1.
   const std::string problem = problem_of({"0x7f000101", "23456"}, {true});
   CHECK(contains(problem, "is one that only this machine reaches ('0x7f000101' stands for 127.0.1.1 here"));
   CHECK(contains(problem, "/etc/hosts"));
 }
 
-TEST_CASE("an address of this machine only stands for all interfaces where that is wanted") {
+TEST_CASE("a loopback address listens on all interfaces if requested") {
   const auto own = free_endpoints(1)[0];
   ListenOptions options;
   options.widen_loopback = true;
@@ -96,11 +96,11 @@ TEST_CASE("an address of this machine only stands for all interfaces where that 
   CHECK(std::to_string(address.port()) == own.port);
 }
 
-TEST_CASE("a name that is not known is waited for, then named") {
+TEST_CASE("an unknown host name is retried, then reported") {
   const std::string problem = problem_of({"no-such-host.invalid", "23456"}, {false, 0ms, 60ms});
   CHECK(contains(problem, "its own address no-such-host.invalid:23456 (the name 'no-such-host.invalid' is not known"));
 }
 
-TEST_CASE("a port that is no number is refused before anything is tried") {
+TEST_CASE("a port that is not a number is refused at once") {
   CHECK_THROWS_AS(static_cast<void>(listen_at({"127.0.0.1", "ssh"}, {})), dist::InvalidArgument);
 }

@@ -1,4 +1,4 @@
-/// Two ends of a connection inside a test.
+/// Two connected sockets within a test.
 #pragma once
 
 #include <sys/socket.h>

@@ -15,8 +15,8 @@
 
 namespace dist_test {
 
-/// Nobody else gets these ports while this process lives: its own sockets are bound to them. Servers of the test may listen
-/// there, because all of these sockets have SO_REUSEADDR.
+/// Reserves ports for the lifetime of this process, by binding sockets to them. Servers of the test can listen there,
+/// because all of these sockets have SO_REUSEADDR.
 inline std::vector<dist::net::Endpoint> free_endpoints(std::size_t count) {
   static std::mutex mutex;
   static std::vector<dist::io::Descriptor> sockets;

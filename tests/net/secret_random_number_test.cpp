@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("no number is drawn twice, and none is 0") {
+TEST_CASE("random numbers are distinct and not 0") {
   std::set<std::uint64_t> drawn;
   for (int i = 0; i < 1000; ++i) drawn.insert(dist::net::random_number());
   CHECK(drawn.size() == 1000);

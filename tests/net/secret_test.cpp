@@ -14,7 +14,7 @@ using dist::net::job_secret;
 
 namespace {
 
-/// A file with a content, for the time of a test; DIST_JOB_SECRET_FILE names it.
+/// A temporary file with the given content, named by DIST_JOB_SECRET_FILE.
 class SecretFile {
  public:
   explicit SecretFile(const std::string& content) {
@@ -35,7 +35,7 @@ class SecretFile {
 
 }  // namespace
 
-TEST_CASE("the secret comes from the environment, else from a file, else there is none") {
+TEST_CASE("the secret is read from the environment, else from a file, else empty") {
   unsetenv("DIST_JOB_SECRET");
   CHECK(job_secret() == "");
   {
@@ -49,7 +49,7 @@ TEST_CASE("the secret comes from the environment, else from a file, else there i
   unsetenv("DIST_JOB_SECRET");
 }
 
-TEST_CASE("a file that other users may read is warned of, in one line that does not show the secret") {
+TEST_CASE("a file that other users can read causes a one-line warning without the secret") {
   const SecretFile file{"0123456789abcdef\n"};
   const std::string path = std::getenv("DIST_JOB_SECRET_FILE");
   const auto warning = [&](mode_t mode) {

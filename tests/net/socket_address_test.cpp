@@ -4,7 +4,7 @@
 
 using dist::net::resolve;
 
-TEST_CASE("numbers are resolved to themselves") {
+TEST_CASE("numeric addresses resolve to themselves") {
   const auto four = resolve({"127.0.1.1", "80"});
   REQUIRE(four.addresses.size() == 1);
   CHECK(to_string(four.addresses[0]) == "127.0.1.1");
@@ -18,7 +18,7 @@ TEST_CASE("numbers are resolved to themselves") {
   CHECK_FALSE(resolve({"192.0.2.7", "80"}).addresses.at(0).is_loopback());
 }
 
-TEST_CASE("a name that is not known says so") {
+TEST_CASE("an unknown host name is reported") {
   const auto none = resolve({"no-such-host.invalid", "80"});
   CHECK(none.addresses.empty());
   CHECK(none.problem.find("the name 'no-such-host.invalid' is not known: ") == 0);

@@ -10,7 +10,7 @@
 using dist::net::job_tls;
 using dist::net::TlsFiles;
 
-TEST_CASE("the files of TLS come from the environment, all of them or none") {
+TEST_CASE("the files of TLS are read from the environment, all of them or none") {
   CHECK(job_tls().empty());
   setenv("DIST_TLS_CA_FILE", "ca.pem", 1);
   setenv("DIST_TLS_CERT_FILE", "task.pem", 1);
@@ -31,7 +31,7 @@ TEST_CASE("the files of TLS come from the environment, all of them or none") {
     unsetenv(variable);
 }
 
-TEST_CASE("a variable of TLS that is set and empty does not mean that nothing is encrypted") {
+TEST_CASE("an empty TLS variable is an error instead of disabling encryption") {
   setenv("DIST_TLS_CA_FILE", "", 1);
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           static_cast<void>(job_tls());
@@ -39,7 +39,7 @@ TEST_CASE("a variable of TLS that is set and empty does not mean that nothing is
   unsetenv("DIST_TLS_CA_FILE");
 }
 
-TEST_CASE("each of the files is asked for by its name") {
+TEST_CASE("each missing file is named") {
   const auto lacks = [](const TlsFiles& files) {
     return support::what_throws<dist::InvalidArgument>([&] { validate(files); });
   };

@@ -31,12 +31,12 @@ static_assert(!nn::Activation<WithoutGradient> && !nn::Activation<WithoutFunctio
 static_assert(nn::Activation<AtInput> && !nn::HasGradientOfOutput<AtInput>);
 static_assert(nn::Activation<OfOutput> && !nn::HasGradientAtInput<OfOutput>);
 
-TEST_CASE("the gradient of an activation is that of its output or at its input") {
+TEST_CASE("activation gradients are computed from the output, or at the input") {
   CHECK(nn::detail::activation_gradient<AtInput>(3.0, 5.0) == 15);
   CHECK(nn::detail::activation_gradient<OfOutput>(3.0, 5.0) == -2);
 }
 
-TEST_CASE("Relu and its gradient from its output") {
+TEST_CASE("Relu computes its gradient from its output") {
   CHECK(nn::Relu::apply(2.5) == 2.5);
   CHECK(nn::Relu::apply(-2.5) == 0);
   CHECK(nn::Relu::gradient(2.5, 7.0) == 7);
@@ -44,14 +44,14 @@ TEST_CASE("Relu and its gradient from its output") {
   CHECK(std::isnan(nn::Relu::apply(std::nan(""))));
 }
 
-TEST_CASE("Relu keeps a NaN, and lets the gradient of a NaN through") {
+TEST_CASE("Relu keeps NaN and passes its gradient through") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(std::isnan(nn::Relu::apply(nan)));
   CHECK(nn::Relu::gradient(nan, 3.0) == 3);
   CHECK(std::isnan(nn::Relu::gradient(1.0, nan)));
 }
 
-TEST_CASE("Linear leaves values and gradients alone") {
+TEST_CASE("Linear does not change values or gradients") {
   CHECK(nn::Linear::apply(-2.5F) == -2.5F);
   CHECK(nn::Linear::gradient(-2.5F, 7.0F) == 7);
 }

@@ -1,10 +1,11 @@
 #include <dist/nn/backend.hpp>
 
+#include <doctest/doctest.h>
+
+#include <cstddef>
 #include <type_traits>
 
 #include <dist/nn/reference/backend.hpp>
-
-#include <doctest/doctest.h>
 
 namespace nn = dist::nn;
 
@@ -61,13 +62,13 @@ struct WithNegation : Minimal {
 
 }  // namespace
 
-TEST_CASE("a back end may lack an operation") {
+TEST_CASE("a back end need not have every operation") {
   CHECK(nn::detail::Computes<WithNegation, AskedFor>);
   CHECK(std::is_same_v<nn::detail::KernelFrom<WithNegation, AskedFor>, WithNegation::Negation<int>>);
   CHECK_FALSE(nn::detail::Computes<Minimal, AskedFor>);
 }
 
-TEST_CASE("a back end has a name, a device, a state to enter and element types") {
+TEST_CASE("a Backend has a name, a device, an enterable state and element types") {
   CHECK(nn::Backend<Minimal>);
   CHECK(nn::Backend<nn::Reference>);
   CHECK_FALSE(nn::Backend<WithoutState>);
@@ -76,4 +77,47 @@ TEST_CASE("a back end has a name, a device, a state to enter and element types")
   CHECK_FALSE(nn::Backend<WithoutElementTypes>);
   CHECK_FALSE(nn::Backend<WithoutDevice>);
   CHECK_FALSE(nn::Backend<int>);
+}
+
+namespace {
+
+struct Elsewhere {
+  static constexpr bool host_accessible = false;
+};
+struct NumberOfQueue {
+  int number = 0;
+};
+/// A back end of a device, whose memory records its queue and size.
+struct Remote {
+  struct Device {
+    using Space = Elsewhere;
+    using Queue = NumberOfQueue;
+  };
+  struct State {
+    NumberOfQueue of_replica;
+    [[nodiscard]] NumberOfQueue queue() const { return of_replica; }
+  };
+  template <class T>
+  struct Memory {
+    NumberOfQueue queue{};
+    std::size_t count = 0;
+  };
+};
+
+}  // namespace
+
+TEST_CASE("layer memory is on the host, or on the back end's device") {
+  auto here = nn::detail::make_layer_memory<nn::Reference, double>({}, 3);
+  here.data()[2] = 5;
+  CHECK(here.size() == 3);
+  CHECK(nn::detail::LayerMemory<nn::Reference, double>{}.data() == nullptr);
+  const auto there = nn::detail::make_layer_memory<Remote, float>({7}, 4);
+  CHECK(there.queue.number == 7);
+  CHECK(there.count == 4);
+}
+
+TEST_CASE("layer memory uses the queue of the back end's state") {
+  CHECK(nn::detail::queue_of<Remote>(Remote::State{{7}}).number == 7);
+  const nn::Reference::State state;
+  static_cast<void>(nn::detail::queue_of<nn::Reference>(state));
 }

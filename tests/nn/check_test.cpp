@@ -9,7 +9,7 @@ using dist::nn::detail::require_decay;
 using dist::nn::detail::require_not_negative;
 using dist::nn::detail::require_positive;
 
-TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
+TEST_CASE("hyper-parameter ranges include 0, and exclude 1, negative numbers and NaN") {
   CHECK_NOTHROW(require_not_negative("SGD", "learning_rate", 0.0f));
   CHECK_THROWS_WITH_AS(require_not_negative("SGD", "learning_rate", -0.5f),
                        "SGD.learning_rate is out of range (it is -0.5). Give a number of 0 or more.",
@@ -29,7 +29,7 @@ TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
   CHECK_THROWS_AS(require_positive("ClipNorm", "norm", NAN), dist::InvalidArgument);
 }
 
-TEST_CASE("a part is a number from 0 to 1, both of which are parts") {
+TEST_CASE("require_part accepts numbers from 0 to 1, both included") {
   CHECK_NOTHROW(dist::nn::detail::require_part("AverageWeights", "momentum", 0));
   CHECK_NOTHROW(dist::nn::detail::require_part("AverageWeights", "momentum", 1));
   CHECK_THROWS_WITH_AS(dist::nn::detail::require_part("AverageWeights", "momentum", 1.5f),
@@ -38,14 +38,14 @@ TEST_CASE("a part is a number from 0 to 1, both of which are parts") {
   CHECK_THROWS_AS(dist::nn::detail::require_part("AverageWeights", "momentum", NAN), dist::InvalidArgument);
 }
 
-TEST_CASE("a number of steps is at least 1") {
+TEST_CASE("require_positive_steps accepts 1 or more") {
   CHECK_NOTHROW(dist::nn::detail::require_positive_steps("CosineDecay", "decay_steps", 1));
   CHECK_THROWS_WITH_AS(dist::nn::detail::require_positive_steps("CosineDecay", "decay_steps", 0),
                        "CosineDecay.decay_steps is out of range (it is 0). Give a number of steps, 1 or more.",
                        dist::InvalidArgument);
 }
 
-TEST_CASE("a variable that is not trained is refused") {
+TEST_CASE("require_trainable rejects a variable that is not trainable") {
   struct Variable {
     bool is_trained;
     [[nodiscard]] bool trainable() const { return is_trained; }
@@ -58,7 +58,7 @@ TEST_CASE("a variable that is not trained is refused") {
                        dist::InvalidArgument);
 }
 
-TEST_CASE("tiny numbers are shown with their digits") {
+TEST_CASE("error messages show tiny numbers with all digits") {
   CHECK_THROWS_WITH_AS(require_not_negative("SGD", "learning_rate", -1e-9f),
                        "SGD.learning_rate is out of range (it is -1e-09). Give a number of 0 or more.",
                        dist::InvalidArgument);

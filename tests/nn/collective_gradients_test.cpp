@@ -47,7 +47,7 @@ void check_equal(const auto& gradients, const Lists& expected) {
   }
 }
 
-/// Replica r's loss: sum over i of sin((r + 1) y_i) + i y_i, with y what all replicas got.
+/// Replica r's loss: the sum over i of sin((r + 1) y_i) + i y_i, where y is the collective's result.
 double loss_of(std::size_t replica, std::span<const double> y) {
   double loss = 0;
   for (std::size_t i = 0; i < y.size(); ++i)
@@ -59,7 +59,7 @@ void slopes_of(std::size_t replica, std::span<double> y) {
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = factor * std::cos(factor * y[i]) + static_cast<double>(i);
 }
 
-/// The example of the header.
+/// The example in the header.
 struct Centred {  // y = x - mean over replicas of x
   void forward(const auto& replica, std::span<double> x) {
     std::vector<double> mean{x.begin(), x.end()};
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("the gradient of all_reduce is all_reduce of the gradients by
   }
 }
 
-TEST_CASE("a layer of one's own that communicates (spec E05)") {
+TEST_CASE("a user's layer may communicate (spec E05)") {
   const Lists inputs = inputs_of({2, 2, 2});
   const Lists expected = differences(inputs, [&](const Lists& given) {
     double loss = 0;
@@ -137,7 +137,7 @@ TEST_CASE("a layer of one's own that communicates (spec E05)") {
               expected);
 }
 
-TEST_CASE("one number, and a group of one") {
+TEST_CASE("all_reduce_gradient accepts one number, and one replica") {
   Mirrored two{2};
   const auto gradients = two.run([&](auto& replica) {
     return nn::all_reduce_gradient(replica, dist::mean, static_cast<float>(replica.local_index()) + 1.0F);
@@ -168,7 +168,7 @@ TEST_CASE("the gradient of an all-gather is the replica's rows of the summed gra
     });
     Mirrored strategy{rows.size()};
     check_equal(strategy.run([&](auto& replica) {
-      List slopes = gathered(inputs);  // what an all-gather returns
+      List slopes = gathered(inputs);  // the result of an all-gather
       slopes_of(replica.local_index(), slopes);
       const auto mine = nn::all_gather_gradient(
           replica, dist::TensorView<double>{slopes.data(), dist::Shape{slopes.size() / width, width}}, rows);
@@ -222,7 +222,7 @@ TEST_CASE("the gradient of all_gather on any axis (spec E06, E07)") {
   });
 }
 
-TEST_CASE("a gradient without the gathered rows is refused before anything is communicated") {
+TEST_CASE("all_gather_gradient rejects a gradient of the wrong shape before it communicates") {
   dist::Default strategy;
   dist::Tensor<double> gradient{dist::Shape{3, 2}};
   const auto refused = [&](dist::TensorView<double> given, const std::vector<std::size_t>& rows) {

@@ -23,7 +23,7 @@ using Net = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, Block
 
 }  // namespace
 
-TEST_CASE("layers have the names of their parameters, and say what they take") {
+TEST_CASE("describe_layers lists names, as in parameters, and inputs of layers") {
   const std::vector<nn::LayerDescription> layers = nn::describe_layers<Net>();
   std::string names;
   for (const auto& layer : layers) names += layer.name + " ";
@@ -38,7 +38,7 @@ TEST_CASE("layers have the names of their parameters, and say what they take") {
   CHECK(layers[6].inputs == std::vector<std::string>{"block/batch_normalization", "add"});
   CHECK(layers[5].kind == "batch_normalization");
   CHECK(layers[8].inputs == std::vector<std::string>{"flatten"});
-  // The names of parameters begin with them.
+  // Parameters have these names as prefixes.
   for (const auto& parameter : Net::parameters) {
     const std::string name = parameter.name().substr(0, parameter.name().find_last_of('/'));
     CHECK_MESSAGE(std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return layer.name == name; }),
@@ -46,7 +46,7 @@ TEST_CASE("layers have the names of their parameters, and say what they take") {
   }
 }
 
-TEST_CASE("the summary is a table") {
+TEST_CASE("summary returns a table") {
   using Small = nn::Sequential<nn::Input<4>, nn::Dense<8, nn::Relu>, nn::BatchNormalization<>, nn::Dense<3>>;
   CHECK(nn::summary(nn::describe_layers<Small>()) ==
         "Layer                Output shape  Parameters\n"

@@ -7,23 +7,23 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("Valid: windows inside the image, the ragged border dropped") {
+TEST_CASE("Valid has windows inside the image only, and drops the border") {
   CHECK(nn::Valid::output(28, 3, 1) == 26);
   CHECK(nn::Valid::output(5, 2, 2) == 2);
   CHECK(nn::Valid::output(3, 3, 1) == 1);
   CHECK(nn::Valid::output(2, 3, 1) == 0);
 }
 
-TEST_CASE("Same: ceil(extent / stride), the odd zero behind") {
+TEST_CASE("Same has output ceil(extent / stride), and pads an odd zero at the end") {
   CHECK(nn::Same::output(28, 3, 1) == 28);
   CHECK(nn::Same::output(5, 3, 2) == 3);
   CHECK(nn::Same::before(28, 3, 1) == 1);
-  CHECK(nn::Same::before(28, 2, 1) == 0);  // one zero in all
-  CHECK(nn::Same::before(6, 3, 2) == 0);   // (3 - 1) * 2 + 3 - 6 = 1 zero in all
+  CHECK(nn::Same::before(28, 2, 1) == 0);  // one zero in total
+  CHECK(nn::Same::before(6, 3, 2) == 0);   // (3 - 1) * 2 + 3 - 6 = 1 zero in total
   CHECK(nn::Same::before(4, 1, 3) == 0);   // windows do not reach the end
 }
 
-TEST_CASE("Pad: so many zeros on each side, or before and after") {
+TEST_CASE("Pad adds a number of zeros on each side, or before and after") {
   CHECK(nn::Pad<3>::output(224, 7, 2) == 112);  // (224 + 6 - 7) / 2 + 1
   CHECK(nn::Pad<3>::before(224, 7, 2) == 3);
   CHECK(nn::Pad<0, 2>::output(4, 3, 1) == 4);
@@ -43,7 +43,7 @@ TEST_CASE("groups divide channels and filters") {
   CHECK(Grouped::describe() == "images 4 x 4 x 6, window 3, stride 1, 9 filters in 3 groups");
 }
 
-TEST_CASE("pooling knows windows without an element of the image") {
+TEST_CASE("windows_reach_image is false if a window covers no element of the image") {
   using Image = dist::StaticShape<4, 4, 1>;
   CHECK(nn::PoolGeometry<Image, 3, 2, nn::Same>::windows_reach_image);
   CHECK(nn::PoolGeometry<Image, 3, 2, nn::Pad<1>>::windows_reach_image);
@@ -51,7 +51,7 @@ TEST_CASE("pooling knows windows without an element of the image") {
   CHECK_FALSE(nn::PoolGeometry<Image, 2, 1, nn::Pad<0, 2>>::windows_reach_image);  // the last one
 }
 
-TEST_CASE("a pooling over all pixels is one window that has them all") {
+TEST_CASE("global pooling has one window over all pixels") {
   using All = nn::GlobalPoolGeometry<nn::ImageGeometry<dist::StaticShape<5, 3, 2>>>;
   CHECK(All::height * All::width == 15);
   CHECK(All::channels == 2);
@@ -60,11 +60,11 @@ TEST_CASE("a pooling over all pixels is one window that has them all") {
   CHECK(All::windows_reach_image);
 }
 
-TEST_CASE("geometries describe themselves for errors") {
+TEST_CASE("geometries describe themselves for error messages") {
   using Convolution = nn::Conv2DGeometry<dist::StaticShape<28, 26, 3>, 8, 5, 2, nn::Same, nn::Relu>;
   CHECK(Convolution::describe() == "images 28 x 26 x 3, window 5, stride 2, 8 filters");
   CHECK(Convolution::output_width == 13);
-  CHECK(Convolution::pad_top == 1);  // (14 - 1) * 2 + 5 - 28 = 3 zeros in all
+  CHECK(Convolution::pad_top == 1);  // (14 - 1) * 2 + 5 - 28 = 3 zeros in total
   CHECK(Convolution::pad_bottom == 2);
   CHECK(Convolution::pad_left == 1);  // (13 - 1) * 2 + 5 - 26 = 3
   CHECK(Convolution::pad_right == 2);

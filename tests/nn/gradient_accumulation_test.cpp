@@ -9,7 +9,7 @@
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("each replica gets the mean of its own calls' gradients in the last of them, again and again") {
+TEST_CASE("the last call of every update returns the mean gradient of the calls on each replica") {
   constexpr std::size_t count = 101;
   for (const std::int64_t steps : {2, 3}) {
     Mirrored strategy{2};
@@ -34,7 +34,7 @@ TEST_CASE("each replica gets the mean of its own calls' gradients in the last of
   }
 }
 
-TEST_CASE("a gradient that is an update by itself stays where it is") {
+TEST_CASE("accumulation of one step returns the gradient without a copy") {
   dist::Default strategy;
   const nn::GradientAccumulation<dist::Default, double> accumulation{strategy, 3, "Test"};
   strategy.run([&](auto& replica) {

@@ -13,7 +13,7 @@
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("a norm within the limit is left, a larger one comes down to it, and NaN stays NaN") {
+TEST_CASE("norms within the limit stay, larger ones are scaled down, and NaN stays NaN") {
   using nn::detail::scale_of;
   constexpr double infinite = std::numeric_limits<double>::infinity();
   CHECK(scale_of(nn::ClipNorm{2}, 1.0) == 1);
@@ -28,7 +28,7 @@ TEST_CASE("a norm within the limit is left, a larger one comes down to it, and N
 
 namespace {
 
-/// Replica r gives every element r + 1; two parameters of 48 and 16 elements.
+/// Replica r has gradient r + 1 in every element; two parameters of 48 and 16 elements.
 template <class Clip>
 void check_scales(std::size_t replicas, bool reduces) {
   CAPTURE(replicas);
@@ -64,7 +64,7 @@ void check_scales(std::size_t replicas, bool reduces) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("scales follow from the norms of the sums, or of each replica's gradients", Clip, nn::ClipNorm,
+TEST_CASE_TEMPLATE("scales are computed from the norms of the sums, or of each replica's gradients", Clip, nn::ClipNorm,
                    nn::GlobalClipNorm) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}})
     for (const bool reduces : {true, false}) check_scales<Clip>(replicas, reduces);

@@ -36,8 +36,8 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// With batches of 3 rows: the first Dense is 40 x 17, and 3 (40 + 17) < 40 x 17; the second 17 x 5, and 3 (17 + 5) <
-/// 17 x 5; the last 5 x 4, and 3 (5 + 4) >= 5 x 4.
+/// With batches of 3 rows, two layers are not stored: the first Dense is 40 x 17, and 3 (40 + 17) < 40 x 17; the second
+/// is 17 x 5, and 3 (17 + 5) < 17 x 5; the last is 5 x 4, but 3 (5 + 4) >= 5 x 4.
 using Net = nn::Sequential<nn::Input<40>, nn::Dense<17, nn::Relu>, nn::Dense<5, nn::Relu>, nn::Dense<4>>;
 using Owned = nn::OwnerComputedGradients<3>;
 
@@ -73,14 +73,14 @@ static_assert(nn::TrainableNetwork<Trainable> && nn::TrainableNetwork<nn::Networ
               nn::TrainableNetwork<nn::Network<Net, nn::Reference, double, Owned>>);
 static_assert(!nn::TrainableNetwork<GradientMisspelt> && !nn::TrainableNetwork<WithoutParameters> &&
               !nn::TrainableNetwork<Net> && !nn::TrainableNetwork<void>);
-// What other networks may leave out, and nn::Network must not.
+// Optional for networks in general, but not for nn::Network.
 using Whole = nn::Network<Net>;
 static_assert(nn::HasLayout<Whole> && nn::HasLifetime<Whole> && Whole::stores_gradients &&
               nn::TakesGradients<Whole, dist::ReplicaContext<dist::Default>>);
 static_assert(!nn::HasLayout<Trainable> && !nn::HasLifetime<Trainable> && nn::detail::stores_gradients<Trainable> &&
               !nn::TakesGradients<Trainable, dist::ReplicaContext<dist::Default>>);
 
-/// Trains on made-up numbers; replica r of R gets rows [9 r / R, 9 (r + 1) / R) of 9, or `rows_of`, if that says so.
+/// Trains on synthetic data. Replica r of R gets rows [9 r / R, 9 (r + 1) / R) of 9, unless `first_rows` is at most 9.
 template <class Storage, class Strategy, class O>
 std::vector<double> trained(Strategy& strategy, const O& function, int steps, std::size_t first_rows = 99) {
   nn::Network<Net, nn::Reference, double, Storage> net{strategy, 5};
@@ -131,7 +131,7 @@ void check_against_stored(Strategy&& strategy, const O& function) {
   check_equal(trained<Owned>(strategy, function, 6), stored);
   const auto again = trained<Owned>(strategy, function, 6);
   CHECK(again == trained<Owned>(strategy, function, 6));  // the same bits every time
-  // A replica without rows takes part in all it owns.
+  // A replica without rows updates its share, too.
   for (const std::size_t first : {std::size_t{0}, std::size_t{2}, std::size_t{9}})
     check_equal(trained<Owned>(strategy, function, 3, first),
                 trained<nn::StoredGradients>(strategy, function, 3, first));
@@ -150,14 +150,14 @@ TEST_CASE_TEMPLATE("gradients computed by their owners train like stored ones, o
   check_against_stored(dist::Mirrored<dist::RingAllReduce>{3}, function);
 }
 
-TEST_CASE("options that look at single elements go with gradients computed by their owners") {
+TEST_CASE("elementwise options work with owner-computed gradients") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   check_against_stored(strategy, nn::With{nn::Adam{.learning_rate = 0.01f}, nn::ClipValue{0.01f}});
   check_against_stored(strategy,
                        nn::With{nn::SGD{.learning_rate = 0.1f, .momentum = 0.9f}, nn::WeightDecay{.rate = 0.01f}});
 }
 
-TEST_CASE("all mirrors hold the same bits afterwards, and a steady step allocates nothing") {
+TEST_CASE("all mirrors have equal bits after a step, and a steady step does not allocate") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   nn::Network<Net, nn::Reference, double, Owned> net{strategy, 5};
   nn::Optimizer optimizer{strategy, net, nn::Adam{}};
@@ -180,7 +180,7 @@ TEST_CASE("all mirrors hold the same bits afterwards, and a steady step allocate
   }
 }
 
-TEST_CASE("activations that are gone are not applied: backward comes before apply_gradients") {
+TEST_CASE("apply_gradients without the activations of a backward is rejected") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net, nn::Reference, double, Owned> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{}};
@@ -242,7 +242,7 @@ TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::
   });
 }
 
-TEST_CASE("gradients that are written by hand are applied as they are") {
+TEST_CASE("gradients written by the program are applied") {
   dist::Default strategy;
   nn::Network<Net, nn::Reference, double> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 1.0f}};
@@ -255,7 +255,7 @@ TEST_CASE("gradients that are written by hand are applied as they are") {
   });
 }
 
-TEST_CASE("an optimizer whose network has ended says so") {
+TEST_CASE("an optimizer reports that its network was destroyed") {
   dist::Default strategy;
   std::optional<nn::Network<Net, nn::Reference, double>> net{std::in_place, strategy};
   nn::Optimizer optimizer{strategy, *net, nn::SGD{}};
@@ -268,7 +268,7 @@ TEST_CASE("an optimizer whose network has ended says so") {
       dist::InvalidArgument);
 }
 
-TEST_CASE("a kernel that exceeds the caches reaches every mirror whole") {
+TEST_CASE("a kernel larger than the caches is updated on every mirror") {
   using Wide = nn::Sequential<nn::Input<1030>, nn::Dense<130, nn::Relu>, nn::Dense<3>>;
   static_assert(dist::detail::exceeds_caches<double>(1030 * 130));
   const auto trained_by = [](std::size_t replicas, auto storage) {
@@ -300,8 +300,8 @@ TEST_CASE("a kernel that exceeds the caches reaches every mirror whole") {
     check_equal(trained_by(replicas, nn::OwnerComputedGradients<3>{}), stored);
 }
 
-TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's gradient once; an update may throw",
-                   Storage, nn::StoredGradients, Owned) {
+TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every gradient once, and an update may throw", Storage,
+                   nn::StoredGradients, Owned) {
   dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   nn::Network<Net, nn::Reference, double, Storage> net{strategy, 5};
   dist::Tensor<double> x{dist::Shape{2, 40}};
@@ -333,12 +333,12 @@ TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's grad
   strategy.run(pass);
 }
 
-TEST_CASE("a slot of one parameter is read outside replica functions by name") {
+TEST_CASE("slot returns the part of one parameter by name") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.9f}};
   strategy.run([&](auto& replica) {
-    // Gradients that sum up to 2 in the last bias, and to nothing elsewhere.
+    // Gradients that add up to 2 in the last bias, and to 0 elsewhere.
     const std::span<float> gradients = net.gradients().component(replica);
     std::fill(gradients.begin(), gradients.end(), 0.0f);
     for (float& element : net.template gradient<2, 1>(replica).elements()) element = 1;
@@ -355,8 +355,8 @@ TEST_CASE("a slot of one parameter is read outside replica functions by name") {
   CHECK_THROWS_AS(static_cast<void>(optimizer.slot(scope, "momentum", "dense_3/bias")), dist::InvalidArgument);
 }
 
-TEST_CASE_TEMPLATE("a slot of one parameter is written outside replica functions, where its owner keeps it", Maker,
-                   conformance::Make<dist::Default>, conformance::Make<dist::Mirrored<dist::ThreadAllReduce>, 3>,
+TEST_CASE_TEMPLATE("assign_slot writes the part of one parameter on its owner", Maker, conformance::Make<dist::Default>,
+                   conformance::Make<dist::Mirrored<dist::ThreadAllReduce>, 3>,
                    conformance::Make<dist::Mirrored<dist::RingAllReduce>, 2>,
                    conformance::Make<dist::CentralStorage<dist::Cpu>, 3>) {
   const auto made = Maker::make();
@@ -370,7 +370,7 @@ TEST_CASE_TEMPLATE("a slot of one parameter is written outside replica functions
   CHECK(optimizer.slot(scope, "momentum", "dense_1/bias") == dist::Tensor<float>{{5}, {1, 2, 3, 4, 5}});
   CHECK(optimizer.slot(scope, "momentum", "dense/kernel")(39, 16) == 2);
   CHECK(optimizer.slot(scope, "momentum", "dense_1/kernel")[0] == 0);
-  // Without gradients a step moves the weights by half of the momentum that there was.
+  // With gradients of zero, a step moves the weights by half of the earlier momentum.
   strategy.run([&](auto& replica) {
     const std::span<float> gradients = net.gradients().component(replica);
     std::fill(gradients.begin(), gradients.end(), 0.0f);

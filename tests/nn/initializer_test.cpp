@@ -35,8 +35,8 @@ Statistics statistics(const std::vector<double>& values) {
   return s;
 }
 
-/// Mean 0 within five standard errors, the variance within 2 % (its standard error is below 0.4 % for both
-/// shapes).
+/// Checks the mean within five standard errors of 0, and the variance within 2 % (its standard error is below 0.4 % for
+/// both shapes).
 void check(const Statistics& s, double variance, double bound) {
   CHECK(std::abs(s.mean) < 5 * std::sqrt(variance / count));
   CHECK(s.variance == doctest::Approx(variance).epsilon(0.02));
@@ -46,25 +46,25 @@ void check(const Statistics& s, double variance, double bound) {
 
 }  // namespace
 
-TEST_CASE("GlorotUniform: variance 2 / (in + out), within sqrt(6 / (in + out))") {
+TEST_CASE("GlorotUniform has variance 2 / (in + out), within sqrt(6 / (in + out))") {
   check(statistics(draw<nn::GlorotUniform>()), 2.0 / 80, std::sqrt(6.0 / 80));
 }
-TEST_CASE("GlorotNormal: variance 2 / (in + out) after the cut at two deviations") {
+TEST_CASE("GlorotNormal has variance 2 / (in + out), truncated at two deviations") {
   check(statistics(draw<nn::GlorotNormal>()), 2.0 / 80, 2 * std::sqrt(2.0 / 80) / 0.87962566);
 }
-TEST_CASE("HeUniform: variance 2 / in, within sqrt(6 / in)") {
+TEST_CASE("HeUniform has variance 2 / in, within sqrt(6 / in)") {
   check(statistics(draw<nn::HeUniform>()), 2.0 / 30, std::sqrt(6.0 / 30));
 }
-TEST_CASE("HeNormal: variance 2 / in after the cut at two deviations") {
+TEST_CASE("HeNormal has variance 2 / in, truncated at two deviations") {
   check(statistics(draw<nn::HeNormal>()), 2.0 / 30, 2 * std::sqrt(2.0 / 30) / 0.87962566);
 }
 
-TEST_CASE("the same seed gives the same numbers, another seed others") {
+TEST_CASE("equal seeds give equal numbers, different seeds different ones") {
   CHECK(draw<nn::HeNormal>(1) == draw<nn::HeNormal>(1));
   CHECK(draw<nn::GlorotUniform>(1) != draw<nn::GlorotUniform>(2));
 }
 
-TEST_CASE("an element's number does not depend on how many follow") {
+TEST_CASE("an element's number does not depend on the number of elements") {
   std::vector<float> few(10);
   std::vector<float> many(1000);
   nn::HeNormal::fill(dist::TensorView<float>{few.data(), dist::Shape{10}}, fans, dist::RandomStream{5});
@@ -72,7 +72,7 @@ TEST_CASE("an element's number does not depend on how many follow") {
   CHECK(few == std::vector<float>(many.begin(), many.begin() + 10));
 }
 
-TEST_CASE("Zeros overwrites what was there") {
+TEST_CASE("Zeros overwrites previous values") {
   std::vector<float> values(5, 7.0F);
   nn::Zeros::fill(dist::TensorView<float>{values.data(), dist::Shape{5}}, fans, dist::RandomStream{5});
   CHECK(values == std::vector<float>(5, 0.0F));

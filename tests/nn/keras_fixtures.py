@@ -1,5 +1,5 @@
-"""Writes keras_fixtures.hpp: what layers of Keras compute in float64 on TensorFlow, for keras_test.cpp, and how networks
-of them train, for keras_training_test.cpp.
+"""Writes keras_fixtures.hpp: results of Keras' layers in float64 on TensorFlow, for keras_test.cpp, and losses of
+trained networks, for keras_training_test.cpp.
 
     python3 -m venv keras && keras/bin/pip install tensorflow-cpu
     keras/bin/python tests/nn/keras_fixtures.py
@@ -21,18 +21,18 @@ keras.backend.set_floatx("float64")
 
 
 def fractions(shape, which):
-    """`which` separates the uses: 0 the input, 1 the gradient of the output, 2 and on the parameters."""
+    """`which` is 0 for the input, 1 for the gradient of the output, 2 and more for the parameters."""
     i = np.arange(np.prod(shape), dtype=np.int64)
     return (((i * 37 + 11 + 17 * which) % 64 - 32) / 16.0).reshape(shape)
 
 
 def gelu(x):
-    """Keras' own has the square root of 1/2 in float32 only, whatever the type of x."""
+    """Gelu in the type of x: Keras rounds the square root of 1/2 to float32."""
     return 0.5 * x * (1.0 + tf.math.erf(x / np.sqrt(2.0)))
 
 
 class SelfAttention(keras.layers.Layer):
-    """Of a key_dim that is a square: Keras rounds the root to float32."""
+    """Attention; key_dim must be a square, because Keras rounds its root to float32."""
 
     def __init__(self, causal, **options):
         super().__init__()
@@ -78,7 +78,7 @@ def lines(name, layer, shape, rows=2):
     layer.build(x.shape)
     layer.set_weights([fractions(weight.shape, 2 + i) for i, weight in enumerate(layer.weights)])
 
-    # TensorFlow's own kernels have no gradient of groups on the CPU; XLA's functions lose the last eight digits.
+    # TensorFlow's kernels have no gradient of groups on the CPU; XLA's functions are less precise by eight digits.
     @tf.function(jit_compile="groups" in name)
     def compute(x):
         with tf.GradientTape() as tape:
@@ -105,7 +105,7 @@ def block(filters, stride, shortcut):
     return [(body, shortcut), keras.layers.ReLU()]
 
 
-# A list is layers one after another, a tuple is branches whose sum is taken.
+# A list is a sequence of layers, a tuple is the sum of branches.
 NETWORKS = {
     "cnn": (
         [
@@ -134,7 +134,7 @@ NETWORKS = {
 
 
 def scattered(count, which):
-    """Numbers from -1 to 1 in steps of 2^-11, scattered by the last step of MurmurHash3; as `fractions` elsewhere."""
+    """Numbers from -1 to 1 in steps of 2^-11, scattered by the last step of MurmurHash3; used like `fractions`."""
     h = np.arange(count, dtype=np.uint32) + np.uint32(which * 1000003 % 2**32)
     h = (h ^ (h >> 16)) * np.uint32(0x85EBCA6B)
     h = (h ^ (h >> 13)) * np.uint32(0xC2B2AE35)
@@ -159,7 +159,7 @@ def computed(part, x):
 
 
 def losses(network, shape, rows=8, steps=50):
-    """Of steps by Adam with the float32 numbers that nn::Adam has, on one batch."""
+    """Returns the losses of steps on one batch by Adam with nn::Adam's float32 hyper-parameters."""
     x = tf.constant(scattered(rows * np.prod(shape), 0).reshape(rows, *shape))
     labels = tf.constant(np.arange(rows) * 3 % 10)
     computed(network, x)

@@ -1,5 +1,5 @@
-// Layers on the reference back end in double against Keras, by the fixtures that keras_fixtures.py wrote. The other back
-// ends are compared with the reference back end in tests of their own.
+// Compares layers of the reference back end in double with Keras, by the fixtures of keras_fixtures.py. Other tests
+// compare the other back ends with the reference back end.
 #include "nn/keras_fixtures.hpp"
 
 #include <cmath>
@@ -27,7 +27,7 @@ using List = std::vector<double>;
 
 namespace {
 
-/// What keras_fixtures.py calls by the same name.
+/// The function of the same name in keras_fixtures.py.
 List fractions(std::size_t count, std::size_t which) {
   List values;
   for (std::size_t i = 0; i < count; ++i)
@@ -43,7 +43,8 @@ void check_equal(const List& values, const List& expected) {
   }
 }
 
-/// A layer on two rows of the shape `In`: its output, the gradient of its input, and those of its parameters.
+/// Checks a layer on two rows of shape `In`: its output, the gradient of its input, and the gradients of its
+/// parameters.
 template <class Layer, class In>
 void check(const List& y, const List& dx, const std::vector<List>& gradients = {}) {
   dist_test::BoundLayer<Layer, In> layer;
@@ -58,7 +59,7 @@ void check(const List& y, const List& dx, const std::vector<List>& gradients = {
 
 }  // namespace
 
-TEST_CASE("Conv2D and DepthwiseConv2D compute what Keras computes") {
+TEST_CASE("Conv2D and DepthwiseConv2D agree with Keras") {
   using Image = dist::StaticShape<6, 5, 2>;
   check<nn::Conv2D<3, 3, nn::Linear, 2>, Image>(keras::conv2d_strided_y, keras::conv2d_strided_dx,
                                                 {keras::conv2d_strided_gradient_0, keras::conv2d_strided_gradient_1});
@@ -72,7 +73,7 @@ TEST_CASE("Conv2D and DepthwiseConv2D compute what Keras computes") {
       {keras::depthwise_conv2d_gradient_0, keras::depthwise_conv2d_gradient_1});
 }
 
-TEST_CASE("pooling computes what Keras computes") {
+TEST_CASE("pooling agrees with Keras") {
   using Image = dist::StaticShape<6, 5, 2>;
   using Small = dist::StaticShape<3, 2, 3>;
   check<nn::MaxPool2D<3, 2, nn::Same>, Image>(keras::max_pool2d_same_y, keras::max_pool2d_same_dx);
@@ -82,7 +83,7 @@ TEST_CASE("pooling computes what Keras computes") {
   check<nn::GlobalMaxPool2D, Small>(keras::global_max_pool2d_y, keras::global_max_pool2d_dx);
 }
 
-TEST_CASE("activations compute what Keras computes") {
+TEST_CASE("activations agree with Keras") {
   using Row = dist::StaticShape<16>;
   check<nn::Activate<nn::Tanh>, Row>(keras::tanh_y, keras::tanh_dx);
   check<nn::Activate<nn::Sigmoid>, Row>(keras::sigmoid_y, keras::sigmoid_dx);
@@ -93,7 +94,7 @@ TEST_CASE("activations compute what Keras computes") {
   check<nn::Softmax, dist::StaticShape<2, 5>>(keras::softmax_y, keras::softmax_dx);
 }
 
-TEST_CASE("normalisation of rows computes what Keras computes") {
+TEST_CASE("LayerNormalization and GroupNormalization agree with Keras") {
   check<nn::LayerNormalization<>, dist::StaticShape<3, 5>>(
       keras::layer_normalization_y, keras::layer_normalization_dx,
       {keras::layer_normalization_gradient_0, keras::layer_normalization_gradient_1});
@@ -102,7 +103,7 @@ TEST_CASE("normalisation of rows computes what Keras computes") {
       {keras::group_normalization_gradient_0, keras::group_normalization_gradient_1});
 }
 
-TEST_CASE("attention computes what Keras computes") {
+TEST_CASE("attention agrees with Keras") {
   check<nn::MultiHeadAttention<2, 4>, dist::StaticShape<4, 5>>(
       keras::attention_y, keras::attention_dx,
       {keras::attention_gradient_0, keras::attention_gradient_1, keras::attention_gradient_2,

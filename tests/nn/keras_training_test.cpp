@@ -1,4 +1,4 @@
-// Networks that train as Keras trains them: the same weights, the same batch, and the losses that keras_fixtures.py wrote.
+// Trains networks as in Keras: with the same weights and batch, and compares the losses with keras_fixtures.py.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ using ResidualNetwork =
                    Block<4, 1, nn::Sequential<>>, Block<8, 2, Normalized<8, 1, 2>>, Block<16, 2, Normalized<16, 1, 2>>,
                    Block<32, 2, Normalized<32, 1, 2>>, nn::GlobalAveragePool2D, nn::Dense<10>>;
 
-/// What keras_fixtures.py calls by the same name.
+/// The function of the same name in keras_fixtures.py.
 template <class T>
 dist::Tensor<T> scattered(const dist::Shape& shape, std::uint32_t which, double scale) {
   dist::Tensor<T> values{shape};
@@ -98,12 +98,12 @@ void check_near(const std::vector<double>& values, const std::vector<double>& ex
 
 }  // namespace
 
-TEST_CASE("50 losses in float64 are those of Keras") {
+TEST_CASE("50 losses in float64 agree with Keras") {
   check_near(losses<Cnn, nn::Reference, double>(50), keras::cnn_losses, 1e-6);
   check_near(losses<ResidualNetwork, nn::Reference, double>(50), keras::residual_network_losses, 1e-6);
 }
 
-TEST_CASE("the first ten losses by oneDNN in float32 are near them") {
+TEST_CASE("the first 10 losses with oneDNN in float32 are close to Keras") {
   check_near(losses<Cnn, nn::OneDnn, float>(10), keras::cnn_losses, 1e-3);
   check_near(losses<ResidualNetwork, nn::OneDnn, float>(10), keras::residual_network_losses, 1e-3);
 }

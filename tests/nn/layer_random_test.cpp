@@ -8,19 +8,19 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("the numbers of a layer follow from its seed and the step") {
+TEST_CASE("the random numbers of a layer depend on its seed and the step") {
   constexpr std::uint64_t seed = 0xfedc'ba98'7654'3210U;
   dist::Tensor<float> state{nn::LayerRandom::state.shape};
   nn::LayerRandom::initialize(state.view(), seed);
   CHECK(nn::LayerRandom::next(state.view()).bits(7) == dist::RandomStream{seed, 0}.bits(7));
   CHECK(nn::LayerRandom::next(state.view()).bits(7) == dist::RandomStream{seed, 1}.bits(7));
-  // What was saved goes on where it was.
+  // A restored state continues the sequence.
   dist::Tensor<double> restored{state.shape()};
   for (std::size_t i = 0; i < state.size(); ++i) restored[i] = static_cast<double>(state[i]);
   CHECK(nn::LayerRandom::next(restored.view()).bits(7) == dist::RandomStream{seed, 2}.bits(7));
 }
 
-TEST_CASE("steps are counted beyond what float counts, by numbers whose mean is exact") {
+TEST_CASE("steps are counted beyond float's integers, and the mean of equal states is exact") {
   dist::Tensor<float> state{nn::LayerRandom::state.shape};
   nn::LayerRandom::initialize(state.view(), 5);
   state[4] = 0xffff;

@@ -45,7 +45,7 @@ struct WithoutView {
 
 }  // namespace
 
-TEST_CASE("a placed layer has an output, a name, parameters and says whether it is a view") {
+TEST_CASE("a BoundLayer has an output, a name, parameters and is_view") {
   CHECK(nn::BoundLayer<Minimal>);
   CHECK(nn::BoundLayer<nn::Dense<3>::On<dist::StaticShape<4>>>);
   CHECK(nn::BoundLayer<nn::Flatten::On<dist::StaticShape<4, 2>>>);
@@ -53,10 +53,10 @@ TEST_CASE("a placed layer has an output, a name, parameters and says whether it 
   CHECK_FALSE(nn::BoundLayer<WithoutOutput>);
   CHECK_FALSE(nn::BoundLayer<WithoutParameters>);
   CHECK_FALSE(nn::BoundLayer<WithoutView>);
-  CHECK_FALSE(nn::BoundLayer<nn::Flatten>);  // not in a place yet
+  CHECK_FALSE(nn::BoundLayer<nn::Flatten>);  // not placed yet
 }
 
-TEST_CASE("a layer need not speak of its replica or its state") {
+TEST_CASE("uses_replica and state of a layer are optional") {
   CHECK(nn::BoundLayer<WithState>);
   CHECK(nn::detail::uses_replica<WithState>);
   CHECK_FALSE(nn::detail::uses_replica<Minimal>);
@@ -64,7 +64,7 @@ TEST_CASE("a layer need not speak of its replica or its state") {
   CHECK(nn::detail::state_of<Minimal>().empty());
 }
 
-TEST_CASE("a LayerCall knows its mode") {
+TEST_CASE("a LayerCall has the mode as a constant") {
   CHECK(nn::LayerCall<int, nn::Training, double, 1>::training);
   CHECK_FALSE(nn::LayerCall<int, nn::Inference, const double, 1>::training);
 }

@@ -34,7 +34,7 @@ struct Mine : Two {
 struct MineNumbered : Mine {
   static constexpr std::string_view name = "two_12";
 };
-/// So many layers of one name, then the named one.
+/// `Count` layers of one name, then the named layer.
 template <std::size_t Count>
 using WithNumbered = decltype(std::tuple_cat(std::array<Two, Count>{}, std::tuple<MineNumbered>{}));
 template <class Kind>
@@ -42,7 +42,7 @@ using Layout = nn::detail::Layout<Kind, std::tuple<Two, Other, Two>>;
 
 }  // namespace
 
-TEST_CASE("tensors of a kind follow each other, each on a cache line, named by their layer") {
+TEST_CASE("tensors of a kind are consecutive, each on a cache line, and named by their layer") {
   using Learned = Layout<nn::detail::Learned>;
   CHECK(Learned::first == std::array<std::size_t, 4>{0, 2, 2, 4});
   CHECK(Learned::count == 2 * (3 + 20));
@@ -53,7 +53,7 @@ TEST_CASE("tensors of a kind follow each other, each on a cache line, named by t
   CHECK(Learned::tensors[2].offset == 48);
 }
 
-TEST_CASE("a layer that says nothing of its state has none") {
+TEST_CASE("a layer without a member `state` has no state") {
   using Kept = Layout<nn::detail::Kept>;
   CHECK(Kept::first == std::array<std::size_t, 4>{0, 0, 1, 1});
   CHECK(Kept::tensors[0].name() == "other/s");
@@ -61,7 +61,7 @@ TEST_CASE("a layer that says nothing of its state has none") {
   CHECK(Kept::padded_count == 32);
 }
 
-TEST_CASE("the tensors of one layer are views into the array of all") {
+TEST_CASE("of_layer returns views of one layer's tensors") {
   std::vector<float> all(Layout<nn::detail::Learned>::padded_count);
   const auto third = Layout<nn::detail::Learned>::of_layer<2>(all.data());
   REQUIRE(third.size() == 2);
@@ -70,13 +70,13 @@ TEST_CASE("the tensors of one layer are views into the array of all") {
   CHECK(Layout<nn::detail::Learned>::of_layer<1>(all.data()).empty());
 }
 
-TEST_CASE("no layers, no tensors") {
+TEST_CASE("a Layout without layers has no tensors") {
   using None = nn::detail::Layout<nn::detail::Learned, std::tuple<>>;
   CHECK(None::count == 0);
   CHECK(None::tensors.empty());
 }
 
-TEST_CASE("the tensors of a layer of layers are named by those inside, and counted with the others") {
+TEST_CASE("tensors of a layer of layers have the names of inner layers, numbered with all others") {
   using Learned = nn::detail::Layout<nn::detail::Learned, std::tuple<Two, Both, Two>>;
   CHECK(Learned::first == std::array<std::size_t, 4>{0, 2, 4, 6});
   CHECK(Learned::tensors[2].name() == "two_1/a");
@@ -84,10 +84,10 @@ TEST_CASE("the tensors of a layer of layers are named by those inside, and count
   CHECK(Learned::names_differ);
 }
 
-TEST_CASE("a name that a program gave may be no other layer's") {
+TEST_CASE("names given by a program must differ from all other names") {
   CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, std::tuple<Two, Mine>>::names_differ);
   CHECK(nn::detail::Layout<nn::detail::Learned, std::tuple<Other, Mine>>::names_differ);
-  // That of the thirteenth layer of its name is "two_12".
+  // The thirteenth layer of its name is called "two_12".
   CHECK(nn::detail::Layout<nn::detail::Learned, WithNumbered<12>>::names_differ);
   CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, WithNumbered<13>>::names_differ);
 }

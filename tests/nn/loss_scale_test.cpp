@@ -21,7 +21,7 @@ namespace {
 
 using Net = nn::Sequential<nn::Input<1>, nn::Dense<1>>;
 
-/// A step in which the loss of the last replica has this slope: whether all applied it.
+/// Runs a step in which the last replica's loss has this slope. Returns true if all replicas applied it.
 template <class S, class Network, class Scale>
 bool step(S& strategy, Network& net, Scale& scale, float slope) {
   const dist::Tensor<float> x{dist::Shape{1, 1}, {2}};
@@ -57,13 +57,13 @@ void check(S&& strategy) {
 
 }  // namespace
 
-TEST_CASE("the scale doubles after good steps, halves where any gradient is not finite, and such steps are left out") {
+TEST_CASE("the scale doubles after good steps, and halves and skips steps with gradients that are not finite") {
   check(dist::Default{});
   check(dist::Mirrored<dist::ThreadAllReduce>{3});
   check(dist::CentralStorage<dist::Cpu>{2});
 }
 
-TEST_CASE("a scale that makes finite gradients infinite halves") {
+TEST_CASE("a scale that makes finite gradients infinite is halved") {
   dist::Default strategy;
   nn::Network<Net, nn::Reference> net{strategy};
   nn::LossScale scale{strategy, {.initial = 1e30}};
@@ -71,7 +71,7 @@ TEST_CASE("a scale that makes finite gradients infinite halves") {
   CHECK(scale.value(strategy.scope()) == 5e29);
 }
 
-TEST_CASE("options of a loss scale that make no sense are refused") {
+TEST_CASE("LossScale rejects options out of range") {
   dist::Default strategy;
   for (const nn::LossScaleOptions options :
        {nn::LossScaleOptions{.initial = 0.5}, nn::LossScaleOptions{.initial = std::numeric_limits<double>::quiet_NaN()},

@@ -15,7 +15,7 @@ struct NoName {
   void check(auto, auto) const {}
 };
 
-/// The least that a loss can be: the output itself, with slope 1.
+/// A minimal loss: the output itself, with slope 1.
 struct Identity {
   static constexpr std::string_view name = "identity";
   void check(dist::TensorView<const float>, dist::TensorView<const float>) const {}
@@ -40,7 +40,7 @@ static_assert(nn::LossFunction<Identity, float, float>);
 static_assert(!nn::LossFunction<Identity, double, float>);
 static_assert(!nn::LossFunction<NoName, float, float>);
 
-TEST_CASE("Loss scales a sum by the global batch, and by nothing when that is empty (spec P01)") {
+TEST_CASE("Loss divides a sum by the global batch, and is 0 if that is empty (spec P01)") {
   const nn::Loss<float> loss{6.0, 3, 12};
   CHECK(loss.value() == 0.5f);
   CHECK(loss.total() == 6.0);
@@ -48,7 +48,7 @@ TEST_CASE("Loss scales a sum by the global batch, and by nothing when that is em
   CHECK(nn::Loss<float>{6.0, 3, 0}.value() == 0.0f);
 }
 
-TEST_CASE("any functor is a loss: its rows are summed, its gradient scaled") {
+TEST_CASE("any functor is a loss: its rows are summed, and its gradient is scaled") {
   dist::Default strategy;
   dist::Tensor<float> outputs{dist::Shape{3, 1}};
   outputs[0] = 1.0f, outputs[1] = 2.0f, outputs[2] = 4.0f;

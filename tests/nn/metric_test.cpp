@@ -22,7 +22,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// Counts what it is given.
+/// Counts even numbers.
 struct Evens {
   using Tally = nn::Tally<std::int64_t, std::int64_t>;
   std::string_view name = "evens";
@@ -63,19 +63,19 @@ void compare(std::unique_ptr<S> owner) {
   strategy.run([&](auto& replica) { evens.add(replica, {1, 4}); });
   CHECK(evens.result(strategy.scope()) == 0.25);
 
-  // Outside, a batch counts once for every replica (spec P16): beside the R times 1 of 4 there are R times 2 of 2.
+  // Outside replica functions, a batch counts once for every replica (spec P16): R times 1 of 4, and R times 2 of 2.
   evens.update(strategy.scope(), 6);
   evens.update(strategy.scope(), 8);
   CHECK(evens.result(strategy.scope()) == 0.5);
   evens.reset(strategy.scope());
   evens.update(strategy.scope(), 6);
   evens.update(strategy.scope(), 7);
-  CHECK(evens.result(strategy.scope()) == 0.5);  // the ratio is that of one replica
+  CHECK(evens.result(strategy.scope()) == 0.5);  // the same ratio as for one replica
 }
 
 }  // namespace
 
-TEST_CASE("replicas count for themselves, the result is over all of them (spec P15, P16, P18)") {
+TEST_CASE("replicas add to their own sums, and the result aggregates them (spec P15, P16, P18)") {
   compare(std::make_unique<dist::Default>());
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
@@ -84,7 +84,7 @@ TEST_CASE("replicas count for themselves, the result is over all of them (spec P
   }
 }
 
-TEST_CASE("without communication replicas may add differently often (spec P15)") {
+TEST_CASE("without communication, replicas may update a metric a different number of times (spec P15)") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   nn::Metric evens{strategy, Evens{}};
   strategy.run([&](auto& replica) {
@@ -94,12 +94,12 @@ TEST_CASE("without communication replicas may add differently often (spec P15)")
   CHECK(evens.result(strategy.scope()) == 4.0 / 6);  // 0; 0, 1; 0, 1, 2
 }
 
-TEST_CASE("the mean of losses that are scaled by the global batch is off by the number of replicas (spec P17)") {
+TEST_CASE("a mean of losses that are scaled by the global batch is wrong by the number of replicas (spec P17)") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Metric scaled{strategy, nn::MeanValue{}};
   nn::Metric unscaled{strategy, nn::MeanValue{}};
   strategy.run([&](auto& replica) {
-    // Two examples per replica, losses 2 and 4, and 3 and 5: a global batch of 4 with the mean 3.5.
+    // Two examples per replica, losses 2 and 4, and 3 and 5: a global batch of 4 with mean 3.5.
     const double total = replica.replica_id().index() == 0 ? 2.0 + 4.0 : 3.0 + 5.0;
     scaled.update(replica, total / 4);
     unscaled.update(replica, total / 2, 2.0);
@@ -108,7 +108,7 @@ TEST_CASE("the mean of losses that are scaled by the global batch is off by the 
   CHECK(scaled.result(strategy.scope()) == 3.5 / 2);
 }
 
-TEST_CASE("the state of different replicas shares no page") {
+TEST_CASE("the states of different replicas are on different pages") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   auto total = strategy.variable<std::int64_t, dist::OnRead, dist::Sum>(dist::Shape{}, 0, "total");
   const auto scope = strategy.scope();
@@ -117,14 +117,14 @@ TEST_CASE("the state of different replicas shares no page") {
   CHECK((first > second ? first - second : second - first) >= 4096 / 8);
 }
 
-TEST_CASE("under Default the same code runs as if there were no strategy") {
+TEST_CASE("the same code runs under Default") {
   dist::Default strategy;
   nn::Metric evens{strategy, Evens{}};
   strategy.run([&](auto& replica) { evens.update(replica, 2); });
   CHECK(evens.result(strategy.scope()) == 1.0);
 }
 
-TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
+TEST_CASE("metrics and losses do not allocate in a step (spec P15, P17)") {
   const auto check = [](auto& strategy) {
     CAPTURE(strategy.describe());
     nn::Metric average{strategy, nn::MeanValue{}};
@@ -165,7 +165,7 @@ TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
   check(central);
 }
 
-TEST_CASE("a metric's sums are tracked, and go on under another number of replicas") {
+TEST_CASE("a metric's sums are tracked, and restored with another number of replicas") {
   dist::Mirrored<dist::ThreadAllReduce> three{3};
   nn::Metric average{three, nn::MeanValue{}};
   three.run([&](auto& replica) { average.update(replica, static_cast<double>(replica.local_index())); });
@@ -181,7 +181,7 @@ TEST_CASE("a metric's sums are tracked, and go on under another number of replic
 
 namespace {
 
-/// The answer of one element at a time.
+/// Counts rows by the sign of their first output.
 struct Yes {
   std::string_view name = "yes";
   int cells = 2;
@@ -223,7 +223,8 @@ void check_counts(std::unique_ptr<S> owner) {
 
 }  // namespace
 
-TEST_CASE("a metric of counts adds up what replicas count, and is a function of the sums (spec P15, P16, P18)") {
+TEST_CASE(
+    "a metric of counts adds up the replicas' counts, and computes its result from the sums (spec P15, P16, P18)") {
   check_counts(std::make_unique<dist::Default>());
   check_counts(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {

@@ -36,7 +36,7 @@ namespace {
 template <class Half>
 using Mixed = nn::MixedPrecision<nn::Reference, Half>;
 
-/// A back end that has products only.
+/// A back end with products only.
 struct Products {
   static constexpr std::string_view name = "products";
   using Device = dist::Cpu;
@@ -81,10 +81,10 @@ std::vector<float> train(bool scaled) {
 
 }  // namespace
 
-TEST_CASE("factors are rounded to 16 bits, and nothing else is (spec P22)") {
+TEST_CASE("only factors are rounded to 16 bits (spec P22)") {
   CHECK(nn::Backend<Mixed<dist::BFloat16>>);
   CHECK(Mixed<dist::BFloat16>::supports<float>);
-  // BFloat16 has 8 bits: 257 becomes 256, a tie that goes to even, and 259 becomes 260.
+  // BFloat16 has 8 bits: 257 becomes 256, a tie rounded to even, and 259 becomes 260.
   using Net = nn::Sequential<nn::Input<2>, nn::Dense<1, nn::Relu>>;
   const std::vector<double> batch{257, 1}, weights{259, 257};
   std::vector<double> parameters(Net::padded_count);
@@ -94,16 +94,16 @@ TEST_CASE("factors are rounded to 16 bits, and nothing else is (spec P22)") {
   nn::Workspace<Net, Mixed<dist::BFloat16>, float> workspace;
   const auto pass = dist_test::pass(workspace, parameters, batch);
   CHECK(pass.outputs[0] == 256.0 * 260 + 256 + 257);
-  // The slope, about 67000, is rounded as well; the input is as before.
+  // The slope, about 67000, is rounded, too; the input is the same.
   const double slope =
       static_cast<float>(dist::BFloat16{static_cast<float>(dist_test::numbers(1, 3)[0] + pass.outputs[0])});
   CHECK(pass.gradients == std::vector<double>{256 * slope, slope, slope});
-  // Float16 has 11 bits, enough for these.
+  // Float16 has 11 bits, enough for these numbers.
   nn::Workspace<Net, Mixed<dist::Float16>, float> exact;
   CHECK(dist_test::pass(exact, parameters, batch).outputs[0] == 257.0 * 259 + 257 + 257);
 }
 
-TEST_CASE("layers without products are those of the back end, and what it lacks is lacking") {
+TEST_CASE("layers without products are the back end's, and missing operations are missing") {
   using Net =
       nn::Sequential<nn::Input<6, 6, 1>, nn::Concatenate<nn::Conv2D<4, 3, nn::Gelu, 1, nn::Same>, nn::Sequential<>>,
                      nn::LayerNormalization<>, nn::GlobalAveragePool2D, nn::Dense<3>, nn::Softmax>;
@@ -121,7 +121,7 @@ TEST_CASE("layers without products are those of the back end, and what it lacks 
   CHECK_FALSE(nn::detail::Computes<nn::MixedPrecision<Products, dist::Float16>, Asked>);
 }
 
-TEST_CASE("networks train with 16-bit factors as with float ones") {
+TEST_CASE("networks train with 16-bit factors as with float factors") {
   const auto expected = train<nn::Reference>(false);
   CHECK(expected.back() < 0.7F * expected.front());
   const auto bfloat16 = train<Mixed<dist::BFloat16>>(false);
@@ -133,7 +133,7 @@ TEST_CASE("networks train with 16-bit factors as with float ones") {
   }
 }
 
-TEST_CASE("gradients that Float16 has no numbers for come through with a loss scale (spec P22)") {
+TEST_CASE("a loss scale keeps gradients that Float16 cannot represent (spec P22)") {
   using Net = nn::Sequential<nn::Input<1>, nn::Dense<1>>;
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Network<Net, Mixed<dist::Float16>> net{strategy};

@@ -15,7 +15,7 @@ using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
-const dist::Shape shape{100};  // more than travels with an announcement
+const dist::Shape shape{100};  // larger than an announcement
 
 dist::Tensor<double> filled(double value) {
   dist::Tensor<double> tensor{shape};
@@ -23,7 +23,7 @@ dist::Tensor<double> filled(double value) {
   return tensor;
 }
 
-/// Replica r gives r + step, whose mean over R replicas is (R - 1) / 2 + step.
+/// Replica r has value r + step, with mean (R - 1) / 2 + step over R replicas.
 template <class S>
 void compare(std::unique_ptr<S> owner) {
   S& strategy = *owner;
@@ -64,7 +64,7 @@ void compare(std::unique_ptr<S> owner) {
 
 }  // namespace
 
-TEST_CASE("the mean over the replicas is taken once, with and without the bias of the start (spec P23)") {
+TEST_CASE("the mean over the replicas is applied once, with and without bias correction (spec P23)") {
   compare(std::make_unique<dist::Default>());
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
@@ -73,7 +73,7 @@ TEST_CASE("the mean over the replicas is taken once, with and without the bias o
   }
 }
 
-TEST_CASE("outside replica functions what is read there moves, and every copy gets it (spec P23)") {
+TEST_CASE("outside replica functions, the value of `read` moves, and every copy is assigned (spec P23)") {
   Mirrored strategy{2};
   auto variable = strategy.variable<double>({});
   strategy.run([&](auto& replica) { variable.assign(replica, 10.0 * static_cast<double>(replica.local_index())); });
@@ -84,7 +84,7 @@ TEST_CASE("outside replica functions what is read there moves, and every copy ge
   CHECK(variable.component(strategy.scope(), 1)[0] == 2);
 }
 
-TEST_CASE("in strategy.update each copy moves by itself, towards the value that belongs to it (spec D04, P23)") {
+TEST_CASE("in strategy.update, each copy moves towards its own value (spec D04, P23)") {
   Mirrored strategy{2};
   auto variable = strategy.variable<double, dist::OnRead, dist::Mean>({2});
   strategy.run([&](auto& replica) {
@@ -114,14 +114,14 @@ TEST_CASE("in strategy.update each copy moves by itself, towards the value that 
   CHECK(one.read(central.scope())[1] == 4);
 }
 
-TEST_CASE("the first value of an average without bias is the value") {
+TEST_CASE("the first value of a zero-debiased average is the value") {
   dist::Default strategy;
   nn::ZeroDebiasedAverage<dist::Default, double> average{strategy, shape, 0.99f};
   average.update(strategy.scope(), filled(3));
   CHECK(average.read(strategy.scope())[0] == doctest::Approx(3.0).epsilon(1e-6));
 }
 
-TEST_CASE("values of another shape and decays out of range are refused") {
+TEST_CASE("values of another shape and decays out of range are rejected") {
   dist::Default strategy;
   auto variable = strategy.variable<double>({3}, 0.0, "mean");
   const auto value = filled(0);
@@ -134,7 +134,7 @@ TEST_CASE("values of another shape and decays out of range are refused") {
   CHECK_THROWS_AS((nn::ZeroDebiasedAverage<dist::Default>{strategy, shape, -0.5f}), dist::InvalidArgument);
 }
 
-TEST_CASE("copies that are not kept equal move from where they are, towards the mean (spec P23)") {
+TEST_CASE("copies that differ move from their own value towards the mean (spec P23)") {
   Mirrored strategy{3};
   const dist::Shape many{2500};  // several blocks
   const auto check = [&](auto variable) {
@@ -158,7 +158,7 @@ TEST_CASE("copies that are not kept equal move from where they are, towards the 
   check(strategy.variable<float>(many));
 }
 
-TEST_CASE("an average takes no memory in a step") {
+TEST_CASE("a moving average does not allocate in a step") {
   const auto check = [](auto& strategy) {
     const dist::Shape many{3000};
     nn::ZeroDebiasedAverage debiased{strategy, many, 0.75f};

@@ -24,7 +24,7 @@ using Keeps = nn::Sequential<nn::Input<2>, nn::BatchNormalization<>>;
 using KeepsNothing = nn::Sequential<nn::Input<2>, nn::Dense<2>>;
 }  // namespace
 
-TEST_CASE("state starts with what the layers say, and each replica changes its own (spec P19)") {
+TEST_CASE("state starts with the layers' initial values, and each replica changes its own (spec P19)") {
   Mirrored strategy{2};
   nn::NetworkState<Keeps, float, dist::Cpu> state{strategy};
   const auto seen = strategy.run([&](auto& replica) {
@@ -39,7 +39,7 @@ TEST_CASE("state starts with what the layers say, and each replica changes its o
   CHECK(state.variable().read(strategy.scope())[0] == 1.5F);
 }
 
-TEST_CASE("where the replicas share one copy, it becomes the mean of theirs (spec G45)") {
+TEST_CASE("a copy shared by the replicas becomes the mean of their states (spec G45)") {
   dist::CentralStorage<dist::Cpu> strategy{3};
   nn::NetworkState<Keeps, float, dist::Cpu> state{strategy};
   strategy.run([&](auto& replica) {
@@ -55,7 +55,7 @@ TEST_CASE("where the replicas share one copy, it becomes the mean of theirs (spe
   CHECK(state.variable().read(strategy.scope()).data()[0] == 2);
 }
 
-TEST_CASE("a step does not allocate, and every element of the one copy becomes the mean (spec P19, G45)") {
+TEST_CASE("a step does not allocate, and every element of a shared copy becomes the mean (spec P19, G45)") {
   dist::CentralStorage<dist::Cpu> strategy{3};
   using Wide = nn::Sequential<nn::Input<100>, nn::BatchNormalization<>>;
   nn::NetworkState<Wide, float, dist::Cpu> state{strategy};
@@ -78,7 +78,7 @@ TEST_CASE("16-bit networks keep their state in float") {
   CHECK(std::is_same_v<nn::NetworkState<Keeps, double, dist::Cpu>::Element, double>);
 }
 
-TEST_CASE("a network that keeps nothing has no variable") {
+TEST_CASE("a network without state has no variable") {
   Mirrored strategy{1};
   nn::NetworkState<KeepsNothing, float, dist::Cpu> state{strategy};
   CHECK(std::is_empty_v<decltype(state)>);

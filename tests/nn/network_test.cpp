@@ -43,7 +43,7 @@ std::string message_of(auto&& call) {
 
 }  // namespace
 
-TEST_CASE("the network's numbers are those of its type") {
+TEST_CASE("a network has the sizes of its type") {
   dist::Default strategy;
   nn::Network<Net> net{strategy};
   CHECK(net.parameter_count == 3 * 3 * 2 + 2 + 8 * 3 + 3);
@@ -53,7 +53,7 @@ TEST_CASE("the network's numbers are those of its type") {
   CHECK(net.layout()[3].name() == "dense/bias");
 }
 
-TEST_CASE("every replica starts with the same parameters, and the seed decides which (spec G06)") {
+TEST_CASE("every replica starts with the same parameters, which depend on the seed (spec G06)") {
   Mirrored strategy{3};
   nn::Network<Net> net{strategy, 5};
   dist::Default alone;
@@ -67,7 +67,7 @@ TEST_CASE("every replica starts with the same parameters, and the seed decides w
   CHECK(values(other, alone, 0) != values(same, alone, 0));
 }
 
-TEST_CASE("forward computes in a replica what the layers say") {
+TEST_CASE("forward computes the layers on a replica") {
   dist::Default strategy;
   using Line = nn::Sequential<nn::Input<2>, nn::Dense<1>>;
   nn::Network<Line> net{strategy};
@@ -105,7 +105,7 @@ TEST_CASE("each replica has its own outputs and gradients, with respect to its o
   CHECK(gradients[1] == 0);
 }
 
-TEST_CASE("a batch of a worker that never had a row has no rows and no extents (spec I24)") {
+TEST_CASE("the batch of a worker that never had a row may have no extents (spec I24)") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   const auto bias_gradients = strategy.run([&](auto& replica) {
@@ -124,7 +124,7 @@ TEST_CASE("a batch of a worker that never had a row has no rows and no extents (
   CHECK(bias_gradients[1] == 0);
 }
 
-TEST_CASE("axes of extent 1 at the end of a row may be there or not") {
+TEST_CASE("trailing axes of extent 1 are optional") {
   dist::Default strategy;
   nn::Network<Net> net{strategy};
   strategy.run([&](auto& replica) {
@@ -135,7 +135,7 @@ TEST_CASE("axes of extent 1 at the end of a row may be there or not") {
   });
 }
 
-TEST_CASE("a batch of another row shape is refused, naming both shapes") {
+TEST_CASE("a batch with another row shape is rejected, and the message has both shapes") {
   dist::Default strategy;
   nn::Network<Net> net{strategy};
   for (const dist::Shape& shape : {dist::Shape{2, 16}, dist::Shape{2, 4, 5}, dist::Shape{4, 4, 4}, dist::Shape{}}) {
@@ -152,7 +152,7 @@ TEST_CASE("a batch of another row shape is refused, naming both shapes") {
   }
 }
 
-TEST_CASE("backward needs a forward") {
+TEST_CASE("backward requires a forward") {
   dist::Default strategy;
   nn::Network<Net> net{strategy};
   const auto call = [&] { strategy.run([&](auto& replica) { net.backward(replica, 0); }); };
@@ -160,14 +160,14 @@ TEST_CASE("backward needs a forward") {
   CHECK(message_of(call).find("replica 0") != std::string::npos);
 }
 
-TEST_CASE("a network computes in double too") {
+TEST_CASE("a network computes in double") {
   dist::Default strategy;
   nn::Network<Net, nn::Reference, double> net{strategy};
   const dist::Tensor<double> x{dist::Shape{1, 4, 4, 1}};
   strategy.run([&](auto& replica) { CHECK(net.forward(replica, x).values.size() == 3); });
 }
 
-TEST_CASE("a network refuses replicas of a strategy with more of them") {
+TEST_CASE("a network rejects replicas of a strategy with more replicas") {
   using Small = dist::nn::Sequential<dist::nn::Input<2>, dist::nn::Dense<1>>;
   dist::Mirrored<dist::ThreadAllReduce> one{1}, four{4};
   dist::nn::Network<Small> net{one};
@@ -183,7 +183,7 @@ TEST_CASE("a network refuses replicas of a strategy with more of them") {
   for (const bool each : four.local_results(refused)) CHECK(each);
 }
 
-TEST_CASE("training is the mode unless inference is asked for, and most layers compute the same in both") {
+TEST_CASE("training is the default mode, and most layers compute the same in both modes") {
   dist::Default strategy;
   nn::Network<Net> net{strategy};
   strategy.run([&](auto& replica) {
@@ -195,7 +195,7 @@ TEST_CASE("training is the mode unless inference is asked for, and most layers c
   });
 }
 
-TEST_CASE("what layers keep is in a variable of its own, named and laid out like the parameters") {
+TEST_CASE("state is in a separate variable, with names and layout like parameters") {
   using Normalised = nn::Sequential<nn::Input<2>, nn::BatchNormalization<>, nn::Dense<3>, nn::BatchNormalization<>>;
   Mirrored strategy{2};
   nn::Network<Normalised> net{strategy};
@@ -211,12 +211,12 @@ TEST_CASE("what layers keep is in a variable of its own, named and laid out like
   });
 }
 
-TEST_CASE("networks that keep nothing have no memory for it") {
+TEST_CASE("networks without state use no memory for it") {
   CHECK(nn::Network<Net>::state_layout().empty());
   CHECK(std::is_empty_v<nn::Network<Net>::State>);
 }
 
-TEST_CASE("backward says which gradients are final, from the last layer to the first, while the others are computed") {
+TEST_CASE("backward reports final gradients from the last layer to the first, while it computes others") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   using Small =
       nn::Sequential<nn::Input<4, 4, 1>, nn::Conv2D<2, 3, nn::Relu>, nn::Flatten, nn::Dense<5, nn::Relu>, nn::Dense<3>>;
@@ -251,7 +251,7 @@ TEST_CASE("backward says which gradients are final, from the last layer to the f
   });
 }
 
-TEST_CASE("a forward pass says which parameters it needs next, from the first layer to the last, and reads them then") {
+TEST_CASE("forward reports the parameters that it needs next, from the first layer to the last, and then reads them") {
   dist::Default strategy;
   nn::Network<Net> net{strategy, 3};
   const auto x = images(2, {4, 4, 1});
@@ -278,7 +278,7 @@ TEST_CASE("a forward pass says which parameters it needs next, from the first la
   });
 }
 
-TEST_CASE_TEMPLATE("one layer's weights are read and written outside replica functions, by place and by name", S,
+TEST_CASE_TEMPLATE("parameters are read and assigned outside replica functions, by number and by name", S,
                    dist::Default, Mirrored, dist::CentralStorage<dist::Cpu>) {
   S strategy;
   nn::Network<Net> net{strategy};
@@ -303,7 +303,7 @@ TEST_CASE_TEMPLATE("one layer's weights are read and written outside replica fun
         }).find("A value does not fit variable 'dense/bias'") == 0);
 }
 
-TEST_CASE("a network's parameters and state are tracked by their names, under any number of replicas") {
+TEST_CASE("parameters and state are tracked by name, with any number of replicas") {
   using Normalized = nn::Sequential<nn::Input<4>, nn::Dense<3>, nn::BatchNormalization<>, nn::Dense<2>>;
   Mirrored three{3};
   nn::Network<Normalized> net{three, 5};

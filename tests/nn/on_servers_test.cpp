@@ -1,4 +1,4 @@
-// Networks, optimizers and metrics of a ParameterServer as its coordinator has them. What workers do with them is in
+// Networks, optimizers and metrics on the coordinator of a ParameterServer. For workers see
 // coordinator/worker_copy_test.cpp.
 #include <doctest/doctest.h>
 
@@ -39,7 +39,7 @@ std::vector<float> values_of(const dist::Tensor<float>& tensor) {
 
 }  // namespace
 
-TEST_CASE("the first parameters are those of other strategies, and the coordinator reads and writes them") {
+TEST_CASE("initial parameters equal other strategies', and the coordinator reads and assigns them") {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   const auto scope = job.scope();
   Small net{job.strategy(), 3};
@@ -54,8 +54,7 @@ TEST_CASE("the first parameters are those of other strategies, and the coordinat
   CHECK_THROWS_AS(net.assign_parameter(scope, "dense_1/bias", std::vector<float>{1}), dist::ShapeMismatch);
 }
 
-TEST_CASE(
-    "a checkpoint of a network on servers is one of any strategy, with what layers keep, and the reverse (spec K11)") {
+TEST_CASE("checkpoints of networks with state are exchangeable between servers and other strategies (spec K11)") {
   const support::TemporaryFolder folder;
   dist::Default alone;
   nn::Network<Kept> plain{alone, 1};
@@ -81,7 +80,7 @@ TEST_CASE(
   CHECK(restored.state().whole(alone.scope())[0] == 0.5F);
 }
 
-TEST_CASE("slots lie beside the parameters, and optimizers of one network have their own") {
+TEST_CASE("slots are stored with the parameters, and optimizers of one network have separate slots") {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   const auto scope = job.scope();
   Small net{job.strategy()};
@@ -121,7 +120,7 @@ TEST_CASE("the coordinator reads and sets the iterations and the learning rate (
   CHECK_THROWS_AS((nn::Optimizer{job.strategy(), net, nn::SGD{-1.0F}}), dist::InvalidArgument);
 }
 
-TEST_CASE("an optimizer notices that its network has ended") {
+TEST_CASE("an optimizer reports that its network was destroyed") {
   ServedJob<Local> job(1, 1);
   auto net = std::make_unique<Small>(job.strategy());
   const nn::Optimizer optimizer{job.strategy(), *net, nn::SGD{}};
@@ -130,7 +129,7 @@ TEST_CASE("an optimizer notices that its network has ended") {
                        dist::InvalidArgument);
 }
 
-TEST_CASE("a checkpoint of an optimizer on servers is one of any strategy, and the reverse") {
+TEST_CASE("checkpoints of optimizers are exchangeable between servers and other strategies") {
   const auto function = nn::With{nn::Adam{.learning_rate = 0.25F}, nn::AverageWeights{}, nn::AccumulateGradients{2}};
   const support::TemporaryFolder folder;
   dist::Default alone;
@@ -158,7 +157,7 @@ TEST_CASE("a checkpoint of an optimizer on servers is one of any strategy, and t
   CHECK(values_of(restored.slot(alone.scope(), "velocity", "dense/kernel")) == values_of(velocity));
 }
 
-TEST_CASE("a checkpoint of a metric on servers is one of any strategy, and the reverse") {
+TEST_CASE("checkpoints of metrics are exchangeable between servers and other strategies") {
   const support::TemporaryFolder folder;
   dist::Default alone;
   nn::Metric mean{alone, nn::MeanValue{}};

@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 2> names{"momentum", "velocity"};
 constexpr std::size_t count = 70;
 
-/// So many elements as these have slots.
+/// A variable whose size determines the size of slots.
 struct Parameters {
   [[nodiscard]] static std::size_t size() { return count; }
 };
@@ -45,7 +45,7 @@ TEST_CASE("slots have names, and the update of a functor has their memory") {
   });
 }
 
-TEST_CASE("steps of one kind follow each other, of two kinds they are refused where there are several replicas") {
+TEST_CASE("with several replicas, steps with and without aggregation cannot be mixed") {
   for (const bool aggregates : {true, false}) {
     Mirrored strategy{2};
     const Slots slots{strategy, "Adam", names, Parameters{}};
@@ -67,7 +67,7 @@ TEST_CASE("steps of one kind follow each other, of two kinds they are refused wh
   }
 }
 
-TEST_CASE("elements are written to the replica that keeps them, or to all of them") {
+TEST_CASE("assign writes elements to their owner, or to all replicas") {
   std::vector<float> given(40);
   for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<float>(i + 1);
   for (const bool aggregates : {true, false}) {
@@ -85,7 +85,7 @@ TEST_CASE("elements are written to the replica that keeps them, or to all of the
         CHECK(first == 100);
         CHECK(second == 100);
       } else if (aggregates) {
-        // The owner has it, and what lies with the other one is as it was.
+        // The owner has it, and the other replica's memory has not changed.
         CHECK(first + second == given[i - 20] + 100);
         CHECK((first == 100 || second == 100));
         CHECK(slots.whole(strategy.scope(), slot)[i] == given[i - 20]);
@@ -97,7 +97,7 @@ TEST_CASE("elements are written to the replica that keeps them, or to all of the
   }
 }
 
-TEST_CASE("slots are tracked by the names that their functor gives them, and given to the owners of now") {
+TEST_CASE("slots are tracked by the names of their functor, and restored to the current owners") {
   std::vector<float> given(count);
   for (std::size_t i = 0; i < count; ++i) given[i] = static_cast<float>(i + 1);
   for (const bool aggregates : {true, false}) {
@@ -124,7 +124,7 @@ TEST_CASE("slots are tracked by the names that their functor gives them, and giv
   }
 }
 
-TEST_CASE("slots of one replica, whose steps are of no kind, are whole on every replica for either") {
+TEST_CASE("slots of one replica fit both kinds of steps, whole on every replica") {
   std::vector<float> given(count, 3);
   Mirrored alone{1};
   Slots slots{alone, "Adam", names, Parameters{}};

@@ -29,9 +29,9 @@ static_assert(nn::OptimizerFunction<nn::SGD> && nn::OptimizerFunction<nn::RMSpro
 
 namespace {
 
-constexpr std::size_t count = 3001;  // no multiple of a block, a cache line or a vector
+constexpr std::size_t count = 3001;  // not a multiple of a block, a cache line or a vector
 
-/// What an optimizer needs of a network.
+/// The minimal network of an optimizer.
 template <class S, class T = float>
 struct Parameters {
   dist::DistributedVariable<T, dist::OnWrite, dist::None> weights;
@@ -49,7 +49,7 @@ struct Parameters {
   auto& gradients() { return slopes; }
 };
 
-/// The whole gradient of a step; replica r of R contributes 2 (r + 1) / (R (R + 1)) of it.
+/// The whole gradient of a step; replica r of R has the fraction 2 (r + 1) / (R (R + 1)).
 double gradient(std::size_t i, int step) { return std::cos(0.37 * static_cast<double>(i) + step); }
 double share(std::size_t replica, std::size_t replicas) {
   return 2.0 * static_cast<double>(replica + 1) / static_cast<double>(replicas * (replicas + 1));
@@ -112,7 +112,7 @@ TEST_CASE("1 to 4 replicas sum their gradients and agree with the formula in dou
   }
 }
 
-TEST_CASE("double networks, other strategies and other collectives give the same") {
+TEST_CASE("double networks, other strategies and other collectives give the same result") {
   const nn::Adam adam{.learning_rate = 0.01f};
   const auto worst = [&](auto& strategy) {
     using S = std::remove_reference_t<decltype(strategy)>;
@@ -178,7 +178,7 @@ TEST_CASE("the learning rate and the number of steps can be read, and set betwee
   strategy.run([&](auto& replica) { CHECK(optimizer.iterations(replica) == 41); });
 }
 
-TEST_CASE("a learning rate that was set is kept and restored") {
+TEST_CASE("a changed learning rate is saved and restored") {
   Mirrored two{2};
   Parameters<Mirrored> net{two};
   nn::Optimizer optimizer{two, net, nn::SGD{.learning_rate = 0.5f}};
@@ -191,7 +191,7 @@ TEST_CASE("a learning rate that was set is kept and restored") {
   CHECK(restored.learning_rate() == 0.125f);
 }
 
-TEST_CASE("a schedule says the rate of every update, the first of which is number 0") {
+TEST_CASE("a schedule sets the rate of every update, counted from 0") {
   const nn::With function{nn::SGD{}, nn::PiecewiseConstant{.boundaries = {0, 1}, .values = {0.5f, 0.25f, 0.125f}},
                           nn::AccumulateGradients{2}};
   Mirrored strategy{2};
@@ -217,7 +217,7 @@ TEST_CASE("a schedule says the rate of every update, the first of which is numbe
       "given, and 0.25 would not be used). Leave the schedule out, or let it say the rate of each step.",
       dist::InvalidArgument);
 
-  // It goes on where it was, on another number of replicas.
+  // It continues with another number of replicas.
   const support::Saved saved{strategy, optimizer};
   Mirrored three{3};
   Parameters<Mirrored> other{three};
@@ -227,7 +227,7 @@ TEST_CASE("a schedule says the rate of every update, the first of which is numbe
   CHECK(restored.learning_rate() == 0.125f);
 }
 
-TEST_CASE("a schedule's rate that is none stops every replica, and the schedule is checked at construction") {
+TEST_CASE("an invalid rate of a schedule stops every replica, and the schedule is checked at construction") {
   Mirrored strategy{2};
   Parameters<Mirrored> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::With{nn::SGD{}, [](std::int64_t step) { return step == 0 ? 0.5 : -1.0; }}};
@@ -236,14 +236,14 @@ TEST_CASE("a schedule's rate that is none stops every replica, and the schedule 
   CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::With{nn::SGD{}, nn::PiecewiseConstant{}}}), dist::InvalidArgument);
 }
 
-TEST_CASE("hyper-parameters out of range are refused at construction") {
+TEST_CASE("hyper-parameters out of range are rejected at construction") {
   dist::Default strategy;
   Parameters<dist::Default> net{strategy};
   CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::RMSprop{.rho = 1}}), dist::InvalidArgument);
   CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::SGD{.learning_rate = -0.1f}}), dist::InvalidArgument);
 }
 
-TEST_CASE("parameters that are not trainable are refused (spec G03)") {
+TEST_CASE("parameters that are not trainable are rejected (spec G03)") {
   dist::Default strategy;
   Parameters<dist::Default> net{strategy};
   net.weights = strategy.variable<float, dist::OnWrite, dist::None>({count}, 0.0f, "frozen", dist::Trainable::no);
@@ -253,7 +253,7 @@ TEST_CASE("parameters that are not trainable are refused (spec G03)") {
                        dist::InvalidArgument);
 }
 
-TEST_CASE("without aggregation each replica has whole slots of its own") {
+TEST_CASE("without aggregation, each replica has its own whole slots") {
   Mirrored strategy{2};
   Parameters<Mirrored> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.5f}};
@@ -303,7 +303,7 @@ void check_allocations_of_all(S& strategy) {
 
 }  // namespace
 
-TEST_CASE("a step does not allocate, with any option") {
+TEST_CASE("a step with any option does not allocate") {
   dist::Default plain;
   check_allocations_of_all(plain);
   Mirrored one{1};
@@ -314,7 +314,7 @@ TEST_CASE("a step does not allocate, with any option") {
   check_allocations_of_all(central);
 }
 
-TEST_CASE("norms are those of the sums, which are kept: the gradients stay as they were") {
+TEST_CASE("clipping uses the norms of the sums, and does not change the gradients") {
   constexpr double limit = 2;
   for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
     CAPTURE(replicas);

@@ -8,7 +8,7 @@
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("weights become the average: of each replica's own, or put together from the shares") {
+TEST_CASE("weights become the average, from each replica's own slot or from all shares") {
   Mirrored strategy{2};
   auto weights = strategy.variable<float>(dist::Shape{4}, 1.0f, "weights");
   const auto average = strategy.variable<float, dist::OnRead, dist::Sum>(dist::Shape{4}, 0.0f, "average");

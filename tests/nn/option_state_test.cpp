@@ -39,7 +39,7 @@ using Update = dist::SlotUpdate<Functor, float>;
 
 }  // namespace
 
-TEST_CASE("an optimizer without options keeps nothing, and gradients and updates stay as they are") {
+TEST_CASE("an optimizer without options has no state, and gradients and updates are not changed") {
   dist::Default strategy;
   Network network;
   nn::OptionState<dist::Default, float, nn::SGD> options{strategy, network, nn::SGD{}};
@@ -54,7 +54,7 @@ TEST_CASE("an optimizer without options keeps nothing, and gradients and updates
   });
 }
 
-TEST_CASE("calls are accumulated, their mean is clipped, and each parameter has its scale and its decay") {
+TEST_CASE("calls are accumulated, their mean is clipped, and each parameter has its scale and decay") {
   dist::Default strategy;
   Network network;
   const nn::With function{nn::SGD{}, nn::AccumulateGradients{2}, nn::ClipNorm{1.0F},

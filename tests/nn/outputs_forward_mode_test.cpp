@@ -4,7 +4,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("there are two modes") {
+TEST_CASE("ForwardMode has two models") {
   CHECK(nn::ForwardMode<nn::Training>);
   CHECK(nn::ForwardMode<decltype(nn::Inference{})>);
   CHECK_FALSE(nn::ForwardMode<bool>);

@@ -38,7 +38,7 @@ static_assert(!nn::ReducesInBackground<dist::Default>);
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// How many gradients differ from the sum that `all_reduce` makes of them.
+/// Returns how many gradients differ from the result of `all_reduce`.
 template <class Architecture, class S>
 std::size_t wrong_gradients(S& strategy, std::size_t bytes_per_pack, bool last_has_rows = true) {
   nn::Network<Architecture> net{strategy};
@@ -62,7 +62,7 @@ std::size_t wrong_gradients(S& strategy, std::size_t bytes_per_pack, bool last_h
 
 }  // namespace
 
-TEST_CASE("buckets hold whole parameters, from the last to the first, until they are full (spec H12)") {
+TEST_CASE("buckets are whole parameters, from the last to the first, until they are full (spec H12)") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   const auto layout = net.layout();  // conv2d, dense and dense_1, kernel and bias each
@@ -73,7 +73,7 @@ TEST_CASE("buckets hold whole parameters, from the last to the first, until they
   REQUIRE(each.buckets().size() == 6);
   CHECK(each.buckets()[0] == dist::IndexRange{layout[5].offset, net.padded_count});
   CHECK(each.buckets()[5] == dist::IndexRange{0, layout[1].offset});
-  // dense_1: bias 12 bytes, kernel 192, more than 100 together; dense: 64, 4096; the rest together.
+  // dense_1: bias 12 bytes, kernel 192, together more than 100; dense: 64, 4096; then the rest.
   nn::OverlappedAllReduce some{strategy, net, {.bytes_per_pack = 100}};
   REQUIRE(some.buckets().size() == 3);
   CHECK(some.buckets()[0] == dist::IndexRange{layout[4].offset, net.padded_count});
@@ -88,7 +88,7 @@ TEST_CASE("buckets hold whole parameters, from the last to the first, until they
   CHECK(nn::OverlappedAllReduce{other, its}.buckets().size() == 6);  // the strategy's choice (spec H15)
 }
 
-TEST_CASE("after wait the gradients are the sum over the replicas, to the bit") {
+TEST_CASE("after wait, gradients equal the sum over the replicas bit by bit") {
   for (std::size_t replicas = 1; replicas <= 5; ++replicas) {
     Mirrored strategy{replicas};
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
@@ -101,7 +101,7 @@ TEST_CASE("after wait the gradients are the sum over the replicas, to the bit") 
   CHECK(wrong_gradients<Net>(alone, 1) == 0);
 }
 
-TEST_CASE("a replica without rows takes part, also of a network that communicates in its layers (spec I05)") {
+TEST_CASE("a replica without rows takes part, also if layers communicate (spec I05)") {
   Mirrored strategy{2};
   CHECK(wrong_gradients<Net>(strategy, 1, false) == 0);
   using Synchronised = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3>,
@@ -135,7 +135,7 @@ TEST_CASE("training is the same with and without overlap (spec P08)") {
   for (std::size_t i = 0; i < with.size(); ++i) REQUIRE(with[i] == doctest::Approx(without[i]).epsilon(1e-6));
 }
 
-TEST_CASE("buckets are reduced while the layers before still compute, as the trace shows") {
+TEST_CASE("buckets are reduced while earlier layers still compute, as the trace shows") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   dist::Trace trace;
@@ -147,7 +147,7 @@ TEST_CASE("buckets are reduced while the layers before still compute, as the tra
     bool is_first = true;
     compute(replica, net, Batch{4, 1}, [&](dist::IndexRange elements) {
       ready(elements);
-      // The other layers compute for as long as the buckets of the last one, bias and kernel, need.
+      // The other layers compute until the buckets of the last one, bias and kernel, are reduced.
       if (is_first)
         while (background->done() < 2) std::this_thread::yield();
       is_first = false;
@@ -169,7 +169,7 @@ TEST_CASE("buckets are reduced while the layers before still compute, as the tra
   CHECK(trace.overlap("backward of dense", "all_reduce of bucket") > 0);
 }
 
-TEST_CASE("after a failure in the middle of a step the next one is right") {
+TEST_CASE("the step after a failed step is right") {
   Mirrored strategy{3};
   nn::Network<Net> net{strategy};
   nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 1}};
@@ -201,7 +201,7 @@ TEST_CASE("after a failure in the middle of a step the next one is right") {
   }
 }
 
-TEST_CASE("calls in the wrong order are refused with what to do") {
+TEST_CASE("calls in the wrong order are rejected with advice") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 1}};
@@ -229,7 +229,7 @@ TEST_CASE("calls in the wrong order are refused with what to do") {
   });
 }
 
-TEST_CASE("once warm, a step allocates nothing") {
+TEST_CASE("a warm step does not allocate") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::Adam{}};
@@ -248,7 +248,7 @@ TEST_CASE("once warm, a step allocates nothing") {
   CHECK(allocations == before);
 }
 
-TEST_CASE("two networks take turns") {
+TEST_CASE("two networks may alternate") {
   Mirrored strategy{2};
   nn::Network<Net> one{strategy, 1}, two{strategy, 2};
   nn::OverlappedAllReduce of_one{strategy, one, {.bytes_per_pack = 1}}, of_two{strategy, two, {.bytes_per_pack = 100}};

@@ -5,7 +5,7 @@
 
 namespace dist_test {
 
-/// x / (1 + |x|), whose output tells the gradient.
+/// x / (1 + |x|), whose gradient follows from its output.
 struct Softsign {
   template <class T>
   [[nodiscard]] DIST_HD static T apply(T x) noexcept {
@@ -23,7 +23,7 @@ struct Softsign {
   }
 };
 
-/// Its gradient needs the input, whose sign the output does not tell.
+/// Its gradient needs the input, because the output does not determine its sign.
 struct Square {
   template <class T>
   [[nodiscard]] DIST_HD static T apply(T x) noexcept {

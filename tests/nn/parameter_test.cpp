@@ -17,19 +17,19 @@ TEST_CASE("parameters are named as in Keras") {
   CHECK(nn::Parameter{"dense", 2, "bias", {}, 0}.name() == "dense_2/bias");
 }
 
-TEST_CASE("parameters of others are named as they name them") {
+TEST_CASE("foreign parameters keep their names") {
   CHECK(nn::Parameter{"conv1", 0, "weight", {}, 0, '.'}.name() == "conv1.weight");
   CHECK(nn::Parameter{"", 0, "weight", {}, 0, '.'}.name() == "weight");
 }
 
-TEST_CASE("padding goes up to a cache line of float") {
+TEST_CASE("padding ends at a cache line of float") {
   CHECK(nn::padded(0) == 0);
   CHECK(nn::padded(1) == 16);
   CHECK(nn::padded(16) == 16);
   CHECK(nn::padded(17) == 32);
 }
 
-TEST_CASE("a parameter is read and written where it lies, in memory of a device too") {
+TEST_CASE("ParameterPart reads and writes one parameter, also in device memory") {
   dist::Mirrored<testing::GuardedAllReduce, testing::GuardedDevice> strategy{2};
   dist::Tensor<float> counted{{48}};
   for (std::size_t i = 0; i < 48; ++i) counted[i] = static_cast<float>(i);

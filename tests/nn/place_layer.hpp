@@ -12,7 +12,7 @@
 
 namespace dist_test {
 
-/// One layer on rows of shape `In`, with its Operation by plain loops in double.
+/// One layer on rows of shape `In`, with its Operation of the reference back end in double.
 template <class Layer, class In>
 class BoundLayer {
  public:
@@ -26,7 +26,7 @@ class BoundLayer {
     return y_;
   }
 
-  /// d loss / d x for d loss / d y after `forward`; the parameters' gradients are in `gradients` afterwards.
+  /// Returns d loss / d x for d loss / d y after `forward`, and sets the parameters' gradients in `gradients`.
   std::vector<double> backward(std::vector<double> dy) {
     std::vector<double> dx(x_.size(), -99);
     std::vector<double> all(values_.size(), -99);
@@ -48,7 +48,7 @@ class BoundLayer {
   dist::TensorView<double> output(std::vector<double>& values) const {
     return {values.data(), Bound::Output::shape().stacked(rows())};
   }
-  /// The parameters one after another, where a network has them.
+  /// The parameters, concatenated with a network's padding.
   static std::vector<double> together(const std::vector<std::vector<double>>& lists) {
     std::vector<double> all;
     for (const auto& list : lists) {

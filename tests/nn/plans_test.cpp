@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a plan is made once per batch size, and the oldest of more than eight goes") {
+TEST_CASE("a plan is made once per batch size, and the oldest of more than eight is dropped") {
   dist::nn::Plans<std::size_t> plans;
   int made = 0;
   const auto get = [&](std::size_t rows) {
@@ -19,6 +19,6 @@ TEST_CASE("a plan is made once per batch size, and the oldest of more than eight
   CHECK(get(9) == 90);
   CHECK(get(2) == 20);
   CHECK(made == 9);
-  CHECK(get(1) == 10);  // made way for 9
+  CHECK(get(1) == 10);  // dropped for 9
   CHECK(made == 10);
 }

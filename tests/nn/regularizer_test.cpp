@@ -77,7 +77,7 @@ void compare(std::unique_ptr<S> owner) {
 
 }  // namespace
 
-TEST_CASE("terms and slopes are those of Keras") {
+TEST_CASE("terms and slopes agree with Keras") {
   CHECK(nn::L1{0.5f}.term(-3.0) == 1.5);
   CHECK(nn::L1{0.5f}.slope(-3.0) == -0.5);
   CHECK(nn::L1{0.5f}.slope(0.0) == 0.0);
@@ -95,7 +95,7 @@ TEST_CASE("the slope of L1 is 0 at 0, and NaN at NaN") {
   CHECK(std::isnan(nn::L1{0.5F}.slope(std::numeric_limits<double>::quiet_NaN())));
 }
 
-TEST_CASE("all kernels of a layer that has several are regularised, and no bias") {
+TEST_CASE("KernelsOnly selects all kernels of a layer, and no bias") {
   using Attending = nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<2, 2>>;
   std::size_t kernels = 0;
   for (const nn::Parameter& parameter : Attending::parameters)
@@ -106,7 +106,7 @@ TEST_CASE("all kernels of a layer that has several are regularised, and no bias"
   CHECK(kernels == 4);
 }
 
-TEST_CASE("each replica has 1/R of the regularisation loss and of its gradient (spec P03, P05)") {
+TEST_CASE("each replica has 1 / R of the regularisation loss and of its gradient (spec P03, P05)") {
   compare(std::make_unique<dist::Default>());
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {

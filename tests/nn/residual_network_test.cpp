@@ -1,4 +1,4 @@
-// The residual network of He, Zhang, Ren and Sun, by the layers of the library.
+// The residual network of He, Zhang, Ren and Sun, with the layers of the library.
 #include <cstddef>
 #include <cstdint>
 
@@ -55,7 +55,7 @@ constexpr std::size_t narrower(std::size_t filters) {
 
 }  // namespace
 
-TEST_CASE("the article's residual network: shapes, parameters and names") {
+TEST_CASE("the paper's residual network has the right shapes, parameters and names") {
   using Net = ResNet<nn::Input<32, 32, 3>, 64>;
   CHECK(Net::parameter_count ==
         convolution(7, 3, 64) + 2 * convolution(3, 64, 64) + narrower(128) + narrower(256) + narrower(512) + 513 * 10);
@@ -69,7 +69,7 @@ TEST_CASE("the article's residual network: shapes, parameters and names") {
   CHECK(Net::parameters[20].name() == "block_2/conv2d_2/kernel");
 }
 
-TEST_CASE("a narrow one learns its few images by heart, on two replicas") {
+TEST_CASE("a narrow residual network memorises a few images on two replicas") {
   using Net = ResNet<nn::Input<32, 32, 3>, 8>;
   constexpr std::size_t rows = 12;
   dist::Tensor<float> x{dist::Shape{rows, 32, 32, 3}};

@@ -27,7 +27,7 @@ void for_each_pixel(const Body& body) {
 
 }  // namespace
 
-TEST_CASE("sums and sums of squares per channel") {
+TEST_CASE("SumsOfElements computes sums and sums of squares per channel") {
   std::array<double, 4> sums{9, 9, 9, 9};
   detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfElements<2, double>{x.data()}, sums.data());
   CHECK(sums == std::array<double, 4>{7, 20, 1 + 4 + 16, 100 + 400 + 900});
@@ -42,14 +42,14 @@ TEST_CASE("sums of floats are in double") {
   CHECK(sums[1] == 4097.0 * 4097.0 * (1 << 15));
 }
 
-TEST_CASE("(x - mean) * scale + shift") {
+TEST_CASE("NormalizePixel computes (x - mean) * scale + shift") {
   List y(6);
   const double scale[] = {3, 4}, shift[] = {5, 6};
   for_each_pixel(detail::NormalizePixel<2, double>{x.data(), means, scale, shift, y.data()});
   CHECK(y == List{5, 38, 8, -82, 14, 118});
 }
 
-TEST_CASE("sums for the gradients, and the input's gradient") {
+TEST_CASE("SumsOfGradients and GradientOfPixel compute the gradients of a normalisation") {
   std::array<double, 4> sums{};
   detail::sum_columns<Reference>(state, 3, 2, detail::SumsOfGradients<2, double>{x.data(), dy.data(), means},
                                  sums.data());

@@ -10,7 +10,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("sums, maxima and counts of rows of any length, of which a part is not a multiple of the partial sums") {
+TEST_CASE("sums, maxima and counts are right for rows of any length") {
   for (const std::size_t size : {0U, 1U, 15U, 16U, 17U, 100U}) {
     CAPTURE(size);
     std::vector<double> elements(size);
@@ -29,7 +29,7 @@ TEST_CASE("sums, maxima and counts of rows of any length, of which a part is not
   }
 }
 
-TEST_CASE("an element that a row does not have is NaN, and the largest is the first of equals") {
+TEST_CASE("element_or_nan is NaN out of range, and index_of_largest returns the first of equal ones") {
   const float elements[] = {1, 3, 3, 2};
   const nn::Row<const float> row{elements, 4};
   CHECK(nn::index_of_largest(row) == 1);

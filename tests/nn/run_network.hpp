@@ -10,14 +10,14 @@
 
 #include <dist/core/random.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/workspace.hpp>
+#include <dist/nn/chain.hpp>
 #include <support/on_host.hpp>
 
 #include <doctest/doctest.h>
 
 namespace dist_test {
 
-/// `count` numbers between -0.5 and 0.5.
+/// Returns `count` numbers between -0.5 and 0.5.
 inline std::vector<double> numbers(std::size_t count, std::uint64_t stream) {
   const dist::RandomStream random{7, stream};
   std::vector<double> values(count);
@@ -36,7 +36,7 @@ class Bench {
   using Device = typename Backend::Device;
 
  public:
-  /// Elements there, until it goes.
+  /// Elements in device memory, freed by the destructor.
   template <class T>
   class Elements {
    public:
@@ -73,7 +73,7 @@ struct Pass {
   std::vector<double> gradients;
 };
 
-/// On the bench whose queue the workspace was made for. Without `targets` there are some.
+/// Runs a pass on the bench whose queue the workspace uses. Without `targets` it generates them.
 template <class Net, class Backend, class T>
 Pass pass(Bench<Backend>& bench, dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
           const std::vector<double>& batch, std::vector<double> targets = {}) {
@@ -97,17 +97,17 @@ Pass pass(Bench<Backend>& bench, dist::nn::Workspace<Net, Backend, T>& workspace
     slopes.push_back(static_cast<T>(targets[i] + value));
   }
   queue.copy(std::span<const T>{slopes}, y.gradient.elements());
-  // Gradients are overwritten, whatever was there.
+  // Gradients are overwritten.
   const Elements gradients{bench, std::vector<T>(Net::padded_count, T{99})};
   workspace.backward(weights.span(), gradients.span());
   const auto computed = support::on_host(queue, gradients.span());
-  // Padding belongs to no parameter.
+  // Padding is not part of a parameter.
   for (const dist::nn::Parameter& parameter : Net::parameters)
     for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
       result.gradients.push_back(static_cast<double>(computed[parameter.offset + i]));
   return result;
 }
-/// The same on the host.
+/// Runs a pass on the host.
 template <class Net, class Backend, class T>
 Pass pass(dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
           const std::vector<double>& batch) {
@@ -115,7 +115,7 @@ Pass pass(dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<dou
   return pass(bench, workspace, parameters, batch);
 }
 
-/// The gradients of all parameters of `Net` in double, against central differences of the loss.
+/// Compares the gradients of all parameters of `Net` in double with central differences of the loss.
 template <class Net, class Backend>
 void check_gradients(std::size_t rows) {
   Bench<Backend> bench;
@@ -142,7 +142,7 @@ void check_gradients(std::size_t rows) {
   CHECK(index == Net::parameter_count);
 }
 
-/// Largest difference of two lists, relative to the largest number of the second.
+/// Returns the largest difference of two lists, relative to the largest number of the second.
 inline double difference(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   double largest = 1e-30;
@@ -154,14 +154,14 @@ inline double difference(const std::vector<double>& a, const std::vector<double>
   return apart / largest;
 }
 
-/// A back end in float against another in double, over a sequence of batch sizes on the same workspaces.
+/// Compares a back end in float with another in double, over a sequence of batch sizes with the same workspaces.
 template <class Net, class Backend, class Oracle>
 void check_against(std::initializer_list<std::size_t> batches) {
   Bench<Backend> bench;
   Bench<Oracle> oracle_bench;
   dist::nn::Workspace<Net, Backend, float> workspace{bench.queue()};
   dist::nn::Workspace<Net, Oracle, double> oracle{oracle_bench.queue()};
-  // Rounded to float once, so that both compute with the same numbers.
+  // Rounded to float first, so that both compute with the same numbers.
   const auto round = [](const std::vector<double>& values) {
     const auto rounded = converted<float>(values);
     return std::vector<double>(rounded.begin(), rounded.end());

@@ -1,4 +1,4 @@
-// Networks with BatchNormalization, which needs a strategy, by the back ends of any device.
+// Networks with BatchNormalization, which need a strategy, with back ends on any device.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <dist/core/tensor.hpp>
-#include <dist/nn/layer_memory.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
@@ -27,7 +27,8 @@ using NormalizedNet =
                          dist::nn::ReLU, dist::nn::Conv2D<4, 2>, dist::nn::BatchNormalization<Statistics>,
                          dist::nn::Flatten, dist::nn::Dense<2>>;
 
-/// Two replicas' outputs, gradients and moving statistics in steps with these rows each, and then outputs in inference.
+/// Returns two replicas' outputs, gradients and moving statistics after steps with these rows each, and outputs in
+/// inference.
 template <class Net, class Backend, class T, class Strategy>
 std::vector<double> run_normalized(Strategy& strategy) {
   const std::size_t divisions[][2] = {{40, 24}, {7, 0}, {0, 0}, {3, 5}};

@@ -32,7 +32,7 @@ TEST_CASE("the guide's CNN has 2,770,634 parameters") {
   CHECK(Cnn::parameter_count == 2'770'634);
 }
 
-TEST_CASE("parameters follow each other, each on a cache line") {
+TEST_CASE("parameters are consecutive, each on a cache line") {
   REQUIRE(Cnn::parameters.size() == 6);
   CHECK(Cnn::parameters[0].name() == "conv2d/kernel");
   CHECK(Cnn::parameters[0].shape == dist::Shape{3, 3, 1, 32});
@@ -51,7 +51,7 @@ TEST_CASE("parameters follow each other, each on a cache line") {
   CHECK(Cnn::padded_count < end + 16);
 }
 
-TEST_CASE("layers know where their parameters are") {
+TEST_CASE("layer_parameters returns the parameters of one layer") {
   std::vector<float> all(Cnn::padded_count);
   const auto dense = Cnn::layer_parameters<2>(all.data());
   CHECK(dense[0].data() == all.data() + Cnn::parameters[2].offset);
@@ -60,7 +60,7 @@ TEST_CASE("layers know where their parameters are") {
   CHECK(Cnn::first_parameter[2] == 2);
 }
 
-TEST_CASE("initialisation depends on the seed, and differs between layers of one shape") {
+TEST_CASE("initialisation depends on the seed, and differs between layers with equal shapes") {
   using Twins = nn::Sequential<nn::Input<8>, nn::Dense<8>, nn::Dense<8>>;
   std::vector<float> first(Twins::padded_count, 7.0F);
   std::vector<float> again(Twins::padded_count);
@@ -80,7 +80,7 @@ TEST_CASE("initialisation depends on the seed, and differs between layers of one
   CHECK(kernel(first, 1) == std::vector<float>(8, 0.0F));  // biases start at zero
 }
 
-TEST_CASE("a network knows what its layers keep, and whether one uses the replica") {
+TEST_CASE("a network has its layers' state, and uses_replica if one of them does") {
   using Normalised = nn::Sequential<nn::Input<2>, nn::Dense<3>, nn::BatchNormalization<>>;
   CHECK_FALSE(Cnn::uses_replica);
   CHECK(Cnn::state_count == 0);
@@ -105,7 +105,7 @@ TEST_CASE("gamma starts at one, beta at zero") {
   CHECK(all[17] == 0);
 }
 
-TEST_CASE("the layers of a Sequential inside stand in its place") {
+TEST_CASE("an inner Sequential expands to its layers") {
   using Inner = nn::Sequential<nn::Dense<3>, nn::Sequential<>, nn::Dense<4>>;
   using Net = nn::Sequential<nn::Input<2>, nn::Dense<5>, Inner, nn::Sequential<nn::Dense<1>>>;
   CHECK(std::is_same_v<Net::Bound,

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t table_rows = 9;
 constexpr std::size_t row_size = 3;
 
-/// Replica r of step s gives r + 1 rows, none in step 2 when r is 0; indices repeat within and between replicas.
+/// Replica r has r + 1 rows in step s, or none if s is 2 and r is 0; indices repeat within and between replicas.
 std::size_t rows_given(std::size_t rank, int step) { return step == 2 && rank == 0 ? 0 : rank + 1; }
 std::int64_t index_given(std::size_t rank, int step, std::size_t row) {
   return static_cast<std::int64_t>((rank * 2 + row * 4 + static_cast<std::size_t>(step)) % (table_rows - 1));
@@ -32,7 +32,7 @@ double value_given(std::size_t rank, int step, std::size_t row, std::size_t k) {
   return 0.25 * static_cast<double>(rank + 1) - 0.125 * static_cast<double>(row + k) + 0.5 * step;
 }
 
-/// Adam in plain loops on the rows that have a gradient, SGD where `moments` is false.
+/// Adam in plain loops on the rows that have a gradient; SGD if `moments` is false.
 struct Reference {
   bool moments;
   std::vector<double> w = std::vector<double>(table_rows * row_size, 1.0);
@@ -91,7 +91,7 @@ void compare(std::unique_ptr<S> owner, const O& function, bool moments) {
     const auto copy = table.component(strategy.scope(), local);
     for (std::size_t i = 0; i < copy.size(); ++i) worst = std::fmax(worst, std::fabs(copy[i] - reference.w[i]));
     CHECK(worst < 1e-12);
-    CHECK(copy[(table_rows - 1) * row_size] == 1.0);  // never named
+    CHECK(copy[(table_rows - 1) * row_size] == 1.0);  // without a gradient
   }
 }
 
@@ -107,17 +107,17 @@ void compare_all(const O& function, bool moments) {
 
 }  // namespace
 
-TEST_CASE("duplicates add up before the update, within and between replicas (spec H10, P14)") {
+TEST_CASE("rows with equal indices are summed before the update, within and between replicas (spec H10, P14)") {
   compare_all(nn::SGD{.learning_rate = 0.125f}, false);
   compare_all(nn::Adam{.learning_rate = 0.125f}, true);
 }
 
-TEST_CASE("they do between replicas that do not see each other's memory (spec H10, P14)") {
+TEST_CASE("rows with equal indices are summed between replicas without shared memory (spec H10, P14)") {
   for (const std::size_t replicas : {1U, 2U, 3U})
     compare(std::make_unique<dist::Mirrored<testing::Unshared>>(replicas), nn::SGD{.learning_rate = 0.125f}, false);
 }
 
-TEST_CASE("slices of another array and scalars are refused") {
+TEST_CASE("slices of another shape and scalars are rejected") {
   dist::Default strategy;
   auto table = strategy.variable<float>(dist::Shape{4, 2}, 0.0f, "table");
   nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{}};
@@ -132,7 +132,7 @@ TEST_CASE("slices of another array and scalars are refused") {
   CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, table, nn::SGD{.learning_rate = -1}}), dist::InvalidArgument);
 }
 
-TEST_CASE("variables that are not trainable are refused, assignments to them are not (spec G03)") {
+TEST_CASE("variables that are not trainable are rejected, but can be assigned (spec G03)") {
   dist::Default strategy;
   auto fixed = strategy.variable<float, dist::OnWrite, dist::None>({4, 2}, 0.0f, "table", dist::Trainable::no);
   CHECK_THROWS_WITH_AS((nn::SlicesOptimizer{strategy, fixed, nn::SGD{}}),
@@ -143,7 +143,7 @@ TEST_CASE("variables that are not trainable are refused, assignments to them are
   CHECK(fixed.read(strategy.scope())(3, 1) == 2);
 }
 
-TEST_CASE("owning slices do, and one copy of a variable is equal everywhere whatever its synchronization") {
+TEST_CASE("apply_slices accepts owning slices, and a single copy with any synchronization") {
   dist::CentralStorage<dist::Cpu> strategy{2};
   auto table = strategy.variable<float, dist::OnRead, dist::Sum>({4, 2}, 1.0f, "table", dist::Trainable::yes);
   nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{.learning_rate = 0.5f}};
@@ -172,7 +172,7 @@ TEST_CASE("sums of 16-bit rows are rounded once") {
   for (std::size_t local = 0; local < 3; ++local) CHECK(float{table.component(strategy.scope(), local)[3]} == 2050.0f);
 }
 
-TEST_CASE("steps with no more rows than before take no memory") {
+TEST_CASE("a step with no more rows than before does not allocate") {
   const auto check = [](auto& strategy) {
     auto table = strategy.template variable<float>(dist::Shape{100, 64}, 1.0f, "table");
     nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}};
@@ -194,8 +194,8 @@ TEST_CASE("steps with no more rows than before take no memory") {
   check(central);
 }
 
-TEST_CASE_TEMPLATE("slices may show the variable itself: a step that takes away a part of every row (spec P14)", S,
-                   dist::Mirrored<dist::ThreadAllReduce>, dist::CentralStorage<dist::Cpu>) {
+TEST_CASE_TEMPLATE("slices may be views of the variable itself (spec P14)", S, dist::Mirrored<dist::ThreadAllReduce>,
+                   dist::CentralStorage<dist::Cpu>) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
     CAPTURE(replicas);
     S strategy{replicas};

@@ -11,8 +11,8 @@
 
 namespace nn = dist::nn;
 
-// The arithmetic by hand is in tests/nn/layers.
-TEST_CASE("Softmax: gradients through it agree with central differences") {
+// tests/nn/layers checks the values.
+TEST_CASE("gradients through Softmax agree with central differences") {
   using Net = nn::Sequential<nn::Input<4>, nn::Dense<17>, nn::Softmax>;
   dist_test::check_gradients<Net, nn::Reference>(3);
 }

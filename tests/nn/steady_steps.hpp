@@ -1,4 +1,4 @@
-// Steps of a network that allocate nothing. Replaces the allocation functions of the test program.
+// Steps of a network that must not allocate. Replaces the allocation functions of the test program.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <dist/core/tensor.hpp>
+#include <dist/nn/chain.hpp>
 #include <dist/nn/reference/backend.hpp>
-#include <dist/nn/workspace.hpp>
 
 #include <doctest/doctest.h>
 

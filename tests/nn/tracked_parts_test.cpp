@@ -1,24 +1,27 @@
 #include <dist/nn/tracked_parts.hpp>
 
+#include <doctest/doctest.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <support/saved.hpp>
 #include <vector>
 
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/track.hpp>
 #include <dist/strategy/default.hpp>
-
-#include <doctest/doctest.h>
-#include <support/saved.hpp>
+#include <dist/strategy/mirrored.hpp>
 
 namespace nn = dist::nn;
 
 namespace {
 
-/// A leaf that counts what it is asked for.
+/// A leaf that counts its calls.
 struct Counted {
   using Element = float;
 
@@ -49,7 +52,7 @@ struct Slot {
 
 }  // namespace
 
-TEST_CASE("a leaf has a part for each tensor of a layout, and is asked once and restored once in a walk") {
+TEST_CASE("TrackedParts has a part for each tensor, and reads and writes its leaf once per walk") {
   dist::Default strategy;
   Slot slot;
   for (std::size_t i = 0; i < 32; ++i) slot.leaf.values[i] = static_cast<float>(i);
@@ -69,7 +72,7 @@ TEST_CASE("a leaf has a part for each tensor of a layout, and is asked once and 
   CHECK(other.leaf.values[18] == 18);
 }
 
-TEST_CASE("a part that was not restored keeps what it has, and parts have at once what was restored") {
+TEST_CASE("a part that is not restored keeps its value, and a restored part has its new value at once") {
   dist::Default strategy;
   Slot slot;
   slot.leaf.values[0] = 7;
@@ -87,9 +90,37 @@ TEST_CASE("a part that was not restored keeps what it has, and parts have at onc
   CHECK(slot.leaf.asked == 1);
 }
 
-TEST_CASE("without a layout a leaf is one tensor") {
+TEST_CASE("without a layout, a leaf is one tensor") {
   dist::Default strategy;
   Slot slot{.leaf = {}, .places = {}};
   CHECK(support::Saved{strategy, slot}.keys() == Names{"momentum"});
   CHECK(nn::detail::layout_of(slot).empty());
+}
+
+using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
+
+TEST_CASE("TrackedBuffer saves numbers that are equal on all replicas once, and restores them on all") {
+  Mirrored strategy{3};
+  const auto counts = strategy.buffer<std::int64_t>({2});
+  using Counts = std::remove_const_t<decltype(counts)>;
+  const dist::nn::TrackedBuffer<Counts, dist::OnlyFirstReplica> tracked{counts};
+  dist::Tensor<std::int64_t> values{{2}, {5, 6}};
+  tracked.restore(strategy.scope(), values);
+  for (std::size_t local = 0; local < 3; ++local) CHECK(counts.component(strategy.scope(), local)[1] == 6);
+  CHECK(tracked.whole(strategy.scope()) == values);
+}
+
+TEST_CASE("TrackedBuffer saves the sum over the replicas, and restores it on one") {
+  Mirrored strategy{3};
+  const auto parts = strategy.buffer<float>({2});
+  using Parts = std::remove_const_t<decltype(parts)>;
+  const dist::nn::TrackedBuffer<Parts, dist::Sum> tracked{parts};
+  for (std::size_t local = 0; local < 3; ++local)
+    for (float& part : parts.component(strategy.scope(), local)) part = static_cast<float>(local + 1);
+  const auto sum = tracked.whole(strategy.scope());
+  CHECK(sum == dist::Tensor<float>{{2}, {6, 6}});
+  tracked.restore(strategy.scope(), sum);
+  CHECK(parts.component(strategy.scope(), 0)[1] == 6);
+  CHECK(parts.component(strategy.scope(), 2)[1] == 0);
+  CHECK(tracked.whole(strategy.scope()) == sum);
 }

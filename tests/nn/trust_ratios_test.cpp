@@ -14,7 +14,7 @@ using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
 namespace {
 
-/// The direction is twice the gradient, and the slot counts how often it was asked for.
+/// The direction is twice the gradient, and the slot counts the calls.
 struct Functor {
   static constexpr std::array<std::string_view, 1> slots{"calls"};
   static float direction(float gradient, float* slot) {
@@ -25,7 +25,7 @@ struct Functor {
 
 }  // namespace
 
-TEST_CASE("a parameter's ratio is the norm of its weights over that of its direction") {
+TEST_CASE("a parameter's ratio is the norm of its weights over the norm of its direction") {
   constexpr std::size_t count = 96;
   const std::vector<nn::detail::Segment> segments{{48}, {64, false}, {80}, {96}};
   for (const std::size_t replicas : {1U, 2U, 3U})

@@ -26,7 +26,7 @@ static_assert(!dist::nn::Values<float>);
 
 }  // namespace
 
-TEST_CASE("tensors, views and outputs are seen as rows") {
+TEST_CASE("values_of returns rows of tensors, views and outputs") {
   dist::Tensor<float> tensor{dist::Shape{2, 3}};
   for (std::size_t i = 0; i < 6; ++i) tensor[i] = static_cast<float>(i);
   const Outputs outputs{tensor.view(), tensor.view()};
@@ -38,7 +38,7 @@ TEST_CASE("tensors, views and outputs are seen as rows") {
   CHECK(row[0] == 3.0f);
 }
 
-TEST_CASE("a label is the number of a class, and a negative one is above all classes") {
+TEST_CASE("class_of a negative label is above all classes") {
   CHECK(dist::nn::class_of(std::uint8_t{200}) == 200);
   CHECK(dist::nn::class_of(std::int64_t{3}) == 3);
   for (const std::size_t least :
@@ -46,7 +46,7 @@ TEST_CASE("a label is the number of a class, and a negative one is above all cla
     CHECK(least > std::numeric_limits<std::uint32_t>::max());
 }
 
-TEST_CASE("targets that do not fit are named with both shapes") {
+TEST_CASE("an error about targets has both shapes") {
   dist::Tensor<float> outputs{dist::Shape{4, 10}};
   dist::Tensor<std::int32_t> labels{dist::Shape{3}};
   try {
@@ -61,7 +61,7 @@ TEST_CASE("targets that do not fit are named with both shapes") {
   CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::values_of(outputs), dist::nn::values_of(column), 1));
 }
 
-TEST_CASE("targets without rows fit outputs without rows, so that errors show shapes that have some (spec I24)") {
+TEST_CASE("empty targets fit empty outputs, so that another replica's error shows its shapes (spec I24)") {
   const dist::Tensor<float> none{dist::Shape{0, 3}};
   const dist::Tensor<float> some{dist::Shape{1, 3}};
   const dist::Tensor<int> unknown;
@@ -72,7 +72,7 @@ TEST_CASE("targets without rows fit outputs without rows, so that errors show sh
   CHECK_NOTHROW(dist::nn::require_targets("loss", none.view(), other.view(), 3));
 }
 
-TEST_CASE("the first of the largest") {
+TEST_CASE("index_of_largest returns the first of equal ones") {
   const std::vector<float> scores{1, 5, 5, 2};
   CHECK(dist::nn::index_of_largest(std::span<const float>{scores}) == 1);
   CHECK(dist::nn::index_of_largest(std::span<const float>{scores}.last(1)) == 0);

@@ -18,7 +18,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// The first steps of the guide's training, whose steps are compiled.
+/// The first steps of the guide's training, in compiled steps.
 template <class O>
 std::vector<float> losses_of(const O& function) {
   dist::Tpu<> strategy{2};
@@ -39,7 +39,7 @@ std::vector<float> losses_of(const O& function) {
   return losses;
 }
 
-/// As with oneDNN on the host: to 1e-5 in the first `steps`, and to `tolerance` in all.
+/// Checks agreement with oneDNN on the host: to 1e-5 in the first `steps`, and to `tolerance` in all.
 template <class O>
 void check(const O& function, std::size_t steps, double tolerance = 1e-5) {
   CAPTURE(O::name);
@@ -54,7 +54,7 @@ void check(const O& function, std::size_t steps, double tolerance = 1e-5) {
 
 }  // namespace
 
-TEST_CASE("the guide's network trains on the guide's images in compiled steps as on the host") {
+TEST_CASE("the guide's network trains in compiled steps as on the host") {
   check(nn::SGD{.learning_rate = 0.01F}, 20);
   check(nn::Adam{}, 20);
   check(nn::RMSprop{}, 5, 1e-3);

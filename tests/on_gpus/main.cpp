@@ -1,6 +1,6 @@
-// The main program of tests on the GPUs of this machine. Without one it ends as skipped, or as failed where
-// DIST_REQUIRE_GPU=1. A test that needs some GPUs (DIST_TEST_NEEDS_GPUS=2) sees so many of those that are visible, and ends
-// as skipped where there are fewer.
+// The main program of tests on the GPUs of this machine. Without a GPU it is skipped, or fails if DIST_REQUIRE_GPU=1. A
+// test that needs a number of GPUs (DIST_TEST_NEEDS_GPUS=2) sees only that many of the visible ones, and is skipped if
+// there are fewer.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -19,13 +19,13 @@
 
 namespace {
 
-/// How many GPUs the test needs; 0 where any number will do.
+/// Returns the number of GPUs that the test needs; 0 for any number.
 [[nodiscard]] std::size_t needed_gpus() {
   const char* const needed = std::getenv("DIST_TEST_NEEDS_GPUS");
   return needed == nullptr ? 0 : std::stoul(needed);
 }
 
-/// The first entries of CUDA_VISIBLE_DEVICES; where it is not set, the first GPUs of the machine.
+/// Returns the first entries of CUDA_VISIBLE_DEVICES, or the first GPUs of the machine if it is not set.
 [[nodiscard]] std::string first_entries(std::size_t count, const char* variable) {
   std::string first;
   const auto add = [&](const auto& entry) { first += dist::concat(first.empty() ? "" : ",", entry); };

@@ -1,5 +1,5 @@
-"""Checks the models in a folder with the package onnx, and prints their inputs and outputs. Writes what onnxruntime computes of
-the batches beside them: "<name>.onnx" and "<name>.npz" with x give "<name>.out.npz" with y."""
+"""Checks the models in a folder with the package onnx, and prints their inputs and outputs. Runs them with onnxruntime:
+"<name>.onnx" and "<name>.npz" with x give "<name>.out.npz" with y."""
 import glob
 import sys
 

@@ -22,7 +22,7 @@ using Net = nn::Sequential<nn::Input<3>, nn::Dense<2, nn::Relu>, nn::BatchNormal
 
 namespace {
 
-/// A layer that no operators describe.
+/// A layer without an operator.
 struct Unknown {
   template <class In>
   struct On : nn::Activate<nn::Relu>::On<In> {
@@ -33,7 +33,7 @@ struct Unknown {
 
 }  // namespace
 
-TEST_CASE("the model has the parameters and the state of the network, the same under every strategy") {
+TEST_CASE("the model has the network's parameters and state, equal under all strategies") {
   const support::TemporaryFolder folder;
   dist::Default one;
   nn::Network<Net> network{one, 3};
@@ -50,7 +50,7 @@ TEST_CASE("the model has the parameters and the state of the network, the same u
   CHECK(folder.read("two.onnx") == folder.read("one.onnx"));
 }
 
-TEST_CASE("elements are of the network's type") {
+TEST_CASE("elements have the network's type") {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   nn::Network<Net, nn::Reference, double> network{strategy};
@@ -61,7 +61,7 @@ TEST_CASE("elements are of the network's type") {
   CHECK(Wire{graph.strings(5)[0]}.integer(2) == of_double);
 }
 
-TEST_CASE("an export that fails leaves the older model") {
+TEST_CASE("an export that fails keeps the older model") {
   const support::TemporaryFolder folder;
   folder.write("model.onnx", "older");
   dist::Default strategy;

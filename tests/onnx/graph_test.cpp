@@ -1,12 +1,14 @@
 #include <dist/onnx/graph.hpp>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <string>
 #include <summary/wire.hpp>
+#include <vector>
+
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/sequential.hpp>
 
 using dist::Shape;
 using dist::TensorView;
@@ -17,7 +19,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// The messages of field `number`.
+/// Returns the messages of field `number`.
 std::vector<Wire> messages(const Wire& wire, std::uint64_t number) {
   std::vector<Wire> all;
   for (const auto& bytes : wire.strings(number)) all.emplace_back(bytes);
@@ -26,7 +28,7 @@ std::vector<Wire> messages(const Wire& wire, std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("a model is of opset 17, and its graph has an input and an output of any number of rows") {
+TEST_CASE("a model has opset 17, and its graph has an input and an output with any number of rows") {
   Graph graph;
   const auto x = graph.input<float>(Shape{4});
   const Wire model{graph.model({graph.node("Relu", {x.name}), Shape{4}})};
@@ -50,7 +52,7 @@ TEST_CASE("a model is of opset 17, and its graph has an input and an output of a
   CHECK(nodes[1].bytes(2) == "output");
 }
 
-TEST_CASE("names come from the scopes, and no name comes twice") {
+TEST_CASE("names have the prefix of their scope, and are unique") {
   Graph graph;
   CHECK(graph.node("Relu", {"input"}) == "Relu");
   graph.enter("add");
@@ -67,7 +69,7 @@ TEST_CASE("names come from the scopes, and no name comes twice") {
   CHECK(graph.parameter("Relu", TensorView<const float>{&one, Shape{}}) == "Relu_1");
 }
 
-TEST_CASE("attributes and tensors carry their types") {
+TEST_CASE("attributes and tensors have their types") {
   Graph graph;
   const std::vector<double> values{1, 2, 3, 4, 5, 6};
   graph.input<double>(Shape{1});
@@ -89,7 +91,7 @@ TEST_CASE("attributes and tensors carry their types") {
   CHECK(attributes[2].integer(20) == 7);
 }
 
-TEST_CASE("batches are transposed where channels are elsewhere, and those of one axis never") {
+TEST_CASE("batches are transposed if channels are at another axis, unless they have one axis only") {
   Graph graph;
   const auto image = graph.input<float>(Shape{5, 6, 3});
   const auto first = graph.channels_first(image);
@@ -111,7 +113,7 @@ TEST_CASE("batches are transposed where channels are elsewhere, and those of one
   CHECK(order(1) == std::vector<std::uint64_t>{0, 2, 3, 1});
 }
 
-TEST_CASE("types have ONNX' numbers") {
+TEST_CASE("element types have ONNX' numbers") {
   // onnx.TensorProto.DataType: FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, BOOL, FLOAT16, DOUBLE, UINT32, UINT64,
   // BFLOAT16.
   const ElementType types[] = {ElementType::f32, ElementType::u8,  ElementType::i8,  ElementType::u16,
@@ -120,4 +122,19 @@ TEST_CASE("types have ONNX' numbers") {
                                ElementType::bf16};
   const std::int32_t numbers[] = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16};
   for (std::size_t i = 0; i < std::size(types); ++i) CHECK(dist::onnx::data_type(types[i]) == numbers[i]);
+}
+
+namespace nn = dist::nn;
+
+TEST_CASE("tensors are returned in order, without padding") {
+  using Net = nn::Sequential<nn::Input<2>, nn::Dense<3>, nn::Dense<1>>;
+  dist::Tensor<float> all{dist::Shape{Net::padded_count}};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
+  dist::onnx::Tensors<float> tensors{Net::parameters, std::move(all)};
+  for (const char* name : {"dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"}) {
+    const auto next = tensors.next();
+    CHECK(next.name == name);
+    CHECK(next.values.data()[0] == static_cast<float>(nn::detail::parameter_named(Net::parameters, name).offset));
+    CHECK(next.values.shape() == nn::detail::parameter_named(Net::parameters, name).shape);
+  }
 }

@@ -1,4 +1,4 @@
-// The package onnx accepts our models, and onnxruntime computes what our networks do.
+// The package onnx accepts the models, and onnxruntime computes the outputs of the networks.
 #include <dist/onnx/export_onnx.hpp>
 
 #include <cmath>
@@ -30,7 +30,7 @@ const testing::NeedsPython needs_onnx{"onnx, onnxruntime"};
 
 constexpr std::size_t rows = 3;
 
-/// Numbers between -0.5 and 0.5, or ids below `words`.
+/// Returns numbers between -0.5 and 0.5, or ids below `words`.
 dist::Tensor<float> batch_of(const dist::Shape& row, std::size_t words) {
   dist::Tensor<float> x{row.stacked(rows)};
   const dist::RandomStream random{3, 1};
@@ -41,14 +41,14 @@ dist::Tensor<float> batch_of(const dist::Shape& row, std::size_t words) {
   return x;
 }
 
-/// Exports a network with weights of every kind, and compares what onnxruntime computes with our predictions.
+/// Exports a network with weights of every kind, and compares onnxruntime with the network's predictions.
 template <class Net>
 void check(const std::string& described, std::size_t words = 0) {
   const support::TemporaryFolder folder;
   dist::Default strategy;
   nn::Network<Net> network{strategy, 5};
   auto scope = strategy.scope();
-  // Biases, scales and moving statistics start alike, and would hide what is exchanged.
+  // Changes initial values, because equal biases, scales or statistics would hide mistakes.
   dist::walk(network, [&](std::string_view key, auto& leaf) {
     auto values = leaf.whole(scope);
     const dist::RandomStream random{7, key.size()};
@@ -96,13 +96,13 @@ using Encoder =
 
 }  // namespace
 
-TEST_CASE("the guide's CNN") {
+TEST_CASE("onnxruntime agrees with the guide's CNN") {
   check<nn::Sequential<nn::Input<12, 12, 1>, nn::Conv2D<8, 3, nn::Relu>, nn::MaxPool2D<2>, nn::Conv2D<6, 3, nn::Relu>,
                        nn::MaxPool2D<2>, nn::Flatten, nn::Dropout<50>, nn::Dense<16, nn::Relu>, nn::Dense<10>,
                        nn::Softmax>>("input FLOAT ['batch', 12, 12, 1] -> output FLOAT ['batch', 10]\n");
 }
 
-TEST_CASE("a residual network") {
+TEST_CASE("onnxruntime agrees with a residual network") {
   check<nn::Sequential<nn::Input<16, 16, 3>,
                        nn::Named<"stem", nn::Sequential<nn::Conv2D<8, 7, nn::Linear, 2, nn::Same>, Normalize, nn::ReLU,
                                                         nn::MaxPool2D<3, 2, nn::Same>>>,
@@ -111,12 +111,12 @@ TEST_CASE("a residual network") {
       "input FLOAT ['batch', 16, 16, 3] -> output FLOAT ['batch', 10]\n");
 }
 
-TEST_CASE("a transformer") {
+TEST_CASE("onnxruntime agrees with a transformer") {
   check<nn::Sequential<nn::Input<5>, nn::Embedding<20, 6>, Encoder<nn::AttendToAll>, Encoder<nn::AttendToPast>,
                        nn::LayerNormalization<>>>("input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 6]\n", 20);
 }
 
-TEST_CASE("groups, paddings, strides, and pools that reach over the border") {
+TEST_CASE("onnxruntime agrees with groups, paddings, strides, and pools across the border") {
   check<
       nn::Sequential<nn::Input<9, 7, 4>, nn::Conv2D<6, 3, nn::Tanh, 2, nn::Pad<2, 1>, nn::GlorotUniform, nn::Zeros, 2>,
                      nn::DepthwiseConv2D<3, nn::Silu, 1, nn::Same, 2>, nn::AveragePool2D<3, 2, nn::Same>,
@@ -124,7 +124,7 @@ TEST_CASE("groups, paddings, strides, and pools that reach over the border") {
       "input FLOAT ['batch', 9, 7, 4] -> output FLOAT ['batch', 4, 3, 12]\n");
 }
 
-TEST_CASE("normalisation of rows, pixels and groups, and branches side by side") {
+TEST_CASE("onnxruntime agrees with normalisation of rows, pixels and groups, and with branches") {
   check<nn::Sequential<nn::Input<4, 3, 6>, nn::GroupNormalization<3>, nn::LayerNormalization<>,
                        nn::Concatenate<nn::Sequential<>, nn::Conv2D<5, 3, nn::Sigmoid, 1, nn::Same>, nn::Softmax>,
                        Normalize, nn::Softmax, nn::Concatenate<nn::GlobalMaxPool2D, nn::GlobalAveragePool2D>,

@@ -27,7 +27,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// The graph of a network whose parameters are 0, 1, 2, … in memory.
+/// Returns the graph of a network whose parameters are 0, 1, 2, … in memory.
 template <class Net>
 Wire graph_of() {
   dist::Tensor<float> all{Shape{Net::padded_count}};
@@ -38,7 +38,7 @@ Wire graph_of() {
   const Value x = graph.input<float>(Net::InputShape::shape());
   return Wire{graph.model(dist::onnx::detail::add_layers<Net>(graph, x, weights))}.message(7);
 }
-/// The operators in their order, without the last one, which names the output.
+/// Returns the operators in order, without the last one, which names the output.
 Strings operators_in(const Wire& graph) {
   Strings operators;
   for (const auto& node : graph.strings(1)) operators.push_back(Wire{node}.bytes(4));
@@ -46,7 +46,7 @@ Strings operators_in(const Wire& graph) {
   return operators;
 }
 
-/// An activation and layers of a program.
+/// A user's activation, and layers.
 struct Square {
   template <class T>
   static constexpr T apply(T x) {
@@ -87,19 +87,19 @@ struct dist::onnx::Operator<Twice<true>> {
   }
 };
 
-TEST_CASE("images are transposed once, before the first operator that has channels first, and at the end") {
+TEST_CASE("images are transposed once before the first operator with channels first, and once at the end") {
   using Net = nn::Sequential<nn::Input<6, 6, 2>, nn::Conv2D<2, 3, nn::Relu>, nn::BatchNormalization<>,
                              nn::Residual<nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Same>>, nn::MaxPool2D<2>>;
   CHECK(operators_in(graph_of<Net>()) ==
         Strings{"Transpose", "Conv", "Relu", "BatchNormalization", "Conv", "Sum", "MaxPool", "Transpose"});
 }
 
-TEST_CASE("images that become vectors have their elements in our order") {
+TEST_CASE("flattened images have channels last") {
   using Net = nn::Sequential<nn::Input<4, 4, 2>, nn::MaxPool2D<2>, nn::Flatten, nn::Dense<1>>;
   CHECK(operators_in(graph_of<Net>()) == Strings{"Transpose", "MaxPool", "Transpose", "Reshape", "MatMul", "Add"});
 }
 
-TEST_CASE("a kernel is laid out as [filters, channels, height, width], under its name") {
+TEST_CASE("a kernel has layout [filters, channels, height, width], and its own name") {
   const Wire graph = graph_of<nn::Sequential<nn::Input<2, 2, 3>, nn::Conv2D<5, 2>>>();
   const Wire kernel{graph.strings(5)[0]};
   CHECK(kernel.bytes(8) == "conv2d/kernel");
@@ -116,21 +116,21 @@ TEST_CASE("a kernel is laid out as [filters, channels, height, width], under its
         CHECK(values[(filter * 3 + channel) * 4 + pixel] == static_cast<float>((pixel * 3 + channel) * 5 + filter));
 }
 
-TEST_CASE("dropout is nothing in inference, and takes its state") {
+TEST_CASE("dropout adds no operator, and consumes its state") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dropout<50>, nn::BatchNormalization<>>;
   const Wire graph = graph_of<Net>();
   CHECK(operators_in(graph) == Strings{"BatchNormalization"});
   CHECK(Wire{graph.strings(1)[0]}.strings(1)[3] == "batch_normalization/moving_mean");
 }
 
-TEST_CASE("layers and activations of a program join by a specialisation, under any name") {
+TEST_CASE("users' layers and activations are added by specialisations, under any name") {
   using Net = nn::Sequential<nn::Input<3>, nn::Named<"mine", Twice<true>>, nn::Dense<2, Square>>;
   const Wire graph = graph_of<Net>();
   CHECK(operators_in(graph) == Strings{"Add", "MatMul", "Add", "Mul"});
   CHECK(Wire{graph.strings(1)[0]}.bytes(3) == "mine/Add");
 }
 
-TEST_CASE("what nobody describes is refused by its name") {
+TEST_CASE("a layer or activation without an operator is rejected by name") {
   CHECK_THROWS_WITH_AS((graph_of<nn::Sequential<nn::Input<3>, nn::Dense<2>, nn::Named<"mine", Twice<false>>>>()),
                        doctest::Contains("The layer 'mine' cannot be exported to ONNX"), dist::InvalidArgument);
   CHECK_THROWS_WITH_AS((graph_of<nn::Sequential<nn::Input<3>, nn::Dense<2, Cube>>>()),

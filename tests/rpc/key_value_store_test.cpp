@@ -17,14 +17,14 @@ using Store = dist::KeyValueStore<dist::Local>;
 
 namespace {
 
-/// Process `process` of three, which share a store of their own for each `job`.
+/// The options of process `process` of three, which share a separate store for each `job`.
 dist::KeyValueOptions options(const std::string& job, std::size_t process) {
   return {.keeper = {"keeper", job}, .process = process, .hosts = {"a", "b", "c"}, .timeout = 50ms};
 }
 
 }  // namespace
 
-TEST_CASE("a value is got by every process that waits for it, and by those that come later") {
+TEST_CASE("get returns the value to processes that wait for it, and to later ones") {
   Store keeper{options("1", 0)};
   CHECK(keeper.process() == 0);
   CHECK(keeper.processes() == 3);
@@ -41,7 +41,7 @@ TEST_CASE("a value is got by every process that waits for it, and by those that 
   CHECK(keeper.try_get("devices/1") == "");
 }
 
-TEST_CASE("who is waited for in vain is named with the key, and a value that comes too late for that is kept") {
+TEST_CASE("a timeout names the key and the missing processes, and a late value is kept") {
   Store keeper{options("2", 0)};
   Store first{options("2", 1)};
   first.put("devices/1", "4");
@@ -61,7 +61,7 @@ TEST_CASE("who is waited for in vain is named with the key, and a value that com
   CHECK(keeper.get("devices/2", 60s) == "4");
 }
 
-TEST_CASE("every call of a process that waits for process 0 has an end") {
+TEST_CASE("every call that waits for process 0 has a time limit") {
   Store second{options("3", 1)};
   const std::string expected =
       "process 0 on host 'a', which keeps the values of all, has not come to keeper:3 within 0.05 s (the key 'x' is "
@@ -72,14 +72,14 @@ TEST_CASE("every call of a process that waits for process 0 has an end") {
   CHECK(message([&] { second.put("x", "1"); }) == expected);
 }
 
-TEST_CASE("process 0 that ends while others wait is gone for them") {
+TEST_CASE("the end of process 0 is an error for waiting processes") {
   auto keeper = std::make_unique<Store>(options("4", 0));
   std::string said;
   std::thread waiter{[&] {
     said = support::what_throws<dist::Unavailable>(
         [] { static_cast<void>(Store{options("4", 1)}.get("devices/0", 60s)); });
   }};
-  // The waiter has come when a wait for what nobody puts names only process 2.
+  // The waiter has arrived when a wait for an unused key names only process 2.
   while (support::what_throws([&] { static_cast<void>(keeper->get("nothing", 5ms)); }).find("(process 2 ") ==
          std::string::npos) {
   }
@@ -89,7 +89,7 @@ TEST_CASE("process 0 that ends while others wait is gone for them") {
   CHECK(said.find("while the key 'devices/0' is asked for") != std::string::npos);
 }
 
-TEST_CASE("a key has one value: the same one may be put again, another one is refused with who was first") {
+TEST_CASE("a key has one value: the same one may be put again, another one is rejected with the first process") {
   Store keeper{options("5", 0)};
   Store{options("5", 2)}.put("x", "1");
   keeper.put("x", "1");
@@ -99,7 +99,7 @@ TEST_CASE("a key has one value: the same one may be put again, another one is re
   CHECK(keeper.try_get("x") == "1");
 }
 
-TEST_CASE("processes that count themselves differently are refused, and one that is not in the list") {
+TEST_CASE("processes with different counts are rejected, and so is one that is not in the list") {
   const Store keeper{options("6", 0)};
   dist::KeyValueOptions two = options("6", 1);
   two.hosts.pop_back();

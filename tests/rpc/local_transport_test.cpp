@@ -38,7 +38,7 @@ struct LocalKit {
 
 }  // namespace
 
-TEST_CASE("a server that stops is gone for who asks, and calls that wait for the next one sleep") {
+TEST_CASE("a stopped server is lost for its callers, and calls that wait for the next server sleep") {
   using namespace std::chrono_literals;
   const dist::net::Endpoint here = LocalKit::endpoint();
   std::atomic<bool> runs{false}, ends{false};

@@ -23,7 +23,7 @@ net::Frame frame_of(const std::vector<std::byte>& bytes) {
 }
 rpc::RequestHead sent(const rpc::RequestHead& head) { return rpc::RequestHead::from(frame_of(head.frame())); }
 
-/// What the server says about a call, "taken" if nothing.
+/// Returns the server's answer to a call, "taken" if it accepts the call.
 std::string said(rpc::ServerSession& server, const rpc::RequestHead& head, std::string_view method = "push") {
   const std::optional<rpc::ReplyHead> refusal = server.refusal(sent(head), method);
   if (!refusal) return "taken";
@@ -36,7 +36,7 @@ void greet(rpc::ClientSession& client, rpc::ServerSession& server) {
 
 }  // namespace
 
-TEST_CASE("heads arrive as they were sent, and nothing else is one") {
+TEST_CASE("heads arrive as they were sent, and other bytes are rejected") {
   rpc::RequestHead request{7, {}, {}, 9, std::vector<std::byte>(32)};
   request.of_server[0] = std::byte{1};
   request.of_client[31] = std::byte{2};
@@ -75,7 +75,7 @@ TEST_CASE("heads arrive as they were sent, and nothing else is one") {
   CHECK_THROWS_AS(rpc::ReplyHead::from(unknown), net::FrameError);
 }
 
-TEST_CASE("calls are taken from who knows the secret, for what was proven, and once") {
+TEST_CASE("calls are accepted once, from callers with the secret, with the proven content") {
   rpc::ServerSession server{"secret"};
   rpc::ClientSession client{"secret"};
   CHECK(client.must_greet());
@@ -99,7 +99,7 @@ TEST_CASE("calls are taken from who knows the secret, for what was proven, and o
   CHECK(said(server, without.head("push", 10)) == "the caller has no secret, and this job has one");
 }
 
-TEST_CASE("a client believes a server that knows the secret, and greets another one again") {
+TEST_CASE("a client accepts a server with the secret, and greets another one again") {
   rpc::ServerSession wrong{"another"}, open{""}, server{"secret"}, successor{"secret"};
   CHECK(server.incarnation() != successor.incarnation());
   rpc::ClientSession client{"secret"};
@@ -121,7 +121,7 @@ TEST_CASE("a client believes a server that knows the secret, and greets another 
   CHECK(said(open, caller.head("push", 1)) == "taken");
 }
 
-TEST_CASE("a server that has to remember too many clients starts anew, and takes no old call then") {
+TEST_CASE("a server with too many clients changes its nonce, and then rejects old calls") {
   rpc::ServerSession server{"secret", 2};
   rpc::ClientSession a{"secret"}, b{"secret"}, c{"secret"};
   greet(a, server);

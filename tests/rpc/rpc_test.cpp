@@ -31,7 +31,7 @@ struct OfUser {};
 
 }  // namespace
 
-TEST_CASE("pieces are joined in their order, and copied only into memory of their size") {
+TEST_CASE("pieces are joined in order, and copied only to memory of their size") {
   const std::vector<rpc::Chunk> pieces{bytes_of("ab"), {}, bytes_of("cde")};
   CHECK(rpc::size_of(pieces) == 5);
   const std::vector<std::byte> joined = rpc::joined(pieces);
@@ -42,7 +42,7 @@ TEST_CASE("pieces are joined in their order, and copied only into memory of thei
         "A message of 5 bytes does not fit (the memory for it has 4). Give memory of exactly the message's size.");
 }
 
-TEST_CASE("an error says which call to whom failed, why, and what to do; its kind comes from no text") {
+TEST_CASE("an error names the call, the server, the reason and a suggestion, and its kind does not depend on text") {
   using enum rpc::Failure;
   const std::pair<rpc::Failure, std::string> expected[] = {
       {deadline,
@@ -72,7 +72,7 @@ TEST_CASE("an error says which call to whom failed, why, and what to do; its kin
   CHECK(rpc::to_string_view(unknown_method) == "unknown method");
 }
 
-TEST_CASE("what a handler threw is described by its type and its text") {
+TEST_CASE("an exception of a handler is described by its type and text") {
   const rpc::Outcome standard = outcome_of([] { throw std::range_error("too far"); });
   CHECK(standard.failure == rpc::Failure::handler);
   CHECK(standard.thrown == "std::range_error");
@@ -82,7 +82,7 @@ TEST_CASE("what a handler threw is described by its type and its text") {
   CHECK(other.why == "an exception that is no std::exception");
 }
 
-TEST_CASE("methods are found by their names, and named where one is not there") {
+TEST_CASE("methods are found by name, and listed if one is missing") {
   const std::vector<rpc::Method<int>> methods{{"pull", {}}, {"push", {}}};
   CHECK(rpc::find_method(methods, "push") == &methods[1]);
   CHECK(rpc::find_method(methods, "pus") == nullptr);
@@ -90,7 +90,7 @@ TEST_CASE("methods are found by their names, and named where one is not there") 
   CHECK(rpc::known_methods(std::vector<rpc::Method<int>>{}) == "it knows none");
 }
 
-TEST_CASE("a list of what others own does not keep what they have dropped") {
+TEST_CASE("a list of weak pointers drops expired ones") {
   std::vector<std::weak_ptr<int>> list;
   const auto kept = std::make_shared<int>(1);
   for (int i = 0; i < 10'000; ++i) {

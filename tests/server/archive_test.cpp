@@ -60,7 +60,7 @@ struct RefersToNumber {
   const int& number;
 };
 
-/// A fraction, of which no member can be seen.
+/// A fraction with private members.
 class Fraction {
  public:
   Fraction(int above, int below) : above_(above), below_(below) {}
@@ -77,7 +77,7 @@ class Fraction {
   int above_, below_;
 };
 
-/// The bytes in pieces of `size`, some of them empty.
+/// Divides the bytes into pieces of `size`, some of them empty.
 std::vector<rpc::Chunk> pieces_of(std::span<const std::byte> bytes, std::size_t size) {
   std::vector<rpc::Chunk> pieces{{}};
   for (; bytes.size() > size; bytes = bytes.subspan(size)) {
@@ -88,13 +88,13 @@ std::vector<rpc::Chunk> pieces_of(std::span<const std::byte> bytes, std::size_t 
   return pieces;
 }
 
-/// What is read of the bytes of `value`, however they are cut.
+/// Checks that the bytes of `value` are read correctly in all divisions.
 template <class T>
 void check_same(const T& value) {
   const std::vector<std::byte> bytes = to_bytes(value);
   CHECK(from_bytes<T>(bytes) == value);
   for (const std::size_t size : {1u, 3u, 8u}) CHECK(from_bytes<T>(pieces_of(bytes, size)) == value);
-  // Every end that is too early is seen, and so is a byte too many.
+  // All truncations and an extra byte are detected.
   for (std::size_t size = 0; size < bytes.size(); ++size)
     CHECK_THROWS_AS(static_cast<void>(from_bytes<T>(std::span{bytes}.first(size))), ArchiveError);
   std::vector<std::byte> longer = bytes;
@@ -122,7 +122,7 @@ static_assert(!dist::Sendable<std::map<int, int>> && !dist::Sendable<dist::Tenso
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a number is the same after it was sent", T, char, std::int8_t, std::uint16_t, int, long long,
+TEST_CASE_TEMPLATE("numbers are unchanged by archiving", T, char, std::int8_t, std::uint16_t, int, long long,
                    std::size_t, float, double, dist::Float16, dist::BFloat16) {
   check_same(T(1));
   check_same(std::numeric_limits<T>::lowest());
@@ -131,7 +131,7 @@ TEST_CASE_TEMPLATE("a number is the same after it was sent", T, char, std::int8_
   check_same(dist::Tensor<T>{{2, 2}, {T(1), T(2), T(3), T(4)}});
 }
 
-TEST_CASE("texts, lists, structures and plain structs are the same after they were sent") {
+TEST_CASE("texts, lists, structures and plain structs are unchanged by archiving") {
   check_same(true);
   check_same(Colour::green);
   check_same(minus);
@@ -166,7 +166,7 @@ TEST_CASE("values without state take no bytes") {
   CHECK(from_bytes<decltype(twice)>(std::vector<std::byte>{})(4) == 8);
 }
 
-TEST_CASE("values are taken in their order, and what is left is known") {
+TEST_CASE("values are read in order, and the remaining bytes are known") {
   ArchiveWriter writer;
   writer.put(std::uint8_t{1}).put(std::string{"two"}).put(3.0f);
   writer.put_bytes("raw", 3);
@@ -187,7 +187,7 @@ TEST_CASE("values are taken in their order, and what is left is known") {
   CHECK_THROWS_AS(static_cast<void>(reader.get_pieces(1)), ArchiveError);
 }
 
-TEST_CASE("bytes that are no value are refused by what was expected") {
+TEST_CASE("invalid bytes are rejected with the expected type") {
   const auto refusal = [](auto type, const std::vector<std::byte>& bytes) {
     return what_throws<ArchiveError>([&] { static_cast<void>(from_bytes<decltype(type)>(bytes, "The greeting")); });
   };
@@ -209,7 +209,7 @@ TEST_CASE("bytes that are no value are refused by what was expected") {
   CHECK(refusal(Fraction{1, 1}, bytes_of(1, 0)) == "A fraction has no value (it is divided by 0). Send another one.");
 }
 
-TEST_CASE("shapes, tensors and slices that there are not are refused before memory is taken") {
+TEST_CASE("invalid shapes, tensors and slices are rejected before memory is allocated") {
   const auto refusal = [](auto type, const std::vector<std::byte>& bytes) {
     return what_throws<ArchiveError>([&] { static_cast<void>(from_bytes<decltype(type)>(bytes)); });
   };
@@ -229,7 +229,7 @@ TEST_CASE("shapes, tensors and slices that there are not are refused before memo
         std::string::npos);
 }
 
-TEST_CASE("lists that nest as deep as their bytes say do not exhaust the stack") {
+TEST_CASE("deeply nested lists do not exhaust the stack") {
   Node deepest{1, {}};
   for (int depth = 1; depth < 64; ++depth) {
     Node around{depth, {}};
@@ -251,7 +251,7 @@ TEST_CASE("lists that nest as deep as their bytes say do not exhaust the stack")
 
 namespace {
 
-/// What is made of its parts, in an order of its own.
+/// A type sent as parts, in an order different from its members.
 struct Interval {
   explicit Interval(double middle, double width) : begin(middle - width / 2), end(middle + width / 2) {}
   [[nodiscard]] auto parts() const { return std::tie(begin, end); }
@@ -267,7 +267,7 @@ struct Named {
 
 }  // namespace
 
-TEST_CASE("what says its parts is sent by them, and texts to which a value refers are kept by the receiver") {
+TEST_CASE("a type with parts is sent as these, and the receiver keeps the texts of string views") {
   static_assert(dist::Sendable<Interval>);
   static_assert(!dist::Sendable<Named>);
   std::vector<std::byte> bytes;

@@ -14,7 +14,7 @@
 #include <coordinator/flaky_transport.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/rpc/local_transport.hpp>
-#include <dist/server/server_context.hpp>
+#include <dist/server/server_variable.hpp>
 #include <dist/server/shard_server.hpp>
 #include <server/counted_servers.hpp>
 #include <support/what_throws.hpp>
@@ -32,7 +32,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Two servers, and two shards of two floats on each.
+/// Two servers with two shards of two floats each.
 struct Four {
   CountedServers servers{2};
   std::array<ShardAddress, 4> shards{servers.create(0, 1, 2, 1), servers.create(1, 1, 2, 2), servers.create(0, 2, 2, 3),
@@ -78,7 +78,7 @@ TEST_CASE("each server gets one message with all pulls, and one with all pushes"
   CHECK(pulls[3].result() == 0);
 }
 
-TEST_CASE("shards that have not changed do not come") {
+TEST_CASE("unchanged shards are not sent") {
   Four four;
   Floats first{-1, -1}, second{-1, -1};
   const Floats ones{1, 1};
@@ -94,7 +94,7 @@ TEST_CASE("shards that have not changed do not come") {
   CHECK(second == Floats{4, 4});
 }
 
-TEST_CASE("a server that fails, fails its parts again and again, and no others") {
+TEST_CASE("a server's failure fails only its own parts, on every wait") {
   Four four;
   Floats values(2);
   std::vector<Batch::Pull> pulls;
@@ -111,7 +111,7 @@ TEST_CASE("a server that fails, fails its parts again and again, and no others")
   CHECK_THROWS_AS(push.wait(), dist::ServerUnavailable);
 }
 
-TEST_CASE("a mistake in one part of a message leaves the others undone, too") {
+TEST_CASE("an error in one part of a message leaves the other parts unapplied") {
   Four four;
   const Floats two{1, 1}, three{1, 1, 1};
   auto good = four.batch.push(four.shards[0], dist::sum, std::span{two});
@@ -127,7 +127,7 @@ TEST_CASE("a mistake in one part of a message leaves the others undone, too") {
   CHECK_THROWS_AS((void)four.batch.pull(ShardAddress{2, 0, 1, "nowhere"}, std::span{values}), dist::InvalidArgument);
 }
 
-TEST_CASE("a message whose answer was lost is applied once, part by part, and told as it was") {
+TEST_CASE("a message whose reply was lost is applied once, with the same results") {
   using dist_test::Flaky;
   dist::server::ShardServer store;
   const dist::net::Endpoint place{"flaky", "1"};
@@ -157,7 +157,7 @@ TEST_CASE("a message whose answer was lost is applied once, part by part, and to
   CHECK(second == ones);
 }
 
-TEST_CASE("what was not sent is not waited for, and not sent when it goes") {
+TEST_CASE("waiting for unsent parts throws, and they are never sent") {
   Four four;
   {
     auto push = four.batch.push_uniform(four.shards[0], dist::sum, 1.0F);
@@ -170,7 +170,7 @@ TEST_CASE("what was not sent is not waited for, and not sent when it goes") {
   CHECK(four.servers[0].pushes() == 0);
 }
 
-TEST_CASE("memory that is kept stays as long as a part") {
+TEST_CASE("kept memory lives as long as a part") {
   Four four;
   const auto memory = std::make_shared<Floats>(2);
   std::optional<Batch::Pull> pull = four.batch.pull(four.shards[3], std::span{*memory});

@@ -38,13 +38,13 @@ struct LocalKit {
 
 }  // namespace
 
-TEST_CASE("a push to a shard in memory and a pull from it allocate nothing") {
+TEST_CASE("a push to and a pull from a shard in memory allocate nothing") {
   const LocalKit::Peer peer{LocalKit::endpoint()};
   dist::server::Client<dist::Local> client{0, LocalKit::endpoint()};
   client.create({1, "w", 16, 1, 0}, 0.0f);
   const std::vector<float> ones(16, 1);
   const auto push = [&] { client.push(1, dist::nn::SGD::Plain<float>{0.5f}, std::span{ones}); };
-  push();  // which finds the shard in the memory of the store
+  push();  // finds the shard in the memory of the store
   std::vector<float> values(16);
   const std::size_t before = allocations;
   for (int i = 0; i < 1000; ++i) push();
@@ -57,7 +57,7 @@ TEST_CASE("a push to a shard in memory and a pull from it allocate nothing") {
   CHECK(values == std::vector<float>(16, -0.5F * 1001));
 }
 
-TEST_CASE("a client whose server fails to say where its memory is asks again, until it knows") {
+TEST_CASE("a client repeats a failed request for the location of its server's memory") {
   dist::server::ShardServer store;
   std::atomic<int> questions{0}, pushes{0};
   auto methods = dist::server::store_methods<dist::Local::Exchange>(store);

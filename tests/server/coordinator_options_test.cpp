@@ -6,7 +6,7 @@
 
 #include "support/what_throws.hpp"
 
-TEST_CASE("options have the values of tf.distribute unless others are given (spec L02, L14, L15, L19)") {
+TEST_CASE("default options equal the defaults of tf.distribute (spec L02, L14, L15, L19)") {
   using namespace std::chrono_literals;
   const dist::CoordinatorOptions options;
   CHECK(options.queue_capacity == 256 * 1024);
@@ -17,7 +17,7 @@ TEST_CASE("options have the values of tf.distribute unless others are given (spe
   CHECK_NOTHROW(dist::detail::validate(options));
 }
 
-TEST_CASE("options that make no sense are refused by name") {
+TEST_CASE("invalid options are rejected by name") {
   using namespace std::chrono_literals;
   dist::CoordinatorOptions options;
   options.recovery_timeout = -1s;

@@ -1,5 +1,5 @@
-// Parameter servers of this process that count the messages which they get, and a place where functions run that reach them. They do
-// not say where their memory lies, so clients send messages.
+// Parameter servers in this process that count their messages, and a context to reach them. They do not publish their
+// memory, so clients send messages.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <dist/rpc/local_transport.hpp>
-#include <dist/server/clients.hpp>
+#include <dist/server/client.hpp>
 #include <dist/server/shard.hpp>
 #include <dist/server/shard_server.hpp>
 
@@ -23,11 +23,11 @@ class CountedServer {
   explicit CountedServer(const dist::net::Endpoint& own) : server_(own, {}, counted()) {}
 
   [[nodiscard]] std::uint64_t incarnation() const { return store_.incarnation(); }
-  /// How many messages have come since the last time.
+  /// Returns the number of messages since the last call.
   [[nodiscard]] int pulls() { return pulls_.exchange(0); }
   [[nodiscard]] int pushes() { return pushes_.exchange(0); }
   [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_pushed_; }
-  /// Of the messages that ask for what is pulled.
+  /// Returns the size of the pull requests.
   [[nodiscard]] std::uint64_t bytes_of_pulls() const { return bytes_of_pulls_; }
   void stop() { server_.stop(); }
 
@@ -56,7 +56,7 @@ class CountedServer {
   dist::Local::Server server_;
 };
 
-/// A dist::ServerContext of so many servers.
+/// A dist::ServerContext of several servers.
 class CountedServers {
  public:
   explicit CountedServers(std::size_t count) {
@@ -74,7 +74,6 @@ class CountedServers {
     return *clients_;
   }
   [[nodiscard]] CountedServer& operator[](std::size_t server) { return servers_[server]; }
-  /// A new shard of floats.
   [[nodiscard]] dist::server::ShardAddress create(std::size_t server, dist::server::ShardId id, std::size_t rows,
                                                   float value) {
     const dist::server::ShardAddress place{server, servers_[server].incarnation(), id, "shard_" + std::to_string(id)};

@@ -15,7 +15,7 @@ namespace {
 
 using Told = std::vector<Pushed>;
 
-/// Pushes that count how often they are done and told again.
+/// Pushes that count executions and repetitions.
 struct Pushes {
   Told push(std::uint64_t number, const Told& becomes, std::uint64_t client = 7) {
     return callers.once(
@@ -38,7 +38,7 @@ const Told applied{{3, 1}}, refused{{3, 1}, {5, 4, false}};
 
 }  // namespace
 
-TEST_CASE("a request is done once for each client and number") {
+TEST_CASE("a request is executed once for each client and number") {
   DuplicateFilter callers;
   int done = 0;
   const auto once = [&](std::uint64_t client, std::uint64_t number) {
@@ -54,7 +54,7 @@ TEST_CASE("a request is done once for each client and number") {
   CHECK_THROWS_AS(once(7, 0), dist::ArchiveError);
 }
 
-TEST_CASE("a request that fails was not done") {
+TEST_CASE("a failed request counts as not executed") {
   DuplicateFilter callers;
   int tried = 0;
   const auto once = [&] {
@@ -68,18 +68,18 @@ TEST_CASE("a request that fails was not done") {
   CHECK(tried == 2);
 }
 
-TEST_CASE("a push that comes again is told as it was where a part was refused, and else what is known") {
+TEST_CASE("a repeated push returns its results if a part was rejected, otherwise the current state") {
   Pushes pushes;
   CHECK(pushes.push(1, applied) == applied);
   CHECK(pushes.push(2, refused) == refused);
   CHECK(pushes.push(1, applied) == Told{{100, 0}});
   CHECK(pushes.push(2, applied) == refused);
-  CHECK(pushes.push(2, applied, 8) == applied);  // of another client
+  CHECK(pushes.push(2, applied, 8) == applied);  // another client
   CHECK(pushes.done == 3);
   CHECK(pushes.again == 1);
 }
 
-TEST_CASE("what is too old to be known is refused, and no longer remembered") {
+TEST_CASE("requests older than the filter's window are rejected, and removed") {
   Pushes pushes;
   pushes.push(1, refused);
   pushes.push(1 + NonceFilter::width, refused);
@@ -89,7 +89,7 @@ TEST_CASE("what is too old to be known is refused, and no longer remembered") {
   CHECK(pushes.push(1 + NonceFilter::width, applied) == refused);
 }
 
-TEST_CASE("the client that was silent for longest is forgotten, and no other") {
+TEST_CASE("only the client that was silent for longest is removed") {
   Pushes pushes;
   pushes.push(1, applied, 1);
   pushes.push(1, applied, 2);

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a refusal of a server has its parts, to be sent on") {
+TEST_CASE("a StoreError has the parts of its message") {
   const dist::StoreError error{dist::server::Problem::wrong_row, "Shard 'w' has no row 4", "it has 3",
                                "Give another one"};
   CHECK(error.problem() == dist::server::Problem::wrong_row);
@@ -14,7 +14,7 @@ TEST_CASE("a refusal of a server has its parts, to be sent on") {
   CHECK(error.suggestion() == "Give another one");
 }
 
-TEST_CASE("a server that is gone is Unavailable, by its number and address") {
+TEST_CASE("ServerUnavailable is an Unavailable with the server's index and address") {
   try {
     throw dist::ServerUnavailable{2, "10.0.0.1:2222", "is unavailable", "it was not reached", "Start it again"};
   } catch (const dist::Unavailable& error) {

@@ -27,8 +27,8 @@ using dist::server::SharedMemoryAccess;
 
 const std::vector<float> twos(4, 2);
 
-/// A parameter server in a process of its own, whose clients send messages ("process") or also use its memory ("machine"); or that
-/// takes no pulls by messages ("no pulls"), or neither pulls nor pushes ("no messages").
+/// A parameter server in a separate process. Its clients send messages ("process") or also use its memory ("machine").
+/// Or it rejects pull messages ("no pulls"), or pull and push messages ("no messages").
 struct ServerProcess {
   ServerProcess(const dist::net::Endpoint& own, const std::string& reach)
       : process("a parameter server", {"DIST_TEST_PORT=" + own.port, "DIST_TEST_PARENT=" + std::to_string(getpid()),
@@ -55,7 +55,7 @@ using MemoryRefused = GrpcKit<Reach::machine, SharedMemoryAccess::none>;
 using MemoryRead = GrpcKit<Reach::machine>;
 using MemoryWritten = GrpcKit<Reach::machine, SharedMemoryAccess::write>;
 
-/// A server that takes not all messages, and a client of it.
+/// A server that rejects some messages, and a client.
 struct QuietPair {
   QuietPair(const char* what, SharedMemoryAccess access) : process(std::in_place, endpoint, what) {
     options.wait_for_server = std::chrono::seconds{60};
@@ -80,19 +80,19 @@ TEST_CASE_TEMPLATE_INSTANTIATE(server_clients, MemoryRead);
 TEST_CASE_TEMPLATE_INSTANTIATE(server_clients, MemoryWritten);
 }  // namespace conformance
 
-TEST_CASE("a client on the machine of its server pulls from memory, and sends what it pushes") {
+TEST_CASE("a client on the server's machine pulls from memory, and pushes by messages") {
   QuietPair pair{"no pulls", SharedMemoryAccess::read};
   CHECK(pair.client->push(1, dist::sum, std::span{twos}) == dist::server::Pushed{1, 0});
   CHECK(conformance::pulled<float>(*pair.client, 1, 4) == std::vector<float>(4, 3));
 }
 
-TEST_CASE("a client that may write pushes to the memory of its server, and pulls from it") {
+TEST_CASE("a client with write access pushes to and pulls from the server's memory") {
   QuietPair pair{"no messages", SharedMemoryAccess::write};
   CHECK(pair.client->push(1, dist::sum, std::span{twos}) == dist::server::Pushed{1, 0});
   CHECK(conformance::pulled<float>(*pair.client, 1, 4) == std::vector<float>(4, 3));
 }
 
-TEST_CASE("the memory of a server that was killed is not used, also where another one has its address") {
+TEST_CASE("the memory of a killed server is not used, even if another one has its address") {
   for (const SharedMemoryAccess access : {SharedMemoryAccess::read, SharedMemoryAccess::write}) {
     QuietPair pair{access == SharedMemoryAccess::write ? "no messages" : "no pulls", access};
     dist::server::Client<dist::Grpc>& client = *pair.client;

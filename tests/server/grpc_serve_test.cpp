@@ -1,4 +1,4 @@
-// Parameter servers, a worker and coordinators that are processes, which are killed, stopped and started again.
+// Parameter servers, a worker and coordinators as processes, which are killed, stopped and restarted.
 #include <dist/server/serve.hpp>
 
 #include <signal.h>
@@ -48,7 +48,7 @@ constexpr auto silence = 1s, kill_seen = 3s, stop_seen = 8s;
 #endif
 constexpr Task tasks[] = {{TaskType::parameter_server, 0}, {TaskType::parameter_server, 1}, {TaskType::worker, 0}};
 
-/// DIST_TEST_PORTS are those of `tasks`, with a space after each.
+/// DIST_TEST_PORTS has the ports of `tasks`, with a space after each.
 ClusterSpec cluster_of_test() {
   std::string ports = std::getenv("DIST_TEST_PORTS");
   ClusterSpec cluster;
@@ -87,7 +87,7 @@ class Job {
                                            "DIST_TEST_LINGER=" + std::to_string(linger_.count()),
                                            "DIST_TEST_SILENCE=" + std::to_string(silence_.count())});
   }
-  /// A coordinator that works for ever; its stderr goes to a file. Returns when it works.
+  /// Starts a coordinator that works forever, with its stderr in a file. Returns once it works.
   std::unique_ptr<support::Spawned> coordinator() {
     auto process = std::make_unique<support::Spawned>("a coordinator of the suite", std::vector{environment_},
                                                       folder.path("stderr"));
@@ -164,7 +164,7 @@ TEST_CASE("processes end with their coordinator (spec J12, R01)") {
   MESSAGE("all have ended " << milliseconds_since(begin) << " ms after the coordinator");
 }
 
-TEST_CASE("a worker ends though a function of its coordinator does not") {
+TEST_CASE("a worker ends although a function of its coordinator does not") {
   Job job{60s};
   std::optional<Session> session{std::in_place, job.served(), session_options()};
   while (session->incarnation(tasks[2]) == 0) std::this_thread::sleep_for(1ms);
@@ -177,7 +177,7 @@ TEST_CASE("a worker ends though a function of its coordinator does not") {
   CHECK(job.processes[0]->exit_status_within(20s) == 0);
 }
 
-TEST_CASE("where a coordinator is killed, another one takes over what the parameter servers hold (spec L22)") {
+TEST_CASE("another coordinator takes over the parameter servers of a killed one (spec L22)") {
   Job job{60s};
   const auto killed = job.coordinator();
   killed->kill();
@@ -196,16 +196,16 @@ TEST_CASE("where a coordinator is killed, another one takes over what the parame
   job.check_that_all_end();
 }
 
-TEST_CASE("without another coordinator all fail by themselves") {
+TEST_CASE("without another coordinator, all processes fail by themselves") {
   Job job{200ms};
   const auto killed = job.coordinator();
   killed->kill();
   job.check_that_all_end(75);
 }
 
-TEST_CASE("a coordinator sees within seconds that a parameter server was killed, or has stopped (spec L15)") {
+TEST_CASE("a coordinator notices a killed or stopped parameter server within seconds (spec L15)") {
 #ifdef DIST_TEST_SANITIZER
-  constexpr int signals[] = {SIGKILL};  // the other one takes as long as the silence
+  constexpr int signals[] = {SIGKILL};  // the other signal takes as long as the silence
 #else
   constexpr int signals[] = {SIGKILL, SIGSTOP};
 #endif
@@ -229,7 +229,7 @@ TEST_CASE("a coordinator sees within seconds that a parameter server was killed,
   }
 }
 
-TEST_CASE("a parameter server that stands still for less than the silence is not lost") {
+TEST_CASE("a parameter server that is stopped for less than the silence is not lost") {
   Job job{0ms, 60s};
   SessionOptions options = session_options();
   options.channel.silence = 60s;
@@ -248,10 +248,10 @@ TEST_CASE("a parameter server that stands still for less than the silence is not
   CHECK_NOTHROW(session.check());
 }
 
-TEST_CASE("a parameter server that was started again has lost its variables, and says so") {
+TEST_CASE("a restarted parameter server reports that it has lost its variables") {
   Job job{0ms};
   SessionOptions options = session_options();
-  options.attempts = 1000;  // so that it is back before it counts as gone
+  options.attempts = 1000;  // so that the server restarts before it is unavailable
   const Session session{job.served(), options};
   Client client{1, job.endpoint(1), client_options(session.incarnation(tasks[1]))};
   client.create({7, "w", 2, 1, 0}, 1.5f);

@@ -52,7 +52,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("a process sees its coordinator come, go and leave") {
+TEST_CASE("a process notices that its coordinator connects, is lost and leaves") {
   Pair pair;
   CHECK(pair.state() == State::waiting);
   const HandshakeReply welcome = pair.greet(5);
@@ -66,10 +66,10 @@ TEST_CASE("a process sees its coordinator come, go and leave") {
     attending.cancel();
   }
   CHECK(pair.state() == State::lost);
-  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);  // it is back
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);  // reconnected
   const Local::Call attending = pair.attend(5);
   CHECK(pair.state() == State::attended);
-  pair.leave(6);  // of another one
+  pair.leave(6);  // of another coordinator
   CHECK(pair.state() == State::attended);
   pair.leave(5);
   CHECK(pair.lifeline.wait_for(60s).state == State::left);
@@ -78,7 +78,7 @@ TEST_CASE("a process sees its coordinator come, go and leave") {
   CHECK(pair.greet(7).verdict == HandshakeStatus::ended);
 }
 
-TEST_CASE("what was held for a coordinator that is lost goes to another one that asks for it") {
+TEST_CASE("another coordinator takes over the state held for a lost one on request") {
   Pair pair;
   CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);
   pair.attend(5).cancel();
@@ -89,7 +89,7 @@ TEST_CASE("what was held for a coordinator that is lost goes to another one that
   CHECK(pair.state() == State::attended);
 }
 
-TEST_CASE("a coordinator says with which status all end, even where its connection was just lost") {
+TEST_CASE("a coordinator sends the exit status of all processes, even after a lost connection") {
   Pair pair;
   CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);
   pair.attend(5).cancel();
@@ -98,14 +98,14 @@ TEST_CASE("a coordinator says with which status all end, even where its connecti
   CHECK(pair.lifeline.standing().status == 42);
 }
 
-TEST_CASE("one coordinator at a time, which may come again") {
+TEST_CASE("a process has one coordinator at a time, which may reconnect") {
   Pair pair;
   CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);
   const Local::Call before = pair.attend(5);
   CHECK(pair.greet(6).verdict == HandshakeStatus::busy);
   CHECK(pair.attend(6).is_done());
   CHECK(!before.is_done());
-  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);  // before it was seen that the connection had been lost
+  CHECK(pair.greet(5).verdict == HandshakeStatus::welcome);  // before the loss of the connection was noticed
   CHECK(before.is_done());
   const Local::Call again = pair.attend(5);
   CHECK(!again.is_done());
@@ -113,7 +113,7 @@ TEST_CASE("one coordinator at a time, which may come again") {
   CHECK(pair.state() == State::lost);
 }
 
-TEST_CASE("a coordinator of another program, or with another list, is told so") {
+TEST_CASE("a coordinator of another program or with another task list is rejected with the reason") {
   Pair pair;
   const HandshakeReply of_program = pair.greet(5, "ps 1", "another build");
   CHECK(of_program.verdict == HandshakeStatus::other_program);
@@ -124,7 +124,7 @@ TEST_CASE("a coordinator of another program, or with another list, is told so") 
   CHECK(pair.state() == State::waiting);
 }
 
-TEST_CASE("bytes of no coordinator change nothing") {
+TEST_CASE("invalid bytes change nothing") {
   Pair pair;
   for (const char* method : {"lifeline.greet", "lifeline.attend", "lifeline.leave"}) {
     const std::string what =

@@ -12,7 +12,7 @@
 
 #include <dist/core/reduce_op.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard_table.hpp>
+#include <dist/server/shard.hpp>
 
 #include "support/what_throws.hpp"
 
@@ -46,7 +46,7 @@ using Four = std::array<float, 4>;
 
 }  // namespace
 
-TEST_CASE("the parts of a push are applied in their order") {
+TEST_CASE("the parts of a push are applied in order") {
   Table table;
   const Four ones{1, 1, 1, 1};
   const std::array<float, 2> row{2, 3};
@@ -63,7 +63,7 @@ TEST_CASE("the parts of a push are applied in their order") {
   CHECK(now == Four{2, 2, 3, 4});
 }
 
-TEST_CASE("a push of which one part cannot be applied changes nothing") {
+TEST_CASE("a push with an invalid part changes nothing") {
   Table table;
   const Four ones{1, 1, 1, 1};
   const std::vector<std::int64_t> none{2};
@@ -78,7 +78,7 @@ TEST_CASE("a push of which one part cannot be applied changes nothing") {
   CHECK(table.shard->lock().memory().weights_as<float>()[0] == 0.0F);
 }
 
-TEST_CASE("a pull copies rows in the order of the request, or nothing that the caller knows") {
+TEST_CASE("a pull copies rows in the order of the request, or nothing if the caller has the version") {
   Table table;
   const Four values{1, 2, 3, 4};
   const PushRequest push = std::move(PushRequest{}.dense(1, dist::sum, std::span{values}));
@@ -96,7 +96,7 @@ TEST_CASE("a pull copies rows in the order of the request, or nothing that the c
   CHECK(detail::copy(again.parts()[0], known, nullptr) == 1);
 }
 
-TEST_CASE("bytes that are no bools are refused") {
+TEST_CASE("invalid bools are rejected") {
   const Table table;
   const Shard bools{table.shards.memory(), {2, "b", 2, 1, 0}, ElementType::boolean};
   const std::array<std::byte, 2> good{std::byte{0}, std::byte{1}}, bad{std::byte{1}, std::byte{2}};

@@ -1,5 +1,4 @@
-// The second translation unit of registry_test.cpp: a lambda and a function of the same names as there, and the same
-// template.
+// The second translation unit of registry_test.cpp: a lambda, a function and a template of the same names.
 #include "server/registry_other.hpp"
 
 namespace {

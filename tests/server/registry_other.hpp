@@ -1,4 +1,4 @@
-// What the two translation units of registry_test.cpp share.
+// Shared by the two translation units of registry_test.cpp.
 #pragma once
 
 #include <dist/server/registry.hpp>
@@ -11,7 +11,7 @@ struct Context {
 using Table = dist::FunctionTable<int(int)>;
 using Invocations = dist::FunctionTable<dist::Invocation<Context>>;
 
-/// Both units make it.
+/// Instantiated by both units.
 template <class T>
 int shared(T x) {
   return 300 + x;

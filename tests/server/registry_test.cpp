@@ -32,7 +32,7 @@ int same_name(int x) { return 100 + x; }
 int unknown(int x) { return x; }
 int add(Context& context, int a, int b) { return context.offset + a + b; }
 
-/// A function with a state that can be sent.
+/// A function with state that can be sent.
 struct Scale {
   float factor;
   float operator()(Context&, float x) const { return factor * x; }
@@ -44,7 +44,6 @@ Numbers numbers_of_this_unit() {
           Table::number<&shared<int>>()};
 }
 
-/// A call as its caller writes it.
 template <class F, class... Arguments>
 std::vector<std::byte> call_of(const F& function, const Arguments&... arguments) {
   return ArchiveWriter{}
@@ -53,7 +52,6 @@ std::vector<std::byte> call_of(const F& function, const Arguments&... arguments)
       .put(std::tuple<Arguments...>{arguments...})
       .take();
 }
-/// What its receiver does.
 std::vector<std::byte> run(const std::vector<std::byte>& call, Context context = {}) {
   ArchiveReader archive{call, "A call"};
   return Invocations::find(archive.get<FunctionId>())(context, archive);
@@ -78,7 +76,7 @@ static_assert(!dist::Schedulable<std::remove_const_t<decltype(captured)>> && !di
 
 }  // namespace
 
-TEST_CASE("functions are found by their numbers, which differ where names and types are the same") {
+TEST_CASE("functions are found by number, and same names and types get different numbers") {
   const Numbers here = numbers_of_this_unit();
   const Numbers there = registry_test::numbers_of_other_unit();
   CHECK(here.function != there.function);
@@ -97,13 +95,13 @@ TEST_CASE("functions are found by their numbers, which differ where names and ty
   CHECK(ran(there.lambda) == 2012);
 }
 
-TEST_CASE("no number but that of a registered function is found") {
+TEST_CASE("only numbers of registered functions are found") {
   const FunctionId known = Table::number<&same_name>();
   for (const FunctionId& hostile :
        {FunctionId{known.module, known.offset + 1}, FunctionId{known.module + 1, known.offset}, FunctionId{},
         dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&unknown))})
     CHECK_THROWS_AS(static_cast<void>(Table::find(hostile)), ArchiveError);
-  // Those of another signature are not in this table.
+  // Functions of another signature are not in this table.
   CHECK_THROWS_AS(static_cast<void>(Table::find(numbers_of_this_unit().lambda)), ArchiveError);
   CHECK(
       what_throws([] {
@@ -114,7 +112,7 @@ TEST_CASE("no number but that of a registered function is found") {
                    " is registered at 2 of module 1). Start all processes of the job from one build of the program."));
 }
 
-TEST_CASE("a call runs a lambda, a function or a plain struct with the arguments that were sent") {
+TEST_CASE("a call runs a lambda, a function or a plain struct with the sent arguments") {
   CHECK(result_of<int>([](Context& context, int x) { return context.offset + x; }, 5) == 12);
   CHECK(result_of<int>(dist::function<add>, 1, 2) == 10);
   CHECK(result_of<float>(Scale{2.5f}, 2.0f) == 5.0f);
@@ -125,7 +123,7 @@ TEST_CASE("a call runs a lambda, a function or a plain struct with the arguments
   CHECK_THROWS_AS(run(call_of([](Context&) { throw std::domain_error("mine"); })), std::domain_error);
 }
 
-TEST_CASE("arguments of other types than the function's are refused") {
+TEST_CASE("arguments of other types than the function's are rejected") {
   std::vector<std::byte> call = call_of(Scale{2}, 2.0f);
   call.emplace_back();
   CHECK(
@@ -141,7 +139,7 @@ TEST_CASE("tells its numbers" * doctest::skip()) {
               written(registry_test::numbers_of_other_unit()).c_str());
 }
 
-TEST_CASE("numbers are the same in another process of the program, wherever that was loaded") {
+TEST_CASE("numbers are the same in another process with another load address") {
   std::array<char, 4096> path{};
   REQUIRE(readlink("/proc/self/exe", path.data(), path.size() - 1) > 0);
   for (int process = 0; process < 2; ++process) {

@@ -15,7 +15,7 @@ namespace {
 
 namespace server = dist::server;
 
-/// More bytes than an arena has in a block.
+/// Larger than a block of an arena.
 struct Large {
   std::array<float, 2000> rates{};
   float operator()(float old, float given) const { return old + rates[1999] * given; }
@@ -23,7 +23,7 @@ struct Large {
 
 }  // namespace
 
-TEST_CASE("updates of several types and sizes stay where they are while a request grows and moves") {
+TEST_CASE("updates of several types and sizes keep their address while a request grows and moves") {
   const std::vector<float> values(2, 1);
   Large large;
   large.rates[1999] = 7;
@@ -44,7 +44,7 @@ TEST_CASE("updates of several types and sizes stay where they are while a reques
   }
 }
 
-TEST_CASE("rows that are not whole are refused before they are sent") {
+TEST_CASE("partial rows are rejected before they are sent") {
   const std::vector<std::int64_t> rows{1, 2};
   std::vector<float> three(3);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {

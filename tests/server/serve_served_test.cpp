@@ -13,7 +13,7 @@ using dist::TaskType;
 using dist::server::Served;
 using dist::server::served_by;
 
-TEST_CASE("workers and parameter servers serve, each at its address") {
+TEST_CASE("served_by returns workers and parameter servers with their addresses") {
   const ClusterSpec cluster{
       {TaskType::chief, {"c:1"}}, {TaskType::parameter_server, {"[::1]:2", "b:3"}}, {TaskType::worker, {"Host-A:4"}}};
   CHECK(served_by(cluster, "TF_CONFIG") == std::vector<Served>{{{TaskType::worker, 0}, {"host-a", "4"}},

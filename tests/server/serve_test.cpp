@@ -65,7 +65,7 @@ std::uint64_t fail_with_variable(const ClusterSpec& cluster) {
 
 }  // namespace
 
-TEST_CASE("the coordinator serves nobody, and clusters that cannot work are refused (spec J01, J12)") {
+TEST_CASE("serve returns false in the coordinator, and rejects invalid clusters (spec J01, J12)") {
   constexpr Task chief{TaskType::chief, 0};
   ClusterSpec cluster = cluster_of(1);
   CHECK(!dist::server::serve<Local>(SimpleResolver{cluster, chief}));
@@ -78,7 +78,7 @@ TEST_CASE("the coordinator serves nobody, and clusters that cannot work are refu
           }).starts_with("evaluator 0 of SimpleResolver is in a cluster with parameter servers"));
 }
 
-TEST_CASE("parameter servers and workers serve until their coordinator has done its work (spec J12, R01)") {
+TEST_CASE("parameter servers and workers serve until their coordinator has finished (spec J12, R01)") {
   const ClusterSpec cluster = cluster_of(2);
   ServedThread server_0{cluster, ps_0}, server_1{cluster, ps_1};
   ServedThread worker{cluster, worker_0, {}, {{"double", [](Local::Exchange& exchange) {
@@ -108,7 +108,7 @@ TEST_CASE("parameter servers and workers serve until their coordinator has done 
   CHECK(worker.result());
 }
 
-TEST_CASE("no coordinator is waited for for ever") {
+TEST_CASE("the wait for a coordinator has a limit") {
   ClusterSpec cluster = cluster_of(1);
   ServeOptions options;
   options.wait_for_coordinator = 60ms;
@@ -144,7 +144,7 @@ TEST_CASE("a parameter server keeps its variables for another coordinator (spec 
   CHECK(server.result());
 }
 
-TEST_CASE("a process that has lost its coordinator fails: that is no end of the work") {
+TEST_CASE("a process that has lost its coordinator fails") {
   ClusterSpec cluster = cluster_of(1);
   {
     ServedThread server{cluster, ps_0, lingering(0ms)};
@@ -163,7 +163,7 @@ TEST_CASE("a process that has lost its coordinator fails: that is no end of the 
         std::string::npos);
 }
 
-TEST_CASE("a process ends with the status with which its coordinator has ended the job") {
+TEST_CASE("a process ends with the status set by its coordinator") {
   const ClusterSpec cluster = cluster_of(1);
   ServedThread server{cluster, ps_0};
   { const Session of_a_finished_job{served(cluster)}; }
@@ -184,19 +184,19 @@ TEST_CASE("a process ends with the status with which its coordinator has ended t
         "ps 0 at ps0:1 ends because the job was told to end (a coordinator has ended it with status 42). Start the job "
         "again: it goes on.");
   }
-  const dist::detail::SignalFlag flag{SIGUSR2};  // forgets the status
+  const dist::detail::SignalFlag flag{SIGUSR2};  // clears the status
 }
 
-TEST_CASE("what decides over the life of a process outlasts a container without its share of the processors") {
+TEST_CASE("time limits of processes exceed a suspension by a container's CPU quota") {
   constexpr auto throttled = 20s;
   CHECK(dist::rpc::ServerOptions{}.silence > throttled);
   CHECK(dist::rpc::ChannelOptions{}.silence > throttled);
   CHECK(ServeOptions{}.end_timeout > throttled);
   CHECK(ServeOptions{}.leave_timeout > throttled);
-  CHECK(ServeOptions{}.leave_timeout < 30s);  // in which a cluster kills what it has told to end
+  CHECK(ServeOptions{}.leave_timeout < 30s);  // the grace period of clusters before they kill a process
 }
 
-TEST_CASE("clients on other hosts reach no address of one machine") {
+TEST_CASE("loopback addresses are rejected if clients are on other hosts") {
   using dist::server::detail::has_other_hosts;
   const ClusterSpec here{{TaskType::worker, {"localhost:1", "127.0.0.1:2"}}};
   CHECK(!has_other_hosts(here, {"localhost", "1"}, "a test"));

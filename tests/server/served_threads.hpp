@@ -1,4 +1,4 @@
-// Parameter servers and workers that are threads of a test.
+// Parameter servers and workers as threads of a test.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ using dist::TaskType;
 inline constexpr Task ps_0{TaskType::parameter_server, 0}, ps_1{TaskType::parameter_server, 1},
     worker_0{TaskType::worker, 0};
 
-/// `ps` parameter servers and one worker.
+/// A cluster of `ps` parameter servers and one worker.
 inline ClusterSpec cluster_of(std::size_t ps) {
   ClusterSpec cluster{{TaskType::worker, {"worker:1"}}};
   for (std::size_t i = 0; i < ps; ++i) cluster.append(TaskType::parameter_server, {"ps" + std::to_string(i) + ":1"});
@@ -33,7 +33,7 @@ inline std::vector<dist::server::Served> served(const ClusterSpec& cluster) {
   return dist::server::served_by(cluster, "a test");
 }
 
-/// A task of a cluster in a thread of its own. A test ends it by its coordinator, or waits until it gives up.
+/// A task of a cluster in a thread. A test ends it with a coordinator, or waits until it gives up.
 class ServedThread {
  public:
   ServedThread(const ClusterSpec& cluster, Task task, dist::server::ServeOptions options = {},
@@ -50,11 +50,10 @@ class ServedThread {
   [[nodiscard]] bool ends_within(std::chrono::milliseconds longest) const {
     return result_.wait_for(longest) == std::future_status::ready;
   }
-  /// What `serve` returns or throws.
   bool result() { return result_.get(); }
 
  private:
-  std::packaged_task<bool()> serve_;  // outlives the thread: ThreadSanitizer does not see how exceptions are shared
+  std::packaged_task<bool()> serve_;  // outlives the thread, for ThreadSanitizer
   std::future<bool> result_;
   std::thread thread_;
 };

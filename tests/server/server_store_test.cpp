@@ -28,7 +28,7 @@ std::vector<float> values_of(const auto& values) { return {values.elements().beg
 
 }  // namespace
 
-TEST_CASE("outside steps a read pulls what has changed, and a write is a push") {
+TEST_CASE("outside steps, a read pulls changes and a write is a push") {
   ServedJob<Counted> job(2, 1, {.partitioner = dist::FixedShards{2}});
   const auto scope = job.scope();
   auto variable = job.strategy().variable<float, dist::OnWrite>({4}, std::vector<float>{1, 2, 3, 4}, "v");
@@ -41,7 +41,7 @@ TEST_CASE("outside steps a read pulls what has changed, and a write is a push") 
   CHECK(values_of(variable.read(scope)) == std::vector<float>{4, 5, 6, 7});
 }
 
-TEST_CASE("a step sees variables as they were when it first needed them, and its own writes") {
+TEST_CASE("a step sees variables as of their first use, and its own writes") {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   auto variable = strategy.variable<float, dist::OnWrite, dist::Sum>({4}, 1.0F, "v");
@@ -53,7 +53,7 @@ TEST_CASE("a step sees variables as they were when it first needed them, and its
     variable.assign(replica, 5.0F);
     variable.assign_add(replica, dist::Tensor<float>{{4}});
     CHECK(variable.read(replica)[3] == 5);
-    CHECK(counts.read(replica)[1] == 0);  // what this step adds
+    CHECK(counts.read(replica)[1] == 0);  // only what this step adds
     counts.assign_add(replica, 2.0F);
     counts.component(replica)[1] += 1;
     CHECK(state.read(replica)[0] == 3);
@@ -64,7 +64,7 @@ TEST_CASE("a step sees variables as they were when it first needed them, and its
   CHECK(values_of(state.read(scope)) == std::vector<float>{4, 3});
   counts.assign(scope, 1.0F);
   CHECK(values_of(counts.whole(scope)) == std::vector<float>{1, 1});
-  // What a step has not changed is not pushed.
+  // Unchanged variables are not pushed.
   strategy.run([&](auto& replica) {
     CHECK(counts.read(replica)[0] == 0);
     CHECK(state.read(replica)[0] == 4);
@@ -72,7 +72,7 @@ TEST_CASE("a step sees variables as they were when it first needed them, and its
   CHECK(values_of(counts.read(scope)) == std::vector<float>{1, 1});
 }
 
-TEST_CASE("a sum that a step assigns outside its replica is that sum and what the step adds") {
+TEST_CASE("a sum assigned outside the replica is that value plus what the step adds") {
   ServedJob<Local> job(1, 1);
   auto counts = job.strategy().variable<float, dist::OnRead, dist::Sum>({2}, 10.0F);
   job.strategy().run([&](auto& replica) {
@@ -102,13 +102,13 @@ TEST_CASE("a step that throws pushes nothing") {
   CHECK(counts.read(strategy.scope())[1] == 1);
 }
 
-TEST_CASE("what has not changed on the servers is not pulled again") {
+TEST_CASE("unchanged values are not pulled again") {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   auto variable = strategy.variable<float, dist::OnWrite>({4}, 1.0F, "v");
   CHECK(variable.read(strategy.scope())[0] == 1);
   strategy.run([&](auto& replica) {
-    for (float& element : variable.component(replica)) element = 9;  // here alone, to see what comes
+    for (float& element : variable.component(replica)) element = 9;  // a local change, to detect what is pulled
   });
   auto other = strategy.variable<float, dist::OnWrite>({4}, 2.0F);
   CHECK(values_of(variable.read(strategy.scope())) == std::vector<float>{9, 9, 9, 9});
@@ -116,8 +116,8 @@ TEST_CASE("what has not changed on the servers is not pulled again") {
   CHECK(values_of(variable.read(strategy.scope())) == std::vector<float>{2, 2, 2, 2});
 }
 
-TEST_CASE("the tensors of a layout are placed and divided each by itself (spec J04, J06), and go with the variable") {
-  // A kernel of 6 x 5 numbers has 120 bytes, all other tensors less than 64.
+TEST_CASE("each tensor of a layout is placed and divided separately (spec J04, J06), and dropped with the variable") {
+  // A kernel of 6 x 5 elements has 120 bytes, all other tensors have less than 64.
   ServedJob<Local> job(2, 1, {.partitioner = dist::MinSizeShards{.min_shard_bytes = 60, .max_shards = 8}});
   auto& strategy = job.strategy();
   const auto shards_on_first = [&] {
@@ -146,8 +146,7 @@ TEST_CASE("the tensors of a layout are placed and divided each by itself (spec J
   CHECK(shards_on_first() == 1);
 }
 
-TEST_CASE(
-    "cached reads keep the first value that was read, of variables with and without a copy here (spec B17, G43)") {
+TEST_CASE("cached reads keep the first value, for variables with and without a local copy (spec B17, G43)") {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   auto copied = strategy.variable<float, dist::OnWrite, dist::Mean>({2}, 4.0F, "v");
@@ -184,7 +183,7 @@ TEST_CASE(
         "Variable 'table' has no single value (its shape is [3, 2]). Use read for variables with several elements.");
 }
 
-TEST_CASE("gradients outside a step are refused") {
+TEST_CASE("gradients outside a step are rejected") {
   ServedJob<Local> job(1, 1);
   auto variable = job.strategy().variable<float, dist::OnWrite>({2}, 4.0F, "v");
   auto& cache = job.strategy().variable_cache();

@@ -19,7 +19,7 @@ using dist::Tensor;
 using Shard = dist::ServerShard<float, Local>;
 using Variable = dist::ServerVariable<float, Local>;
 
-// What its operations do is shown in tests/strategy/parameter_server_test.cpp, too.
+// See also the operations in tests/strategy/parameter_server_test.cpp.
 
 namespace {
 
@@ -36,7 +36,7 @@ Variable sent(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-TEST_CASE("an operation sends one message to each server, however many shards are there") {
+TEST_CASE("an operation sends one message to each server, however many shards it has") {
   dist_test::CountedServers servers{2};
   std::vector<Shard> shards;
   for (std::uint64_t i = 0; i < 6; ++i) shards.emplace_back(servers.create(i % 2, i, 1, 0), Shape{1});
@@ -66,7 +66,7 @@ TEST_CASE("an operation sends one message to each server, however many shards ar
   CHECK(messages([&] { (void)variable.pull(servers); }) == pulls);
 }
 
-TEST_CASE("a number for all elements travels alone") {
+TEST_CASE("one value for all elements is sent once") {
   dist_test::CountedServers servers{1};
   std::vector<Shard> shards;
   for (std::uint64_t i = 0; i < 2; ++i) shards.emplace_back(servers.create(0, i, 1000, 0), Shape{1000});
@@ -82,7 +82,7 @@ TEST_CASE("a number for all elements travels alone") {
   CHECK(bytes([&] { variable.assign(servers, Tensor<float>{Shape{2000}}); }) > 8000);
 }
 
-TEST_CASE("embeddings are looked up by one message to each server, in which a row comes once (spec K08)") {
+TEST_CASE("an embedding lookup sends one message to each server, with each row once (spec K08)") {
   dist_test::CountedServers servers{2};
   std::vector<Shard> shards;
   for (std::uint64_t i = 0; i < 2; ++i) shards.emplace_back(servers.create(i, i, 2, static_cast<float>(i)), Shape{2});
@@ -100,7 +100,7 @@ TEST_CASE("embeddings are looked up by one message to each server, in which a ro
   }
 }
 
-TEST_CASE("what was pulled is refreshed by the shards that have changed") {
+TEST_CASE("refresh pulls only changed shards") {
   dist_test::CountedServers servers{2};
   std::vector<Shard> shards;
   for (std::uint64_t i = 0; i < 3; ++i) shards.emplace_back(servers.create(i % 2, i, 2, 1), Shape{2});
@@ -110,7 +110,7 @@ TEST_CASE("what was pulled is refreshed by the shards that have changed") {
   CHECK(pulled.versions == std::vector<std::uint64_t>{0, 0, 0});
   CHECK(variable.refresh(servers, pulled) == 0);
   variable.scatter_add(servers, dist::IndexedSlices<float>{{3}, {{1}, {4}}, {6}});
-  pulled.values[0] = 9;  // stays, as its shard has not changed
+  pulled.values[0] = 9;  // unchanged, like its shard
   CHECK(variable.refresh(servers, pulled) == 1);
   CHECK(pulled.values == Tensor<float>{{6}, {9, 1, 1, 5, 1, 1}});
   CHECK(pulled.versions == std::vector<std::uint64_t>{0, 1, 0});
@@ -120,7 +120,7 @@ TEST_CASE("what was pulled is refreshed by the shards that have changed") {
   CHECK_THROWS_AS(variable.refresh(servers, other), dist::ShapeMismatch);
 }
 
-TEST_CASE("a worker that is too far behind pulls again") {
+TEST_CASE("a worker whose push is too stale pulls again") {
   dist_test::CountedServers servers{2};
   std::vector<Shard> shards;
   for (std::uint64_t i = 0; i < 2; ++i) shards.emplace_back(servers.create(i, i, 1, 0), Shape{1});
@@ -141,7 +141,7 @@ TEST_CASE("a worker that is too far behind pulls again") {
                   dist::InvalidArgument);
 }
 
-TEST_CASE("a variable travels to other processes as the places of its shards") {
+TEST_CASE("a variable is archived as the addresses of its shards") {
   const Variable variable = sent(dist::to_bytes(Variable{two_shards({2, 2}), "table"}));
   CHECK(variable.name() == "table");
   CHECK(variable.shape() == Shape{5, 2});
@@ -150,7 +150,7 @@ TEST_CASE("a variable travels to other processes as the places of its shards") {
   CHECK(variable.shards()[1].place().incarnation == 8);
 }
 
-TEST_CASE("bytes of shards that do not fit together are refused") {
+TEST_CASE("bytes of inconsistent shards are rejected") {
   dist::ArchiveWriter archive;
   archive.put(std::string{"table"}).put(std::uint32_t{2});
   for (const Shard& shard : two_shards({2, 9})) archive.put(shard);
@@ -162,7 +162,7 @@ TEST_CASE("bytes of shards that do not fit together are refused") {
                   dist::ArchiveError);
 }
 
-TEST_CASE("what a variable keeps goes with it") {
+TEST_CASE("objects kept by a variable are destroyed with it") {
   const auto kept = std::make_shared<int>(1);
   {
     Variable variable{two_shards({2, 2}), "table", kept};

@@ -56,7 +56,7 @@ SessionOptions patient() {
 
 }  // namespace
 
-TEST_CASE("a session waits for all parameter servers, and names those that do not come (spec J02)") {
+TEST_CASE("a session waits for all parameter servers, and names missing ones (spec J02)") {
   Process first{ps_0};
   SessionOptions options;
   options.wait_for_servers = 100ms;
@@ -65,7 +65,7 @@ TEST_CASE("a session waits for all parameter servers, and names those that do no
         }) ==
         "Parameter server 1 at ps1:1 has not come within 0.1 s (ps 1 at ps1:1: nobody has answered there, ps 2 at "
         "ps2:1: nobody has answered there). Start it, or wait for it for longer (wait_for_servers).");
-  CHECK(first.state() == State::lost);  // not told to end: the coordinator may be started again
+  CHECK(first.state() == State::lost);  // it does not end, because the coordinator may be restarted
 
   std::optional<Process> second;
   std::thread later{[&] {
@@ -78,7 +78,7 @@ TEST_CASE("a session waits for all parameter servers, and names those that do no
     const Session session{served(cluster_of(2)), takes_over};
     CHECK(session.incarnation(ps_0) == 1);
     CHECK(session.incarnation(ps_1) == 8);
-    CHECK(session.incarnation(worker_0) == 0);  // workers may come later
+    CHECK(session.incarnation(worker_0) == 0);  // workers may connect later
     CHECK_NOTHROW(session.check());
     Process worker{worker_0, 9};
     CHECK(soon([&] { return session.incarnation(worker_0) == 9; }));
@@ -89,7 +89,7 @@ TEST_CASE("a session waits for all parameter servers, and names those that do no
   CHECK(second->state() == State::left);
 }
 
-TEST_CASE("workers go, come back, and are added") {
+TEST_CASE("workers can disconnect, reconnect and be added") {
   Process server{ps_0};
   std::optional<Process> worker{std::in_place, worker_0, 2};
   Session session{served(cluster_of(1)), patient()};
@@ -105,7 +105,7 @@ TEST_CASE("workers go, come back, and are added") {
   CHECK_NOTHROW(session.check());
 }
 
-TEST_CASE("a process that has just been added is told that the work is done") {
+TEST_CASE("a newly added process is told that the work is done") {
   constexpr Task worker_1{TaskType::worker, 1};
   Process server{ps_0}, worker{worker_0}, added{worker_1, 1, "another"};
   {
@@ -115,7 +115,7 @@ TEST_CASE("a process that has just been added is told that the work is done") {
   for (Process* process : {&server, &worker, &added}) CHECK(process->state() == State::left);
 }
 
-TEST_CASE("a process that comes when the session ends is told so, though it was greeted in vain before") {
+TEST_CASE("a process that starts while the session ends is told so, despite an earlier failed greeting") {
   SessionOptions options = patient();
   options.channel.reconnect = std::chrono::hours{1};
   for (const bool fails : {false, true}) {
@@ -133,7 +133,7 @@ TEST_CASE("a process that comes when the session ends is told so, though it was 
   }
 }
 
-TEST_CASE("a parameter server that is gone is an error, once (spec L15)") {
+TEST_CASE("a lost parameter server is an error, once (spec L15)") {
   Process server{ps_0};
   std::atomic<int> losses{0};
   SessionOptions options = patient();
@@ -153,10 +153,10 @@ TEST_CASE("a parameter server that is gone is an error, once (spec L15)") {
   CHECK(losses == 1);
 }
 
-TEST_CASE("a parameter server that was started again has lost its variables") {
+TEST_CASE("a restarted parameter server has lost its variables") {
   std::optional<Process> server{std::in_place, ps_0, 1};
   SessionOptions options = patient();
-  options.attempts = 1000;  // so that it is back before it is gone
+  options.attempts = 1000;  // so that the server restarts before it is unavailable
   const Session session{served(cluster_of(1)), options};
   server->server.reset();
   server.emplace(ps_0, 2);
@@ -167,18 +167,18 @@ TEST_CASE("a parameter server that was started again has lost its variables") {
         "from its last checkpoint.");
 }
 
-TEST_CASE("a lost connection alone loses nothing") {
+TEST_CASE("a lost connection alone is tolerated") {
   std::optional<Process> server{std::in_place, ps_0, 1};
   SessionOptions options = patient();
   options.attempts = 1000;
   const Session session{served(cluster_of(1)), options};
   server->server.reset();
-  server.emplace(ps_0, 1);  // the same process, as the session sees it
+  server.emplace(ps_0, 1);  // the same process for the session
   CHECK(soon([&] { return server->state() == State::attended; }));
   CHECK_NOTHROW(session.check());
 }
 
-TEST_CASE("processes of other tasks and of other jobs are refused by name") {
+TEST_CASE("processes of other tasks and other jobs are rejected by name") {
   Process other{ps_1, 1, "ps0"};
   CHECK(what_throws<dist::InvalidArgument>([&] {
           const Session session{served(cluster_of(1)), patient()};
@@ -195,7 +195,7 @@ TEST_CASE("processes of other tasks and of other jobs are refused by name") {
         }).find("asks for what the server does not do") != std::string::npos);
 }
 
-TEST_CASE("a parameter server that holds what another coordinator has lost is an error, unless it is taken over") {
+TEST_CASE("a parameter server with variables of a lost coordinator is an error, unless it is taken over") {
   Process server{ps_0}, worker{worker_0};
   const auto fail = [&] {
     const Session first{served(cluster_of(1)), patient()};
@@ -220,7 +220,7 @@ TEST_CASE("a parameter server that holds what another coordinator has lost is an
   CHECK(worker.state() == State::left);
 }
 
-TEST_CASE("a task that is a thread and has ended with its coordinator is an error for another one") {
+TEST_CASE("a task thread that has ended with its coordinator is an error for another one") {
   dist::server::Lifeline<Local::Exchange> ended{ps_0, 1, State::left};
   const Local::Server server{{"ps0", "1"}, {}, ended.methods()};
   CHECK(what_throws<dist::InvalidArgument>([&] {
@@ -230,7 +230,7 @@ TEST_CASE("a task that is a thread and has ended with its coordinator is an erro
         "coordinator, such as a dist::LocalJob.");
 }
 
-TEST_CASE("a second coordinator waits until the first one is gone") {
+TEST_CASE("a second coordinator waits until the first one has left") {
   Process server{ps_0};
   std::optional<Session> first{std::in_place, served(cluster_of(1)), patient()};
   SessionOptions options;

@@ -8,7 +8,7 @@
 
 using dist::server::BufferPool;
 
-TEST_CASE("memory that was given back is used again where it fits") {
+TEST_CASE("returned memory is reused if it fits") {
   BufferPool pool;
   BufferPool::Buffer buffer = pool.take(1000);
   CHECK(buffer.size() >= 1000);
@@ -23,7 +23,7 @@ TEST_CASE("memory that was given back is used again where it fits") {
   CHECK(pool.take(0).size() == 0);
 }
 
-TEST_CASE("the smallest that fits is taken, and no more than some are kept") {
+TEST_CASE("the smallest fitting buffer is taken, and the number of kept ones is limited") {
   BufferPool pool;
   std::vector<BufferPool::Buffer> buffers;
   for (std::size_t i = 0; i < BufferPool::most_kept + 2; ++i) buffers.push_back(pool.take(100 + i));
@@ -34,7 +34,7 @@ TEST_CASE("the smallest that fits is taken, and no more than some are kept") {
     buffers.pop_back();
   }
   const BufferPool::Buffer first = pool.take(100), second = pool.take(110);
-  CHECK(first.size() == 102);  // two have gone
+  CHECK(first.size() == 102);  // two were freed
   CHECK(first.data() == where[2]);
   CHECK(second.size() == 110);
 }

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/rpc/nonce_filter.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/wire.hpp>
 
@@ -31,7 +31,6 @@ using server::Pushed;
 using server::ShardServer;
 using server::detail::RequestHeader;
 
-/// A request as its client writes it.
 template <class... Values>
 std::vector<std::byte> request(const RequestHeader& envelope, const Values&... values) {
   dist::ArchiveWriter writer;
@@ -39,7 +38,6 @@ std::vector<std::byte> request(const RequestHeader& envelope, const Values&... v
   (writer.put(values), ...);
   return writer.take();
 }
-/// A request of several parts.
 template <class Request>
 std::vector<std::byte> bytes_of(const RequestHeader& envelope, const Request& wanted) {
   server::detail::Message message;
@@ -47,7 +45,7 @@ std::vector<std::byte> bytes_of(const RequestHeader& envelope, const Request& wa
   encode(wanted.parts(), message);
   return rpc::joined(message.pieces());
 }
-/// What a reply says behind the store's number.
+/// Decodes a reply after the store's number.
 template <class Value>
 Value said(const ShardServer& store, const std::vector<std::byte>& reply) {
   ArchiveReader reader{reply};
@@ -92,7 +90,6 @@ struct Held {
   std::vector<float> ones = std::vector<float>(4, 1);
 };
 
-/// A server::DirectedUpdate.
 struct ByNorms {
   static constexpr std::array<std::string_view, 0> slots{};
   static constexpr bool has_two_passes = true;
@@ -115,18 +112,18 @@ Problem problem_of(Fn&& fn) {
 
 }  // namespace
 
-TEST_CASE("a push that comes again is answered and not done again") {
+TEST_CASE("a repeated push gets a reply, but is not applied again") {
   Held held;
   CHECK(held.push(9, 2) == Pushed{1, 0});
   CHECK(held.push(9, 2) == Pushed{1, 0});
   CHECK(held.push(9, 4) == Pushed{2, 0});
-  CHECK(held.push(9, 3) == Pushed{3, 0});  // which was overtaken
+  CHECK(held.push(9, 3) == Pushed{3, 0});  // overtaken by a later push
   CHECK(held.push(9, 3) == Pushed{3, 0});
-  CHECK(held.push(8, 2) == Pushed{4, 0});  // of another client
+  CHECK(held.push(8, 2) == Pushed{4, 0});  // another client
   CHECK(held.elements() == std::vector<float>(4, 4));
 }
 
-TEST_CASE("a push that was refused may come again") {
+TEST_CASE("a rejected push may be repeated") {
   Held held;
   const auto rows = std::vector<std::int64_t>{5};
   const std::vector<float> row(2);
@@ -138,7 +135,7 @@ TEST_CASE("a push that was refused may come again") {
   CHECK(held.push(9, 2) == Pushed{1, 0});
 }
 
-TEST_CASE("an update that needs values for all elements is refused with others") {
+TEST_CASE("an update that needs all elements rejects values of some rows") {
   Held held;
   const auto problem = [&](const server::PushRequest& request) {
     const std::vector<std::byte> bytes = bytes_of(held.as(9, 2), request);
@@ -153,14 +150,14 @@ TEST_CASE("an update that needs values for all elements is refused with others")
   CHECK(held.elements() == held.ones);
 }
 
-TEST_CASE("of a push that is older than what is remembered nobody says that it was done") {
+TEST_CASE("a push older than the filter's window is rejected") {
   Held held;
   held.push(9, 2 + rpc::NonceFilter::width);
   CHECK(problem_of([&] { held.push(9, 2); }) == Problem::old_push);
   CHECK_NOTHROW(held.push(9, 3));
 }
 
-TEST_CASE("a push that was refused as too stale is refused again, whatever has come since") {
+TEST_CASE("a push rejected as too stale is rejected again, regardless of later pushes") {
   Held held;
   const auto push = [&](std::uint64_t ordinal, std::uint64_t version, std::uint64_t most) {
     const std::vector<std::byte> bytes =
@@ -172,12 +169,12 @@ TEST_CASE("a push that was refused as too stale is refused again, whatever has c
   CHECK(push(2, 0, 0) == Pushed{1, 0, true});
   CHECK(push(3, 0, 0) == Pushed{1, 1, false});
   CHECK(push(4, 1, 0) == Pushed{2, 0, true});
-  CHECK(push(4, 1, 0) == Pushed{2, 0, true});  // which came again, and would be too stale now
+  CHECK(push(4, 1, 0) == Pushed{2, 0, true});  // a repetition, which would be too stale now
   CHECK(push(3, 0, 0) == Pushed{1, 1, false});
   CHECK(held.elements() == std::vector<float>(4, 2));
 }
 
-TEST_CASE("requests for another store, without a number, or of another program are refused") {
+TEST_CASE("requests for another store, without a number or of another program are rejected") {
   Held held;
   const auto refused = [&](const RequestHeader& envelope) {
     const std::vector<std::byte> bytes = bytes_of(envelope, server::PushRequest{});
@@ -198,7 +195,7 @@ TEST_CASE("requests for another store, without a number, or of another program a
             "). Start all tasks of the job from one build.");
 }
 
-TEST_CASE("requests that are cut or have other bytes in them are refused, and what was there stays") {
+TEST_CASE("truncated and modified requests are rejected, and change nothing") {
   Held held;
   const std::vector<std::int64_t> rows{1, 0};
   const std::vector<std::byte> valid = bytes_of(
@@ -218,7 +215,7 @@ TEST_CASE("requests that are cut or have other bytes in them are refused, and wh
   };
   for (std::size_t size = 0; size < valid.size(); ++size) CHECK_FALSE(push(std::span{valid}.first(size)));
   CHECK(held.elements() == std::vector<float>(4, 0));
-  // The values are any numbers; behind the envelope everything else is looked at.
+  // The values may be any numbers; all bytes after the header and before the values are validated.
   const std::size_t values = 2 * sizeof(float) * held.ones.size();
   for (std::size_t at = sizeof(RequestHeader); at + values < valid.size(); ++at)
     for (const int bit : {0, 3, 7}) {
@@ -229,7 +226,7 @@ TEST_CASE("requests that are cut or have other bytes in them are refused, and wh
   CHECK(push(valid));
 }
 
-TEST_CASE("a pull that knows the version of a shard gets nothing but that, until the shard changes") {
+TEST_CASE("a pull with the current version gets only the version, until the shard changes") {
   Held held;
   std::vector<float> to(4);
   const auto pull = [&](std::uint64_t known) {
@@ -251,7 +248,7 @@ TEST_CASE("a pull that knows the version of a shard gets nothing but that, until
         "that a pull or a push of this shard returned.");
 }
 
-TEST_CASE("pulls that are cut or have other bytes in them are refused, or answered with as much as they name") {
+TEST_CASE("truncated and modified pulls are rejected, or answered with the requested elements") {
   Held held;
   std::vector<float> to(4);
   const std::vector<std::int64_t> rows{1, 0};
@@ -279,7 +276,7 @@ TEST_CASE("pulls that are cut or have other bytes in them are refused, or answer
   CHECK(pull(valid));
 }
 
-TEST_CASE("shards are created once, however often the request comes") {
+TEST_CASE("repeated create requests create a shard once") {
   Held held;
   const server::detail::CreateHead head{
       {2, "v", 3, 1, 0}, dist::io::ElementType::i32, server::detail::InitialValue::elements, 12};
@@ -313,7 +310,7 @@ TEST_CASE("shards are created once, however often the request comes") {
   CHECK_NOTHROW(wrong(10, bad, 1, 2, 3));
 }
 
-TEST_CASE("bytes that are no bools are not taken for bools") {
+TEST_CASE("invalid bools are rejected") {
   Held held;
   const auto create = [&](std::uint64_t ordinal, server::detail::InitialValue initial, std::uint64_t bytes,
                           auto... values) {

@@ -5,9 +5,11 @@
 using dist::server::ShardSpec;
 using dist::server::Staleness;
 
-TEST_CASE("a shard in words") { CHECK(to_string(ShardSpec{7, "w/part_1", 3, 4, 12}) == "Shard 'w/part_1' (number 7)"); }
+TEST_CASE("to_string of a shard has its name and id") {
+  CHECK(to_string(ShardSpec{7, "w/part_1", 3, 4, 12}) == "Shard 'w/part_1' (number 7)");
+}
 
-TEST_CASE("staleness is counted and added up, and is 0 on average where there was no push") {
+TEST_CASE("staleness is counted and added, and its mean without pushes is 0") {
   Staleness counted;
   CHECK(counted.mean() == 0.0);
   for (const int behind : {0, 2, 1}) counted.count(static_cast<std::uint64_t>(behind));

@@ -28,7 +28,7 @@ using dist::server::ShardSpec;
 using dist::server::Staleness;
 using dist::server::StoreMemory;
 
-/// Runs `work` in another process of this machine until that ends, and returns its number.
+/// Runs `work` in another process until the process ends, and returns its id.
 template <class Work>
 pid_t in_another_process(Work&& work) {
   support::Processes other(1, [&](std::size_t) {
@@ -55,7 +55,7 @@ Problem problem_of(Fn&& fn) {
 
 }  // namespace
 
-TEST_CASE("a shard begins with zeros, and knows its sizes") {
+TEST_CASE("a new shard has zeros and its sizes") {
   Shard shard{memory(), {7, "w/part_1", 3, 4, 12}, ElementType::f64};
   CHECK(shard.elements() == 12);
   CHECK(shard.bytes() == 96);
@@ -68,7 +68,7 @@ TEST_CASE("a shard begins with zeros, and knows its sizes") {
   CHECK(memory.row_size == 4);
 }
 
-TEST_CASE("slots are made once, and lie beside the weights") {
+TEST_CASE("slots are created once, in addition to the weights") {
   Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   const auto ones = [](std::size_t slot, std::span<std::byte> memory) {
     const float values[2] = {static_cast<float>(slot) + 1, 1};
@@ -90,7 +90,7 @@ TEST_CASE("slots are made once, and lie beside the weights") {
   CHECK(shard.slots() == 2);
 }
 
-TEST_CASE("of slots that are asked for together, all are made or none") {
+TEST_CASE("slots requested together are created all or none") {
   Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   const auto second_fails = [](std::size_t slot, std::span<std::byte>) {
     if (slot == 1) throw dist::StoreError(Problem::no_memory, "There is no memory", "it is a test", "");
@@ -99,7 +99,7 @@ TEST_CASE("of slots that are asked for together, all are made or none") {
   CHECK(shard.slots() == 0);
 }
 
-TEST_CASE("versions count pushes, and staleness how far they were behind") {
+TEST_CASE("versions count pushes, and staleness their delay") {
   Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   shard.lock().count_push(0, true);
   shard.lock().count_push(0, false);
@@ -110,20 +110,20 @@ TEST_CASE("versions count pushes, and staleness how far they were behind") {
   CHECK(shard.lock().staleness() == Staleness{3, 3, 2, 1});
 }
 
-TEST_CASE("more memory than can be counted is refused by the shard's name") {
+TEST_CASE("more memory than can be counted is rejected with the shard's name") {
   const std::uint64_t half = std::uint64_t{1} << 32;
   CHECK(problem_of([&] { Shard(memory(), {1, "w", half, half, 0}, ElementType::u8); }) == Problem::no_memory);
   CHECK(problem_of([&] { Shard(memory(), {1, "w", half, half / 2, 0}, ElementType::f64); }) == Problem::no_memory);
 }
 
-TEST_CASE("more memory than there is is refused by the shard's name") {
+TEST_CASE("more memory than exists is rejected with the shard's name") {
   const std::uint64_t half = std::uint64_t{1} << 32;
   CHECK(problem_of([&] { Shard(memory(), {1, "w", half, half / 4, 0}, ElementType::u8); }) == Problem::no_memory);
 }
 
-TEST_CASE("a process finds a shard of another one, changes it, and sees that it was dropped") {
+TEST_CASE("a process finds a shard of another one, changes it, and detects that it was dropped") {
   const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
-  CHECK(StoreMemory::attach(shared->place(), 8) == nullptr);  // another store's
+  CHECK(StoreMemory::attach(shared->place(), 8) == nullptr);  // of another store
   CHECK(StoreMemory::attach(memory()->place(), 1) == nullptr);
   auto shard = std::make_unique<Shard>(shared, ShardSpec{1, "w", 2, 1, 0}, ElementType::f32);
   const auto attached = StoreMemory::attach(shared->place(), 7);
@@ -146,7 +146,7 @@ TEST_CASE("a process finds a shard of another one, changes it, and sees that it 
   CHECK(problem_of([&] { static_cast<void>(seen.lock()); }) == Problem::unknown_shard);
 }
 
-TEST_CASE("a process that ends while it has a shard keeps nobody waiting, and is named where it has changed a part") {
+TEST_CASE("a process that ends with a locked shard blocks no one, and is named if it was changing the shard") {
   const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
   Shard shard{shared, {1, "w", 2, 1, 0}, ElementType::f32};
   Shard seen{StoreMemory::attach(shared->place(), 7), shard.found()};
@@ -156,7 +156,7 @@ TEST_CASE("a process that ends while it has a shard keeps nobody waiting, and is
   });
   CHECK_NOTHROW(static_cast<void>(shard.lock()));
   const pid_t child = in_another_process([&] {
-    // As a client does that attaches after it has started, so that its own number is noted.
+    // Like a client that attaches after its start, so that its own process id is recorded.
     Shard own{StoreMemory::attach(shared->place(), 7), shard.found()};
     const Shard::Locked locked = own.lock();
     locked.change([] { _exit(0); });
@@ -167,7 +167,7 @@ TEST_CASE("a process that ends while it has a shard keeps nobody waiting, and is
   CHECK(problem_of([&] { static_cast<void>(seen.lock()); }) == Problem::half_changed);
 }
 
-TEST_CASE("what is read without the lock is of one version, or nothing") {
+TEST_CASE("a read without the lock returns one version, or nothing") {
   const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
   auto shard = std::make_unique<Shard>(shared, ShardSpec{1, "w", 2, 1, 0}, ElementType::f32);
   Shard seen{StoreMemory::attach(shared->place(), 7, true), shard->found()};
@@ -187,7 +187,7 @@ TEST_CASE("what is read without the lock is of one version, or nothing") {
   shard->lock().ensure_slots(0, 1, [](std::size_t, std::span<std::byte> memory) { memory[0] = std::byte{1}; });
   CHECK(seen.read(1, [](std::span<const std::byte> from) { CHECK(from[0] == std::byte{1}); }) == 1);
 
-  // A change begins, or has been done, meanwhile.
+  // A change begins, or was completed, during the read.
   {
     const Shard::Locked locked = shard->lock();
     CHECK(seen.read(0, copy) == 1);
@@ -204,7 +204,7 @@ TEST_CASE("what is read without the lock is of one version, or nothing") {
   CHECK(next.read(0, copy) == 0);
 }
 
-TEST_CASE("a process that stops or ends while it reads without the lock keeps nobody waiting") {
+TEST_CASE("a process that stops or ends during a read without the lock blocks no one") {
   const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
   Shard shard{shared, {1, "w", 2, 1, 0}, ElementType::f32};
   support::Processes other(1, [&](std::size_t) {
@@ -221,7 +221,7 @@ TEST_CASE("a process that stops or ends while it reads without the lock keeps no
   CHECK_NOTHROW(static_cast<void>(shard.lock(std::chrono::milliseconds{2})));
 }
 
-TEST_CASE("a process that uses a shard for too long is named") {
+TEST_CASE("a process that locks a shard for too long is named") {
   Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   const Shard::Locked locked = shard.lock();
   CHECK(support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock(std::chrono::milliseconds{2})); }) ==
@@ -229,7 +229,7 @@ TEST_CASE("a process that uses a shard for too long is named") {
             " has locked it for 2 ms). See what that process does: a debugger may have stopped it.");
 }
 
-TEST_CASE("a process that a signal has stopped while it had a shard is named, long before the others give up") {
+TEST_CASE("a process stopped by a signal with a locked shard is named long before the time limit") {
   const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
   Shard shard{shared, {1, "w", 2, 1, 0}, ElementType::f32};
   support::Processes other(1, [&](std::size_t) {

@@ -20,7 +20,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard_table.hpp>
+#include <dist/server/shard.hpp>
 
 #include "support/processes.hpp"
 #include "support/soon.hpp"
@@ -60,7 +60,7 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-/// A store in a process of its own, with shard 1: two rows of two floats.
+/// A store in a separate process, with shard 1: two rows of two floats.
 class OtherStore {
  public:
   OtherStore() {
@@ -73,7 +73,7 @@ class OtherStore {
     place = reader.get<StoreMemoryHandle>();
     found = reader.get<SharedShard>();
   }
-  /// What a client in this process reaches.
+  /// Returns a client in this process, if it can map the memory.
   [[nodiscard]] std::optional<SharedMemoryClient> reach(SharedMemoryAccess access = SharedMemoryAccess::write) const {
     return SharedMemoryClient::reach(place, incarnation, access, [this](ShardId id) {
       if (id != 1) throw StoreError(Problem::unknown_shard, "There is no such shard", "", "");
@@ -81,7 +81,7 @@ class OtherStore {
     });
   }
   void kill() const { ::kill(process_[0], SIGKILL); }
-  /// Ends it in order.
+  /// Ends the process normally.
   void end() {
     told_.shut(1);
     CHECK(process_.wait() == std::vector<int>{0});
@@ -116,14 +116,14 @@ Four elements_of(const SharedMemoryClient& store) {
   return to;
 }
 
-/// An update in the middle of which the process ends.
+/// An update that ends its process.
 struct EndsProcess {
   float operator()(float, float) const { _exit(0); }
 };
 
 }  // namespace
 
-TEST_CASE("threads and processes push to the memory of another one's store, and nothing is lost") {
+TEST_CASE("concurrent pushes of threads and processes to another process's store are all applied") {
   constexpr int pushes = 1000;
   OtherStore other;
   const auto add = [&](const SharedMemoryClient& store) {
@@ -146,7 +146,7 @@ TEST_CASE("threads and processes push to the memory of another one's store, and 
   CHECK_FALSE(store->is_open());
 }
 
-TEST_CASE("a process that ends in the middle of a push is named to all others") {
+TEST_CASE("a process that ends during a push is named to all others") {
   const OtherStore other;
   const std::optional<SharedMemoryClient> store = other.reach();
   REQUIRE(store);
@@ -163,7 +163,7 @@ TEST_CASE("a process that ends in the middle of a push is named to all others") 
               " ended while it changed it). Restart the job from its last checkpoint.");
 }
 
-TEST_CASE("who only reads sees each shard as a whole, while others change it") {
+TEST_CASE("a reader sees each shard atomically while others change it") {
   constexpr int pushes = 20'000;
   OtherStore other;
   const std::optional<SharedMemoryClient> store = other.reach(SharedMemoryAccess::read);
@@ -197,7 +197,7 @@ TEST_CASE("who only reads sees each shard as a whole, while others change it") {
   CHECK_FALSE(store->is_open());
 }
 
-TEST_CASE("a client sees that the process of the store was killed") {
+TEST_CASE("a client notices that the process of the store was killed") {
   for (const SharedMemoryAccess access : {SharedMemoryAccess::read, SharedMemoryAccess::write}) {
     const OtherStore other;
     const std::optional<SharedMemoryClient> store = other.reach(access);
@@ -209,7 +209,7 @@ TEST_CASE("a client sees that the process of the store was killed") {
   }
 }
 
-TEST_CASE("a store of this process is found without a place, and mistakes are those of messages") {
+TEST_CASE("a store of this process is found without mapping, with the same errors as by messages") {
   const auto table = std::make_shared<ShardTable>(std::make_shared<StoreMemory>(Reach::process, incarnation));
   table->add(
       std::make_shared<Shard>(table->memory(), dist::server::ShardSpec{1, "w", 2, 2, 0}, dist::io::ElementType::f32));

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A mutex and what it guards, in memory that processes share.
+/// A mutex and its guarded data, in shared memory.
 struct Guarded {
   dist::RobustMutex mutex;
   int number = 0;

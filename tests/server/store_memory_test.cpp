@@ -16,7 +16,7 @@ using dist::server::Reach;
 using dist::server::StoreMemory;
 using dist::server::StoreMemoryHandle;
 
-TEST_CASE("another process maps the memory of a store, and sees when the store ends") {
+TEST_CASE("another process maps the memory of a store, and notices its end") {
   StoreMemory memory{Reach::machine, 7};
   const std::uint64_t offset = memory.allocate(100);
   std::memcpy(memory.at(offset), "there", 5);
@@ -38,21 +38,21 @@ TEST_CASE("another process maps the memory of a store, and sees when the store e
   CHECK(StoreMemory::attach(memory.place(), 7) == nullptr);
 }
 
-TEST_CASE("memory is not attached that is another store's, of one process only, or elsewhere") {
+TEST_CASE("attach rejects memory of another store, of a single process or of another machine") {
   const StoreMemory shared{Reach::machine, 7}, own{Reach::process, 8};
   CHECK(StoreMemory::attach(shared.place(), 8) == nullptr);
   CHECK(own.is_open());
   CHECK(own.place().descriptor == -1);
   CHECK(StoreMemory::attach(own.place(), 8) == nullptr);
   StoreMemoryHandle place = shared.place();
-  ++place.process_space;  // of another machine, say
+  ++place.process_space;  // such as another machine
   CHECK(StoreMemory::attach(place, 7) == nullptr);
   place = shared.place();
   place.bytes = 0;
   CHECK(StoreMemory::attach(place, 7) == nullptr);
 }
 
-TEST_CASE("the state of a shard is where only states are, and nobody else's") {
+TEST_CASE("the memory of a ShardState is reused only for other states") {
   StoreMemory memory{Reach::process, 7};
   std::set<std::uint64_t> states;
   for (int i = 0; i < 20; ++i) states.insert(memory.take_state());
@@ -61,6 +61,6 @@ TEST_CASE("the state of a shard is where only states are, and nobody else's") {
   memory.state_at(one).serial = memory.next_serial();
   memory.give_back_state(one);
   CHECK(memory.take_state() == one);
-  CHECK(memory.state_at(one).serial == 1);  // for those who remember the shard
+  CHECK(memory.state_at(one).serial == 1);  // for processes with a reference to the shard
   CHECK(memory.next_serial() == 2);
 }

@@ -30,7 +30,7 @@ struct Counting {
   }
 };
 
-/// Goes into the direction of twice the gradients' sum.
+/// The direction is twice the sum of the gradients.
 struct Directed {
   static constexpr std::array<std::string_view, 1> slots{"sum"};
   static constexpr bool has_two_passes = true;
@@ -60,7 +60,7 @@ struct Elements {
   }
 };
 
-/// The bytes of the values behind `offset` others, in pieces of `size` bytes.
+/// The bytes of the values after `offset` others, in pieces of `size` bytes.
 template <class T>
 struct Cut {
   Cut(const std::vector<T>& values, std::size_t offset, std::size_t size) : bytes(offset + values.size() * sizeof(T)) {
@@ -77,7 +77,7 @@ rpc::Chunk piece_of(const std::vector<T>& values) {
   return std::as_bytes(std::span{values});
 }
 
-/// As the other process has it.
+/// Encodes and decodes an update, as for another process.
 template <class T, class F>
 std::unique_ptr<server::ElementUpdateBase> sent(const F& update) {
   dist::ArchiveWriter writer;
@@ -95,7 +95,7 @@ static_assert(!server::ServerUpdate<std::string, float> && !server::ServerUpdate
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("values are applied however their bytes are cut and wherever they lie", T, std::int8_t, std::int16_t,
+TEST_CASE_TEMPLATE("values are applied with any division and alignment of their bytes", T, std::int8_t, std::int16_t,
                    dist::BFloat16, float, double) {
   const std::size_t count = 5000;
   std::vector<T> values(count), expected(count);
@@ -115,8 +115,8 @@ TEST_CASE_TEMPLATE("values are applied however their bytes are cut and wherever 
     }
 }
 
-TEST_CASE_TEMPLATE("one value is applied to all elements, with their slots, however its bytes are cut", T, std::int32_t,
-                   dist::BFloat16, double) {
+TEST_CASE_TEMPLATE("one value is applied to all elements and their slots, with any division of its bytes", T,
+                   std::int32_t, dist::BFloat16, double) {
   for (const std::size_t count : {0u, 1u, 5000u}) {
     const Cut<T> cut{{T(3)}, 1, 1};
     Elements<T> elements{std::vector<T>(count, T(10)), std::vector<T>(count, T(1))};
@@ -126,7 +126,7 @@ TEST_CASE_TEMPLATE("one value is applied to all elements, with their slots, howe
   }
 }
 
-TEST_CASE("a functor has its members and the slots of the shard, as an optimizer's") {
+TEST_CASE("a functor has its members and the shard's slots, like an optimizer's") {
   const dist::nn::Adam::Update<float, false> adam{0.1f, 0.1f, 0.001f, 1e-7f};
   const auto update = sent<float>(adam);
   CHECK(update->slots() == 2);
@@ -145,11 +145,11 @@ TEST_CASE("a functor has its members and the slots of the shard, as an optimizer
   CHECK(velocity[0] == doctest::Approx(2.5f));
 }
 
-TEST_CASE("an update of two passes scales its directions by the norms of all weights and of all directions") {
+TEST_CASE("an update of two passes scales its directions by the norms of all weights and directions") {
   for (const bool decays : {false, true}) {
     const auto update = sent<float>(Directed{0.5F, decays ? 0.5F : 0.0F});
     CHECK(update->needs_all());
-    Elements<float> elements{{3, 4}, {0, 0}};  // of norm 5, or 2.5 after the decay
+    Elements<float> elements{{3, 4}, {0, 0}};  // norm 5, or 2.5 after the decay
     const Cut<float> cut{{0.75F, 1}, 1, 3};    // directions of norm 2.5
     update->apply(elements.memory(), cut.pieces);
     CHECK(elements.weights == (decays ? std::vector<float>{0.75F, 1} : std::vector<float>{1.5F, 2}));
@@ -179,7 +179,7 @@ TEST_CASE("rows of the same index are applied in order, or summed and applied on
     CHECK(at_once.weights == std::vector<float>{95, 90, 100, 100, 95.5f, 94});
     CHECK(at_once.slot == std::vector<float>{1, 1, 0, 0, 1, 1});
   }
-  // Bools are assigned, and the last one counts.
+  // Bools are assigned, and the last one wins.
   std::array<bool, 2> bools{true, true};
   const std::vector<std::int64_t> twice{1, 1};
   const std::vector<std::uint8_t> truths{1, 0};
@@ -188,7 +188,7 @@ TEST_CASE("rows of the same index are applied in order, or summed and applied on
       ->apply_rows({dist::io::ElementType::boolean, 2, 1, reinterpret_cast<std::byte*>(bools.data()), {}}, twice,
                    {&of_truths, 1}, DuplicateRows::summed);
   CHECK(bools == std::array<bool, 2>{true, false});
-  // Sums of 16-bit numbers round once, in the order given: 256 + 1 + 1 is 258, though 256 + 1 is 256.
+  // Sums of 16-bit numbers round once, in the given order: 256 + 1 + 1 is 258, although 256 + 1 is 256.
   Elements<dist::BFloat16> small{std::vector<dist::BFloat16>(1, dist::BFloat16(0.0f)), {}};
   const std::vector<std::int64_t> all{0, 0, 0};
   const std::vector<dist::BFloat16> parts{dist::BFloat16(256.0f), dist::BFloat16(1.0f), dist::BFloat16(1.0f)};
@@ -197,7 +197,7 @@ TEST_CASE("rows of the same index are applied in order, or summed and applied on
   CHECK(float{small.weights[0]} == 258.0f);
 }
 
-TEST_CASE("integers are not divided by 0, and other values are not looked at") {
+TEST_CASE("integers are not divided by 0, and only divisors are checked") {
   const auto refused = [](const auto& update, const auto& values) {
     const rpc::Chunk piece = piece_of(values);
     try {
@@ -213,7 +213,7 @@ TEST_CASE("integers are not divided by 0, and other values are not looked at") {
   CHECK_FALSE(refused(sent<int>(dist::sum), std::vector<int>{0}));
 }
 
-TEST_CASE("elements of another type are not touched") {
+TEST_CASE("elements of another type are not changed") {
   Elements<float> elements{{1, 2}, {}};
   const std::vector<double> values{1, 1};
   const rpc::Chunk piece = piece_of(values);

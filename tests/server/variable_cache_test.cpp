@@ -22,7 +22,7 @@ namespace {
 
 using ShardServer = dist::ServerStore<Counted>;
 
-/// Three tensors of 16 floats, with a gap behind each.
+/// Three tensors of 16 floats, with a gap after each.
 const dist::VariableTensor layout[] = {{"", 0, "a", {16}, 0}, {"", 0, "b", {16}, 32}, {"", 0, "c", {16}, 64}};
 
 void forget_calls() {
@@ -31,12 +31,12 @@ void forget_calls() {
 
 }  // namespace
 
-TEST_CASE("tensors travel in buckets, the first ones first, and each is waited for when it is needed") {
+TEST_CASE("tensors are pulled in buckets, the first ones first, and awaited when they are used") {
   ServedJob<Counted> job(1, 1, {.bucket_bytes = 64});
   auto& strategy = job.strategy();
   const auto variable = strategy.variable<float, dist::OnWrite>({96}, 1.0F, "v", dist::Trainable::yes, layout);
   const auto number = strategy.variable<float, dist::OnWrite>({}, 2.0F, "n");
-  // A bucket is closed once it has more than 64 bytes: two tensors, and one.
+  // A bucket is closed at more than 64 bytes: two tensors, and one.
   CHECK(ShardServer::on_servers(variable)->buckets().size() == 2);
   auto& cache = strategy.variable_cache();
   const auto wanted = cache.since(0);
@@ -45,7 +45,7 @@ TEST_CASE("tensors travel in buckets, the first ones first, and each is waited f
   cache.step(wanted, [&] {
     CHECK(Counted::take("store.pull") == 2);
     CHECK(Counted::take("store.pull reply") == 0);
-    cache.await(*wanted[1], {0, 1});  // with the first tensor
+    cache.await(*wanted[1], {0, 1});  // together with the first tensor
     CHECK(Counted::take("store.pull reply") == 1);
     cache.await(*wanted[0], {0, 16});
     CHECK(Counted::take("store.pull reply") == 0);
@@ -53,12 +53,12 @@ TEST_CASE("tensors travel in buckets, the first ones first, and each is waited f
     CHECK(Counted::take("store.pull reply") == 1);
   });
   CHECK(Counted::take("store.push") == 0);
-  // What has not changed does not come again, but the question does.
+  // Unchanged elements are not sent again, but the request is.
   cache.step(wanted, [&] { cache.await(*wanted[0], {0, 96}); });
   CHECK(Counted::take("store.pull") == 2);
 }
 
-TEST_CASE("updates leave when they are sent, and the servers have them when a step has ended") {
+TEST_CASE("send_pushes sends updates, and the servers have applied them when the step ends") {
   ServedJob<Counted> job(2, 1, {.bucket_bytes = 1});
   auto& strategy = job.strategy();
   const auto variable = strategy.variable<float, dist::OnWrite>({96}, 1.0F, "v", dist::Trainable::yes, layout);
@@ -105,7 +105,7 @@ TEST_CASE("an error of a server ends the step, and nothing is sent again") {
   };
   CHECK_THROWS_AS(cache.step({},
                              [&] {
-                               push(first, 0, dist::server::AssignSlot{});  // there is no slot
+                               push(first, 0, dist::server::AssignSlot{});  // the slot does not exist
                                push(second, 0, dist::Sum{});
                              }),
                   dist::StoreError);
@@ -115,7 +115,7 @@ TEST_CASE("an error of a server ends the step, and nothing is sent again") {
   CHECK(second.read(job.scope())[0] == 5);
 }
 
-TEST_CASE("local steps pull once and push nothing, and gradients are refused in them") {
+TEST_CASE("local steps pull once, push nothing and reject gradients") {
   ServedJob<Counted> job(1, 1);
   auto& strategy = job.strategy();
   auto variable = strategy.variable<float, dist::OnWrite>({2}, 1.0F);
@@ -161,7 +161,7 @@ TEST_CASE("other threads wait for the end of a step") {
   CHECK(variable.value(strategy.scope()) == 100);
 }
 
-TEST_CASE("variables have the numbers in which they were made, and those that are gone are forgotten") {
+TEST_CASE("variables are numbered in order of creation, and destroyed ones are removed") {
   ServedJob<Counted> job(1, 1);
   auto& strategy = job.strategy();
   auto& cache = strategy.variable_cache();

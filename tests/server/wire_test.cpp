@@ -20,7 +20,7 @@ namespace server = dist::server;
 using dist::ArchiveError;
 using dist::io::ElementType;
 
-/// A pull of three shards, of which the caller has one.
+/// A pull of three shards, one of which the caller already has.
 struct Pulled {
   Pulled() {
     request.dense(1, std::span{weights}).dense(2, std::span{unchanged}, {.known = 9}).rows(3, indices, std::span{rows});
@@ -47,7 +47,7 @@ std::vector<std::uint64_t> versions_of(const server::detail::PullReply& taken) {
 
 }  // namespace
 
-TEST_CASE("values and indices are sent from where they lie") {
+TEST_CASE("values and indices are sent without copying") {
   const std::vector<float> values(6, 1);
   const std::vector<std::int64_t> rows{1, 2, 1};
   server::PushRequest push;
@@ -76,7 +76,7 @@ TEST_CASE("values and indices are sent from where they lie") {
   CHECK(second.form == server::detail::PushEncoding::rows_in_order);
 }
 
-TEST_CASE("what was encoded is decoded, however its bytes are cut") {
+TEST_CASE("decoding restores the encoded parts, for any division of the bytes") {
   const std::vector<float> values{1, 2, 3, 4};
   const std::vector<std::int64_t> rows{1, 0};
   server::PushRequest push;
@@ -122,7 +122,7 @@ TEST_CASE("what was encoded is decoded, however its bytes are cut") {
   }
 }
 
-TEST_CASE("a reply to a pull is taken while it comes, wherever it is cut") {
+TEST_CASE("a reply to a pull is processed as it arrives, for any division") {
   const std::vector<float> weights{1, 2, 3};
   const std::vector<double> rows{4, 5};
   dist::ArchiveWriter reply = reply_to_pull({{7, 12}, {9, 0}, {8, 16}});
@@ -145,7 +145,7 @@ TEST_CASE("a reply to a pull is taken while it comes, wherever it is cut") {
   CHECK(pulled.rows == rows);
 }
 
-TEST_CASE("replies that do not fit the pull are refused") {
+TEST_CASE("replies that do not match the pull are rejected") {
   const auto refused = [](const dist::ArchiveWriter& reply) {
     Pulled pulled;
     server::detail::PullReply taken{pulled.request.parts()};
@@ -168,7 +168,7 @@ TEST_CASE("replies that do not fit the pull are refused") {
   CHECK(refused(with({{7, 12}, {9, 0}}, 28)).starts_with("A reply is for another request (2 shards, not 3)"));
   CHECK(refused(with({}, 0)).starts_with("A reply is for another request (0 shards, not 3)"));
 
-  // Its text may be longer than the head of a reply is.
+  // The text may be longer than the head of a reply.
   const std::string why(300, 'x');
   dist::ArchiveWriter refusal;
   refusal.put(server::Problem::unknown_shard).put(why);
@@ -181,7 +181,7 @@ TEST_CASE("replies that do not fit the pull are refused") {
   CHECK(reader.get<std::string>() == why);
 }
 
-TEST_CASE("what no client sends is refused") {
+TEST_CASE("invalid requests are rejected") {
   CHECK_NOTHROW(server::detail::require_known(ElementType::f64));
   CHECK_THROWS_AS(server::detail::require_known(static_cast<ElementType>(200)), ArchiveError);
   const ArchiveError error{"A list is too long", "it has 9 entries", ""};

@@ -16,12 +16,12 @@
 namespace {
 
 static_assert(dist::Strategy<dist::Default>);
-// A strategy is not copied (spec A27).
+// A strategy cannot be copied (spec A27).
 static_assert(!std::is_copy_constructible_v<dist::Default> && !std::is_copy_assignable_v<dist::Default>);
 
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-/// As from a run with several replicas.
+/// Returns values like a run with several replicas.
 template <class T>
 dist::PerReplica<T> given(std::initializer_list<T> values) {
   return dist::PerReplica<T>(values.size(), [&](std::size_t i) -> T { return values.begin()[i]; });
@@ -29,7 +29,7 @@ dist::PerReplica<T> given(std::initializer_list<T> values) {
 
 }  // namespace
 
-TEST_CASE("reduce of numbers (spec C07)") {
+TEST_CASE("reduce combines numbers (spec C07)") {
   const Mirrored strategy{3};
   CHECK(strategy.reduce(dist::sum, given<std::int32_t>({3, -1, 7})) == 9);
   CHECK(strategy.reduce(dist::min, given<std::int32_t>({3, -1, 7})) == -1);
@@ -47,7 +47,7 @@ TEST_CASE("reduce adds in replica order") {
   CHECK(strategy.reduce(dist::sum, given<float>({16777216.0f, -16777216.0f, 1.0f})) == 1.0f);
 }
 
-TEST_CASE("reduce takes views of tensors, and leaves them as they were") {
+TEST_CASE("reduce takes views of tensors, without changing them") {
   const Mirrored strategy{2};
   dist::Tensor<float> first{{2}};
   dist::Tensor<float> second{{2}};
@@ -60,7 +60,7 @@ TEST_CASE("reduce takes views of tensors, and leaves them as they were") {
   CHECK(second[1] == 20);
 }
 
-TEST_CASE("local_results are the values in place, in replica order (spec C15)") {
+TEST_CASE("local_results returns the values in place, in replica order (spec C15)") {
   const dist::Default strategy;
   const auto values = given<int>({4, 5, 6});
   const auto results = strategy.local_results(values);
@@ -69,7 +69,7 @@ TEST_CASE("local_results are the values in place, in replica order (spec C15)") 
   CHECK(results[2] == 6);
 }
 
-TEST_CASE("local_results of a temporary own the values") {
+TEST_CASE("local_results of a temporary owns the values") {
   const dist::Default strategy;
   const auto several = strategy.local_results(given<std::vector<int>>({{1}, {2, 2}, {3, 3, 3}}));
   REQUIRE(several.size() == 3);

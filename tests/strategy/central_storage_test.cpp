@@ -16,7 +16,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Central, 1>, Make<Central, 2>, M
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>, Make<Central, 4>,
                                Make<Central, 8>);
 
-TEST_CASE("every replica sees the one copy of a variable (spec A18, G40)") {
+TEST_CASE("all replicas share one copy of a variable (spec A18, G40)") {
   Central strategy{3};
   auto variable = strategy.variable<float>({1000}, 2.0f, "weights");
   const auto places = strategy.run([&](auto& replica) { return variable.component(replica).data(); });
@@ -25,7 +25,7 @@ TEST_CASE("every replica sees the one copy of a variable (spec A18, G40)") {
   CHECK(strategy.replica_memory_on<dist::Cpu>()->replicas() == 3);
 }
 
-TEST_CASE("reduce_and_apply changes the one copy, each replica a part of it") {
+TEST_CASE("reduce_and_apply changes the one copy, with a share per replica") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{8}}) {
     Central strategy{replicas};
     auto weights = strategy.variable<float>({5000}, 1.0f, "weights");
@@ -42,7 +42,7 @@ TEST_CASE("reduce_and_apply changes the one copy, each replica a part of it") {
   }
 }
 
-TEST_CASE("a strategy describes itself and where variables are") {
+TEST_CASE("a strategy describes its replicas and the location of variables") {
   const std::string device = dist::Cpu::device_name(dist::Cpu::placement(1)[0]);
   CHECK(Central{1}.describe() == "CentralStorage<Cpu>: 1 replica on " + device + ", one copy of every variable");
 }

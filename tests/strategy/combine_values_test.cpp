@@ -20,7 +20,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<dist::Default>, Make<dist:
                                Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<Shared, 8>, Make<ToOne, 3>);
 
 namespace {
-/// A number that is known later.
+/// A number that is available later.
 struct Later {
   using Reduced = float;
   float number = 0;
@@ -32,7 +32,7 @@ struct Later {
 };
 }  // namespace
 
-TEST_CASE("what stands for a number is asked for it once, alone and in structures") {
+TEST_CASE("a stand-in for a number is read once, alone and in structures") {
   int asked = 0;
   dist::Mirrored<dist::ThreadAllReduce> strategy{3};
   const auto later = strategy.run([&](auto& replica) {
@@ -51,7 +51,7 @@ TEST_CASE("what stands for a number is asked for it once, alone and in structure
 }
 
 TEST_CASE("16-bit numbers are combined in single precision") {
-  const float large = 2048;  // + 1 is 2048 in half precision
+  const float large = 2048;  // 2049 rounds to 2048 in half precision
   const dist::PerReplica<dist::Float16> values(3, [&](std::size_t r) { return dist::Float16{r == 0 ? large : 1.0f}; });
   CHECK(static_cast<float>(dist::detail::reduce_values(dist::sum, values, 3, dist::SelfCollectives{})) == 2050);
 }

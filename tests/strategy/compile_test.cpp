@@ -14,7 +14,7 @@ using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 
 static_assert(!dist::CompilesSteps<dist::Cpu>);
 
-TEST_CASE("on devices for which nothing is compiled, a call of a compiled step is a run") {
+TEST_CASE("on devices that do not compile steps, a call of a compiled step is a run") {
   Strategy strategy{2};
   std::size_t calls[2] = {};
   auto step = strategy.compile([&](auto& replica, int number) {
@@ -29,7 +29,7 @@ TEST_CASE("on devices for which nothing is compiled, a call of a compiled step i
   CHECK(alone.compile([](auto&, int number) { return number; })(5) == 5);
 }
 
-TEST_CASE("a step is not compiled in a replica function") {
+TEST_CASE("compile is refused in a replica function") {
   Strategy strategy{2};
   CHECK_THROWS_AS(strategy.run([&](auto&) { static_cast<void>(strategy.compile([](auto&) {})); }), dist::ReplicaError);
 }

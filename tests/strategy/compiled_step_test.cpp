@@ -27,7 +27,7 @@ using Strategy = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 
 namespace {
 
-/// Batches of so many rows of two numbers, 1, 2, 3, ..., counted through all replicas.
+/// Returns batches with the given numbers of rows of two numbers, 1, 2, 3, ..., consecutive across replicas.
 template <std::size_t Replicas>
 PerReplica<Floats> batches(const std::array<std::size_t, Replicas>& rows) {
   float next = 1;
@@ -40,7 +40,7 @@ PerReplica<Floats> batches(const std::array<std::size_t, Replicas>& rows) {
 
 }  // namespace
 
-TEST_CASE("a step computes with batches and variables, call after call") {
+TEST_CASE("a step computes with batches and variables at each call") {
   Strategy strategy{2};
   auto total = strategy.variable<float, dist::OnRead, dist::Sum>(Shape{}, 0.0F);
   auto weights = strategy.variable<float, dist::OnWrite, dist::Mean>(Shape{2}, 1.0F);
@@ -67,7 +67,7 @@ TEST_CASE("a step computes with batches and variables, call after call") {
   CHECK(step.programs() == 1);
 }
 
-TEST_CASE("batches of fewer rows are padded, and the step knows how many there are") {
+TEST_CASE("batches with fewer rows are padded, and the step has the number of valid rows") {
   Strategy strategy{3};
   auto step = strategy.compile([](auto& replica, const auto& batch) {
     const auto x = batch.template as<hlo::batch, 2>();
@@ -116,8 +116,7 @@ TEST_CASE("arguments may be structures, numbers, and tensors that all replicas s
   CHECK(numbers[1][1] == 8);
 }
 
-TEST_CASE(
-    "tensors beside those of a PerReplica are the same for all, and what lies in structures is read where it lies") {
+TEST_CASE("plain tensors are the same for all replicas, and structures are read in place") {
   Strategy strategy{2};
   auto step = strategy.compile([](auto&, const auto& pair, const auto& array) {
     const auto x = pair.first.template as<hlo::batch, 2>();
@@ -130,7 +129,7 @@ TEST_CASE(
   CHECK(sums[1] == Floats{{1, 2}, {55, 606}});
 }
 
-TEST_CASE("a program that is kept in a folder serves another step") {
+TEST_CASE("a program cached in a folder is used by another step") {
   const support::TemporaryFolder folder;
   const auto call = [&] {
     Strategy strategy{2};
@@ -147,7 +146,7 @@ TEST_CASE("a program that is kept in a folder serves another step") {
   CHECK(call() == files);
 }
 
-TEST_CASE("under one replica that wraps no values, a step takes and returns them as they are") {
+TEST_CASE("with one unwrapped replica, a step takes and returns values unchanged") {
   dist::OneDevice<dist::Xla> strategy;
   auto count = strategy.variable<std::int64_t>(Shape{}, 5);
   auto step = strategy.compile([&](auto& replica, const auto& batch) {
@@ -159,7 +158,7 @@ TEST_CASE("under one replica that wraps no values, a step takes and returns them
   CHECK(count.value(strategy.scope()) == 6);
 }
 
-TEST_CASE("what a step cannot be called with is refused") {
+TEST_CASE("invalid arguments and results are refused") {
   Strategy strategy{2};
   auto step = strategy.compile(
       [](auto&, const auto& batch) { return hlo::reduce(dist::sum, batch.template as<hlo::batch, 2>()); },

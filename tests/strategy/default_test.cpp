@@ -10,7 +10,7 @@
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, conformance::Make<dist::Default>);
 
-TEST_CASE("Default runs in the calling thread and passes exceptions as they are (spec A21)") {
+TEST_CASE("Default runs in the calling thread and passes exceptions on unchanged (spec A21)") {
   dist::Default strategy;
   CHECK(strategy.run([](auto&) { return std::this_thread::get_id(); }) == std::this_thread::get_id());
   CHECK_THROWS_AS(strategy.run([](auto&) { throw std::out_of_range("row 9"); }), std::out_of_range);
@@ -18,7 +18,7 @@ TEST_CASE("Default runs in the calling thread and passes exceptions as they are 
   CHECK(dist::Default::describe() == "Default: 1 replica in the calling thread");
 }
 
-TEST_CASE("run under Default returns the value itself, references included (spec C02)") {
+TEST_CASE("run under Default returns the value itself, including references (spec C02)") {
   dist::Default strategy;
   int counter = 3;
   decltype(auto) same = strategy.run([&](auto&) -> int& { return counter; });

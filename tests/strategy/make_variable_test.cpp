@@ -9,7 +9,7 @@
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
-TEST_CASE("a variable is made from a strategy or from a context, with its policies in any order (spec A16, B15)") {
+TEST_CASE("variables are created from a strategy or a context, with policies in any order (spec A16, B15)") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   const auto outside = dist::variable<float, dist::Sum, dist::OnRead>(strategy, {2}, std::vector<float>{1, 2}, "total");
   CHECK(outside.name() == "total");
@@ -26,14 +26,14 @@ TEST_CASE("a variable is made from a strategy or from a context, with its polici
   CHECK(inside[1] == 7.0f);
 }
 
-TEST_CASE("an initial value that does not fit is refused, with the variable's name") {
+TEST_CASE("an initial value that does not fit is refused, naming the variable") {
   dist::Default strategy;
   const dist::Tensor<float> three{{3}};
   CHECK_THROWS_WITH_AS(static_cast<void>(dist::variable<float>(strategy, {2}, three.view(), "weights")),
                        doctest::Contains("does not fit variable 'weights'"), dist::ShapeMismatch);
 }
 
-TEST_CASE("what replicas that are threads gave for a variable is compared") {
+TEST_CASE("shapes and names of a variable are compared between replica threads") {
   using dist::PerReplica;
   const PerReplica<std::string> names(2, [](std::size_t id) { return id == 0 ? "a" : "b"; });
   const PerReplica<dist::Shape> shapes(2, [](std::size_t) { return dist::Shape{2}; });

@@ -23,7 +23,7 @@ using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Shared, 1>, Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>,
                                Make<Shared, 8>, Make<ToOne, 2>, Make<ToOne, 3>);
 
-TEST_CASE("without a number there is one replica per device (spec A01)") {
+TEST_CASE("by default there is one replica per device (spec A01)") {
   CHECK(Shared{}.num_replicas_in_sync() == dist::Cpu::count());
   CHECK_THROWS_AS(Shared{0}, dist::InvalidArgument);
 }
@@ -36,14 +36,14 @@ TEST_CASE("a strategy describes itself") {
   CHECK(ToOne{1}.describe() == "Mirrored<ReductionToOneDevice, Cpu>: 1 replica on " + first);
 }
 
-TEST_CASE("a strategy describes itself alike in every replica, though its thread may be bound to one device") {
+TEST_CASE("a strategy describes itself equally in every replica, despite bound threads") {
   Shared strategy{2};
   const auto lines = strategy.run([](auto& replica) { return replica.strategy().describe(); });
   CHECK(lines[0] == strategy.describe());
   CHECK(lines[1] == strategy.describe());
 }
 
-TEST_CASE("replicas run in threads of their own, the first in the caller's, the same in every run") {
+TEST_CASE("replicas run in separate threads, the first in the caller's, the same in every run") {
   Shared strategy{3};
   const auto threads = [&] {
     const auto ids = strategy.run([](auto&) { return std::this_thread::get_id(); });
@@ -55,7 +55,7 @@ TEST_CASE("replicas run in threads of their own, the first in the caller's, the 
   CHECK(threads() == first);
 }
 
-TEST_CASE("replicas run at the same time: each waits for all others without a collective") {
+TEST_CASE("replicas run concurrently: each waits for all others without a collective") {
   Shared strategy{4};
   std::atomic<int> arrived = 0;
   strategy.run([&](auto&) {
@@ -65,7 +65,7 @@ TEST_CASE("replicas run at the same time: each waits for all others without a co
   CHECK(arrived == 4);
 }
 
-TEST_CASE("with one replica run still gives a PerReplica, and an exception is a ReplicaError") {
+TEST_CASE("with one replica run still returns a PerReplica, and an exception is a ReplicaError") {
   Shared strategy{1};
   const auto result = strategy.run([](auto&) { return 5; });
   static_assert(std::is_same_v<decltype(result), const dist::PerReplica<int>>);
@@ -82,7 +82,7 @@ TEST_CASE("references that replica functions return become values") {
   CHECK(results[1] == 4);
 }
 
-TEST_CASE("run inside a replica function is refused, and the strategy works on") {
+TEST_CASE("run inside a replica function is refused, and the strategy remains usable") {
   Shared strategy{2};
   std::string message;
   try {
@@ -98,7 +98,7 @@ TEST_CASE("run inside a replica function is refused, and the strategy works on")
   CHECK(strategy.reduce(dist::sum, strategy.run([](auto& r) { return r.all_reduce(dist::sum, 1); })) == 4);
 }
 
-TEST_CASE("ten thousand short runs") {
+TEST_CASE("ten thousand short runs return all results") {
   Shared strategy{2};
   std::size_t calls[2] = {};
   for (int i = 0; i < 10000; ++i) strategy.run([&](auto& replica) { ++calls[replica.local_index()]; });
@@ -106,7 +106,7 @@ TEST_CASE("ten thousand short runs") {
   CHECK(calls[1] == 10000);
 }
 
-TEST_CASE("two strategies live side by side, one inside a replica function of the other") {
+TEST_CASE("two strategies can coexist, one inside a replica function of the other") {
   Shared outer{2};
   const auto sums = outer.run([](auto& replica) {
     ToOne inner{2};
@@ -127,7 +127,7 @@ TEST_CASE("per-replica values of another strategy are refused (spec B14)") {
   CHECK_THROWS_AS(one.run([](auto&, int) {}, three), dist::WrongStrategy);
 }
 
-TEST_CASE("a replica that catches a mismatch leaves the next run clean") {
+TEST_CASE("a caught mismatch does not affect the next run") {
   Shared two{2};
   two.run([](auto& replica) {
     if (replica.replica_id().index() == 0)

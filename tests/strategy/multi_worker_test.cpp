@@ -19,11 +19,11 @@
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/range.hpp>
+#include <dist/data/replica_batches.hpp>
 #include <dist/multi_worker.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
@@ -40,18 +40,18 @@ namespace {
 std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
 std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
 
-/// Destroyed after what functions have made static, such as the MPI that the strategy starts.
+/// Destroyed after static objects of functions, such as the MPI that the strategy starts.
 std::unique_ptr<Workers> kept_by_the_program;
 
 }  // namespace
 
-TEST_CASE("a strategy that a global object owns ends in order at the exit of the program") {
+TEST_CASE("a strategy in a global object ends orderly when the program exits") {
   kept_by_the_program = std::make_unique<Workers>(2);
   const auto sums = kept_by_the_program->run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
   CHECK(kept_by_the_program->reduce(dist::max, sums) == static_cast<int>(2 * ranks()));
 }
 
-TEST_CASE("a forked child leaves the scope of a strategy without an effect on the parent") {
+TEST_CASE("a forked child that leaves the scope of a strategy does not affect the parent") {
   auto strategy = std::make_unique<Workers>(2);
   const auto step = [](auto& replica) { return replica.all_reduce(dist::sum, 1); };
   const auto background = strategy->background();
@@ -90,7 +90,7 @@ TEST_CASE("every process of the launcher is a worker, and the first is the chief
   CHECK_THROWS_AS(Workers{0}, dist::InvalidArgument);
 }
 
-TEST_CASE("a variable begins with the chief's value on every worker (spec A16, G06)") {
+TEST_CASE("a variable starts with the chief's value on every worker (spec A16, G06)") {
   Workers strategy{2};
   const auto rank = static_cast<float>(my_rank());
   const auto number = strategy.variable<float>({3}, 7 + rank);
@@ -132,8 +132,7 @@ TEST_CASE("workers with different numbers of replicas are refused on every worke
                        doctest::Contains("worker 0 has 1, worker 1 has 2"), dist::InvalidArgument);
 }
 
-TEST_CASE(
-    "a process has as many replicas as the resolver gives it devices, unless the options say how many (spec A10)") {
+TEST_CASE("the resolver's number of devices is the number of replicas, unless the options set it (spec A10)") {
   const auto with_devices = [](std::optional<std::size_t> devices) {
     return dist::SimpleResolver{{}, std::nullopt, devices};
   };
@@ -145,13 +144,13 @@ TEST_CASE(
   CHECK(Workers{with_devices(2), one}.num_local_replicas() == 1);
 }
 
-TEST_CASE("workers with resolvers that give them different devices are refused on every worker (spec A10)") {
+TEST_CASE("resolvers with different numbers of devices are refused on every worker (spec A10)") {
   if (ranks() == 1) return;
   const dist::SimpleResolver resolver{{}, std::nullopt, my_rank() == 0 ? 2 : 1};
   CHECK_THROWS_WITH_AS(Workers{resolver}, doctest::Contains("worker 0 has 2, worker 1 has 1"), dist::InvalidArgument);
 }
 
-TEST_CASE("an evaluator trains with nobody, and the workers do not count it (spec A09, M09)") {
+TEST_CASE("an evaluator trains alone, and does not count as a worker (spec A09, M09)") {
   if (ranks() == 1) return;
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i + 1 < ranks(); ++i) addresses.push_back(dist::concat("10.0.0.1:", 2000 + i));
@@ -167,7 +166,7 @@ TEST_CASE("an evaluator trains with nobody, and the workers do not count it (spe
   CHECK(strategy.reduce(dist::sum, strategy.run([](auto&) { return 1; })) == static_cast<int>(strategy.num_workers()));
 }
 
-TEST_CASE("workers may leave one strategy and make another, and two live side by side") {
+TEST_CASE("workers can replace a strategy, and two can coexist") {
   for (int round = 0; round < 5; ++round) {
     Workers strategy{1};
     CHECK(strategy.reduce(dist::sum, strategy.run([](auto&) { return 1; })) == static_cast<int>(ranks()));
@@ -182,7 +181,7 @@ TEST_CASE("workers may leave one strategy and make another, and two live side by
   }
 }
 
-TEST_CASE_TEMPLATE("workers that leave after the same last collective disturb nobody, whoever is first", Ops,
+TEST_CASE_TEMPLATE("workers that leave after the same last collective do not disturb others, in any order", Ops,
                    dist::RingAllReduce, dist::MpiAllReduce) {
   for (std::size_t round = 0; round < 12; ++round) {
     dist::MultiWorker<Ops> one{1};
@@ -197,7 +196,7 @@ TEST_CASE_TEMPLATE("workers that leave after the same last collective disturb no
   }
 }
 
-TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all may make another strategy", Ops,
+TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all may create another strategy", Ops,
                    dist::RingAllReduce, dist::MpiAllReduce) {
   if (ranks() == 1) return;
   const std::size_t last = ranks() - 1;
@@ -233,7 +232,7 @@ TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all m
   }
 }
 
-TEST_CASE("a worker that fails in one step after the other tells the others each time, and all go on") {
+TEST_CASE("a worker that fails in successive steps notifies the others each time, and all continue") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
     Workers strategy{replicas};
     const bool fails = strategy.worker_rank() + 1 == strategy.num_workers();
@@ -255,6 +254,6 @@ TEST_CASE("a worker that fails in one step after the other tells the others each
   }
 }
 
-TEST_CASE("a strategy is not copied (spec A14)") {
+TEST_CASE("a strategy cannot be copied (spec A14)") {
   static_assert(!std::is_copy_constructible_v<Workers> && !std::is_copy_assignable_v<Workers>);
 }

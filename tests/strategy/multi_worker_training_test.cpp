@@ -1,4 +1,5 @@
-// The guide's multi-worker program on a small network: the losses of one process, with any number of workers and replicas.
+// The guide's multi-worker program on a small network: the losses of one process, with any number of workers and
+// replicas.
 // ranks: 1 2 4
 #include <dist/multi_worker.hpp>
 
@@ -44,7 +45,7 @@ using Net =
 constexpr std::size_t global_batch = 32;
 constexpr std::size_t steps = 20;
 
-/// Pictures of waves, whose class is the quarter of their period that the first pixel lies in.
+/// Images of waves; the class is the quarter of the period at the first pixel.
 auto waves(std::size_t count) {
   dist::Tensor<float> x{dist::Shape{count, 8, 8, 1}};
   dist::Tensor<std::int32_t> y{dist::Shape{count}};
@@ -64,7 +65,7 @@ struct Curve {
   double accuracy;
 };
 
-/// Of all steps of one pass, at most 20.
+/// Returns the losses of all steps of one pass, at most 20.
 template <class S, class Batches>
 Curve train(S& strategy, Batches batches) {
   nn::Network<Net> net{strategy, 5};
@@ -89,7 +90,7 @@ Curve train(S& strategy, Batches batches) {
   return curve;
 }
 
-/// One process that takes the global batches of `examples`.
+/// Returns the losses of one process with the global batches of `examples`.
 template <class D>
 Curve expected_for(const D& examples) {
   dist::OneDevice<dist::Cpu> alone;
@@ -107,7 +108,7 @@ void check_same(const Curve& curve, const Curve& expected) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("workers that shard one shuffled order train as one process does (spec A07, A16, I17, I20)", Ops,
+TEST_CASE_TEMPLATE("workers that shard one shuffled order train like one process (spec A07, A16, I17, I20)", Ops,
                    dist::RingAllReduce, dist::MpiAllReduce, dist::NodeAllReduce) {
   const auto examples = waves(800) | data::shuffle(800, 3);
   const Curve expected = expected_for(examples | data::repeat());
@@ -125,7 +126,7 @@ TEST_CASE_TEMPLATE("workers that shard one shuffled order train as one process d
   }
 }
 
-TEST_CASE("global batches that are divided among workers train as one process does, the last one too (spec I01, I24)") {
+TEST_CASE("global batches divided among workers, including the last, train like one process (spec I01, I24)") {
   const auto examples = waves(6 * global_batch + 5);
   const Curve expected = expected_for(examples);
   REQUIRE(expected.losses.size() == 7);
@@ -136,7 +137,7 @@ TEST_CASE("global batches that are divided among workers train as one process do
   }
 }
 
-TEST_CASE("workers that never had an example take part in all steps (spec I24)") {
+TEST_CASE("workers without examples take part in all steps (spec I24)") {
   const auto examples = waves(5 * global_batch);
   const Curve expected = expected_for(examples);
   dist::MultiWorker<dist::RingAllReduce> strategy;

@@ -11,7 +11,7 @@
 static_assert(dist::OneProcess::size() == 1 && dist::OneProcess::rank() == 0);
 static_assert(dist::CollectivesOfOne<dist::OneProcess::WorkerCollectives>);
 
-TEST_CASE("what the replicas of the one process have, all have") {
+TEST_CASE("the collectives of all replicas are those within the process") {
   const int of_process = 3;
   const int queue = 0;
   const dist::OneProcess::CollectiveState joint{dist::OneProcess{}, of_process};
@@ -33,7 +33,7 @@ struct Replicas {
 };
 }  // namespace
 
-TEST_CASE("the memory of variables is what its replicas make of the devices that are asked for") {
+TEST_CASE("the replicas allocate the memory of variables on the requested devices") {
   const Replicas replicas;
   const dist::OneProcess::CollectiveState joint{dist::OneProcess{}, replicas};
   const std::shared_ptr<Memory> memory =
@@ -42,7 +42,7 @@ TEST_CASE("the memory of variables is what its replicas make of the devices that
   CHECK(memory->last == 7);
 }
 
-TEST_CASE("the one process agrees with itself about the end of its data") {
+TEST_CASE("a single process decides about the end of its data alone") {
   auto pass = dist::OneProcess::agreement().begin();
   pass.start(true);
   CHECK(pass.any());

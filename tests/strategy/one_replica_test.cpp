@@ -11,13 +11,13 @@
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 #include <doctest/doctest.h>
 
 namespace {
 
-/// The least that a strategy with one replica adds to its parts.
+/// The minimum that a strategy with one replica adds to its parts.
 class Minimal
     : public dist::BasicStrategy<Minimal, dist::OneReplica<dist::Cpu>, dist::OneProcess, dist::MirroredStore> {
  public:
@@ -31,7 +31,7 @@ static_assert(Minimal::num_replicas_in_sync() == 1 && Minimal::num_local_replica
 
 }  // namespace
 
-TEST_CASE("the context knows the strategy, and that it is alone") {
+TEST_CASE("the context has the strategy, and one replica") {
   Minimal strategy;
   strategy.run([&](auto& replica) {
     CHECK(&replica.strategy() == &strategy);
@@ -41,14 +41,14 @@ TEST_CASE("the context knows the strategy, and that it is alone") {
   });
 }
 
-TEST_CASE("a PerReplica argument gives its only value, others pass whole (spec C01)") {
+TEST_CASE("a PerReplica argument is replaced by its only value, others are passed whole (spec C01)") {
   Minimal strategy;
   const dist::PerReplica<int> sliced(1, [](std::size_t) { return 4; });
   const int whole = 30;
   CHECK(strategy.run([](auto&, int mine, int all) { return mine + all; }, sliced, whole) == 34);
 }
 
-TEST_CASE("run inside run works: there is nobody to wait for") {
+TEST_CASE("run inside run is allowed") {
   Minimal strategy;
   CHECK(strategy.run([&](auto&) { return strategy.run([](auto&) { return 5; }) + 1; }) == 6);
 }

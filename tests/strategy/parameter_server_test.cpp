@@ -14,7 +14,7 @@
 
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/cluster/cluster_resolver.hpp>
-#include <dist/cluster/task_endpoint.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/tensor.hpp>
@@ -59,7 +59,7 @@ class Job {
   }
 
   [[nodiscard]] ParameterServer<Local>& strategy() { return *strategy_; }
-  /// One more worker, of which the coordinator does not know. Returns where it listens.
+  /// Starts another worker, unknown to the coordinator, and returns its endpoint.
   [[nodiscard]] dist::net::Endpoint start_worker() {
     const Task task{TaskType::worker, cluster_.task_indices(TaskType::worker).size()};
     cluster_.append(TaskType::worker, {address()});
@@ -92,7 +92,7 @@ std::vector<std::uint64_t> servers_of(const Variable& variable) {
 
 float square(std::uint64_t i) { return static_cast<float>(i * i); }
 
-/// Momentum: the slot is what the weight moves by.
+/// Momentum: the slot is the last change of the weight.
 struct Momentum {
   static constexpr std::array<float, 1> slots{0};
   float rate = 0.5F;
@@ -104,7 +104,7 @@ struct Momentum {
 
 }  // namespace
 
-TEST_CASE("variables go to the servers in turn, and every shard counts as one (spec J04, J05, J06)") {
+TEST_CASE("shards are assigned to servers in rotation, and an undivided variable is one shard (spec J04, J05, J06)") {
   Job job(3, 1, {.partitioner = [](const Shape& shape, std::size_t) { return shape[0] > 4 ? 4 : 1; }});
   auto& strategy = job.strategy();
   const auto small = strategy.variable<float>({2}, 1.0F, "small");
@@ -120,7 +120,7 @@ TEST_CASE("variables go to the servers in turn, and every shard counts as one (s
   CHECK(strategy.describe().find(">: 3 parameter servers, 1 worker") != std::string::npos);
 }
 
-TEST_CASE("initial values are numbers, tensors and functions, also such as the servers call (spec J07)") {
+TEST_CASE("initial values are numbers, tensors and functions, including functions run by servers (spec J07)") {
   Job job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   const auto scope = strategy.scope();
@@ -201,8 +201,8 @@ TEST_CASE("scheduled functions read and change variables, and no change is lost"
   CHECK(count.read(strategy.scope())[0] == 200);
 }
 
-TEST_CASE("a worker that is added runs functions, and ends with the job like the others (spec J12)") {
-  Job job(1, 1);  // whose end waits for all threads
+TEST_CASE("an added worker runs functions, and ends with the job like the others (spec J12)") {
+  Job job(1, 1);  // its destructor waits for all threads
   auto total = job.strategy().variable<std::int64_t>({}, 0, "total");
   ClusterCoordinator coordinator{job.strategy()};
   CHECK(coordinator.add_worker(job.start_worker()) == 1);
@@ -214,7 +214,7 @@ TEST_CASE("a worker that is added runs functions, and ends with the job like the
   CHECK(total.read(job.strategy().scope())[0] == 1);
 }
 
-TEST_CASE("scheduled functions look embeddings up, and send gradients of their rows (spec K08)") {
+TEST_CASE("scheduled functions look up embeddings, and push gradients of their rows (spec K08)") {
   Job job(2, 2, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   auto table = strategy.variable<float>({1000, 2}, 3.0F, "table");
@@ -233,7 +233,7 @@ TEST_CASE("scheduled functions look embeddings up, and send gradients of their r
         std::vector<float>{5, 5, 4, 4, 23, 23, 13, 13, 3, 3});
 }
 
-TEST_CASE("optimizers' functors run on the servers, with slots beside the elements, also of rows") {
+TEST_CASE("optimizer functors run on the servers, with slots, also for rows") {
   Job job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   const auto scope = strategy.scope();
@@ -245,7 +245,7 @@ TEST_CASE("optimizers' functors run on the servers, with slots beside the elemen
   weights.apply(scope, Momentum{}, gradient.view());
   CHECK(values_of(weights.read(scope)) == std::vector<float>{10, 7.5F, 5});
   CHECK(values_of(weights.read_slot(scope, 0)) == std::vector<float>{0, 1.5F, 3});
-  dist::IndexedSlices<float> slices(2, Shape{3, 1});  // twice the same row: its gradients are added up
+  dist::IndexedSlices<float> slices(2, Shape{3, 1});  // the same row twice: its gradients are added
   slices.indices()[0] = slices.indices()[1] = 2;
   slices.values()[0] = slices.values()[1] = 0.25F;
   weights.apply(scope, Momentum{}, slices.view());
@@ -254,7 +254,7 @@ TEST_CASE("optimizers' functors run on the servers, with slots beside the elemen
                   dist::ShapeMismatch);
 }
 
-TEST_CASE("a push says from which version its gradient comes, and staleness is counted") {
+TEST_CASE("a push contains the version of its gradient, and staleness is counted") {
   Job job(1, 1);
   auto& strategy = job.strategy();
   const auto scope = strategy.scope();
@@ -268,7 +268,7 @@ TEST_CASE("a push says from which version its gradient comes, and staleness is c
   CHECK_THROWS_AS(weights.apply(scope, dist::sum, gradient.view(), {.versions = {0, 0}}), dist::InvalidArgument);
 }
 
-TEST_CASE("a checkpoint is restored on another number of servers and shards, and without any (spec K11)") {
+TEST_CASE("a checkpoint is restored with other numbers of servers and shards, and without servers (spec K11)") {
   const support::TemporaryFolder folder;
   {
     Job job(2, 1, {.partitioner = dist::FixedShards{3}});
@@ -292,11 +292,11 @@ TEST_CASE("a checkpoint is restored on another number of servers and shards, and
   CHECK(plain.read(alone.scope())[3] == 9);
 }
 
-TEST_CASE("a variable that goes is dropped on its servers, and not by the names that workers have") {
+TEST_CASE("a destroyed variable is removed from its servers, but not by workers that refer to it") {
   Job job(1, 1);
   auto& strategy = job.strategy();
   const auto shards = [&] {
-    const auto kept = strategy.variable<float>({1});  // of which there is a place
+    const auto kept = strategy.variable<float>({1});  // its shard shows the server
     return kept.shards()[0].client(strategy.scope())->list().size();
   };
   CHECK(shards() == 1);
@@ -312,7 +312,7 @@ TEST_CASE("a variable that goes is dropped on its servers, and not by the names 
   CHECK(shards() == 1);
 }
 
-TEST_CASE("threads of one process write to the memory of their servers, unless they are told otherwise") {
+TEST_CASE("threads of one process write to the memory of their servers, unless disabled") {
   using dist::server::SharedMemoryAccess;
   CHECK(Job(1, 1).strategy().worker_options().shared_memory == SharedMemoryAccess::write);
   for (const SharedMemoryAccess access : {SharedMemoryAccess::none, SharedMemoryAccess::read}) {
@@ -325,7 +325,7 @@ TEST_CASE("threads of one process write to the memory of their servers, unless t
   }
 }
 
-TEST_CASE("the process that has the strategy is the chief (spec J01, J12)") {
+TEST_CASE("the process of the strategy must be the chief (spec J01, J12)") {
   const ClusterSpec cluster{{TaskType::parameter_server, {"job:9001"}}, {TaskType::worker, {"job:9002"}}};
   CHECK_THROWS_WITH_AS(
       (ParameterServer<Local>{SimpleResolver{cluster, Task{TaskType::worker, 0}}}),
@@ -338,7 +338,7 @@ TEST_CASE("the process that has the strategy is the chief (spec J01, J12)") {
                   dist::ServerUnavailable);
 }
 
-TEST_CASE("a function that runs on the coordinator is warned of (spec J10)") {
+TEST_CASE("a function that runs on the coordinator causes a warning (spec J10)") {
   Job job(1, 1);
   const auto said = testing::stderr_of([&] {
     unsetenv("DIST_WARNINGS");

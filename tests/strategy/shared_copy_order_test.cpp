@@ -13,7 +13,7 @@
 
 using Order = dist::detail::SharedCopyOrder<dist::Cuda>;
 
-TEST_CASE("work of replicas and work outside follow each other, on queues that share a copy") {
+TEST_CASE("work inside and outside replica functions is ordered on queues that share a copy") {
   for (fake_cuda::Options machine : fake_cuda::every_schedule()) {
     machine.devices = 2;
     CAPTURE(fake_cuda::to_string(machine));
@@ -45,7 +45,7 @@ TEST_CASE("work of replicas and work outside follow each other, on queues that s
   fake_cuda::restart({});
 }
 
-TEST_CASE("where every replica has a copy nothing is ordered") {
+TEST_CASE("replicas with separate copies are not ordered") {
   dist::detail::NoSharedCopyOrder none{0, 3};
   const dist::detail::ReplicasAtWork at_work{none};
   const dist::detail::ReplicasAtRest at_rest{none};

@@ -1,4 +1,4 @@
-// A training step of all replicas as one graph: the bits of the step that is not captured, and one launch.
+// A training step of all replicas as one graph: the same bits as without capture, and one launch.
 // replicas on GPUs: 1 2 3 4
 #include <dist/strategy/step_graph.hpp>
 
@@ -58,7 +58,7 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-/// Some steps, each by `run(step, number)`; between some of them the host changes the weights without waiting.
+/// Runs some steps by `run(step, number)`; between some, the host changes the weights without waiting.
 template <class S, class O, class Run>
 Trained train(S& strategy, const O& function, Run&& run) {
   OneLayer<S> net{strategy};
@@ -84,7 +84,7 @@ Trained train(S& strategy, const O& function, Run&& run) {
   return trained;
 }
 
-/// Checks that steps as graphs give the bits of steps without; returns how many other graphs there were.
+/// Checks that steps give the same bits with and without graphs; returns the number of further graphs.
 template <class S, class O, class... Arguments>
 [[nodiscard]] std::size_t check_graphs(const O& function, const Arguments&... arguments) {
   S strategy{arguments...};
@@ -99,7 +99,7 @@ template <class S, class O, class... Arguments>
   return graph.instantiations();
 }
 
-/// The text of the NotCapturable of a replica that `run` ends with; nothing where it ends otherwise.
+/// Returns the text of the NotCapturable of a replica that ended `run`; empty for any other outcome.
 template <class Run>
 [[nodiscard]] std::string refusal(Run&& run) {
   try {
@@ -119,18 +119,18 @@ template <class Run>
 
 }  // namespace
 
-TEST_CASE("a step is one graph, whose optimizer counts, with the bits of the step that is none") {
+TEST_CASE("a step is one graph, including the optimizer's count, with the same bits as without") {
   CHECK(check_graphs<Mirrored>(nn::Adam{}, replicas) == 1);
   CHECK(check_graphs<Central>(nn::Adam{}, replicas) == 1);
   CHECK(check_graphs<dist::OneDevice<dist::Cuda>>(nn::Adam{}) == 1);
 }
 
-TEST_CASE("steps of other operations are other graphs") {
+TEST_CASE("steps with other operations are other graphs") {
   const nn::SGD momentum{.learning_rate = 0.125F, .momentum = 0.5F};
   CHECK(check_graphs<Mirrored>(nn::With{momentum, nn::AccumulateGradients{3}, nn::GlobalClipNorm{2.0F}}, replicas) > 1);
 }
 
-TEST_CASE("what a step returns, and copies to the host, are there after the step") {
+TEST_CASE("results of a step, and copies to the host, are available after the step") {
   Mirrored strategy{replicas};
   dist::StepGraph graph{strategy};
   const auto buffer = strategy.buffer<float>({8}, "buffer");
@@ -156,7 +156,7 @@ TEST_CASE("what a step returns, and copies to the host, are there after the step
   CHECK(graph.instantiations() == 1);
 }
 
-TEST_CASE("a step that waits for a device, or allocates, is refused and not done") {
+TEST_CASE("a step that waits for a device, or allocates, is refused and not executed") {
   Mirrored strategy{replicas};
   auto variable = strategy.variable<float>({100}, 1.0F, "variable");
   dist::StepGraph graph{strategy};
@@ -203,7 +203,7 @@ TEST_CASE("on the host a step is a run") {
 }
 
 namespace {
-/// The second number and one more become the first.
+/// Sets the first number to the second plus one.
 struct Advance {
   double* numbers;
   DIST_HD void operator()(std::size_t) const { numbers[0] = numbers[1] + 1; }

@@ -32,7 +32,7 @@
 using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
-static_assert(std::is_same_v<dist::ThreadedOptions, dist::MirroredOptions>);  // the name until 0.3
+static_assert(std::is_same_v<dist::ThreadedOptions, dist::MirroredOptions>);  // the name before version 0.3
 
 namespace {
 
@@ -44,7 +44,7 @@ std::vector<std::string> all_devices() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a replica runs on each device that is named, in that order (spec A01, A02)", S, Shared, Central) {
+TEST_CASE_TEMPLATE("a replica runs on each named device, in that order (spec A01, A02)", S, Shared, Central) {
   std::vector<std::string> names = all_devices();
   std::vector<std::string> backwards(names.rbegin(), names.rend());
   S strategy{backwards};
@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("a replica runs on each device that is named, in that order (
 
 namespace {
 
-/// Four devices, of which two replicas had better have the last and the second.
+/// Four devices; two replicas should use the last and the second.
 struct FourDevices {
   static constexpr std::string_view type = "cpu";
   static std::size_t count() { return 4; }
@@ -71,7 +71,7 @@ struct FourDevices {
   }
   static void refuse(std::string_view name) { throw dist::InvalidArgument(name, "there are four", "Name one of them"); }
 };
-/// None, and why.
+/// No devices, with a reason.
 struct NoDevices : FourDevices {
   static std::size_t count() { return 0; }
   static std::vector<std::size_t> placement(std::size_t replicas) {
@@ -82,7 +82,7 @@ struct NoDevices : FourDevices {
 
 }  // namespace
 
-TEST_CASE("without devices the device's type places the replicas; named devices stay as they are (spec A01, A02)") {
+TEST_CASE("by default the device's type places the replicas; named devices are unchanged (spec A01, A02)") {
   using Numbers = std::vector<std::size_t>;
   const auto places = [](const dist::MirroredOptions& options) {
     return dist::detail::replica_placement<FourDevices>(options);
@@ -96,18 +96,18 @@ TEST_CASE("without devices the device's type places the replicas; named devices 
   CHECK(places({.devices = {"/cpu:0", "/cpu:2", "/cpu:1"}}).devices == Numbers{0, 2, 1});
 }
 
-TEST_CASE("the device's type says which devices there are, and why there are none") {
+TEST_CASE("the device's type reports the available devices, and why there are none") {
   CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_placement<FourDevices>({.devices = {"/cpu:4"}})),
                        "/cpu:4 (there are four). Name one of them.", dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_placement<NoDevices>({})), "none (of none). None.",
                        dist::InvalidArgument);
 }
 
-TEST_CASE("more replicas than devices, asked for by number, are warned of once") {
+TEST_CASE("more replicas than devices, requested by number, cause one warning") {
   const auto said = [](auto ask) {
     return testing::stderr_of([&] {
              unsetenv("DIST_WARNINGS");
-             std::construct_at(&dist::detail::shared_devices);  // whatever was said before
+             std::construct_at(&dist::detail::shared_devices);  // resets earlier warnings
              for (int call = 0; call < 2; ++call) static_cast<void>(dist::detail::replica_placement<FourDevices>(ask));
            })
         .stderr_text;
@@ -119,7 +119,7 @@ TEST_CASE("more replicas than devices, asked for by number, are warned of once")
   CHECK(said(dist::MirroredOptions{}).empty());
 }
 
-TEST_CASE_TEMPLATE("replicas are on the devices that they are placed on, and those are named (spec D11)", S, Shared,
+TEST_CASE_TEMPLATE("replicas are on the devices where they are placed, and describe names them (spec D11)", S, Shared,
                    Central) {
   const std::vector<std::size_t> processors = dist::allowed_processors();
   for (const std::size_t replicas : {std::size_t{1}, dist::Cpu::count(), dist::Cpu::count() + 1}) {
@@ -138,8 +138,8 @@ TEST_CASE_TEMPLATE("replicas are on the devices that they are placed on, and tho
   }
 }
 
-TEST_CASE_TEMPLATE("devices that are none, twice, missing or of another type are refused (spec A01)", S, Shared,
-                   Central) {
+TEST_CASE_TEMPLATE("invalid, duplicate and missing devices, and devices of another type, are refused (spec A01)", S,
+                   Shared, Central) {
   using Names = std::vector<std::string>;
   CHECK_THROWS_AS(S{Names{}}, dist::InvalidArgument);
   CHECK_THROWS_AS((S{Names{"/cpu:0", "CPU:0"}}), dist::InvalidArgument);
@@ -155,13 +155,13 @@ TEST_CASE_TEMPLATE("devices that are none, twice, missing or of another type are
   CHECK_THROWS_AS(S{std::size_t{0}}, dist::InvalidArgument);
 }
 
-TEST_CASE("replicas that are not pinned stay where the system puts them") {
+TEST_CASE("replicas that are not pinned are placed by the system") {
   Shared strategy{dist::MirroredOptions{.replicas = 2, .pinned = false}};
   const auto places = strategy.run([](auto&) { return dist::detail::processors_of_thread(0); });
   CHECK(places[1] == dist::allowed_processors());
 }
 
-TEST_CASE("a strategy made in a pinned thread sees all devices of the process") {
+TEST_CASE("a strategy created in a pinned thread can use all devices of the process") {
   std::size_t replicas = 0;
   std::thread([&] {
     dist::pin_this_thread(dist::allowed_processors().back());
@@ -170,7 +170,7 @@ TEST_CASE("a strategy made in a pinned thread sees all devices of the process") 
   CHECK(replicas == dist::Cpu::count());
 }
 
-TEST_CASE("threads that launch runs at the same time take turns, so collectives do not mix (spec H20)") {
+TEST_CASE("runs of concurrent threads are serialised, so collectives do not mix (spec H20)") {
   Shared strategy{3};
   constexpr int rounds = 100;
   std::atomic<int> wrong{0};
@@ -193,7 +193,7 @@ TEST_CASE("threads that launch runs at the same time take turns, so collectives 
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a mirrored run with its own deadline waits no longer for another thread's run") {
+TEST_CASE("a mirrored run with a timeout stops waiting for another thread's run") {
   using namespace std::chrono_literals;
   Shared strategy{dist::MirroredOptions{.replicas = 2, .communication = {.timeout = 20ms}}};
   std::atomic<bool> running{false};
@@ -214,7 +214,7 @@ TEST_CASE("a mirrored run with its own deadline waits no longer for another thre
   CHECK(refused);
 }
 
-TEST_CASE("the options of a call override those of the strategy, its deadline too (spec H13, H15)") {
+TEST_CASE("the options of a call override the strategy's, including the timeout (spec H13, H15)") {
   using namespace std::chrono_literals;
   Shared strategy{dist::MirroredOptions{.replicas = 2, .communication = {.bytes_per_pack = 100, .timeout = 1min}}};
   CHECK(strategy.communication().bytes_per_pack == 100);
@@ -241,7 +241,7 @@ TEST_CASE("the options of a call override those of the strategy, its deadline to
   CHECK(message.find("and waited 0.02") != std::string::npos);
 }
 
-TEST_CASE("the type says how collectives are done, options that ask for something else are refused (spec H14)") {
+TEST_CASE("the type defines the implementation of collectives, and options for another are refused (spec H14)") {
   const dist::CommunicationOptions nccl{.implementation = dist::Implementation::nccl};
   CHECK_THROWS_WITH_AS(
       (Shared{dist::MirroredOptions{.replicas = 1, .communication = nccl}}),
@@ -250,7 +250,7 @@ TEST_CASE("the type says how collectives are done, options that ask for somethin
       dist::InvalidArgument);
 }
 
-TEST_CASE("a timeout of 0 waits as long as it takes (spec H13)") {
+TEST_CASE("a timeout of 0 waits without limit (spec H13)") {
   Shared strategy{dist::MirroredOptions{.replicas = 2, .communication = {.timeout = std::chrono::nanoseconds{0}}}};
   std::atomic<bool> running{false};
   std::thread second([&] {
@@ -266,7 +266,7 @@ TEST_CASE("a timeout of 0 waits as long as it takes (spec H13)") {
   CHECK(running);
 }
 
-TEST_CASE("TF_CONFIG in the environment changes nothing: these strategies are of one process (spec A03)") {
+TEST_CASE("TF_CONFIG does not affect single-process strategies (spec A03)") {
   setenv("TF_CONFIG", R"({"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 1}})", 1);
   const std::size_t replicas = Shared{3}.num_replicas_in_sync();
   unsetenv("TF_CONFIG");
@@ -292,7 +292,7 @@ TEST_CASE("a trace file has each replica's run, its collectives and its input") 
   CHECK(count("\"name\":\"run\",\"args\":{\"number\":1}") == 2);
   CHECK(count("\"name\":\"all_reduce\",\"args\":{\"number\":0}") == 2);
   CHECK(count("\"name\":\"all_reduce\",\"args\":{\"number\":1}") == 2);
-  CHECK(count("\"name\":\"make batch\"") == 3);  // the last finds the end
+  CHECK(count("\"name\":\"make batch\"") == 3);  // the last one finds the end
   CHECK(count("\"name\":\"dist replica 1\"") == 1);
   CHECK(count("\"name\":\"dist input\"") == 1);
   std::remove(path.c_str());

@@ -1,4 +1,4 @@
-// The suite of optimizers on devices of XLA: what replica functions do that are run. nn/hlo/traced_optimizer_test.cpp compares
+// The suite of optimizers on XLA devices, in replica functions of `run`. nn/hlo/traced_optimizer_test.cpp compares
 // compiled steps with these.
 #include <dist/tpu.hpp>
 

@@ -1,4 +1,4 @@
-// The suites of strategies and variables on devices of XLA: what replica functions do that are run.
+// The suites of strategies and variables on XLA devices, in replica functions of `run`.
 #include <dist/tpu.hpp>
 
 #include <doctest/doctest.h>

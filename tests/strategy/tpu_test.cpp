@@ -32,8 +32,8 @@ std::string refusal(const dist::TpuOptions& options) {
 
 }  // namespace
 
-// These two first: the process has no client yet, and one thread.
-TEST_CASE("without a plugin that fits there is no strategy") {
+// These two must run first: the process has no client yet, and one thread.
+TEST_CASE("without a valid plugin creating a strategy throws") {
   {
     const Variable plugin{"DIST_PJRT_PLUGIN", nullptr};
     const Variable tpu{"TPU_LIBRARY_PATH", nullptr};
@@ -49,7 +49,7 @@ TEST_CASE("without a plugin that fits there is no strategy") {
   CHECK(refusal<dist::NoPlugin>({.plugin = fake_pjrt::plugin()}).find("it has version 7.") != std::string::npos);
 }
 
-TEST_CASE("that a step is compiled once more is said, once") {
+TEST_CASE("compiling a step again is reported, once") {
   const testing::Ending ending = testing::stderr_of([] {
     dist::OneDevice<dist::Xla> strategy;
     auto step = strategy.compile([](auto&, const auto& rows) { return rows; });
@@ -86,8 +86,8 @@ TEST_CASE("a strategy has a replica on each device of the plugin, or on the firs
 
 namespace {
 
-/// Three calls of one step, whose text is that of a replica function: the mean of what the replicas have so far, what is
-/// gathered, and the total.
+/// Three calls of one step, written like a replica function: the mean of the replicas' values, the gathered values, and
+/// the total.
 template <class S>
 void check_step(S& strategy) {
   auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 1.0F);
@@ -101,7 +101,8 @@ void check_step(S& strategy) {
   for (int call = 1; call <= 3; ++call) {
     const auto [sum, difference] = step(PerReplica<float>::of(1.0F, 2.0F), 2.0F);
     CHECK(strategy.reduce(dist::max, sum) == 10);
-    CHECK(strategy.reduce(dist::min, difference) == -3.0F * static_cast<float>(call));  // of totals 1 + 2n and 1 + 8n
+    // for totals 1 + 2n and 1 + 8n
+    CHECK(strategy.reduce(dist::min, difference) == -3.0F * static_cast<float>(call));
     CHECK(total.value(strategy.scope()) == static_cast<float>(2 + 10 * call));
     CHECK(mean.value(strategy.scope()) == static_cast<float>(1 + 5 * call));
   }
@@ -109,7 +110,7 @@ void check_step(S& strategy) {
 
 }  // namespace
 
-TEST_CASE("one step is compiled on Xla devices, whatever the strategy's name, and run on others") {
+TEST_CASE("a step is compiled on Xla devices of any strategy, and run on others") {
   dist::Tpu<> tpu{2};
   check_step(tpu);
   dist::Mirrored<dist::XlaAllReduce> mirrored{2};
@@ -118,7 +119,7 @@ TEST_CASE("one step is compiled on Xla devices, whatever the strategy's name, an
   check_step(of_host);
 }
 
-TEST_CASE("replica functions that are run change the variables that compiled steps use, and see what these did") {
+TEST_CASE("replica functions of run and compiled steps share variables") {
   dist::Tpu<> strategy{2};
   auto count = strategy.variable<float, dist::OnRead, dist::Sum>({}, 0.0F);
   auto step = strategy.compile([&](auto& replica) { count.assign(replica, 2 * count.value(replica)); });
@@ -132,7 +133,7 @@ TEST_CASE("replica functions that are run change the variables that compiled ste
 }
 
 TEST_CASE(
-    "batches of a distributed dataset, the last partial one too, are arguments of a compiled step (spec C17, I24)") {
+    "batches of a distributed dataset, also the last partial one, are arguments of a compiled step (spec C17, I24)") {
   dist::Tensor<float> x{{10, 2}};
   dist::Tensor<std::int32_t> y{{10}};
   for (std::size_t row = 0; row < 10; ++row) {
@@ -163,7 +164,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("devices that replicas share, or in another order, compile no step") {
+TEST_CASE("compile is refused for shared devices, or devices in another order") {
   dist::Mirrored<dist::XlaAllReduce> shared{5};
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(shared.compile([](auto&) {}));

@@ -14,8 +14,7 @@ using dist::XlaAllReduce;
 static_assert(dist::CrossDeviceOps<XlaAllReduce, dist::ThreadCommunicator>);
 static_assert(!dist::detail::fits<XlaAllReduce, dist::SelfCommunicator>);
 
-TEST_CASE(
-    "XlaAllReduce is a policy for Xla devices, which reduces on the host what replica functions do there (spec H02)") {
+TEST_CASE("XlaAllReduce is a policy for Xla devices that reduces on the host in replica functions (spec H02)") {
   dist::Mirrored<XlaAllReduce> strategy{1};
   static_assert(std::is_same_v<decltype(strategy)::Device, dist::Xla>);
   CHECK(strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 3); })[0] == 3);

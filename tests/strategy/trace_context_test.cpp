@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <conformance/variable_matrix.hpp>
+#include <support/four_xla_cpus.hpp>
+#include <support/what_throws.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +15,67 @@
 #include <utility>
 #include <vector>
 
-#include <conformance/variable_matrix.hpp>
 #include <dist/hlo/gradients.hpp>
+#include <dist/hlo/untyped.hpp>
+#include <dist/strategy/compiled_step.hpp>
+#include <dist/strategy/one_device.hpp>
 #include <dist/strategy/tpu.hpp>
-#include <support/four_xla_cpus.hpp>
-#include <support/what_throws.hpp>
 
 namespace hlo = dist::hlo;
-using conformance::Write;
 using dist::Shape;
 using dist::Tensor;
+
+namespace {
+
+struct Location {
+  std::size_t offset;
+  Shape shape;
+};
+/// Elements 0 to 3 and the last one, of six.
+const std::array<Location, 2> parts{Location{0, Shape{2, 2}}, Location{5, Shape{}}};
+
+hlo::Value doubled(hlo::Value x) { return hlo::untyped::add(x, x); }
+
+}  // namespace
+
+TEST_CASE("a step changes parts of a variable, and not the elements between them") {
+  dist::OneDevice<dist::Xla> strategy;
+  auto numbers = strategy.variable<float>(Shape{6}, 0.0F);
+  const auto scope = strategy.scope();
+  numbers.assign(scope, Tensor<float>{{6}, {1, 2, 3, 4, 5, 6}});
+
+  auto in_parts = strategy.compile([&](auto& replica) {
+    const std::vector<hlo::Value> before = replica.read_parts(numbers, parts);
+    replica.write_parts(numbers, parts, std::array{doubled(before[0]), before[1]});
+    return std::tuple{
+        replica.read_parts(numbers, parts)[0] == before[0] ? hlo::Traced<float>{1} : hlo::Traced<float>{0},
+        numbers.read(replica)};
+  });
+  const auto [is_same, whole] = in_parts();
+  CHECK(is_same == 0);
+  CHECK(whole == Tensor<float>{{6}, {2, 4, 6, 8, 0, 6}});  // elements that the program does not have are 0
+  CHECK(numbers.whole(scope) == Tensor<float>{{6}, {2, 4, 6, 8, 5, 6}});
+
+  SUBCASE("a step that first uses the whole variable can also write parts") {
+    auto whole_first = strategy.compile([&](auto& replica) {
+      numbers.assign_add(replica, 1.0F);
+      const std::vector<hlo::Value> before = replica.read_parts(numbers, parts);
+      replica.write_parts(numbers, parts, std::array{doubled(before[0]), doubled(before[1])});
+    });
+    whole_first();
+    CHECK(numbers.whole(scope) == Tensor<float>{{6}, {6, 10, 14, 18, 6, 14}});
+  }
+  SUBCASE("a step that first uses parts can also write the whole variable") {
+    auto parts_first = strategy.compile([&](auto& replica) {
+      static_cast<void>(replica.read_parts(numbers, parts));
+      numbers.assign(replica, 7.0F);
+    });
+    parts_first();
+    CHECK(numbers.whole(scope) == Tensor<float>{{6}, {7, 7, 7, 7, 5, 7}});
+  }
+}
+
+using conformance::Write;
 using Floats = Tensor<float>;
 using Strategy = dist::Tpu<>;
 template <std::size_t... Extents>
@@ -28,13 +83,13 @@ using Traced = hlo::Traced<float, Extents...>;
 
 namespace {
 
-/// This replica's number, from 0.
+/// Returns this replica's number, from 0.
 template <class Replica>
 Traced<> number_of(const Replica& replica) {
   return replica.replica_id().template as<float>();
 }
 
-/// A row of the table of spec G.2 in a step that is compiled: three variables, each with its own kind of write.
+/// A row of the table of spec G.2 in a compiled step: three variables, each with its own kind of write.
 template <class Sync, class Agg>
 class Row {
  public:
@@ -45,7 +100,7 @@ class Row {
     before_.fill(std::vector<float>(replicas_, conformance::old_value));
   }
 
-  /// Writes what `written` says, and reads; then adds 1. Returns what was read.
+  /// Writes `written` values, reads, then adds 1. Returns the values read.
   template <class Replica>
   [[nodiscard]] auto step(const Replica& replica) {
     const Traced<> given = 4 * (number_of(replica) + 1);
@@ -67,7 +122,7 @@ class Row {
     return std::pair{read, synchronized};
   }
 
-  /// Compares what a call of `step` returned, and what the variables are now.
+  /// Compares the results of `step`, and the current values of the variables.
   template <class Seen>
   void check(const Seen& seen) {
     std::vector<float> given;
@@ -108,7 +163,7 @@ class Row {
   Strategy& strategy_;
   std::size_t replicas_;
   std::array<Variable, 3> variables_;
-  std::array<std::vector<float>, 3> before_;  // by the kind of write, of each replica
+  std::array<std::vector<float>, 3> before_;  // by the kind of write, for each replica
 };
 
 template <class Sync>
@@ -137,7 +192,7 @@ void check_collectives() {
     const auto all = replica.template all_gather<Replicas>(x);
     const auto mine = replica.template reduce_scatter<Replicas>(dist::sum, x);
 
-    // Numbers that depend on x of all replicas. Their gradients are those of the sum of what all replicas compute.
+    // Numbers that depend on x of all replicas. Their gradients are gradients of the sum over all replicas.
     const auto weighted = [](auto weights, auto values) { return hlo::reduce(dist::sum, weights * values); };
     const auto places = hlo::iota<Traced<4 * Replicas>, 0>();
     const auto gradient = [&](Traced<> of) { return std::get<0>(hlo::gradients(of, std::tuple{x})); };
@@ -186,7 +241,7 @@ void check_collectives() {
       CHECK(mine[r][i] == replicas * static_cast<float>(4 / Replicas * r + i) + 10 * ids);
   }
 
-  // What a step returns is reduced and gathered as what run returns (spec C07, C14, C15).
+  // Results of a step are reduced and gathered like results of `run` (spec C07, C14, C15).
   CHECK(strategy.gather(reduced[2], 0).shape() == Shape{4 * Replicas});
   CHECK(strategy.reduce(dist::mean, along_first) == together);
   CHECK(strategy.local_results(mine).size() == Replicas);
@@ -212,7 +267,7 @@ TEST_CASE("reads and writes of variables in a compiled step follow the table (sp
   }
 }
 
-TEST_CASE("variables of one element, of integers and of bools, have values in a compiled step") {
+TEST_CASE("variables with one element, of integers and of bools, have values in a compiled step") {
   Strategy strategy{2};
   auto count = strategy.variable<std::int64_t, dist::OnRead, dist::Sum>({}, 5);
   auto is_done = strategy.variable<bool, dist::OnWrite, dist::OnlyFirstReplica>({1}, false);
@@ -231,13 +286,13 @@ TEST_CASE("variables of one element, of integers and of bools, have values in a 
   CHECK(is_done.value(strategy.scope()));
 }
 
-TEST_CASE("collectives of a compiled step, and gradients through them (spec E03, E06, C07, C14, C15)") {
+TEST_CASE("a compiled step has collectives, and gradients through them (spec E03, E06, C07, C14, C15)") {
   check_collectives<1>();
   check_collectives<2>();
   check_collectives<4>();
 }
 
-TEST_CASE("what a step cannot do is refused while it is traced") {
+TEST_CASE("unsupported operations are refused during tracing") {
   Strategy strategy{2};
   auto weights = strategy.variable<float>({2}, 1.0F, "weights");
   auto small = strategy.variable<std::int8_t>({}, 1, "small");
@@ -266,7 +321,7 @@ TEST_CASE("what a step cannot do is refused while it is traced") {
   CHECK(weights.read(strategy.scope())[0] == 1);
 }
 
-TEST_CASE("what XLA refuses of a step is named with the line that compiles it") {
+TEST_CASE("XLA's errors for a step contain the line that compiles it") {
   Strategy strategy{1};
   const int line = __LINE__ + 1;
   auto step = strategy.compile(

@@ -1,7 +1,10 @@
 #include <dist/strategy/workers.hpp>
 // ranks: 1 2 3
 
+#include <doctest/doctest.h>
+
 #include <sched.h>
+#include <support/rank_in.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -11,12 +14,39 @@
 #include <string>
 #include <vector>
 
-#include <doctest/doctest.h>
-#include <support/rank_in.hpp>
-
 #include <dist/cluster/mpi/mpi_network.hpp>
+#include <dist/comm/mpi/agreement.hpp>
+#include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/device/affinity.hpp>
+
+static_assert(dist::data::Agreement<dist::WorkerAgreement<dist::mpi::Agreement>>);
+
+TEST_CASE("a single process decides alone, without communication") {
+  auto pass = dist::WorkerAgreement<dist::mpi::Agreement>{}.begin();
+  pass.start(true);
+  CHECK(pass.is_done());
+  pass.wait();
+  CHECK(pass.any());
+  pass.start(false);
+  CHECK_FALSE(pass.any());
+}
+
+TEST_CASE("several processes agree through MPI in every pass (spec I24, I25)") {
+  const dist::mpi::Communicator world{dist::mpi::ref(MPI_COMM_WORLD)};
+  const dist::WorkerAgreement agreement{dist::mpi::Agreement{world}};
+  for (int round = 0; round < 3; ++round) {
+    auto pass = agreement.begin();
+    pass.start(world.rank() == 0);
+    CHECK(pass.any());
+    pass.start(world.rank() != 0);
+    CHECK(pass.any() == (world.size() > 1));
+    pass.start(false);
+    pass.wait();
+    CHECK(pass.is_done());
+    CHECK_FALSE(pass.any());
+  }
+}
 
 namespace {
 
@@ -25,7 +55,7 @@ using Workers = dist::Workers<Ops, dist::MpiNetwork>;
 
 dist::WorkerGroup world() { return dist::WorkerGroup{dist::mpi::ref(MPI_COMM_WORLD)}; }
 std::size_t size() { return support::size_of(MPI_COMM_WORLD); }
-/// The processors that this process may use are as before at its end.
+/// Restores the processors of this process when it ends.
 class Processors {
  public:
   Processors() { sched_getaffinity(0, sizeof before_, &before_); }
@@ -36,7 +66,7 @@ class Processors {
  private:
   cpu_set_t before_;
 };
-/// For each processor how many workers may use it.
+/// Returns the number of workers that may use each processor.
 std::vector<int> users_of_processors() {
   std::vector<int> users(CPU_SETSIZE);
   for (const std::size_t processor : dist::allowed_processors())
@@ -55,7 +85,7 @@ std::string refusal(const dist::MultiWorkerOptions& options) {
   return "nothing was thrown";
 }
 
-TEST_CASE("processes of a node meet in its memory, where their variables lie") {
+TEST_CASE("processes of a node use its shared memory for collectives and variables") {
   Workers<dist::RingAllReduce> group{world(), {}};
   CHECK(group.layout().size() == size());
   CHECK(group.layout().groups() == 1);
@@ -66,7 +96,7 @@ TEST_CASE("processes of a node meet in its memory, where their variables lie") {
   for (const float value : values) CHECK(value == static_cast<float>(size() * (size() - 1) / 2));
 }
 
-TEST_CASE("without a hierarchy every process is a node of its own; MPI's policy has none by itself") {
+TEST_CASE("without a hierarchy every process is a separate node, which is the default of MPI's policy") {
   dist::MultiWorkerOptions flat;
   flat.hierarchical = false;
   CHECK(Workers<dist::RingAllReduce>{world(), flat}.layout().groups() == size());
@@ -75,7 +105,7 @@ TEST_CASE("without a hierarchy every process is a node of its own; MPI's policy 
   CHECK(Workers<dist::MpiAllReduce>{world(), flat}.layout().groups() == 1);
 }
 
-TEST_CASE("options that cannot be are refused on every process (spec A10, H13)") {
+TEST_CASE("invalid options are refused on every process (spec A10, H13)") {
   using Group = Workers<dist::RingAllReduce>;
   dist::MultiWorkerOptions options;
   options.communication.timeout = std::chrono::seconds{-1};
@@ -113,7 +143,7 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   CHECK(refusal<Workers<dist::NodeAllReduce>>(options).find("several nodes") != std::string::npos);
 }
 
-TEST_CASE("without a timeout of the options the environment's counts, then ten minutes (spec H13)") {
+TEST_CASE("the default timeout is the environment's, then ten minutes (spec H13)") {
   using Group = Workers<dist::RingAllReduce>;
   unsetenv("DIST_COLLECTIVE_TIMEOUT");
   CHECK(Group{world(), {}}.timeout() == std::chrono::minutes{10});
@@ -125,7 +155,7 @@ TEST_CASE("without a timeout of the options the environment's counts, then ten m
   unsetenv("DIST_COLLECTIVE_TIMEOUT");
 }
 
-TEST_CASE("the workers of a host share its processors out, where nobody did before and there are enough") {
+TEST_CASE("the workers of a host divide its processors, if unbound and sufficient") {
   using Group = Workers<dist::RingAllReduce>;
   const Processors restored;
   std::vector<std::size_t> before;  // all that a worker may use
@@ -153,7 +183,7 @@ TEST_CASE("the workers of a host share its processors out, where nobody did befo
     CHECK(dist::allowed_processors().size() == before.size() / size());
     const std::vector<int> users_now = users_of_processors();
     CHECK(*std::max_element(users_now.begin(), users_now.end()) == 1);
-    // Now each has processors of its own, as a launcher binds them.
+    // Now each has its own processors, as if a launcher had bound them.
     const std::vector<std::size_t> mine = dist::allowed_processors();
     CHECK(Group{world(), bound}.owns_cores());
     CHECK(dist::allowed_processors() == mine);
@@ -163,7 +193,7 @@ TEST_CASE("the workers of a host share its processors out, where nobody did befo
   CHECK(dist::allowed_processors() == before);  // as before the strategy
 }
 
-TEST_CASE("a process without others needs no MPI, and works alike") {
+TEST_CASE("a process alone needs no MPI, and works equally") {
   Workers<dist::RingAllReduce> group{dist::WorkerGroup{}, {}};
   CHECK(group.layout().size() == 1);
   float value = 3;

@@ -1,5 +1,5 @@
-"""Compares the summaries in a folder of event files, written by tensorboard_test.cpp, with those that the package
-tensorboard makes of the same numbers, message by message. Prints the tag of each that is equal, or both messages."""
+"""Compares the summaries in a folder of event files, written by tensorboard_test.cpp, with messages that the package
+tensorboard makes from the same numbers. Prints the tag if they are equal, otherwise both messages."""
 import glob
 import sys
 
@@ -22,7 +22,7 @@ def content(value):
 
 
 def reference(value, step):
-    """What tensorboard makes for the tag of `value`; times and the name of the trial are ours."""
+    """Returns tensorboard's message for the tag of `value`, with our times and name of the trial."""
     if value.tag == "epoch_loss":
         return scalar.scalar_pb(value.tag, 2.0 ** (-step / 5))
     if value.tag == "weights":
@@ -38,7 +38,7 @@ def reference(value, step):
 
 
 def plain(value):
-    """The message with its plugin's content as a message, whose fields may be serialised in any order."""
+    """Returns the message with the plugin's content parsed, because its fields may be serialised in any order."""
     copy = type(value)()
     copy.CopyFrom(value)
     inner = None

@@ -25,7 +25,7 @@ using Events = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("the name says when, where and who, and no two files have the same") {
+TEST_CASE("the name has time, host and process, and is unique") {
   const support::TemporaryFolder folder;
   const EventFile a{folder.path("logs/train"), 1234.75, "first"};
   const EventFile b{folder.path("logs/train/"), 1234.75, "first"};
@@ -39,7 +39,7 @@ TEST_CASE("the name says when, where and who, and no two files have the same") {
   CHECK(a.path().ends_with(".v2"));
 }
 
-TEST_CASE("the first event is written at once, others when enough wait, when it is time, or when told to") {
+TEST_CASE("the first event is written at once, others by number, by time, or by flush") {
   const support::TemporaryFolder folder;
   EventFile file{folder.path(), 0, "first", {.most_waiting = 3, .longest_wait = std::chrono::hours{1}}};
   CHECK(events_of(file.path()) == Events{"first"});
@@ -59,7 +59,7 @@ TEST_CASE("the first event is written at once, others when enough wait, when it 
   CHECK(events_of(timed.path()) == Events{"first", "a", "b"});
 }
 
-TEST_CASE("the end writes what waits; after close, events are refused") {
+TEST_CASE("the destructor writes pending events; after close, events are rejected") {
   const support::TemporaryFolder folder;
   std::string path;
   {
@@ -77,7 +77,7 @@ TEST_CASE("the end writes what waits; after close, events are refused") {
   CHECK_THROWS_WITH_AS(file.append("b"), doctest::Contains((file.path() + "' is closed").c_str()), FileError);
 }
 
-TEST_CASE("a folder that cannot be written is named") {
+TEST_CASE("a folder that cannot be written is reported") {
   const support::TemporaryFolder folder;
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(
@@ -93,7 +93,7 @@ TEST_CASE("a folder that cannot be written is named") {
   }
 }
 
-TEST_CASE("where the file may not grow, an event is refused, the file stays whole, and what waits is not lost") {
+TEST_CASE("at the file size limit an event is rejected, the file stays valid, and pending events are kept") {
   const support::TemporaryFolder folder;
   EventFile file{folder.path(), 0, "first", {.most_waiting = 2, .longest_wait = std::chrono::hours{1}}};
   file.append("second");
@@ -108,12 +108,12 @@ TEST_CASE("where the file may not grow, an event is refused, the file stays whol
   CHECK(events_of(file.path()) == Events{"first", "second", "third"});
 }
 
-TEST_CASE("a write that fails at the end is a warning that names the file, or an error of close") {
+TEST_CASE("a failed last write is a warning with the file's name, or an error of close") {
   const support::TemporaryFolder folder;
   const testing::Ending ending = testing::stderr_of([&] {
     EventFile file{folder.path(), 0, "first"};
     file.append("second");
-    static const support::FileSizeLimit limit{30};  // beyond the file's life
+    static const support::FileSizeLimit limit{30};  // outlives the file
   });
   const std::filesystem::directory_iterator files{folder.path()};
   const std::string path = files->path();

@@ -5,7 +5,7 @@
 using dist::InvalidArgument;
 using dist::summary::detail::require_text;
 
-TEST_CASE("what no reader takes for text is refused") {
+TEST_CASE("require_text rejects empty and unprintable strings") {
   require_text("a tag", "Größe/train loss");
   CHECK_THROWS_WITH_AS(require_text("a tag", ""), doctest::Contains("An event file got a tag that is empty"),
                        InvalidArgument);

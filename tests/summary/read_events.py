@@ -1,4 +1,4 @@
-"""Prints what the package tensorboard reads from a folder of event files, one line for each thing."""
+"""Prints the values that the package tensorboard reads from a folder of event files, one per line."""
 import sys
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

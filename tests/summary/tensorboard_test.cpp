@@ -1,4 +1,4 @@
-// What the package tensorboard reads of what we write.
+// Tests that the package tensorboard reads our files.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace {
 
 const testing::NeedsPython needs_tensorboard{"tensorboard.backend.event_processing.event_accumulator"};
 
-/// A user's callback, which writes what TensorBoard shows besides the logs.
+/// A user's callback, which writes values for TensorBoard in addition to the logs.
 struct Shows {
   dist::nn::callbacks::TensorBoard& board;
 
@@ -36,7 +36,7 @@ struct Shows {
 
 }  // namespace
 
-TEST_CASE("tensorboard reads tags, steps and values as they were written") {
+TEST_CASE("tensorboard reads tags, steps and values as written") {
   using namespace dist::summary;
   const support::TemporaryFolder folder;
   {
@@ -83,14 +83,14 @@ TEST_CASE("tensorboard reads tags, steps and values as they were written") {
       "node block/dense Dense x\n";
   CHECK(testing::python_output("summary/read_events.py", folder.path()) == expected);
 
-  // The same messages as tensorboard's own functions make, but for images, which these leave to TensorFlow.
+  // tensorboard's functions make equal messages, except for images, which they leave to TensorFlow.
   std::string tags;
   for (int step = 0; step < 12; ++step) tags += "epoch_loss\n";
   CHECK(testing::python_output("summary/compare_events.py", folder.path()) ==
         tags + "weights\nnote\n_hparams_/experiment\n_hparams_/session_start_info\n");
 }
 
-TEST_CASE("tensorboard reads what a callback of a fit wrote beside the logs: hyperparameters, images and texts") {
+TEST_CASE("tensorboard reads the hyperparameters, images and texts of a callback in a fit") {
   const support::TemporaryFolder folder;
   small::Model trained;
   {

@@ -55,14 +55,14 @@ TEST_CASE("a histogram has rows of left edge, right edge and count; the greatest
   CHECK(histogram<float>({1.5F}, 1) == Numbers{1.5, 1.5, 1});
 }
 
-TEST_CASE("equal values are in the last bucket, no values in none") {
+TEST_CASE("equal values are in the last bucket, and without values all buckets are empty") {
   CHECK(histogram<float>({3, 3, 3}, 2) == Numbers{3, 3, 0, 3, 3, 3});
   CHECK(histogram<float>({}, 2) == Numbers(6));
   CHECK_THROWS_WITH_AS(static_cast<void>(histogram_value(std::span<const float>{}, 0)),
                        doctest::Contains("A histogram has no buckets"), InvalidArgument);
 }
 
-TEST_CASE("values that are not finite are in no bucket, and no difference of finite ones overflows") {
+TEST_CASE("non-finite values are ignored, and differences of finite values do not overflow") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   CHECK(histogram<double>({infinity, 1, std::numeric_limits<double>::quiet_NaN(), 3, -infinity}, 2) ==
         Numbers{1, 2, 1, 2, 3, 1});
@@ -71,7 +71,7 @@ TEST_CASE("values that are not finite are in no bucket, and no difference of fin
   CHECK(histogram<double>({-greatest, 1, greatest}, 2) == Numbers{-greatest, 0, 1, 0, greatest, 2});
 }
 
-TEST_CASE("images are strings: width, height, then a PNG file each") {
+TEST_CASE("images are strings: width, height, then one PNG file each") {
   const std::string png = std::string("\x89PNG\r\n\x1a\n") + '\0' + "more";
   const Image images[] = {{3, 2, png}, {3, 2, png}};
   const Value value = image_value(images);

@@ -1,5 +1,5 @@
-/// The wire format of Protocol Buffers, taken apart by hand: a field is a varint of its number and its type, then a varint
-/// (type 0), eight bytes (1), a length and bytes (2), or four bytes (5).
+/// A parser for the wire format of Protocol Buffers: a field is a varint with its number and type, then a varint (type
+/// 0), eight bytes (1), a length and bytes (2), or four bytes (5).
 #pragma once
 
 #include <bit>
@@ -49,14 +49,14 @@ class Wire {
     }
   }
 
-  /// All fields of a number, in order.
+  /// Returns all fields with a number, in order.
   std::vector<Field> all(std::uint64_t number) const {
     std::vector<Field> found;
     for (const Field& field : fields_)
       if (field.number == number) found.push_back(field);
     return found;
   }
-  /// The only field of a number.
+  /// Returns the only field with a number.
   Field one(std::uint64_t number) const {
     const auto found = all(number);
     if (found.size() != 1)
@@ -101,20 +101,20 @@ class Wire {
   std::vector<Field> fields_;
 };
 
-/// The extents of a TensorProto.
+/// Returns the extents of a TensorProto.
 inline std::vector<std::int64_t> extents_of(const Wire& tensor) {
   std::vector<std::int64_t> extents;
   for (const Field& axis : tensor.message(2).all(2))
     extents.push_back(static_cast<std::int64_t>(Wire{axis.bytes}.integer(1)));
   return extents;
 }
-/// Numbers of eight bytes, one after another.
+/// Returns an array of numbers of eight bytes.
 inline std::vector<double> doubles_of(std::string_view bytes) {
   std::vector<double> numbers;
   while (!bytes.empty()) numbers.push_back(std::bit_cast<double>(Wire::fixed(bytes, 8)));
   return numbers;
 }
-/// The number of a scalar's tensor: one float32.
+/// Returns the value of a scalar tensor of float32.
 inline float scalar_of(const Wire& tensor) {
   const std::string packed = tensor.bytes(5);
   if (packed.size() != 4) throw std::runtime_error("not one float32");
@@ -122,7 +122,7 @@ inline float scalar_of(const Wire& tensor) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(Wire::fixed(bytes, 4)));
 }
 
-/// The events of a file, whose checksums are right.
+/// Returns the events of a file, with verified checksums.
 inline std::vector<std::string> events_of(const std::string& path) {
   dist::io::TfRecordReader reader{dist::io::FileSource{path}};
   std::vector<std::string> events;

@@ -30,12 +30,12 @@ Wire value_of(const std::string& event) { return Wire{event}.message(5).message(
 
 }  // namespace
 
-TEST_CASE("a scalar in the file: version, then time, step, tag and number") {
+TEST_CASE("a scalar is written after the version, with time, step, tag and number") {
   const support::TemporaryFolder folder;
   const double before = static_cast<double>(std::time(nullptr));
   Writer writer{folder.path("train")};
   writer.scalar("epoch_loss", 0.5, 3);
-  CHECK(events_of(writer.path()).size() == 1);  // TensorFlow's policy: ten, or two minutes
+  CHECK(events_of(writer.path()).size() == 1);  // TensorFlow's policy: ten events, or two minutes
   writer.close();
   const auto events = events_of(writer.path());
   REQUIRE(events.size() == 2);
@@ -83,7 +83,7 @@ TEST_CASE("each function writes for its plugin, in the order of the calls") {
   CHECK(Wire{Wire{Wire{events[8]}.bytes(4)}.bytes(1)}.bytes(2) == "Placeholder");
 }
 
-TEST_CASE("a bad tag leaves the file as it was, a bad folder is named") {
+TEST_CASE("an invalid tag leaves the file unchanged, an invalid folder is reported") {
   const support::TemporaryFolder folder;
   Writer writer{folder.path(), {.most_waiting = 1}};
   CHECK_THROWS_AS(writer.scalar("", 1, 0), InvalidArgument);
@@ -93,7 +93,7 @@ TEST_CASE("a bad tag leaves the file as it was, a bad folder is named") {
   CHECK_THROWS_WITH_AS(Writer{folder.path("file/train")}, doctest::Contains("file/train' cannot be made"), FileError);
 }
 
-TEST_CASE("a writer without a folder takes the same calls, checks them, and writes nothing") {
+TEST_CASE("a writer without a folder checks its arguments, but writes nothing") {
   Writer writer;
   writer.scalar("loss", 1, 0);
   writer.text("note", "text", 0);

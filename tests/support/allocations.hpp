@@ -1,4 +1,4 @@
-// Replaces the allocation functions of the test program by ones that count. Included by one file of a program.
+// Replaces the allocation functions of the test program by counting ones. Included by one file of a program.
 #pragma once
 
 #include <atomic>
@@ -8,15 +8,14 @@
 
 #include "support/sanitizers.hpp"
 
-inline std::atomic<std::size_t> allocations = 0;          ///< so far
+inline std::atomic<std::size_t> allocations = 0;          ///< total number of allocations
 inline std::atomic<std::ptrdiff_t> live_allocations = 0;  ///< allocations that were not freed
 
-// nvcc would compile the functions for GPUs, too, and clang++'s thread sanitizer has some that no program replaces: there
-// nothing is counted.
+// Excludes nvcc, which would compile the functions for GPUs, and clang++'s thread sanitizer, some of whose functions
+// cannot be replaced: nothing is counted there.
 #if !defined(__CUDACC__) && !(defined(__clang__) && defined(DIST_TEST_THREAD_SANITIZER))
 
-// Not inlined: g++ takes a delete expression that ends in std::free for a mismatch when it sees through only
-// one of the two.
+// Not inlined: g++ reports a mismatched delete expression if it sees std::free through only one of the two functions.
 #define DIST_TEST_NOINLINE __attribute__((noinline))
 
 DIST_TEST_NOINLINE void* operator new(std::size_t size) {
@@ -30,7 +29,7 @@ DIST_TEST_NOINLINE void* operator new(std::size_t size, std::align_val_t alignme
   if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
   throw std::bad_alloc{};
 }
-// Of which the library's own, under a sanitizer, is not the same as the first.
+// Replaced because a sanitizer's version would not match the first one.
 DIST_TEST_NOINLINE void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations, ++live_allocations;
   return std::malloc(size);

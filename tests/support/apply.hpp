@@ -1,4 +1,4 @@
-// Work whose order a test sees in its result.
+// Work whose result depends on its order.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace support {
 
-/// x[i] = x[i] * factor + term: in another order it is another number.
+/// x[i] = x[i] * factor + term: other orders give other numbers.
 template <class T>
 struct Apply {
   T* x;

@@ -1,4 +1,4 @@
-// Certificates that a test makes, so that no key lies in the tree.
+// Generates certificates, so that the repository contains no keys.
 #pragma once
 
 #include <openssl/bio.h>
@@ -20,7 +20,7 @@
 
 namespace support {
 
-/// What a certificate says, besides whose it is. Times are in seconds from now.
+/// The content of a certificate, except the subject. Times are in seconds from now.
 struct CertificateOptions {
   std::string hosts = "IP:127.0.0.1";  ///< as openssl's subjectAltName
   std::string usage = "serverAuth,clientAuth";
@@ -28,7 +28,7 @@ struct CertificateOptions {
   long to = 3600;
 };
 
-/// An authority of its own, which signs certificates of tasks and writes them into a folder.
+/// A certificate authority that signs certificates of tasks and writes them into a folder.
 class Authority {
  public:
   Authority(const TemporaryFolder& folder, std::string name)
@@ -39,7 +39,7 @@ class Authority {
     file = folder_.write(name_ + ".pem", pem_of(*certificate_));
   }
 
-  /// The files of a task whose certificate this authority has signed.
+  /// Returns the files of a task with a certificate that this authority has signed.
   [[nodiscard]] dist::net::TlsFiles task(const std::string& name, const CertificateOptions& options = {}) const {
     const Key key = new_key();
     const Certificate certificate{X509_new()};

@@ -1,4 +1,4 @@
-// What replicas make of memory of their devices, to compare with what they make of that of the host.
+// Collectives on device memory, for comparison with host memory.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +33,11 @@ struct Momentum {
   }
 };
 
-/// Of each replica, what follows each other in `reduce`.
+/// The results of `reduce` per replica, in order.
 template <class T>
 using Reduced = std::vector<std::vector<T>>;
 
-/// The mean of this replica's share, in the same places.
+/// Stores the mean of this replica's shard at its original position.
 template <class T, class To>
 void reduce_into(const auto& replica, std::span<T> values, const To& kept) {
   replica.reduce_scatter(dist::mean, values, [&](std::size_t first, std::span<const T> reduced) {
@@ -49,8 +49,8 @@ void reduce_into(const auto& replica, dist::DeviceSpan<T, Place> values, dist::D
   static_cast<void>(replica.reduce_scatter(dist::mean, values, kept));
 }
 
-/// Steps that follow each other without a wait of the host, on memory of the devices: fused updates, updates in two
-/// halves, all-reduces of several tensors, larger ones first and last, and a broadcast.
+/// Consecutive steps without waits of the host, on device memory: fused updates, updates in two halves, all-reduces of
+/// several tensors, with larger ones first and last, and a broadcast.
 template <class T, class Ops, class Device>
 std::vector<Reduced<T>> reduce(std::size_t replicas, std::size_t count) {
   dist::Mirrored<Ops, Device> strategy{replicas};

@@ -1,4 +1,3 @@
-// The simplest update of weights.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +6,7 @@
 
 namespace support {
 
-/// What `reduce_and_apply` does to a weight: a step of gradient descent with the learning rate 1.
+/// An update for `reduce_and_apply`: gradient descent with learning rate 1.
 struct Descend {
   DIST_HD float operator()(std::size_t, float weight, float slope) const { return weight - slope; }
 };

@@ -1,4 +1,3 @@
-// How a process ends that a test starts.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +16,7 @@ struct End {
   std::chrono::milliseconds took;
 };
 
-/// How a process ends, and what it says on stderr, that runs `body()`.
+/// Returns the exit status and stderr of a process that runs `body()`.
 template <class Body>
 End end_of(Body&& body) {
   int ends[2];

@@ -6,7 +6,7 @@
 
 namespace support {
 
-/// While it lives, an environment variable has another value, or none where `value` is a null pointer.
+/// Sets an environment variable during its lifetime, or unsets it if `value` is null.
 class EnvironmentVariable {
  public:
   EnvironmentVariable(const char* name, const char* value) : name_(name) {

@@ -1,6 +1,6 @@
-/// What the thread sanitizer does not say of std::exception_ptr: the library of the distribution, which counts who has an
-/// exception, is not compiled with it, so that it takes the end of the last one in another thread for a race with those
-/// before. Programs whose threads hand each other exceptions include this in one file: the function replaces a weak one.
+/// Thread sanitizer suppressions for std::exception_ptr: the distribution's library, which counts references to
+/// exceptions, is not instrumented, so the sanitizer reports the release of the last reference in another thread as a
+/// race. Programs whose threads exchange exceptions include this header in one file.
 #pragma once
 
 #include "support/sanitizers.hpp"

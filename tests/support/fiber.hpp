@@ -1,4 +1,4 @@
-// A function on a stack of its own, which may pause: many of them take turns in one thread.
+// A function on a separate stack, which may pause: several of them take turns in one thread.
 #pragma once
 
 #include <cxxabi.h>
@@ -13,7 +13,7 @@
 #include <support/sanitizers.hpp>
 #include <support/strand.hpp>
 
-#ifdef _LIBCPP_VERSION  // libc++abi defines this function, but none of its headers declares it
+#ifdef _LIBCPP_VERSION  // libc++abi defines this function, but no header declares it
 namespace __cxxabiv1 {
 extern "C" void* __cxa_get_globals() noexcept;
 }
@@ -27,7 +27,7 @@ extern "C" void* __cxa_get_globals() noexcept;
 
 namespace support {
 
-/// Runs `body`, which lets no exception out, from the first `resume` on; it must come to its end.
+/// Runs `body`, which must not throw, from the first `resume` on. It must run to completion.
 class Fiber final : public Strand {
  public:
   explicit Fiber(std::function<void()> body) : body_(std::move(body)), stack_(new std::byte[stack_bytes]) {
@@ -67,11 +67,11 @@ class Fiber final : public Strand {
  private:
   static constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
-  /// The exceptions that are being handled, which the language keeps for each thread.
+  /// The exceptions being handled, which the language stores per thread.
   struct Exceptions {
     alignas(void*) unsigned char kept[2 * sizeof(void*)] = {};
 
-    /// Keeps those of the thread and gives it `others`.
+    /// Saves the thread's exceptions and replaces them by `others`.
     void swap_with(const Exceptions& others) {
       void* const of_thread = abi::__cxa_get_globals();
       Exceptions mine;

@@ -6,7 +6,7 @@
 
 namespace support {
 
-/// While it lives, files of this process may have so many bytes.
+/// Limits the size of files that this process writes to `bytes` during its lifetime.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

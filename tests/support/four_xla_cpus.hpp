@@ -1,4 +1,4 @@
-// The client of the process has four of XLA's CPUs, for strategies of up to so many replicas.
+// Gives the client of the process four XLA CPUs, for strategies of up to four replicas.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What GPUs have done, for tests that run on fake ones and on those of this machine: only the fake ones count it.
+/// Counts of GPU work, for tests that run on fake and real GPUs: only fake ones count.
 #pragma once
 
 #include <support/fake_cuda/machine.hpp>

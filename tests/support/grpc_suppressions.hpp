@@ -1,7 +1,7 @@
-/// What the thread sanitizer does not say of gRPC: the libraries of the distribution are not compiled with it, so that it sees
-/// their locks of futexes and their atomics not at all, and takes what one thread hands to another there for a race.
-/// Programs that use gRPC include this once. What is suppressed is looked up all the same, which takes so long that peers are
-/// lost on a busy machine; so preset tsan leaves gRPC out, and `cmake --preset tsan -DDIST_GRPC=ON` has it.
+/// Thread sanitizer suppressions for gRPC: the distribution's libraries are not instrumented, so data passed between
+/// threads looks like a race. Programs that use gRPC include this once. Suppressed reports are still expensive, and
+/// peers time out on a busy machine; therefore preset tsan disables gRPC, and `cmake --preset tsan -DDIST_GRPC=ON`
+/// enables it.
 #pragma once
 
 #include "support/sanitizers.hpp"

@@ -1,4 +1,3 @@
-// The policy of replicas on GuardedDevice.
 #pragma once
 
 #include <string_view>

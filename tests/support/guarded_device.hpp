@@ -1,5 +1,5 @@
-// A type of devices without a device: its memory is the host's, but the host cannot touch it, neither by its type nor at
-// run time, and work is done when somebody waits for it. What passes on it reaches memory through queues only, and waits.
+// A fake device type: its memory is host memory that the host cannot access, neither by type nor at run time, and work
+// runs when a caller waits for it. Code that works on it accesses memory only through queues.
 #pragma once
 
 #include <sys/mman.h>
@@ -56,7 +56,7 @@ class GuardedDevice {
   }
 
  private:
-  /// All that is done on these devices, one thing at a time.
+  /// Serialises all work of these devices.
   struct Machine {
     std::recursive_mutex mutex;
     std::set<std::span<std::byte>*> regions;
@@ -69,7 +69,7 @@ class GuardedDevice {
     static Machine machine;
     return machine;
   }
-  /// While it lives, the memory of all devices can be touched.
+  /// Makes the memory of all devices accessible during its lifetime.
   class Working {
    public:
     Working() : lock_(machine().mutex) {
@@ -85,7 +85,7 @@ class GuardedDevice {
     std::lock_guard<std::recursive_mutex> lock_;
   };
 
-  /// Work that was put, and how much of all that was ever put is done.
+  /// Submitted work, and the number of completed items.
   struct Stream {
     std::deque<std::function<void()>> work;
     std::size_t put = 0;
@@ -205,7 +205,7 @@ class GuardedDevice {
     std::vector<std::shared_ptr<Stream>> streams_;
   };
 
-  /// Offsets are not used again.
+  /// Offsets are not reused.
   class Memory {
    public:
     explicit Memory(std::span<const std::size_t> devices) {
@@ -245,7 +245,7 @@ class GuardedDevice {
     std::size_t used_ = 0;
   };
 
-  /// One slot is as many as there need be: the host waits for the step before.
+  /// A single slot is enough: the host waits for the previous step.
   class InputRing {
    public:
     InputRing(const Queue&, std::size_t) {}

@@ -1,4 +1,3 @@
-// The policies of threads on GuardedDevice.
 #pragma once
 
 #include <array>
@@ -14,13 +13,13 @@
 
 namespace testing {
 
-/// Memory of the device for what a group's values are combined to.
+/// Device memory for the combined values of a group.
 class GuardedBuffer {
  public:
   GuardedBuffer(const GuardedDevice::Queue&, std::size_t bytes) : offset_(memory_.allocate(bytes)) { ++made; }
   [[nodiscard]] std::byte* data() const noexcept { return memory_.at(0, offset_); }
 
-  static inline std::atomic<std::size_t> made = 0;  ///< so far
+  static inline std::atomic<std::size_t> made = 0;
 
  private:
   GuardedDevice::Memory memory_{std::array<std::size_t, 1>{0}};

@@ -1,4 +1,4 @@
-// All orders in which the steps of several members can happen, for protocols that are tested without threads.
+// Explores all orders of the steps of several members, for protocols that are tested without threads.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace support {
 
-/// Explores `system` and all that it can become. A System is a value with
-/// - `steps()`: how many different steps can happen next; none where it is over,
-/// - `take(step)`: lets one happen,
-/// - `key()`: equal for systems that behave the same from here on, so that each is explored once,
-/// - `check()`: called where it is over.
-/// Returns how many different systems there are.
+/// Explores all states that are reachable from `system`. A System is a value with
+/// - `steps()`: the number of different next steps; 0 at the end,
+/// - `take(step)`: executes one step,
+/// - `key()`: equal for systems with the same future behaviour, which are explored once,
+/// - `check()`: checks the final state.
+///
+/// Returns the number of different states.
 template <class System>
 std::size_t explore(const System& system) {
   std::set<decltype(system.key())> known;

@@ -1,4 +1,4 @@
-// A reduction of one's own, as in the comment of core/reduce_op.hpp.
+// A custom reduction, as in the comment of core/reduce_op.hpp.
 #pragma once
 
 #include <cstddef>

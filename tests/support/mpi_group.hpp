@@ -1,4 +1,4 @@
-// The group of all processes of a test that runs under mpirun, for the suite of policies between processes.
+// The group of all processes of a test under mpirun, for the suite of policies between processes.
 #pragma once
 
 #include <chrono>

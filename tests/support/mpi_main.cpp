@@ -1,7 +1,7 @@
-// The main of tests that run under mpirun: initialises MPI, runs the tests on every rank, prints what rank 0 says and
-// what a rank says that failed. Each rank's status counts, as mpirun returns the first that is not 0; a rank that fails
-// does not wait for the others in MPI_Finalize, so that mpirun ends them. DIST_TEST_THREAD_LEVEL: what is asked of MPI,
-// "single", "funneled" (so without it), "serialized" or "multiple".
+// The main function of tests under mpirun: initialises MPI, runs the tests on every rank, and prints the output of rank
+// 0 and of failed ranks. Every rank's status counts, as mpirun returns the first non-zero one; a failed rank skips
+// MPI_Finalize, so that mpirun terminates the others. DIST_TEST_THREAD_LEVEL is the requested thread level: "single",
+// "funneled" (default), "serialized" or "multiple".
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -16,11 +16,11 @@
 #ifdef DIST_TEST_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 
-// Frame by frame, because what MPI's libraries leave out of their frames hides the caller.
+// Slow unwinding, because MPI libraries without frame pointers would hide the caller.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "fast_unwind_on_malloc=0"; }
 
-// What MPI and the libraries that it loads keep until the process ends.
+// Memory that MPI and its libraries keep until the process exits.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libopen-pal.so\nleak:libopen-rte.so\nleak:libmpi.so\nleak:libpmix.so\nleak:libhwloc.so\nleak:libevent\n"
@@ -30,7 +30,7 @@ extern "C" const char* __lsan_default_suppressions() {
 
 namespace {
 
-/// While it lives, what is allocated and never freed is no leak of ours.
+/// Ignores leaks of memory allocated during its lifetime.
 class LeaksOfOthers {
  public:
   LeaksOfOthers() {
@@ -47,8 +47,8 @@ class LeaksOfOthers {
   }
 };
 
-/// Ends the program where memory of ours was not freed. The last look: MPI unloads libraries when it ends, of which the
-/// sanitizer would then not know that they are MPI's.
+/// Terminates the program on leaks. Must run before MPI unloads its libraries, or their leaks would not be attributed
+/// to MPI.
 void refuse_leaks() {
 #ifdef DIST_TEST_ADDRESS_SANITIZER
   __lsan_do_leak_check();

@@ -1,4 +1,4 @@
-/// For test programs that are of no use without the files of Fashion-MNIST.
+/// For test programs that require the Fashion-MNIST files.
 #pragma once
 
 #include <cstdio>
@@ -11,8 +11,8 @@
 
 namespace testing {
 
-/// As a constant at namespace scope, ends the program as skipped when a file is missing, before any test runs. Looks
-/// where `dist::data::fashion_mnist` does.
+/// As a constant at namespace scope, exits the program as skipped before any test if a file is missing in the folder of
+/// `dist::data::fashion_mnist`.
 struct NeedsFashionMnist {
   NeedsFashionMnist() {
     try {

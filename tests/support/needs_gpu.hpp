@@ -1,4 +1,4 @@
-/// For test programs that are of no use without a GPU.
+/// For test programs that require a GPU.
 #pragma once
 
 #include <cstdio>
@@ -10,8 +10,8 @@
 
 namespace testing {
 
-/// As a constant at namespace scope, ends the program before any test runs where no GPU is there: as skipped, or as failed
-/// where DIST_REQUIRE_GPU=1.
+/// As a constant at namespace scope, exits the program before any test without a GPU: as skipped, or as failed if
+/// DIST_REQUIRE_GPU=1.
 struct NeedsGpu {
   NeedsGpu() {
     try {

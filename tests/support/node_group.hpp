@@ -1,5 +1,4 @@
-// Processes under mpirun that are made to believe that they run on several nodes, for the suite of policies between
-// processes.
+// Processes under mpirun that simulate several nodes, for the suite of policies between processes.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +22,20 @@
 
 namespace support {
 
-/// All processes on this one.
+/// All processes on one node.
 struct OneNode {
   static std::string host(std::size_t) { return "here"; }
 };
-/// Ranks 0 and 1 here, the others there.
+/// Ranks 0 and 1 on one node, the others on another.
 struct TwoNodes {
   static std::string host(std::size_t rank) { return rank < 2 ? "here" : "there"; }
 };
-/// Dealt like cards, so that the ranks of a node do not follow each other.
+/// Round-robin, so that the ranks of a node are not consecutive.
 struct DealtNodes {
   static std::string host(std::size_t rank) { return rank % 2 == 0 ? "here" : "there"; }
 };
 
-/// Everything between the processes as MultiWorker has it, with the policy `Wire` between nodes.
+/// The communication between the processes of MultiWorker, with the policy `Wire` between nodes.
 template <class Wire, class Nodes = OneNode>
 class NodeGroup {
   using InNode = dist::NodeAllReduce::On<dist::NodeCommunicator>;
@@ -44,7 +43,7 @@ class NodeGroup {
 
  public:
   using Collectives = dist::Hierarchical<InNode, BetweenNodes>;
-  /// Several nodes join levels, each of which is shown with every type by itself.
+  /// Several nodes combine levels, each of which is tested separately with every type.
   static constexpr bool every_type = std::same_as<Nodes, OneNode>;
 
   explicit NodeGroup(std::chrono::nanoseconds timeout)

@@ -1,4 +1,4 @@
-// Processes of one node that meet in a NodeGroup, without MPI: forked by the test, which made their memory before.
+// Processes of one node that form a NodeGroup without MPI: forked by the test, which has created their memory.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Elements of a strategy's memory as a test of any device reads them.
+// Host access to elements of a strategy's memory, for tests on any device.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace support {
 
-/// Elements that the host may read: those that were named, or what a copy of them held. As long as those live.
+/// Elements in host memory: the given ones, or a copy of device elements. Valid during the lifetime of both.
 template <class T>
 class HostElements {
  public:
@@ -36,7 +36,7 @@ class HostElements {
   std::span<const T> elements_;
 };
 
-/// A span or a view after all that was put into `queue`, which works where its elements are.
+/// Returns the elements of a span or a view after all work of `queue`, the queue of their device.
 template <class Queue, class Elements>
 [[nodiscard]] auto on_host(const Queue& queue, const Elements& elements) {
   if constexpr (requires { elements.elements(); }) {
@@ -50,19 +50,19 @@ template <class Queue, class Elements>
   }
 }
 
-/// The copy of a replica function, or of a function of `strategy.update`.
+/// Returns the elements of a variable's copy, in a replica function or a function of `strategy.update`.
 template <class Variable, class Context>
 [[nodiscard]] auto component_on_host(const Variable& variable, const Context& context) {
   return on_host(variable.queue(context), variable.component(context));
 }
-/// That of one replica of this process, outside.
+/// Returns the elements of the copy of one replica of this process, outside replica functions.
 template <class Variable, class Strategy>
 [[nodiscard]] auto component_on_host(const Variable& variable, const dist::CrossReplicaContext<Strategy>& scope,
                                      std::size_t local_replica) {
   return on_host(variable.queue(scope, Strategy::Store::copy_of(local_replica)),
                  variable.component(scope, local_replica));
 }
-/// What `variable.read(context)` shows, of a replica function or of a function of `strategy.update`.
+/// Returns the elements of `variable.read(context)`, in a replica function or a function of `strategy.update`.
 template <class Variable, class Context>
 [[nodiscard]] auto read_on_host(const Variable& variable, const Context& context) {
   return on_host(variable.queue(context), variable.read(context));

@@ -1,4 +1,4 @@
-// What an optimizer needs of a network, on any strategy: one layer, and gradients that a queue makes.
+// A minimal network for optimizers, on any strategy: one layer, with gradients computed in a queue.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace support {
 
-/// A kernel and a bias, with padding behind each.
+/// A kernel and a bias, each followed by padding.
 template <class S>
 struct OneLayer {
   static constexpr std::array<dist::nn::Parameter, 2> parameter_list{
@@ -34,7 +34,7 @@ struct OneLayer {
   decltype(std::declval<S&>().template buffer<float>(dist::Shape{}, std::string{})) slopes;
 };
 
-/// Eighths, so that squares are added up to the same sum in any order.
+/// Multiples of 1/8, so that sums of squares are exact in any order.
 struct Slope {
   float* to;
   std::size_t number;

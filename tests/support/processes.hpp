@@ -1,4 +1,4 @@
-// Processes that a test forks: each runs a function, and none outlives the test.
+// Forked processes of a test: each runs a function, and none outlives the test.
 #pragma once
 
 #include <signal.h>
@@ -15,15 +15,15 @@
 
 namespace support {
 
-/// How a process ended: its exit status, or 128 + the signal that killed it.
+/// Returns the exit status, or 128 + the signal that killed the process.
 inline int status_of(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-/// Children of the test; those that still run at its end are killed.
+/// Children of the test; the destructor kills running ones.
 class Processes {
  public:
-  /// Starts `count` processes, each of which exits with `body(rank)`, or 99 where that throws.
+  /// Starts `count` processes, each of which exits with `body(rank)`, or 99 if that throws.
   template <class Body>
   Processes(std::size_t count, Body&& body) {
     std::fflush(nullptr);
@@ -54,7 +54,7 @@ class Processes {
 
   [[nodiscard]] pid_t operator[](std::size_t rank) const { return children_[rank]; }
 
-  /// The statuses of all, in their order; 124 of one that has not ended within `longest`, which is then killed.
+  /// Returns the statuses in order; 124 for processes that run longer than `longest`, which are killed.
   std::vector<int> wait(std::chrono::seconds longest = std::chrono::seconds{60}) {
     const auto end = std::chrono::steady_clock::now() + longest;
     std::vector<int> statuses(children_.size(), 124);

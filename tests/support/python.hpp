@@ -1,5 +1,5 @@
-/// For tests whose reference is a package of Python. Such packages stand in tests/python_packages.txt, which
-/// cmake/python_packages installs into build/python.
+/// For tests with a Python package as reference. These packages are listed in tests/python_packages.txt, and
+/// cmake/python_packages installs them into build/python.
 #pragma once
 
 #include <sys/wait.h>
@@ -13,14 +13,14 @@
 
 namespace testing {
 
-/// The interpreter: DIST_TEST_PYTHON, else the one that cmake/python_packages makes, else the system's.
+/// Returns the interpreter: DIST_TEST_PYTHON, else the one of cmake/python_packages, else the system's.
 inline std::string python() {
   if (const char* const chosen = std::getenv("DIST_TEST_PYTHON")) return chosen;
   const std::string made = DIST_SOURCE_DIR "/build/python/bin/python";
   return ::access(made.c_str(), X_OK) == 0 ? made : "python3";
 }
 
-/// As a constant at namespace scope, ends the program as skipped where Python cannot import `module`.
+/// As a constant at namespace scope, exits the program as skipped if Python cannot import `module`.
 struct NeedsPython {
   explicit NeedsPython(const std::string& module) {
     const std::string command = python() + " -c 'import " + module + "' >/dev/null 2>&1";
@@ -31,7 +31,7 @@ struct NeedsPython {
   }
 };
 
-/// What a script of the tests prints. It must succeed.
+/// Returns the output of a script in tests/, which must succeed.
 inline std::string python_output(const std::string& script, const std::string& argument) {
   const std::string command = python() + " " DIST_SOURCE_DIR "/tests/" + script + " '" + argument + "'";
   std::FILE* const stream = ::popen(command.c_str(), "r");

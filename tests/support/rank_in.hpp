@@ -1,4 +1,4 @@
-// Where this process stands among others, for tests that run under mpirun.
+// The position of this process among others, for tests under mpirun.
 #pragma once
 
 #include <mpi.h>

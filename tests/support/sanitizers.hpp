@@ -1,5 +1,5 @@
-/// Under which sanitizer a test is compiled, in the words of g++ and of clang++: DIST_TEST_ADDRESS_SANITIZER,
-/// DIST_TEST_THREAD_SANITIZER, and DIST_TEST_SANITIZER for either.
+/// The sanitizer of the compilation, for g++ and clang++: DIST_TEST_ADDRESS_SANITIZER, DIST_TEST_THREAD_SANITIZER, and
+/// DIST_TEST_SANITIZER for either.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -20,9 +20,9 @@
 
 namespace support {
 
-/// Whether suites try elements of every type. The thread sanitizer looks at accesses, which are the same for all of them,
-/// and a few types compile in a fraction of the time; what overflows differs from type to type. A test whose code does not
-/// depend on the type, or is tried with every type in another test, defines DIST_TEST_FEW_TYPES first.
+/// True if suites test every element type. Not under the thread sanitizer, to compile faster: accesses do not depend on
+/// the type. Tests whose code does not depend on the type, or is covered by another test, define DIST_TEST_FEW_TYPES
+/// first.
 #if defined(DIST_TEST_THREAD_SANITIZER) || defined(DIST_TEST_FEW_TYPES)
 inline constexpr bool every_type = false;
 #else

@@ -1,4 +1,4 @@
-// What a checkpoint does, in memory: the leaves of a walk, by their keys.
+// A checkpoint in memory: the leaves of a walk by their keys.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,6 @@ class Saved {
     return values;
   }
 
-  /// Whether both have the same bits as `key`.
   [[nodiscard]] bool same(const Saved& other, const std::string& key) const {
     return entries_.at(key) == other.entries_.at(key);
   }

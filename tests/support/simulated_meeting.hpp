@@ -1,4 +1,4 @@
-// Virtual ranks that agree on a call by the product's protocol, with messages that take their virtual time.
+// Virtual ranks that agree on a call by the product's protocol, with messages that take virtual time.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace support {
 
-/// One virtual rank's part in the meetings of all.
+/// One virtual rank's part in all meetings.
 class SimulatedMeeting {
  public:
   explicit SimulatedMeeting(const SimulatedNetwork::Communicator& comm)
       : comm_(comm), meeting_(comm.rank(), comm.size()), in_(partners()), out_(partners()) {}
 
-  /// Returns when all have come with the same call. Throws CollectiveMismatch where one has come with another.
+  /// Returns when all ranks have arrived with the same call. Throws CollectiveMismatch if a call differs.
   void meet(const dist::CollectiveCall& call) {
     const auto advance = [&] {
       meeting_.advance([&](std::size_t partner, const CallAgreement::Message& message) { out_[partner] = message; });
@@ -47,7 +47,7 @@ class SimulatedMeeting {
  private:
   using CallAgreement = dist::detail::CallAgreement;
 
-  /// The whole of it, though only a part has a meaning where all calls are the same.
+  /// The whole message, though only a part is meaningful if all calls are equal.
   [[nodiscard]] static std::span<std::byte> bytes_of(CallAgreement::Message& message) {
     return std::as_writable_bytes(std::span{&message, 1});
   }
@@ -58,7 +58,7 @@ class SimulatedMeeting {
   std::vector<CallAgreement::Message> out_;
 };
 
-/// The virtual time in which all of so many ranks agree on a call, and the messages of one of them.
+/// The virtual time until all ranks agree on a call, and the number of messages of one rank.
 struct AgreementCost {
   double seconds = 0;
   std::size_t messages = 0;

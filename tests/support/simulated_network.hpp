@@ -1,8 +1,8 @@
-// A network that exists in virtual time only: up to 1,024 virtual ranks in one thread, each of which runs the product's
-// own code over messages, and a clock for each. Deterministic: the same program takes the same virtual time.
+// A network in virtual time: up to 1,024 virtual ranks in one thread, which run the product's own code over messages,
+// each with a clock. Deterministic: the same program takes the same virtual time.
 //
-// The costs are those of the model in dist/comm/messages/algorithm_thresholds.hpp. A message travels when its sender and its
-// receiver have asked for it: nothing is buffered.
+// Costs follow the model in dist/comm/messages/algorithm_thresholds.hpp. A message is transferred when its sender and
+// its receiver have requested it, without buffering.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
-#include <dist/comm/messages/message_choice.hpp>  // what policies do between members that pass messages
+#include <dist/comm/messages/message_choice.hpp>  // collectives of members that pass messages
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -38,17 +38,18 @@
 
 namespace support {
 
-/// Whether messages bring their bytes. Without, virtual ranks may all use the same memory, and only the time is right:
-/// what 1,024 nodes do with 100 MB each then fits into this machine.
+/// Controls whether messages transfer their bytes. If not, virtual ranks may share memory, and only the time is
+/// correct: 1,024 nodes with 100 MB each then fit into this machine.
 enum class Payload : unsigned char { travels, stays };
 
-/// What virtual ranks run on, one at a time: a stack each, or a thread each, for code that has thread_local variables.
+/// Virtual ranks run one at a time on separate stacks, or in separate threads, for code with thread_local variables.
 enum class RunOn : unsigned char { stacks, threads };
 
-/// The bytes that the running virtual rank has combined by a Metered operation, which its network has not yet charged.
+/// The bytes that the running virtual rank has combined by Metered operations, and that its network has not charged
+/// yet.
 inline std::size_t metered_bytes = 0;
 
-/// `Op`, and a count of the bytes that it combines.
+/// `Op` with a count of the combined bytes.
 template <class Op>
 struct Metered : Op {
   template <dist::Reducible T>
@@ -68,12 +69,12 @@ class SimulatedNetwork {
   SimulatedNetwork(const SimulatedNetwork&) = delete;
   SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
 
-  /// Runs `body(communicator)` on every virtual rank, all from time 0 on. Returns the time at which the last one ends, in
-  /// seconds. Throws what the first one threw; std::runtime_error when all wait for each other.
+  /// Runs `body(communicator)` on every virtual rank, starting at time 0. Returns the end time of the last rank in
+  /// seconds. Throws the first exception of a rank, or std::runtime_error on a deadlock.
   template <class Body>
   double run(Body&& body);
 
-  /// The messages of one member that sent most in the last run, and of all members.
+  /// The maximum number of messages that a member sent in the last run, and the total of all members.
   [[nodiscard]] std::size_t most_messages() const {
     std::size_t most = 0;
     for (const Rank& rank : ranks_) most = std::max(most, rank.sent);
@@ -88,7 +89,7 @@ class SimulatedNetwork {
  private:
   static constexpr std::size_t nobody = ~std::size_t{0};
 
-  /// What came to a rank and waits for it, in one group of ranks.
+  /// A posted message to a rank, in one group of ranks.
   struct Letter {
     std::uint64_t group = 0;
     std::size_t from = 0;
@@ -99,7 +100,7 @@ class SimulatedNetwork {
     std::unique_ptr<Strand> strand;
     std::deque<Letter> letters;
     bool awaits_letters = false;
-    std::uint64_t groups = 0;  // that it opened
+    std::uint64_t groups = 0;  // opened by it
     double clock = 0;
     double sends_until = 0;
     double receives_until = 0;
@@ -107,21 +108,21 @@ class SimulatedNetwork {
     std::size_t announced = 0;
     std::size_t barriers = 0;
     std::vector<dist::AlignedBuffer<std::byte>> scratch = std::vector<dist::AlignedBuffer<std::byte>>(4);
-    std::string waits_for;  // while it is not among those that can go on
+    std::string waits_for;  // while it cannot continue
   };
   struct Message {
     std::span<const std::byte> out;
     std::span<std::byte> in;
     bool is_sent = false;
-    bool is_received = false;  // asked for, by its sender and by its receiver
+    bool is_received = false;  // requested by sender and receiver
     double arrives = 0;
-    std::size_t waiting[2] = {nobody, nobody};  // for its end: the sender, the receiver
+    std::size_t waiting[2] = {nobody, nobody};  // the sender and the receiver that wait for its end
     int finished = 0;
   };
-  /// From one member to another one, in the order in which messages are sent.
+  /// The messages from one member to another, in the order of sending.
   struct Channel {
     std::deque<Message> messages;
-    std::uint64_t first = 0;  // the number of the first of them
+    std::uint64_t first = 0;  // the number of the first message
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
 
@@ -130,7 +131,7 @@ class SimulatedNetwork {
       return messages[number - first];
     }
   };
-  /// Ends the ranks that would wait for ever.
+  /// Thrown to end ranks in a deadlock.
   struct Stopped {};
   struct Later {
     bool operator()(const std::pair<double, std::size_t>& one, const std::pair<double, std::size_t>& other) const {
@@ -145,7 +146,7 @@ class SimulatedNetwork {
   void charge(Rank& rank) {
     rank.clock += static_cast<double>(std::exchange(metered_bytes, 0)) * costs_.per_reduced_byte;
   }
-  /// Lets all go first whose clocks show an earlier time, so that what happens does so in the order of time.
+  /// Runs all ranks with earlier clocks first, so that events occur in the order of time.
   void take_turn(std::size_t self) {
     Rank& rank = ranks_[self];
     charge(rank);
@@ -167,7 +168,7 @@ class SimulatedNetwork {
     ready_.emplace(ranks_[other].clock, other);
   }
 
-  /// When so many bytes arrive that may leave now.
+  /// Returns the arrival time of `bytes` bytes that may be sent at `now`.
   [[nodiscard]] double arrival(std::size_t bytes, std::size_t from, std::size_t to, double now) {
     const double begins = std::max({now, ranks_[from].sends_until, ranks_[to].receives_until});
     ++ranks_[from].sent;
@@ -191,14 +192,14 @@ class SimulatedNetwork {
   std::vector<Rank> ranks_;
   std::unordered_map<std::uint64_t, Channel> channels_;
   std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, Later> ready_;
-  std::vector<dist::CollectiveCallRecord> calls_;  // that members announced
+  std::vector<dist::CollectiveCallRecord> calls_;
   std::vector<std::size_t> at_barrier_;
-  std::vector<dist::AlignedBuffer<std::byte>> outgrown_;  // scratch of all, which some still use
+  std::vector<dist::AlignedBuffer<std::byte>> outgrown_;  // scratch memory that may still be in use
   std::exception_ptr thrown_;
   bool stopping_ = false;
 };
 
-/// A virtual rank's membership: a handle to copy, which models PassesMessages.
+/// A virtual rank's membership: a copyable handle that models PassesMessages.
 class SimulatedNetwork::Communicator {
  public:
   struct Transfer {
@@ -210,25 +211,25 @@ class SimulatedNetwork::Communicator {
 
   Communicator(SimulatedNetwork& network, std::size_t rank) : network_(&network), rank_(rank) {}
 
-  /// The same rank, whose messages do not meet those of other groups.
+  /// Returns the same rank, with messages separate from other groups.
   [[nodiscard]] Communicator in_group(std::uint64_t group) const {
     Communicator other = *this;
     other.group_ = group;
     return other;
   }
   [[nodiscard]] std::uint64_t group() const noexcept { return group_; }
-  /// The number of a new group, where all ranks open the same ones in one order.
+  /// Returns the number of a new group. All ranks must open the same groups in the same order.
   [[nodiscard]] std::uint64_t open_group() const { return ++me().groups; }
 
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return network_->ranks_.size(); }
-  /// What this rank's clock shows, in seconds.
+  /// Returns the time of this rank's clock in seconds.
   [[nodiscard]] double seconds() const {
     network_->charge(me());
     return me().clock;
   }
 
-  /// A failure ends the whole run, so that nobody is to be told, and nobody waits in vain.
+  /// A failure ends the whole run, so notifications are unnecessary.
   void begin_attempt() const noexcept {}
   void cancel(const dist::FailureNotice&) const noexcept {}
   void cancel(const std::exception_ptr&) const noexcept {}
@@ -245,7 +246,7 @@ class SimulatedNetwork::Communicator {
       if (other != rank_) network_->wake(other, me().clock);
   }
 
-  /// Compares the calls and takes no virtual time. Throws CollectiveMismatch where a member announced another one.
+  /// Compares the calls, in no virtual time. Throws CollectiveMismatch if a member announced a different one.
   void announce(const dist::CollectiveCall& call) const {
     network_->take_turn(rank_);
     const std::size_t number = me().announced++;
@@ -295,7 +296,7 @@ class SimulatedNetwork::Communicator {
     network_->take_turn(rank_);
   }
 
-  /// Sends bytes that wait for their receiver, as small messages do: returns at once.
+  /// Posts a small message, which is buffered until its receiver takes it: returns at once.
   void post(std::span<const std::byte> bytes, std::size_t to) const {
     network_->take_turn(rank_);
     const double arrives = network_->arrival(bytes.size(), rank_, to, me().clock);
@@ -303,7 +304,7 @@ class SimulatedNetwork::Communicator {
     receiver.letters.push_back({group_, rank_, arrives, {bytes.begin(), bytes.end()}});
     if (std::exchange(receiver.awaits_letters, false)) network_->wake(to, arrives);
   }
-  /// The next that was posted to this rank in its group and has come: `read(from, bytes)`. Returns whether there was one.
+  /// Calls `read(from, bytes)` for the next arrived message to this rank in its group. Returns false without a message.
   template <class Read>
   bool take(Read&& read) const {
     std::deque<Letter>& letters = me().letters;
@@ -316,7 +317,7 @@ class SimulatedNetwork::Communicator {
     read(letter.from, std::span{letter.bytes});
     return true;
   }
-  /// Waits for one that `take` would take.
+  /// Waits for a message for `take`.
   void await_posted() const {
     network_->take_turn(rank_);
     while (true) {

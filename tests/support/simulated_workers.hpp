@@ -1,5 +1,5 @@
-// Workers of a strategy that are joined by a simulated network: a model of dist's concepts Network and WorkersNetwork.
-// Each runs in a virtual rank with a thread of its own (RunOn::threads), and is a node of its own.
+// Workers of a strategy on a simulated network: a model of dist's concepts Network and WorkersNetwork. Each is a
+// separate node, and runs in a virtual rank with its own thread (RunOn::threads).
 #pragma once
 
 #include <sched.h>
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/task.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/comm/call_sequence.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
@@ -34,13 +34,14 @@
 #include <dist/comm/self.hpp>
 #include <dist/core/error.hpp>
 #include <dist/data/agreement.hpp>
+#include <dist/strategy/workers.ipp>  // templates that the compiled parts instantiate only for MPI
 
 #include <support/simulated_network.hpp>
 
 namespace support {
 
-/// Of the threads of virtual workers one runs at a time. On one processor its turn is a switch, on two it wakes the other
-/// one, which takes ten times as long.
+/// Only one thread of the virtual workers runs at a time. On one processor, taking turns is ten times faster than on
+/// two.
 inline const bool on_one_processor = [] {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -48,12 +49,12 @@ inline const bool on_one_processor = [] {
   return sched_setaffinity(0, sizeof one, &one) == 0;
 }();
 
-/// A worker's membership: what it calls is agreed on by the product's protocol, whose messages take virtual time, too.
+/// A worker's membership: calls are agreed on by the product's protocol, whose messages also take virtual time.
 class SimulatedMembership {
  public:
   using Transfer = SimulatedNetwork::Communicator::Transfer;
 
-  /// All virtual ranks, which make their memberships in one order.
+  /// All virtual ranks, which create their memberships in the same order.
   explicit SimulatedMembership(const SimulatedNetwork::Communicator& all) : SimulatedMembership(all, ranks(all), 0) {}
 
   [[nodiscard]] std::size_t rank() const noexcept { return state_->rank; }
@@ -62,10 +63,10 @@ class SimulatedMembership {
   [[nodiscard]] std::string_view host(std::size_t rank) const noexcept { return state_->hosts[rank]; }
   [[nodiscard]] double seconds() const { return state_->comm.seconds(); }
 
-  /// This rank's letters in the group, for what is no collective.
+  /// This rank's posted messages in the group, for communication other than collectives.
   [[nodiscard]] const SimulatedNetwork::Communicator& messages() const noexcept { return state_->comm; }
 
-  /// Nobody waits for long in virtual time: the network ends a run in which all wait.
+  /// Timeouts do not matter in virtual time: the network ends a run in a deadlock.
   [[nodiscard]] SimulatedMembership with_timeout(std::chrono::nanoseconds) const { return *this; }
   [[nodiscard]] SimulatedMembership with_checks(dist::CollectiveChecks) const { return *this; }
   static void watch_processes(dist::PeerHealth&) noexcept {}
@@ -130,7 +131,7 @@ class SimulatedMembership {
     std::size_t color;
     std::size_t key;
   };
-  /// Those that give the same colour, in the order of their keys. A collective call.
+  /// Returns the members with the same colour, ordered by key. A collective call.
   [[nodiscard]] std::optional<SimulatedMembership> split_by(const Place& mine, bool stays_out) const {
     std::vector<Place> places(size());
     dist::HalvingDoublingAllReduce::On<SimulatedMembership>{*this}.all_gather_values("split", mine, std::span{places});
@@ -157,11 +158,11 @@ class SimulatedMembership {
     }
 
     SimulatedNetwork::Communicator comm;
-    std::vector<std::size_t> members;  // virtual ranks
+    std::vector<std::size_t> members;
     std::vector<std::string> hosts;
     std::size_t rank;
     CallAgreement meeting;
-    std::vector<std::deque<CallAgreement::Message>> calls;  // by partner, not yet wanted
+    std::vector<std::deque<CallAgreement::Message>> calls;  // by partner, received early
     std::uint64_t structure = 0;
     std::uint64_t parts = 0;
   };
@@ -194,7 +195,7 @@ class SimulatedMembership {
     state_->meeting.tell_failures(
         [&](std::size_t partner, const CallAgreement::Message& message) { send_call(partner, message); });
   }
-  /// Goes as far in the meeting as what has come allows.
+  /// Advances the meeting as far as arrived messages allow.
   void advance() const {
     CallAgreement& meeting = state_->meeting;
     std::optional<dist::detail::NoticeFrom> thrown;
@@ -236,7 +237,7 @@ class SimulatedMembership {
 
 static_assert(dist::Network<SimulatedMembership>);
 
-/// How simulated workers agree on the end of their data: by the product's protocol.
+/// Agreement of simulated workers on the end of their data, by the product's protocol.
 class SimulatedAgreement {
   struct Group {
     explicit Group(SimulatedMembership members) : all(std::move(members)), polls(all.rank(), all.size()) {}
@@ -244,7 +245,7 @@ class SimulatedAgreement {
     void send(std::size_t to, const dist::detail::Polls::Message& message) {
       all.messages().post(std::as_bytes(std::span{&message, 1}).first(message.bytes()), all.worker(to));
     }
-    /// Waits until `done()`. Throws what a member that failed said.
+    /// Waits until `done()`. Throws the error of a failed member.
     template <class Done>
     void wait_until(std::uint64_t pass, Done&& done) {
       while (true) {
@@ -323,7 +324,6 @@ class SimulatedAgreement {
   std::shared_ptr<Group> group_;
 };
 
-/// The workers of a run of a simulated network.
 class SimulatedWorld {
  public:
   class JobScope {
@@ -362,7 +362,7 @@ class SimulatedWorld::Part {
   SimulatedWorld world_;
 };
 
-/// The simulated network, as the workers of a strategy reach each other through it.
+/// The simulated network of a strategy's workers.
 struct SimulatedWorkersNetwork {
   static constexpr std::string_view name = "simulated";
 

@@ -13,8 +13,8 @@
 
 namespace support {
 
-/// Checks that `body(make_read_only)` returns 0 in a process that sees an empty file system of `size`, such as "64k", at the
-/// path `disk`; after `make_read_only()` it may not be written any more. Nothing is tried where a test may not mount.
+/// Checks that `body(make_read_only)` returns 0 in a process with an empty file system of `size`, such as "64k",
+/// mounted at `disk`; `make_read_only()` makes it read-only. Does nothing if tests may not mount.
 template <class Body>
 void check_on_small_disk(const std::string& disk, const std::string& size, const Body& body) {
   constexpr int no_mount = 77;

@@ -1,5 +1,5 @@
-// Writes the four files of Fashion-MNIST, small and easy to learn, into the folder that it is given: examples train with
-// them where a step takes much longer than elsewhere. Images are noise, with a bright rectangle where their class has it.
+// Writes the four files of a small and easy Fashion-MNIST into a given folder, for examples on platforms where a step
+// is slow. The images are noise with a bright rectangle, whose position depends on the class.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<char>;
 
-/// The head of a file of bytes with these extents, and then the bytes.
+/// Writes the header of a file of bytes with these extents, followed by the bytes.
 void write(const std::filesystem::path& file, std::initializer_list<std::uint32_t> extents, const Bytes& bytes) {
   Bytes head{0, 0, 8, static_cast<char>(extents.size())};
   for (const std::uint32_t extent : extents)

@@ -1,4 +1,4 @@
-// A small convolutional network and batches for it, for tests of what happens during its backward pass.
+// A small convolutional network and batches, for tests of the backward pass.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,6 @@ namespace support {
 using SmallNet = dist::nn::Sequential<dist::nn::Input<6, 6, 1>, dist::nn::Conv2D<4, 3, dist::nn::Relu>,
                                       dist::nn::Flatten, dist::nn::Dense<16, dist::nn::Relu>, dist::nn::Dense<3>>;
 
-/// A batch of the replica's own.
 struct SmallBatch {
   dist::Tensor<float> x;
   dist::Tensor<int> y;
@@ -26,7 +25,7 @@ struct SmallBatch {
   }
 };
 
-/// forward, loss and backward, which calls `when_ready`.
+/// Runs forward, loss and backward, which calls `when_ready`.
 template <class Network, class... WhenReady>
 void compute(auto& replica, Network& net, const SmallBatch& batch, WhenReady&&... when_ready) {
   auto logits = net.forward(replica, dist::TensorView<const float>{batch.x});

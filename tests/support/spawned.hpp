@@ -1,5 +1,5 @@
-// A process that runs one test case of the same program. It is started by exec, unlike those of processes.hpp, so that
-// the program may have had threads of libraries before.
+// A process that runs one test case of the same program. Started by exec, unlike in processes.hpp, so that libraries of
+// the program may already have threads.
 #pragma once
 
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 
 namespace support {
 
-/// Runs a case that is decorated with doctest::skip(), so that it runs nowhere else, and sees `environment` ("NAME=value")
-/// besides the program's own. What it writes to stderr goes to a file, if one is named; `options` are doctest's. Killed at the
-/// end of the object.
+/// Runs a test case decorated with doctest::skip(), which runs nowhere else, with `environment` ("NAME=value") in
+/// addition to the program's own. Redirects stderr to a file, if given; `options` are doctest's. The destructor kills
+/// the process.
 class Spawned {
  public:
   Spawned(const std::string& test_case, const std::vector<std::string>& environment,
@@ -57,7 +57,7 @@ class Spawned {
     waitpid(process_, nullptr, 0);
     process_ = -1;
   }
-  /// Waits until it ends by itself: its exit status, or -1 where a signal has ended it. Nothing where it goes on.
+  /// Waits for the exit. Returns the exit status, or -1 after a signal; nothing if the process still runs.
   [[nodiscard]] std::optional<int> exit_status_within(std::chrono::milliseconds longest) {
     const auto end = std::chrono::steady_clock::now() + longest;
     int status = 0;

@@ -13,7 +13,7 @@
 
 namespace testing {
 
-/// How a child process ended, and what it wrote to stderr.
+/// The end of a child process, and its output on stderr.
 struct Ending {
   bool aborted = false;
   std::string stderr_text;
@@ -21,14 +21,15 @@ struct Ending {
   [[nodiscard]] bool says(const std::string& part) const { return stderr_text.find(part) != std::string::npos; }
 };
 
-/// Calls `body` in a forked child, which exits normally if `body` returns. Only while this process has one thread.
+/// Calls `body` in a forked child, which exits normally if `body` returns. Requires that this process has only one
+/// thread.
 template <class Body>
 [[nodiscard]] Ending stderr_of(Body&& body) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);  // not the test framework's handler
+    std::signal(SIGABRT, SIG_DFL);  // replaces the test framework's handler
     dup2(ends[1], STDERR_FILENO);
     body();
     _exit(0);
@@ -45,7 +46,8 @@ template <class Body>
   return ending;
 }
 
-/// Checks that `call()` ends its process, with this sentence on stderr. Only while this process has one thread.
+/// Checks that `call()` terminates its process with this sentence on stderr. Requires that this process has only one
+/// thread.
 template <class Call>
 void refuses(Call&& call, std::string_view sentence) {
   CAPTURE(sentence);

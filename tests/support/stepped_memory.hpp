@@ -1,10 +1,10 @@
-// Memory that several members share, whose operations on atomics happen one at a time in an order that a test chooses: for
+// Shared memory of several members, whose atomic operations occur one at a time in an order that a test chooses: for
 // protocols that are tested without threads, in all orders.
 //
-// A member is a Fiber, which pauses before each of its operations. What a later operation of another member may see of an
-// earlier one is that of the language: a value that is not atomic is a mistake where reading or writing it is not ordered
-// after what others did with it by a store that releases and a load that acquires. Stores that are not sequentially
-// consistent wait in a buffer, in their order, until a step of their own lets others see them.
+// A member is a Fiber, which pauses before each of its operations. Operations become visible to other members by the
+// language's memory model: access to a non-atomic value is an error unless a release store and an acquire load order it
+// after the accesses of others. Stores that are not sequentially consistent wait in a buffer, in order, until a
+// separate step makes them visible.
 #pragma once
 
 #include <array>
@@ -26,19 +26,19 @@ namespace support {
 class SteppedMembers {
  public:
   static constexpr std::size_t most = 3;
-  /// What of each member is known to have happened before.
+  /// The known past of each member.
   using Clock = std::array<unsigned, most>;
 
   explicit SteppedMembers(std::size_t count) : members_(count) {}
 
-  /// Called by a member: what it does from here on is a step of its own.
+  /// Members call it before a new step.
   void pause() { members_[running_].fiber->pause(); }
-  /// The same for a member that can go on when something has changed since it last looked.
+  /// Pauses a member until something has changed since it last looked.
   void pause_until_a_change() {
     members_[running_].waits = true;
     pause();
   }
-  /// One of `count` ways to go on, each of which is explored.
+  /// Returns one of `count` alternatives, each of which is explored.
   [[nodiscard]] std::size_t choose(std::size_t count) {
     members_[running_].choices = count;
     pause();
@@ -51,16 +51,16 @@ class SteppedMembers {
   }
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
-  /// A part of the running member's past, which says all about what it will do.
+  /// Adds to the running member's past, which determines its future.
   void note(std::uint64_t happened) { mix(members_[running_].history, happened); }
-  /// The running member looks at the memory and sees this.
+  /// Records that the running member has seen this value in memory.
   void see(std::uint64_t seen) {
     members_[running_].looked = changes_;
     note(seen);
   }
   void changed() { ++changes_; }
 
-  /// What the running member knows. What it does after `release` is not yet known to those that `acquire` the result.
+  /// The knowledge of the running member. Its work after `release` is unknown to members that `acquire` the result.
   [[nodiscard]] const Clock& clock() const { return members_[running_].clock; }
   [[nodiscard]] Clock release() {
     const Clock known = members_[running_].clock;
@@ -73,22 +73,22 @@ class SteppedMembers {
       if (known[rank] > mine[rank]) mine[rank] = known[rank];
   }
 
-  /// A store that others do not see yet.
+  /// Buffers a store, invisible to others.
   void buffer(std::function<void()> store) { members_[running_].stores.push_back(std::move(store)); }
   void flush() {
     for (auto& stores = members_[running_].stores; !stores.empty(); stores.pop_front()) stores.front()();
   }
 
-  /// What a member does, with all that it shares with others made anew for each order.
+  /// A member's function, with shared state that is new for each order.
   struct Run {
     std::function<void(std::size_t rank)> body;
     std::function<std::string()> find_mistake;  // at the end
   };
   struct Explored {
     std::size_t states = 0;
-    std::string mistake;  // the first; empty where there is none
+    std::string mistake;  // the first; empty if none
   };
-  /// Lets so many members run in all orders, until there is a mistake or `most_states` were seen.
+  /// Runs `count` members in all orders, until there is an error or `most_states` states were seen.
   [[nodiscard]] static Explored explore(std::size_t count, const std::function<Run(SteppedMembers&)>& make) {
     struct Chosen {
       std::size_t step;
@@ -152,7 +152,7 @@ class SteppedMembers {
     if (member.fiber->has_ended() || (member.waits && member.looked == changes_)) return 0;
     return member.choices;
   }
-  /// The steps of a member: its ways on, then what its first store waits for.
+  /// The steps of a member: its alternatives, then its first buffered store.
   [[nodiscard]] std::size_t count_steps() const {
     std::size_t steps = 0;
     for (const Member& member : members_) steps += ways_on(member) + (member.stores.empty() ? 0 : 1);
@@ -182,7 +182,7 @@ class SteppedMembers {
       if (!member.fiber->has_ended()) return false;
     return true;
   }
-  /// All that is in the memory follows from what each member has done, and which of its stores others can see.
+  /// The content of memory follows from each member's past and the visibility of its stores.
   [[nodiscard]] std::uint64_t key() const {
     std::uint64_t hash = 0;
     for (const Member& member : members_) {
@@ -200,7 +200,6 @@ class SteppedMembers {
   std::string mistake_;
 };
 
-/// A value that is not atomic.
 template <class T>
 class SteppedValue {
  public:
@@ -230,10 +229,10 @@ class SteppedValue {
   SteppedMembers::Clock written_{};
 };
 
-/// An atomic number, each of whose operations is a step, and which one member only stores.
+/// An atomic number, whose operations are steps, and which only one member stores.
 class SteppedAtomic {
  public:
-  /// `order` is that of all stores: for a test whether a weaker one is noticed.
+  /// `order` is the memory order of all stores, to test that weaker orders are detected.
   SteppedAtomic(SteppedMembers& members, std::memory_order order) : members_(&members), order_(order) {}
 
   void store(std::uint32_t value) {

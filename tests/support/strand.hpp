@@ -1,4 +1,4 @@
-// Functions that may pause and go on later: a Fiber, or one in a thread of its own.
+// Functions that may pause and continue: a Fiber, or a function in a separate thread.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class Strand {
 
   /// Runs it until it pauses or ends.
   virtual void resume() = 0;
-  /// Goes back to the caller of `resume`. Called on the strand.
+  /// Returns to the caller of `resume`. Call it on the strand.
   virtual void pause() = 0;
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
 
@@ -25,8 +25,8 @@ class Strand {
   bool ended_ = false;
 };
 
-/// Runs `body`, which lets no exception out, in a thread of its own from the first `resume` on, while the caller waits: one
-/// of them runs at a time, and each has its own thread_local variables. It must come to its end.
+/// Runs `body`, which must not throw, in a separate thread from the first `resume` on, while the caller waits: only one
+/// of them runs at a time, and each has separate thread_local variables. It must run to completion.
 class ThreadStrand final : public Strand {
  public:
   explicit ThreadStrand(std::function<void()> body)

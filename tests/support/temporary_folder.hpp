@@ -1,4 +1,3 @@
-// A folder of the test's own.
 #pragma once
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 namespace support {
 
-/// A new folder, which is removed at the end with all that is in it.
+/// Creates a folder, and removes it with its content in the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -27,26 +26,26 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder() {
-    std::error_code ignored;  // a process that a test killed may leave what cannot be removed yet
+    std::error_code ignored;  // files of killed processes may not be removable yet
     std::filesystem::remove_all(path_, ignored);
   }
 
   [[nodiscard]] std::string path() const { return path_; }
   [[nodiscard]] std::string path(const std::string& file) const { return path_ / file; }
-  /// Of all that is there, or in a folder below, in no order.
+  /// Returns the names in the folder, or in a subfolder, in no order.
   [[nodiscard]] std::vector<std::string> names(const std::string& below = "") const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator{path_ / below})
       names.push_back(entry.path().filename());
     return names;
   }
-  /// What a file holds; empty where there is none.
+  /// Returns the content of a file; empty if it does not exist.
   [[nodiscard]] std::string read(const std::string& file) const {
     std::ifstream stream{path_ / file, std::ios::binary};
     return {std::istreambuf_iterator<char>{stream}, {}};
   }
 
-  /// Writes a file over what was there, and makes the folders that it lies in. Returns its path.
+  /// Writes or replaces a file, and creates its folders. Returns its path.
   std::string write(const std::string& file, std::string_view content) const {
     const std::filesystem::path path = path_ / file;
     std::filesystem::create_directories(path.parent_path());

@@ -1,4 +1,3 @@
-// The exception of a replica itself.
 #pragma once
 
 #include <exception>
@@ -8,7 +7,7 @@
 
 namespace support {
 
-/// Calls `fn`. Where that throws a ReplicaError, throws what the replica threw instead.
+/// Calls `fn`, and replaces a ReplicaError by its cause.
 template <class Fn>
 void throw_cause_of(Fn&& fn) {
   try {

@@ -1,5 +1,5 @@
-// Two hosts on this machine: network namespaces with names and addresses of their own, joined by a cable, which end with the
-// test. Needs the right to make them, and the programs ip and nsenter.
+// Two virtual hosts on this machine: network namespaces with separate names and addresses, connected by a virtual
+// cable, which end with the test. Requires the necessary privileges, and the programs ip and nsenter.
 #pragma once
 
 #include <fcntl.h>
@@ -19,12 +19,12 @@
 
 namespace support {
 
-/// Made while this process has one thread.
+/// Create it while this process has only one thread.
 class TwoHosts {
  public:
   static std::string address(std::size_t host) { return dist::concat("10.213.77.", host + 1); }
 
-  /// `made` is false where this process may not make hosts.
+  /// Sets `made` to false without the necessary privileges.
   TwoHosts()
       : holders_(2, [&](std::size_t host) {
           const std::string name = dist::concat("dist-host-", host);
@@ -38,9 +38,9 @@ class TwoHosts {
              on(host, "link set lo up") && on(host, "link set dist0 up");
   }
 
-  /// Moves this thread to a host, and those that it starts.
+  /// Moves this thread, and threads that it starts later, to a host.
   void enter(std::size_t host) const { enter_host_of(holders_[host]); }
-  /// The same in another process than the test, by the number of the process that holds the host.
+  /// Moves a thread of another process to a host, given the process that holds the host.
   static void enter_host_of(pid_t holder) {
     for (const char* kind : {"net", "uts"}) {
       const dist::io::Descriptor space{
@@ -49,7 +49,6 @@ class TwoHosts {
     }
   }
   [[nodiscard]] pid_t holder(std::size_t host) const { return holders_[host]; }
-  /// Runs `ip` on a host.
   [[nodiscard]] bool on(std::size_t host, const std::string& command) const {
     return std::system(dist::concat("nsenter -t ", holders_[host], " -n ip ", command, " 2>/dev/null").c_str()) == 0;
   }
@@ -57,7 +56,7 @@ class TwoHosts {
   bool made = false;
 
  private:
-  /// What the holders say, each by a letter.
+  /// Status messages of the holders, one letter each.
   struct Pipe {
     Pipe() {
       int both[2];

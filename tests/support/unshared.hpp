@@ -1,4 +1,4 @@
-// A policy whose collectives do not show each other's memory, although the replicas are threads: as between processes.
+// A policy whose collectives do not share memory, although the replicas are threads: as between processes.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace testing {
 struct Unshared {
   static constexpr std::string_view name = "Unshared";
 
-  /// A member of a group that can wait for the others and no more.
+  /// A member of a group that can only wait for the others.
   template <class C>
   class Apart {
    public:

@@ -7,7 +7,7 @@
 
 namespace support {
 
-/// The message of the error of type `E` that `fn` throws.
+/// Returns the message of the error of type `E` that `fn` throws.
 template <class E = dist::Error, class Fn>
 std::string what_throws(Fn&& fn) {
   try {

@@ -1,4 +1,4 @@
-// A module of libtorch, batches of images for it, and the same training by libtorch alone.
+// A module of libtorch, batches of images for it, and the same training with libtorch only.
 #pragma once
 
 #include <dist/torch/module.hpp>
@@ -34,13 +34,13 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-/// With the weights that libtorch makes of a seed.
+/// Returns a net with libtorch's initial weights for a seed.
 inline Net make_net(std::uint64_t seed) {
   torch::manual_seed(seed);
   return Net{};
 }
 
-/// Two batches in turns, which can be learnt.
+/// Two alternating batches of a learnable task.
 struct Batch {
   explicit Batch(std::size_t step, std::size_t rows = global_batch) : x(dist::Shape{rows, 36}), y(dist::Shape{rows}) {
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -51,7 +51,7 @@ struct Batch {
   dist::Tensor<std::int64_t> y;
 };
 
-/// The sum of the losses of a part of the batch.
+/// Returns the sum of the losses of a part of the batch.
 template <class Module>
 torch::Tensor sum_of_losses(Module& module, const Batch& batch, std::size_t first, std::size_t rows) {
   namespace F = torch::nn::functional;
@@ -60,7 +60,7 @@ torch::Tensor sum_of_losses(Module& module, const Batch& batch, std::size_t firs
   return F::cross_entropy(module->forward(x), y, F::CrossEntropyFuncOptions{}.reduction(torch::kSum));
 }
 
-/// The losses of libtorch's own loop, in one thread and one process.
+/// Returns the losses of libtorch's own loop, in one thread and one process.
 template <class Optimizer, class Options>
 std::vector<double> losses_of_libtorch(std::uint64_t seed, Options options) {
   Net net = make_net(seed);
@@ -77,7 +77,7 @@ std::vector<double> losses_of_libtorch(std::uint64_t seed, Options options) {
   return losses;
 }
 
-/// One step on a strategy: each replica takes its part of the batch. Returns the loss of the global batch.
+/// Runs one step on a strategy: each replica takes its part of the batch. Returns the loss of the global batch.
 template <class S, class TorchModule, class Apply>
 double step_of(S& strategy, TorchModule& net, std::size_t step, Apply&& apply) {
   const Batch batch{step};
@@ -91,7 +91,7 @@ double step_of(S& strategy, TorchModule& net, std::size_t step, Apply&& apply) {
   }));
 }
 
-/// The losses of the library's loop from the same weights.
+/// Returns the losses of the library's loop from the same weights.
 template <class S, class TorchModule, class Optimizer>
 std::vector<double> losses_of(S& strategy, TorchModule& net, Optimizer& optimizer, std::size_t first = 0,
                               std::size_t end = steps) {
@@ -104,7 +104,7 @@ std::vector<double> losses_of(S& strategy, TorchModule& net, Optimizer& optimize
   return losses;
 }
 
-/// The largest difference between two lists, relative to the second.
+/// Returns the largest difference between two lists, relative to the second.
 inline double difference(const std::vector<double>& one, const std::vector<double>& other) {
   if (one.size() != other.size()) return INFINITY;
   double largest = 0;

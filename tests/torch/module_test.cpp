@@ -59,7 +59,7 @@ constexpr std::uint64_t seed = 7;
 const nn::SGD descent{.learning_rate = 0.05F};
 const nn::Adam adam{.learning_rate = 0.02F, .epsilon = 1e-8F};
 
-/// Makes nets of the seed first and others after it, whose weights must not count.
+/// Creates a net from the seed first, and then nets with other weights, which must be overwritten.
 struct MakeNets {
   std::uint64_t next = seed;
   convolution::Net operator()() { return make_net(next++); }
@@ -68,7 +68,7 @@ struct MakeNets {
 std::vector<double> by_descent() { return losses_of_libtorch<torch::optim::SGD>(seed, torch::optim::SGDOptions{0.05}); }
 std::vector<double> by_adam() { return losses_of_libtorch<torch::optim::Adam>(seed, torch::optim::AdamOptions{0.02}); }
 
-/// Parameters of ones, some of which only the loss of replica 0, or none, depends on.
+/// Parameters of ones, of which some are used only by the loss of replica 0, or by none.
 struct PartlyUsedImpl : torch::nn::Module {
   PartlyUsedImpl() {
     for (const char* const name : {"everywhere", "of_first", "of_zero", "never", "frozen"})
@@ -115,9 +115,9 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 
 }  // namespace
 
-TEST_CASE("losses are those of libtorch in one process, with the library's optimizers") {
+TEST_CASE("losses agree with libtorch in one process, with the library's optimizers") {
   const std::vector<double> losses = by_adam();
-  REQUIRE(losses.back() < 0.7 * losses.front());  // it learns something
+  REQUIRE(losses.back() < 0.7 * losses.front());  // the network learns
   dist::Default alone;
   check_losses(alone);
   for (const std::size_t replicas : {1U, 2U, 4U}) {
@@ -127,7 +127,7 @@ TEST_CASE("losses are those of libtorch in one process, with the library's optim
   }
 }
 
-TEST_CASE("parameters and gradients of the modules are in the strategy's memory, by libtorch's names") {
+TEST_CASE("parameters and gradients of modules are in the strategy's memory, with libtorch's names") {
   Mirrored strategy{2};
   auto net = dist::torch_module(strategy, MakeNets{});
   std::vector<std::string> names;
@@ -145,7 +145,7 @@ TEST_CASE("parameters and gradients of the modules are in the strategy's memory,
     CHECK(module->dense->weight.grad().template data_ptr<float>() ==
           net.gradients().component(replica).data() + offset);
   });
-  // All begin with what the first has.
+  // All start with the first module's values.
   CHECK(copies_are_equal(strategy, net));
   const convolution::Net first = make_net(seed);
   CHECK(net.parameter(strategy.scope(), "dense.bias")[3] == first->dense->bias[3].item<float>());
@@ -160,7 +160,7 @@ TEST_CASE("parameters and gradients of the modules are in the strategy's memory,
   CHECK(optimizer.slot(strategy.scope(), "momentum", "conv1.weight").shape() == dist::Shape{3, 1, 3, 3});
 }
 
-TEST_CASE("gradients add up as in libtorch until they are applied, and are zero where nothing flows") {
+TEST_CASE("gradients add up until they are applied, as in libtorch, and unused parameters have gradient zero") {
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
   nn::Optimizer optimizer{strategy, net, descent};
@@ -195,7 +195,7 @@ TEST_CASE("gradients add up as in libtorch until they are applied, and are zero 
   });
 }
 
-TEST_CASE("gradients are applied once, and only those of the module's backward") {
+TEST_CASE("gradients are applied once, and only after the module's backward") {
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
   nn::Optimizer optimizer{strategy, net, descent};
@@ -227,7 +227,7 @@ TEST_CASE("gradients are applied once, and only those of the module's backward")
   });
   CHECK(optimizer.iterations(strategy.scope()) == 2);
 
-  // Gradients that were reduced are sums over the replicas.
+  // Reduced gradients are sums over the replicas.
   CHECK(has(refused([&](auto& replica) {
               compute(replica);
               net.backward(replica, convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4),
@@ -237,7 +237,7 @@ TEST_CASE("gradients are applied once, and only those of the module's backward")
             "backward was called before reduced gradients were applied"));
 }
 
-TEST_CASE("gradients of a step that a loss scale leaves out are discarded") {
+TEST_CASE("gradients of a step that a loss scale skips are discarded") {
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
   nn::LossScale scale{strategy, {.initial = 1}};
@@ -256,7 +256,7 @@ TEST_CASE("gradients of a step that a loss scale leaves out are discarded") {
   });
 }
 
-TEST_CASE("parameters without a gradient on any replica stay as they are, as in libtorch") {
+TEST_CASE("parameters without a gradient on any replica do not change, as in libtorch") {
   constexpr std::size_t replicas = 2, steps = 3;
   const auto freeze = [](PartlyUsed& module) { module->named_parameters()["frozen"].set_requires_grad(false); };
   PartlyUsed expected;
@@ -267,7 +267,7 @@ TEST_CASE("parameters without a gradient on any replica stay as they are, as in 
     (expected->loss(0) + expected->loss(1)).backward();
     alone.step();
   }
-  // The right values by arithmetic: what has no gradient is 1, and what has a gradient of 0 decays by half a percent a step.
+  // The right values by hand: a parameter without a gradient stays 1, and one with gradient 0 decays by 0.5 % per step.
   REQUIRE(expected->named_parameters()["never"][0].item<float>() == 1);
   REQUIRE(expected->named_parameters()["of_zero"][0].item<float>() == doctest::Approx(0.995 * 0.995 * 0.995));
 
@@ -295,7 +295,7 @@ TEST_CASE("parameters without a gradient on any replica stay as they are, as in 
       });
     CHECK(optimizer.slot(strategy.scope(), "velocity", "never")[0] == 0);
   });
-  check([&](auto& net) {  // reduced before, where a replica does not see by itself which parameters the others used
+  check([&](auto& net) {  // reduced early, where a replica does not know which parameters the others used
     nn::Optimizer optimizer{strategy, net, adam_w};
     nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 64}};
     for (std::size_t step = 0; step < steps; ++step)
@@ -305,7 +305,7 @@ TEST_CASE("parameters without a gradient on any replica stay as they are, as in 
         optimizer.apply_gradients(replica, nn::skip_aggregation);
       });
   });
-  check([&](auto& net) {  // in two calls, of which one uses each parameter
+  check([&](auto& net) {  // in two calls, where only one uses each parameter
     nn::Optimizer optimizer{strategy, net, nn::With{adam_w, nn::AccumulateGradients{2}}};
     for (std::size_t step = 0; step < 2 * steps; ++step)
       strategy.run([&](auto& replica) {
@@ -324,7 +324,7 @@ TEST_CASE("parameters without a gradient on any replica stay as they are, as in 
   CHECK(net.parameter(strategy.scope(), "of_first")[0] < 1);
 }
 
-TEST_CASE("modules whose tensors have left the strategy's memory are refused, and assign takes over a loaded one") {
+TEST_CASE("modules whose tensors have left the strategy's memory are rejected, and assign copies a loaded one") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path("net.pt");
   const convolution::Net saved = make_net(99);
@@ -359,7 +359,7 @@ TEST_CASE("modules whose tensors have left the strategy's memory are refused, an
   for (std::size_t replica = 0; replica < 2; ++replica)
     CHECK(torch::equal(net.on(strategy.scope(), replica)->dense->weight, saved->dense->weight));
 
-  // Other shapes are refused, and buffers are assigned.
+  // Other shapes are rejected, and buffers are assigned.
   const auto make = [](std::int64_t size) {
     return [size] { return torch::nn::Sequential{torch::nn::Linear{2, size}, torch::nn::BatchNorm1d{size}}; };
   };
@@ -384,7 +384,7 @@ TEST_CASE("modules whose tensors have left the strategy's memory are refused, an
   CHECK(has(step(frozen), "Parameter 'bias' of a torch_module requires a gradient, and is not trained"));
 }
 
-TEST_CASE("parts of the gradients are ready from the last parameter to the first, also where nothing flows") {
+TEST_CASE("parts of the gradients are ready from the last parameter to the first, also unused ones") {
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
   strategy.run([&](auto& replica) {
@@ -407,7 +407,7 @@ TEST_CASE("parts of the gradients are ready from the last parameter to the first
   });
 }
 
-TEST_CASE("gradients are summed while the backward pass goes on") {
+TEST_CASE("gradients are summed during the backward pass") {
   Mirrored strategy{2};
   auto net = dist::torch_module(strategy, MakeNets{});
   nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 64}};
@@ -423,7 +423,7 @@ TEST_CASE("gradients are summed while the backward pass goes on") {
   CHECK(difference(losses, by_descent()) < 1e-5);
 }
 
-TEST_CASE("training goes on from a checkpoint with another number of replicas") {
+TEST_CASE("training continues from a checkpoint with another number of replicas") {
   const support::TemporaryFolder folder;
   const std::vector<double> expected = by_adam();
   constexpr std::size_t half = convolution::steps / 2;
@@ -444,7 +444,7 @@ TEST_CASE("training goes on from a checkpoint with another number of replicas") 
   CHECK(difference(losses, {expected.begin() + half, expected.end()}) < 1e-5);
 }
 
-TEST_CASE("buffers and parameters that are not trained are kept, as the mean of the replicas'") {
+TEST_CASE("buffers and frozen parameters are saved as the mean over the replicas") {
   Mirrored strategy{2};
   const auto make = [] {
     torch::nn::Linear frozen{2, 2};
@@ -458,7 +458,7 @@ TEST_CASE("buffers and parameters that are not trained are kept, as the mean of 
                                          "1.num_batches_tracked"});
   net.assign_parameter(strategy.scope(), "0.bias", 0.0F);
 
-  // A running mean is 0.9 of what it was and 0.1 of the mean of a batch.
+  // A running mean is 0.9 of its old value plus 0.1 of the mean of a batch.
   const auto weight = net.on(strategy.scope(), 0)->parameters()[0].clone();
   strategy.run([&](auto& replica) {
     const float value = replica.replica_id().index() == 0 ? 1.0F : 3.0F;
@@ -478,7 +478,7 @@ TEST_CASE("buffers and parameters that are not trained are kept, as the mean of 
     }
   });
   for (std::size_t i = 0; i < 2; ++i) {
-    // After a restore every replica goes on from the mean.
+    // After a restore every replica continues from the mean.
     for (std::size_t replica = 0; replica < 2; ++replica)
       CHECK(net.on(strategy.scope(), replica)
                 ->named_buffers()["1.running_mean"][static_cast<std::int64_t>(i)]
@@ -489,12 +489,12 @@ TEST_CASE("buffers and parameters that are not trained are kept, as the mean of 
   CHECK(net.on(strategy.scope(), 1)->named_buffers()["1.num_batches_tracked"].item<std::int64_t>() == 41);
 }
 
-TEST_CASE("a Model fits and evaluates a module with the library's losses, in its modes") {
+TEST_CASE("a Model fits and evaluates a module with the library's losses, in the right modes") {
   const auto make = [] {
     torch::manual_seed(1);
     return torch::nn::Sequential{torch::nn::Linear{4, 8}, torch::nn::Tanh{}, torch::nn::Linear{8, 3}};
   };
-  // The class of an example is where the largest of its first three numbers is.
+  // The class of an example is the index of the largest of its first three numbers.
   constexpr std::size_t rows = 40;
   dist::Tensor<float> x{{rows, 4}};
   dist::Tensor<std::int64_t> y{{rows}};
@@ -519,7 +519,7 @@ TEST_CASE("a Model fits and evaluates a module with the library's losses, in its
   CHECK(train(strategy) == doctest::Approx(expected).epsilon(1e-4));
 }
 
-TEST_CASE("a replica without examples has no gradients and no loss") {
+TEST_CASE("a replica without examples has zero gradients and loss zero") {
   dist::Default strategy;
   auto net = dist::torch_module(strategy, MakeNets{});
   strategy.run([&](auto& replica) {
@@ -533,7 +533,7 @@ TEST_CASE("a replica without examples has no gradients and no loss") {
   });
 }
 
-TEST_CASE("what cannot be is refused") {
+TEST_CASE("invalid modules are rejected") {
   Mirrored strategy{2};
   CHECK(has(refusal([&] {
               auto net = dist::torch_module(strategy, [] {

@@ -18,7 +18,7 @@ dist::detail::TorchParts parts_of(const torch::nn::Sequential& module) { return 
 
 }  // namespace
 
-TEST_CASE("parts of a module are what it learns, what it keeps and counts, each tensor once") {
+TEST_CASE("TorchParts splits a module into trained, kept and counted tensors, each once") {
   torch::nn::Linear frozen{2, 3};
   frozen->bias.set_requires_grad(false);
   const auto parts = parts_of(torch::nn::Sequential{frozen, torch::nn::BatchNorm1d{3}, frozen});
@@ -34,7 +34,7 @@ TEST_CASE("parts of a module are what it learns, what it keeps and counts, each 
   CHECK(what.find("has nothing to train") != std::string::npos);
 }
 
-TEST_CASE("two descriptions differ in their first unlike line") {
+TEST_CASE("first_difference returns the first line in which descriptions differ") {
   using dist::detail::first_difference;
   const auto one = parts_of(torch::nn::Sequential{torch::nn::Linear{2, 3}}).description;
   CHECK(one == "parameter '0.weight' of shape [3, 2]\nparameter '0.bias' of shape [3]\n");
@@ -45,7 +45,7 @@ TEST_CASE("two descriptions differ in their first unlike line") {
   CHECK(first_difference("x\n", "y\n")[0] == "x");
 }
 
-TEST_CASE("a tensor of libtorch over a view has its elements and shape") {
+TEST_CASE("torch_tensor over a view has its elements and shape") {
   std::vector<std::int64_t> values{1, 2, 3, 4, 5, 6};
   const torch::Tensor tensor = dist::torch_tensor(dist::TensorView<std::int64_t>{values.data(), dist::Shape{3, 2}});
   CHECK(tensor.sizes() == torch::IntArrayRef{3, 2});

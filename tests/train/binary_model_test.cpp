@@ -1,5 +1,5 @@
-// Model with a loss of yes and no, an optimizer that takes norms, a schedule of its learning rate and metrics of counts:
-// the same history under every strategy.
+// Model with a binary loss, an optimizer with norms, a learning rate schedule and counting metrics has the same history
+// under every strategy.
 #include <dist/train/model.hpp>
 
 #include <cmath>
@@ -35,7 +35,7 @@ struct Trained {
   float next_rate;
 };
 
-/// Points on a plane, which mean yes on one side of a line.
+/// Trains on points in a plane, whose target is the side of a line.
 template <class S>
 Trained train(std::unique_ptr<S> strategy) {
   dist::Tensor<float> x{dist::Shape{48, 2}}, y{dist::Shape{48, 1}};
@@ -63,7 +63,7 @@ Trained train(std::unique_ptr<S> strategy) {
 
 }  // namespace
 
-TEST_CASE("a classifier of two classes learns alike under every strategy (spec P15, P24)") {
+TEST_CASE("a binary classifier has the same history under every strategy (spec P15, P24)") {
   const Trained expected = train(std::make_unique<dist::Default>());
   CHECK(expected.history["loss"].back() < 0.5 * expected.history["loss"].front());
   CHECK(expected.evaluated["binary_accuracy"] > 0.9);

@@ -44,11 +44,11 @@ struct OtherArguments {
 
 static_assert(nn::Callback<Recorder> && nn::Callback<EpochOnly> && nn::Callback<TestOnly>);
 static_assert(!nn::Callback<NoHook> && !nn::Callback<int>);
-static_assert(nn::Callback<OtherArguments>);  // a sentence refuses it where it is called
+static_assert(nn::Callback<OtherArguments>);  // rejected with a message when it is called
 
 }  // namespace
 
-TEST_CASE("every callback is called in order, with the hooks that it has") {
+TEST_CASE("every callback is called in order, with its own hooks") {
   std::string record;
   Recorder a{"a.", record};
   Recorder b{"b.", record};
@@ -78,10 +78,10 @@ TEST_CASE("every callback is called in order, with the hooks that it has") {
   callbacks.call<hooks::on_test_batch_end>(std::size_t{0}, current);
   callbacks.call<hooks::on_test_end>(std::size_t{4}, logs);
   CHECK(test.record == "known 0 of 4");
-  CHECK(reads == 2);  // a callback that does not look causes no reading
+  CHECK(reads == 2);  // callbacks that do not read the logs cause no computation
 }
 
-TEST_CASE("a hook may take the model first, and add to the logs what those behind it see") {
+TEST_CASE("a hook may take the model first, and add to the logs for later callbacks") {
   Adds adds;
   struct Sees {
     double model = 0;

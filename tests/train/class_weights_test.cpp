@@ -15,7 +15,7 @@ dist::Tensor<std::int32_t> labels(std::vector<std::int32_t> values) {
   for (std::size_t row = 0; row < values.size(); ++row) all[row] = values[row];
   return all;
 }
-/// The weights of rows, none where rows have none.
+/// Returns the weights of rows; empty if they have none.
 std::vector<float> weights(ClassWeights& of, const auto& targets, const auto&... given) {
   std::vector<float> all;
   of.weigh(
@@ -30,7 +30,7 @@ std::vector<float> weights(ClassWeights& of, const auto& targets, const auto&...
 
 }  // namespace
 
-TEST_CASE("rows weigh as their classes, times what they are given") {
+TEST_CASE("the weight of a row is the weight of its class, times its sample weight") {
   ClassWeights of{1};
   dist::Tensor<float> given{{3}};
   for (std::size_t row = 0; row < 3; ++row) given[row] = static_cast<float>(row + 1);
@@ -42,7 +42,7 @@ TEST_CASE("rows weigh as their classes, times what they are given") {
   CHECK(weights(of, labels({1})) == std::vector<float>{2});  // the last batch is short
 }
 
-TEST_CASE("the class of a row with one 1 is the column of the 1") {
+TEST_CASE("the class of a one-hot row is the column of its 1") {
   ClassWeights of{1};
   of.set({0.5F, 2, 8});
   const auto rows = [](std::vector<std::int32_t> numbers) {
@@ -52,11 +52,12 @@ TEST_CASE("the class of a row with one 1 is the column of the 1") {
   using Lists = std::vector<std::vector<std::int32_t>>;
   for (const auto& no_class : Lists{{0, 0, 0}, {1, 0, 1}, {1, 2, 0}, {2, 0, 0}})
     CHECK_THROWS_AS(weights(of, rows(no_class)), dist::InvalidArgument);
-  CHECK_THROWS_AS(weights(of, dist::Tensor<std::int32_t>{{1, 4}, {0, 0, 0, 1}}), dist::InvalidArgument);  // no weight
+  CHECK_THROWS_AS(weights(of, dist::Tensor<std::int32_t>{{1, 4}, {0, 0, 0, 1}}),
+                  dist::InvalidArgument);  // without a weight
   CHECK(weights(of, dist::Tensor<std::int32_t>{{2, 1}, {2, 0}}) == std::vector<float>{8, 0.5F});
 }
 
-TEST_CASE("targets that are no class with a weight are refused") {
+TEST_CASE("targets other than classes with a weight are rejected") {
   ClassWeights of{1};
   of.set({1, 1});
   CHECK_THROWS_AS(weights(of, labels({0, 2})), dist::InvalidArgument);

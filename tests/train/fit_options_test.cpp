@@ -22,7 +22,7 @@ struct Model {
     return dataset * 10;
   }
   nn::Logs evaluate_distributed(int& dataset, std::optional<std::size_t> steps, nn::TestCallback& callback) {
-    callback.on_test_begin(std::nullopt);
+    callback.call<nn::hooks::on_test_begin>(std::nullopt);
     nn::Logs logs;
     logs.set("loss", dataset++);
     if (steps) logs.set("steps", static_cast<double>(*steps));
@@ -34,7 +34,7 @@ nn::FitOptions<Model> given(nn::FitOptions<Model> options) { return options; }
 
 }  // namespace
 
-TEST_CASE("options read like Keras', with its defaults") {
+TEST_CASE("options have Keras' names and defaults") {
   const auto plain = given({});
   CHECK(plain.epochs == 1);
   CHECK(!plain.verbose);
@@ -50,7 +50,7 @@ TEST_CASE("options read like Keras', with its defaults") {
   CHECK(nn::EvaluateOptions{}.verbose == 1);
 }
 
-TEST_CASE("validation distributes its dataset once, when it is first used") {
+TEST_CASE("validation distributes its dataset once, at its first use") {
   Strategy strategy;
   Model model{strategy};
   const auto options = given({.validation = 4});

@@ -8,7 +8,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("one value per name and epoch, in the order of the logs (spec Q18)") {
+TEST_CASE("a history has one value per name and epoch, in the order of the logs (spec Q18)") {
   nn::History history;
   nn::Logs logs;
   logs.set("loss", 2);

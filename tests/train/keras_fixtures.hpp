@@ -22,7 +22,7 @@ constexpr std::string_view predict =
     "predict_begin predict_batch_begin0 predict_batch_end0 predict_batch_begin1 predict_batch_end1 "
     "predict_batch_begin2 predict_batch_end2 predict_end";
 
-// Logs, of a fit those of the last epoch.
+// Logs. For a fit, the logs of the last epoch.
 constexpr std::pair<std::string_view, double> fitted[] = {{"accuracy", 0.4166666666666667},
                                                           {"loss", 1.389718483618563},
                                                           {"sparse_categorical_crossentropy", 1.010704351722591},

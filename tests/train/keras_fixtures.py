@@ -1,5 +1,5 @@
-"""Writes keras_fixtures.hpp: what Keras' Model does, for model_fit_test.cpp: which hooks of a callback it calls when, and what
-metrics and weighted metrics say of weighted examples.
+"""Writes keras_fixtures.hpp: the behaviour of Keras' Model, for model_fit_test.cpp: the order of callback hooks, and the
+results of metrics and weighted metrics for weighted examples.
 
     python3 -m venv keras && keras/bin/pip install tensorflow-cpu
     keras/bin/python tests/train/keras_fixtures.py
@@ -28,7 +28,7 @@ sample_weight = (np.arange(ROWS) % 4 + 1) / 2.0
 
 
 class Recorder(keras.callbacks.Callback):
-    """The hooks' names in the order of their calls, with the numbers of epochs and batches."""
+    """Records the names of the hooks in the order of their calls, with the numbers of epochs and batches."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +50,7 @@ for mode in "train", "test", "predict":
 
 
 def model():
-    """A dense layer whose parameters are exact fractions; its metrics and weighted metrics have the same names."""
+    """Returns a dense layer whose parameters are exact fractions; its metrics and weighted metrics have the same names."""
     made = keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(CLASSES)])
     kernel = ((np.arange(FEATURES * CLASSES) * 5) % 8 - 4).reshape(FEATURES, CLASSES) / 8.0
     made.set_weights([kernel, np.zeros(CLASSES)])
@@ -114,7 +114,7 @@ lines = [
     f'constexpr std::string_view evaluate = "{hooks(evaluate)}";',
     f'constexpr std::string_view predict = "{hooks(predict)}";',
     "",
-    "// Logs, of a fit those of the last epoch.",
+    "// Logs. For a fit, the logs of the last epoch.",
     f"constexpr std::pair<std::string_view, double> fitted[] = {{{logs(history)}}};",
     f"constexpr std::pair<std::string_view, double> evaluated[] = {{{logs(evaluated)}}};",
     f"constexpr std::pair<std::string_view, double> trained_on_batch[] = {{{logs(trained)}}};",

@@ -1,12 +1,11 @@
-"""Writes keras_tutorial.json: the test accuracies of the guide's tutorial of Model.fit as Keras runs it, which
-benchmarks/tutorial_accuracy compares with those of examples/17_fit_with_callbacks.cpp. Some minutes on two cores.
+"""Writes keras_tutorial.json: the test accuracies of the guide's Model.fit tutorial in Keras. benchmarks/tutorial_accuracy
+compares them with examples/17_fit_with_callbacks.cpp. Takes some minutes on two cores.
 
     python3 -m venv keras && keras/bin/pip install tensorflow-cpu
     keras/bin/python tests/train/keras_tutorial.py
 
-It is the same program: network, optimizer, schedule, 12 epochs, two replicas with 64 images each, and images that are
-shuffled in a buffer of 10,000. Fashion-MNIST comes from Debian's package dataset-fashion-mnist, or from the folder that
-DIST_FASHION_MNIST_DIR names.
+The program is the same: network, optimizer, schedule, 12 epochs, two replicas with 64 images each, and a shuffle buffer of
+10,000 images. Fashion-MNIST is read from Debian's package dataset-fashion-mnist, or from the folder DIST_FASHION_MNIST_DIR.
 """
 
 import gzip

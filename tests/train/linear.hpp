@@ -1,5 +1,5 @@
-// What the tests of Model train: points on a plane, a linear function of two inputs, and the same training in
-// plain loops.
+// Training data and models for tests of Model: points in a plane, a linear function of two inputs, and the same
+// training in plain loops.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 #include <dist/data/example.hpp>
 #include <dist/dist.hpp>
 
-/// Batches of points (x0, x1) and their values, as views; the number of batches may be kept secret.
+/// Batches of points (x0, x1) and their values, as views; may report an unknown number of batches.
 class Points : public dist::data::DatasetRange<Points> {
  public:
   using Element = dist::data::Example<dist::TensorView<const double>, dist::TensorView<const double>>;
@@ -60,7 +60,7 @@ class Points : public dist::data::DatasetRange<Points> {
   dist::Tensor<double> y_;
 };
 
-/// w0 x0 + w1 x1 + w2, from zero.
+/// w0 x0 + w1 x1 + w2, starting from zero.
 template <class S>
 class Linear {
  public:
@@ -110,7 +110,7 @@ class Linear {
   std::vector<Replica> replicas_;
 };
 
-/// The same model in plain loops.
+/// The model Linear in plain loops.
 struct PlainLinear {
   double weights[3] = {};
 
@@ -122,8 +122,8 @@ struct PlainLinear {
     for (std::size_t row = 0; row < points.rows(); ++row) total += error(points, row) * error(points, row);
     return total / static_cast<double>(points.rows());
   }
-  /// One epoch of gradient descent on the mean loss of each batch. Returns the mean over all examples of the loss that each
-  /// had in its step.
+  /// Runs one epoch of gradient descent on the mean loss of each batch. Returns the mean over all examples of the loss
+  /// in their step.
   double train(const Points& points, double rate) {
     double total = 0;
     for (std::size_t first = 0; first < points.rows(); first += points.batch()) {

@@ -6,7 +6,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("logs keep the order in which names came") {
+TEST_CASE("logs keep the insertion order of names") {
   nn::Logs logs;
   logs.set("loss", 2);
   logs.set("accuracy", 0.5);

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::size_t rows = 24;
 
-// With statistics, which inference needs beside the weights.
+// With statistics, which inference needs in addition to the weights.
 using Net = nn::Sequential<nn::Input<4>, nn::Dense<8, nn::Relu>, nn::BatchNormalization<nn::SynchronizedStatistics>,
                            nn::Dense<3>>;
 
@@ -45,7 +45,7 @@ auto examples() {
   return dist::data::tensor_slices(features(), y) | dist::data::shuffle(rows, 3) | dist::data::batch(6);
 }
 
-/// Calls `use` with a new model, of other weights for each seed.
+/// Calls `use` with a new model, whose weights depend on the seed.
 template <class S>
 void with_model(S& strategy, std::uint64_t seed, float rate, const auto& use) {
   nn::Network<Net> net{strategy, seed};
@@ -54,7 +54,7 @@ void with_model(S& strategy, std::uint64_t seed, float rate, const auto& use) {
   use(model);
 }
 
-/// What a model makes of the examples.
+/// A model's logs and predictions for the examples.
 struct Seen {
   explicit Seen(auto& model)
       : logs(model.evaluate(examples(), {.verbose = 0})), predicted(model.predict(features(), {.verbose = 0})) {}
@@ -78,7 +78,7 @@ void check_alike(const Seen& seen, const Seen& expected) {
 
 }  // namespace
 
-TEST_CASE("a model's files make another one evaluate and predict alike, with a strategy and without (spec Q28)") {
+TEST_CASE("a model restored from files evaluates and predicts the same, with and without a strategy (spec Q28)") {
   const support::TemporaryFolder folder;
   dist::Mirrored<dist::ThreadAllReduce> two{2};
   dist::Default none;
@@ -112,7 +112,7 @@ TEST_CASE("a model's files make another one evaluate and predict alike, with a s
   });
 }
 
-TEST_CASE("a model that was saved and loaded trains on with the bits of one that did not stop") {
+TEST_CASE("a saved and loaded model trains on, bitwise identical to an uninterrupted one") {
   const support::TemporaryFolder folder;
   dist::Mirrored<dist::ThreadAllReduce> two{2};
   with_model(two, 1, 0.01F, [&](auto& trained) {

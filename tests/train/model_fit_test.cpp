@@ -1,4 +1,4 @@
-// What a fit can be told, against plain loops.
+// Tests of the options of fit, against plain loops.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +62,7 @@ void check_weights(const std::vector<double>& weights, const PlainLinear& plain)
   for (std::size_t i = 0; i < 3; ++i) CHECK(weights[i] == doctest::Approx(plain.weights[i]).epsilon(1e-12));
 }
 
-/// One step of gradient descent on rows [first, last), each of which counts `weight(row)` in a loss over all of them.
+/// Runs one step of gradient descent on rows [first, last) with weights `weight(row)` in the loss.
 void step_plain(PlainLinear& plain, const Points& points, std::size_t first, std::size_t last, const auto& weight) {
   double slopes[3] = {};
   for (std::size_t row = first; row < last; ++row) {
@@ -84,7 +84,7 @@ struct Heard {
   void on_train_end(const nn::Logs& logs) { record += logs.size() > 0 ? "]" : "no logs"; }
 };
 
-/// All hooks, under the names that keras_fixtures.py gives them.
+/// All hooks, with the names of keras_fixtures.py.
 struct Recorder {
   std::string record;
   void note(const std::string& call) { record += (record.empty() ? "" : " ") + call; }
@@ -121,7 +121,7 @@ struct BeginsAt {
 
 }  // namespace
 
-TEST_CASE("fit gives the numbers of plain loops, however few rows a replica has (spec P05, P06)") {
+TEST_CASE("fit matches plain loops, however few rows a replica has (spec P05, P06)") {
   dist::Default none;
   random_fits::check_fits(none);
   for (const std::size_t replicas : {2U, 3U, 4U}) {
@@ -154,7 +154,7 @@ struct StopsAtOnce {
   void on_epoch_begin(auto& model, const nn::Epoch&) { model.stop_training(); }
 };
 
-/// Points that are there for one pass.
+/// Points for a single pass.
 class Once : public Points {
  public:
   using Points::Points;
@@ -166,7 +166,7 @@ class Once : public Points {
 
 }  // namespace
 
-TEST_CASE("the metrics of an epoch do not count examples that a callback evaluates") {
+TEST_CASE("the metrics of an epoch exclude examples that a callback evaluates") {
   const Points points{8, 4}, others{6, 6};
   Mirrored strategy{2};
   Linear<Mirrored> net{strategy};
@@ -191,7 +191,7 @@ TEST_CASE("the metrics of an epoch do not count examples that a callback evaluat
   CHECK(model.fit(points, {.verbose = 0}).epochs().size() == 1);  // the model is free again
 }
 
-TEST_CASE("an epoch without a batch is none, and the last one") {
+TEST_CASE("an epoch without batches does not count, and is the last one") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -202,7 +202,7 @@ TEST_CASE("an epoch without a batch is none, and the last one") {
   CHECK(model.fit(Points{4, 2}, {.epochs = 3, .verbose = 0}, StopsAtOnce{}).epochs().empty());
 }
 
-TEST_CASE("epochs of fewer steps go on in the dataset where the one before has stopped (spec Q06, Q07)") {
+TEST_CASE("epochs with fewer steps continue in the dataset after the previous epoch (spec Q06, Q07)") {
   const Points points{12, 2};  // six batches
   Mirrored strategy{2};
   Linear<Mirrored> net{strategy};
@@ -216,7 +216,7 @@ TEST_CASE("epochs of fewer steps go on in the dataset where the one before has s
   CHECK(history.epochs().size() == 2);
 }
 
-TEST_CASE("training ends with the data, in the epoch in which they end (spec Q05)") {
+TEST_CASE("training ends with the data, in the same epoch (spec Q05)") {
   const Points points{10, 2};  // five batches
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
@@ -224,11 +224,11 @@ TEST_CASE("training ends with the data, in the epoch in which they end (spec Q05
   Heard heard;
   CHECK(model.fit(points, {.epochs = 4, .steps_per_epoch = 3, .verbose = 0}, heard).epochs().size() == 2);
   CHECK(heard.record == "[e0 b0-0 b1-1 b2-2 e1 b0-0 b1-1 ]");
-  // Where they end with an epoch, that is the last one.
+  // If they end with an epoch, that is the last one.
   CHECK(model.fit(Points{12, 2}, {.epochs = 4, .steps_per_epoch = 3, .verbose = 0}).epochs().size() == 2);
 }
 
-TEST_CASE("a dataset without an end has epochs of the steps that it is given (spec Q04)") {
+TEST_CASE("an infinite dataset has epochs of the given number of steps (spec Q04)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -240,7 +240,7 @@ TEST_CASE("a dataset without an end has epochs of the steps that it is given (sp
   model.fit(endless, {.epochs = 2, .steps_per_epoch = 2, .validation = endless, .validation_steps = 1, .verbose = 0},
             heard);
   CHECK(heard.record == "[e0 b0-0 b1-1 t1 e1 b0-0 b1-1 t1 ]");
-  PlainLinear plain;  // all rows of the 6, in turn
+  PlainLinear plain;  // all 6 rows, in turn
   const Points cycled{6, 6};
   for (std::size_t batch = 0; batch < 4; ++batch) {
     double slopes[3] = {};
@@ -257,7 +257,7 @@ TEST_CASE("a dataset without an end has epochs of the steps that it is given (sp
   CHECK(model.evaluate(endless, {.verbose = 0, .steps = 3}).size() == 1);
 }
 
-TEST_CASE("callbacks hear of groups of steps, the last one shorter (spec Q08)") {
+TEST_CASE("callbacks see groups of steps, the last one shorter (spec Q08)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -273,7 +273,7 @@ TEST_CASE("callbacks hear of groups of steps, the last one shorter (spec Q08)") 
   model.fit(unknown, {.steps_per_epoch = 2, .steps_per_execution = 2, .verbose = 0});
 }
 
-TEST_CASE("validation runs after every so many epochs, and an epoch to begin with is given (spec Q14)") {
+TEST_CASE("validation runs every validation_freq epochs, and initial_epoch sets the first epoch (spec Q14)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -287,7 +287,7 @@ TEST_CASE("validation runs after every so many epochs, and an epoch to begin wit
   CHECK(history["loss"].size() == 4);
 }
 
-TEST_CASE("sample weights and class weights count in the loss and its gradient") {
+TEST_CASE("sample weights and class weights apply to the loss and its gradient") {
   const std::size_t rows = 8;
   const Points points{rows, 4};
   Arrays arrays{rows};
@@ -314,7 +314,7 @@ TEST_CASE("sample weights and class weights count in the loss and its gradient")
     check_weights(weights_of(strategy, net), plain);
   }
 
-  // A class weight is a sample weight by the label.
+  // A class weight is a sample weight by label.
   using Net = nn::Sequential<nn::Input<2>, nn::Dense<3>>;
   dist::Tensor<float> x{{rows, 2}};
   dist::Tensor<std::int32_t> labels{{rows}};
@@ -335,7 +335,7 @@ TEST_CASE("sample weights and class weights count in the loss and its gradient")
   CHECK_THROWS_AS(fitted(weight, {1, 1}), dist::ReplicaError);  // label 2 has no weight
 }
 
-TEST_CASE("weighted metrics count examples by their weights, the others alike, in all calls and as in Keras") {
+TEST_CASE("only weighted metrics use weights, in all calls and like in Keras") {
   constexpr std::size_t rows = 12;
   using Net = nn::Sequential<nn::Input<2>, nn::Dense<3>>;
   dist::Tensor<float> x{{rows, 2}};
@@ -392,14 +392,14 @@ TEST_CASE("weighted metrics count examples by their weights, the others alike, i
   begin();
   check_logs(model.train_on_batch(x, y, {.class_weight = {2, 0.5F, 1}}), keras::trained_by_class);
   begin();
-  const nn::Logs unweighted = model.train_on_batch(x, y);  // the classes of the batch before are forgotten
+  const nn::Logs unweighted = model.train_on_batch(x, y);  // without the class weights of the previous batch
   CHECK(unweighted["weighted_accuracy"] == unweighted["accuracy"]);
   std::string names;
   for (const nn::Logs::Entry& entry : unweighted) names += entry.name + " ";
   CHECK(names == "loss accuracy weighted_accuracy sparse_categorical_crossentropy ");
 }
 
-TEST_CASE("hooks are called when Keras calls them, and none by the functions on batches") {
+TEST_CASE("hooks are called when Keras calls them, and not by the functions for batches") {
   const Arrays arrays{12};
   const Points points{12, 4};
   dist::Default strategy;
@@ -440,7 +440,7 @@ TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {
     model.fit(arrays.x, arrays.y, std::move(options), heard);
     return std::pair{heard.record, weights_of(strategy, net)};
   };
-  // 32 is Keras' batch.
+  // 32 is Keras' default batch size.
   CHECK(fitted([](auto&) {}).first == "[e0 b0-0 b1-1 e1 b0-0 b1-1 ]");
   const auto plain_order = fitted([](auto& options) { options.batch_size = 10, options.shuffle = false; });
   PlainLinear plain;
@@ -453,7 +453,7 @@ TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {
   CHECK(shuffled.second == fitted([](auto& options) { options.batch_size = 10; }).second);
   CHECK(shuffled.second != fitted([](auto& options) { options.batch_size = 10, options.shuffle_seed = 1; }).second);
 
-  // The last quarter is not trained on.
+  // The last quarter is not used for training.
   const auto split =
       fitted([](auto& options) { options.batch_size = 10, options.shuffle = false, options.validation_split = 0.25; });
   CHECK(split.first == "[e0 b0-0 b1-1 b2-2 t1 e1 b0-0 b1-1 b2-2 t1 ]");
@@ -463,7 +463,7 @@ TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {
   check_weights(split.second, first_part);
 }
 
-TEST_CASE("a fit stops when a callback says so, in the middle of an epoch, too") {
+TEST_CASE("a callback can stop a fit, also in the middle of an epoch") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -471,11 +471,11 @@ TEST_CASE("a fit stops when a callback says so, in the middle of an epoch, too")
   StopsAfter stop{1, 0};
   CHECK(model.fit(Points{4, 2}, {.epochs = 9, .verbose = 0}, stop, heard).epochs().size() == 2);
   CHECK(heard.record == "[e0 b0-0 b1-1 e1 b0-0 ]");
-  // The next one trains again.
+  // The next fit trains again.
   CHECK(model.fit(Points{4, 2}, {.epochs = 2, .verbose = 0}).epochs().size() == 2);
 }
 
-TEST_CASE("a fit may begin inside an epoch, with what is left of its batches") {
+TEST_CASE("a fit may start inside an epoch, with its remaining batches") {
   const Points points{12, 2};
   for (const bool one_pass : {false, true}) {
     CAPTURE(one_pass);
@@ -496,7 +496,7 @@ TEST_CASE("a fit may begin inside an epoch, with what is left of its batches") {
   }
 }
 
-TEST_CASE("one batch is trained on and tested by itself (spec Q15)") {
+TEST_CASE("one batch is trained and tested separately (spec Q15)") {
   const std::size_t rows = 5;
   const Arrays arrays{rows};
   const Points points{rows, rows};
@@ -523,7 +523,7 @@ TEST_CASE("an error shows the shapes of a replica that has rows") {
           }).find("outputs [1, 1], targets [1, 5]") != std::string::npos);
 }
 
-TEST_CASE("options that say nothing, or two things, are refused") {
+TEST_CASE("empty and contradictory options are rejected") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -558,7 +558,7 @@ TEST_CASE("predictions are in the order of the examples, under every strategy (s
     right(model.predict(arrays.x, {.verbose = 0}), rows);
     right(model.predict(arrays.x, {.verbose = 0, .batch_size = 3}), rows);
     right(model.predict(arrays.x, {.verbose = 0, .steps = 2, .batch_size = 3}), 6);
-    // Of examples the features count.
+    // The features of examples are used.
     right(model.predict(dist::data::tensor_slices(arrays.x, arrays.y) | dist::data::batch(4), {.verbose = 0}), rows);
   };
   dist::Default none;

@@ -51,7 +51,7 @@ namespace {
 
 using Net = nn::Sequential<nn::Input<4>, nn::Dense<8>, nn::BatchNormalization<>, nn::Activate<nn::Relu>, nn::Dense<3>>;
 
-/// Four batches of six, or fewer.
+/// Returns four batches of six examples, or fewer.
 auto examples(std::size_t rows = 24) {
   dist::Tensor<float> x{{rows, 4}};
   dist::Tensor<std::int32_t> y{{rows}};
@@ -97,8 +97,7 @@ std::vector<float> values_of(const dist::Tensor<float>& tensor) {
 
 }  // namespace
 
-TEST_CASE(
-    "fit on parameter servers, by one worker, has the history and the weights of fit under Default (spec Q14, Q18)") {
+TEST_CASE("fit with one worker on parameter servers has the history and weights of fit under Default (spec Q14, Q18)") {
   Alone alone;
   const nn::History expected = alone.model.fit(
       examples(), {.epochs = 3, .validation = examples(12), .class_weight = {1, 2, 0.5F}, .verbose = 0});
@@ -122,7 +121,7 @@ TEST_CASE(
   CHECK(trained.model.is_chief());
   CHECK(trained.model.summary() == alone.model.summary());
 
-  // This process evaluates and predicts with what is on the servers.
+  // This process evaluates and predicts with the servers' parameters.
   const nn::Logs logs = trained.model.evaluate(examples(12), {.verbose = 0});
   CHECK(logs["loss"] == alone.model.evaluate(examples(12), {.verbose = 0})["loss"]);
   dist::Tensor<float> x{{2, 4}};
@@ -132,19 +131,19 @@ TEST_CASE(
   CHECK(trained.model.evaluate(x, y, {.verbose = 0})["loss"] == alone.model.evaluate(x, y, {.verbose = 0})["loss"]);
 }
 
-TEST_CASE("workers that wait for nobody train together, from datasets that begin anew where they end") {
+TEST_CASE("workers train together asynchronously, and restart their datasets at the end") {
   Trained trained{3};
-  trained.model.optimizer().set_learning_rate(0.02F);  // the loss falls however late gradients are
+  trained.model.optimizer().set_learning_rate(0.02F);  // the loss decreases despite stale gradients
   const Terminal terminal;
   const nn::History history =
       trained.model.fit([](const dist::InputContext& worker) { return examples(12 + 6 * worker.input_pipeline_id()); },
                         {.epochs = 4, .steps_per_epoch = 60, .console = terminal.console(false)});
   CHECK(history["loss"][3] <
-        std::log(3.0));  // that of chance; the first epoch may be one worker's alone, on fewer examples
+        std::log(3.0));  // the loss of random guesses; the first epoch may be one worker's alone, on fewer examples
   CHECK(trained.model.optimizer().iterations(trained.job.scope()) == 240);
 }
 
-TEST_CASE("a scheduled function takes several steps where it is told to, the last one of an epoch fewer (spec Q08)") {
+TEST_CASE("a scheduled function takes steps_per_execution steps, the last one of an epoch fewer (spec Q08)") {
   const std::string runs{dist::detail::run_method};
   Trained one{1}, several{1};
   Counted::take(runs);
@@ -159,12 +158,12 @@ TEST_CASE("a scheduled function takes several steps where it is told to, the las
                        doctest::Contains("FitOptions.steps_per_execution is out of range"), dist::InvalidArgument);
 }
 
-TEST_CASE("gradients that are more stale than the strategy allows are refused and counted") {
+TEST_CASE("gradients that are more stale than the strategy allows are rejected and counted") {
   static Trained* current;
   static dist::Tensor<float> kernel;
   const auto disturbed = [](const dist::InputContext&) {
     return examples() | dist::data::map([](const auto& batch) {
-             // A push of somebody else, after this step has pulled.
+             // A push of another client, after this step has pulled.
              current->net.assign_parameter(current->job.scope(), "dense/kernel", kernel);
              return batch;
            });
@@ -185,7 +184,7 @@ TEST_CASE("gradients that are more stale than the strategy allows are refused an
   }
 }
 
-TEST_CASE("TensorBoard gets what the epochs, evaluations and weights are (spec Q22)") {
+TEST_CASE("TensorBoard writes epochs, evaluations and weights (spec Q22)") {
   const support::TemporaryFolder folder;
   Trained trained{1};
   nn::callbacks::TensorBoard board{folder.path("logs"), {.histogram_freq = 1}};
@@ -210,7 +209,7 @@ TEST_CASE("TensorBoard gets what the epochs, evaluations and weights are (spec Q
   CHECK(has(validation, "evaluation_loss_vs_iterations@8"));
 }
 
-TEST_CASE("fit asks for the steps of an epoch, and refuses what cannot be (spec Q16, Q25)") {
+TEST_CASE("fit needs the number of steps per epoch, and rejects invalid options (spec Q16, Q25)") {
   Trained trained{1};
   CHECK(what_throws([&] { trained.model.fit(on_worker, {.epochs = 2, .verbose = 0}); }) ==
         "fit under a ParameterServer was not told how many steps an epoch has (workers make their datasets themselves, "
@@ -223,12 +222,12 @@ TEST_CASE("fit asks for the steps of an epoch, and refuses what cannot be (spec 
   CHECK_THROWS_WITH_AS(
       trained.model.fit([](const dist::InputContext&) { return examples(0); }, {.steps_per_epoch = 1, .verbose = 0}),
       doctest::Contains("The dataset of a worker has no batch"), dist::RemoteError);
-  // What has thrown leaves the model as it was.
+  // An exception leaves the model unchanged.
   trained.model.fit(on_worker, {.steps_per_epoch = 1, .verbose = 0});
   CHECK(trained.model.optimizer().iterations(trained.job.scope()) == 1);
 }
 
-TEST_CASE("callbacks are called between epochs, with what the servers have (spec Q21, Q23)") {
+TEST_CASE("callbacks are called between epochs, with the servers' parameters (spec Q21, Q23)") {
   Trained trained{2};
   std::vector<std::int64_t> iterations;
   nn::callbacks::LearningRateScheduler rates{[](std::size_t epoch) { return epoch < 2 ? 0.05F : 0.0F; }};
@@ -246,8 +245,7 @@ TEST_CASE("callbacks are called between epochs, with what the servers have (spec
   CHECK(history["lr"][2] == 0);
 }
 
-TEST_CASE(
-    "a model on servers is saved, and loaded under Default and on other servers, and the reverse (spec Q28, K11)") {
+TEST_CASE("a model is saved on servers and loaded under Default and on other servers, and vice versa (spec Q28, K11)") {
   const support::TemporaryFolder folder;
   Alone alone{5};
   double expected = 0;
@@ -260,7 +258,7 @@ TEST_CASE(
   alone.model.load(folder.path("servers"));
   CHECK(alone.model.evaluate(examples(), {.verbose = 0})["loss"] == expected);
   CHECK(alone.model.optimizer().iterations(alone.strategy.scope()) == 8);
-  // Both go on to the same bits.
+  // Both continue bitwise identically.
   Trained other{1, 7};
   other.model.load(folder.path("servers"));
   const nn::History here = alone.model.fit(examples(), {.epochs = 1, .verbose = 0});
@@ -279,7 +277,8 @@ TEST_CASE(
         alone.model.evaluate(examples(), {.verbose = 0})["loss"]);
 }
 
-TEST_CASE("checkpoints of a fit are evaluated beside it, and an interrupted fit goes on (spec Q19, Q20, Q27)") {
+TEST_CASE(
+    "an evaluator process evaluates checkpoints of a fit, and an interrupted fit continues (spec Q19, Q20, Q27)") {
   const support::TemporaryFolder folder;
   Trained trained{1};
   {
@@ -308,7 +307,7 @@ TEST_CASE("checkpoints of a fit are evaluated beside it, and an interrupted fit 
   CHECK(rest["loss"][0] == all["loss"][2]);
 }
 
-TEST_CASE("callbacks that look between batches are refused (spec Q24)") {
+TEST_CASE("callbacks that need hooks between batches are rejected (spec Q24)") {
   const support::TemporaryFolder folder;
   Trained trained{1};
   const auto fit_with = [&](auto callback) {

@@ -1,13 +1,16 @@
 #include <dist/train/model_steps.hpp>
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include <doctest/doctest.h>
 #include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/index_range.hpp>
@@ -28,7 +31,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// A network whose optimizer is told which gradients are ready.
+/// A network whose optimizer is notified of ready gradients.
 struct Overlapped : Linear<dist::Default> {
   using Linear<dist::Default>::Linear;
   void backward(const auto& replica, const auto& loss, const auto& when_ready) {
@@ -53,7 +56,7 @@ class nn::Optimizer<dist::Default, Overlapped, nn::SGD> {
   std::size_t ready_before_the_end = 0;
 };
 
-TEST_CASE("an optimizer that applies gradients when they are ready is told so in the backward pass") {
+TEST_CASE("an optimizer that applies ready gradients is notified in the backward pass") {
   dist::Default strategy;
   Overlapped net{strategy};
   nn::detail::ModelSteps<dist::Default, Overlapped, nn::SGD, nn::MeanSquaredError> steps{strategy, net, nn::SGD{},
@@ -64,8 +67,8 @@ TEST_CASE("an optimizer that applies gradients when they are ready is told so in
   CHECK(steps.optimizer().ready_before_the_end == 3);
 }
 
-// What a Model makes of it: model_test.cpp, model_fit_test.cpp.
-TEST_CASE("a step of training updates and measures, one of a test measures alone") {
+// For Model itself, see model_test.cpp and model_fit_test.cpp.
+TEST_CASE("a training step updates and measures, a test step only measures") {
   constexpr float rate = 0.125F;
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
@@ -96,7 +99,8 @@ namespace {
 
 using Halves = nn::MixedPrecision<nn::Reference, dist::Float16>;
 
-/// The kernel of y = w x after each of so many steps of SGD from w = 0 on one row for each replica, with x = 1 and this target.
+/// Returns the kernel of y = w x after each of `steps` steps of SGD, starting at w = 0, with one row per replica, x = 1
+/// and this target.
 std::vector<float> kernels(std::size_t replicas, float target, std::size_t steps) {
   using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
   using Net = nn::Network<nn::Sequential<nn::Input<1>, nn::Dense<1, nn::Linear, nn::Zeros>>, Halves>;
@@ -119,14 +123,35 @@ std::vector<float> kernels(std::size_t replicas, float target, std::size_t steps
 
 }  // namespace
 
-// The gradient of the kernel is 2 (w - target), of which Float16 has nothing below 2^-25 and above 65504.
-TEST_CASE("the loss of a network of Float16 is scaled so that small gradients count, and overflows skip a step") {
+// The gradient of the kernel is 2 (w - target). Float16 has no values below 2^-25 or above 65504.
+TEST_CASE("the loss of a Float16 network is scaled to keep small gradients, and overflows skip a step") {
   const float tiny = 0x1p-30F;
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(replicas);
     CHECK(kernels(replicas, tiny, 1) == std::vector<float>{tiny / 2});
-    // A gradient of 4 / replicas overflows with scales of 32768 and, for one replica, 16384. Then the kernel and the bias
-    // become 1, and the loss 0.
+    // A gradient of 4 / replicas overflows at a scale of 32768 and, for one replica, of 16384. Then the kernel and the
+    // bias become 1, and the loss 0.
     CHECK(kernels(replicas, 2, 4) == (replicas == 1 ? std::vector<float>{0, 0, 1, 1} : std::vector<float>{0, 1, 1, 1}));
   }
+}
+
+using dist::nn::detail::parts_of_batch;
+
+TEST_CASE("parts_of_batch supports members x and y, tuples, and features alone") {
+  struct Batch {
+    int x;
+    double y;
+    int id;
+  };
+  const Batch batch{3, 0.5, 7};
+  CHECK(parts_of_batch<2>(batch) == std::tuple{3, 0.5});
+  CHECK(&std::get<0>(parts_of_batch<2>(batch)) == &batch.x);  // without a copy
+  const std::pair pair{4, 1.5};
+  CHECK(parts_of_batch<2>(pair) == std::tuple{4, 1.5});
+  CHECK(&std::get<1>(parts_of_batch<2>(pair)) == &pair.second);
+  CHECK(parts_of_batch<2>(std::tuple{5, 2.5, 'w'}) == std::tuple{5, 2.5, 'w'});
+  CHECK(parts_of_batch<2>(std::array{6, 7}) == std::tuple{6, 7});
+  CHECK(parts_of_batch<1>(std::tuple{8}) == std::tuple{8});
+  const int features = 9;
+  CHECK(parts_of_batch<1>(features) == std::tuple{9});
 }

@@ -72,7 +72,7 @@ void compare(S& strategy) {
 
 }  // namespace
 
-TEST_CASE("fit and evaluate give the numbers of plain loops under every strategy (spec P05, P06, Q14, Q18)") {
+TEST_CASE("fit and evaluate match plain loops under every strategy (spec P05, P06, Q14, Q18)") {
   dist::Default none;
   compare(none);
   dist::OneDevice<dist::Cpu> one;
@@ -85,7 +85,7 @@ TEST_CASE("fit and evaluate give the numbers of plain loops under every strategy
   compare(central);
 }
 
-TEST_CASE("equal global batches train alike on any number of replicas that divides them (spec P24)") {
+TEST_CASE("equal global batches train the same on any number of replicas that divides them (spec P24)") {
   const Points points{32, 8};
   dist::Default none;
   Linear<dist::Default> alone{none};
@@ -101,7 +101,7 @@ TEST_CASE("equal global batches train alike on any number of replicas that divid
   }
 }
 
-TEST_CASE("what fit and evaluate show (spec Q.1)") {
+TEST_CASE("fit and evaluate print progress (spec Q.1)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, nn::SGD{.learning_rate = 0}, nn::MeanSquaredError{}};
@@ -125,7 +125,7 @@ TEST_CASE("what fit and evaluate show (spec Q.1)") {
   CHECK(joined(evaluated) == bar + "\n");
 }
 
-TEST_CASE("the first epoch finds out how many steps there are (spec Q05)") {
+TEST_CASE("the first epoch determines the number of steps (spec Q05)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -138,7 +138,7 @@ TEST_CASE("the first epoch finds out how many steps there are (spec Q05)") {
   CHECK((*kept.messages)[4].find("\r1/2 [=") != std::string::npos);
 }
 
-TEST_CASE("callbacks are told of epochs, batches and tests, in fit and in evaluate") {
+TEST_CASE("callbacks receive epochs, batches and tests, in fit and in evaluate") {
   struct Watch {
     std::string record;
     void on_epoch_begin(const nn::Epoch& epoch) { record += "epoch" + std::to_string(epoch.index) + " "; }
@@ -161,13 +161,13 @@ TEST_CASE("callbacks are told of epochs, batches and tests, in fit and in evalua
   watch.record.clear();
   model.evaluate(Points{6, 3}, {.verbose = 0}, watch);
   CHECK(watch.record == "tests test0 test1 tested2+ ");
-  // As in Keras, the validation is a test, between the last batch of an epoch and its end.
+  // As in Keras, the validation is a test between the last batch of an epoch and its end.
   watch.record.clear();
   model.fit(Points{6, 3}, {.epochs = 2, .validation = Points{3, 3}, .verbose = 0}, watch);
   CHECK(watch.record == "epoch0 0+ 1+ tests test0 tested1+ of2 epoch1 0+ 1+ tests test0 tested1+ of2 ");
 }
 
-TEST_CASE("a network learns to tell two classes apart, the same way every time") {
+TEST_CASE("a network learns to separate two classes, deterministically") {
   const auto train = [] {
     Mirrored strategy{2};
     using Net = nn::Sequential<nn::Input<2>, nn::Dense<8, nn::Relu>, nn::Dense<2>>;
@@ -239,14 +239,14 @@ TEST_CASE("fit computes in training mode, evaluate and the validation in inferen
   CHECK(net.inferred == 5);
 }
 
-TEST_CASE("no epochs give an empty history") {
+TEST_CASE("zero epochs give an empty history") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
   CHECK(model.fit(Points{4, 2}, {.epochs = 0}).epochs().empty());
 }
 
-TEST_CASE("datasets without a batch or without an end are refused (spec Q04)") {
+TEST_CASE("empty and infinite datasets are rejected (spec Q04)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -261,7 +261,7 @@ TEST_CASE("datasets without a batch or without an end are refused (spec Q04)") {
   CHECK_THROWS_AS(model.fit(Points{4, 2}, {.verbose = 3}), dist::InvalidArgument);
 }
 
-TEST_CASE("a model is of one strategy, and its logs have one value per name (spec Q02)") {
+TEST_CASE("a model belongs to one strategy, and its logs have one value per name (spec Q02)") {
   Mirrored strategy{2};
   Mirrored other{2};
   Linear<Mirrored> net{strategy};
@@ -277,7 +277,7 @@ TEST_CASE("a model is of one strategy, and its logs have one value per name (spe
 
 namespace {
 
-/// Points that note which epochs are asked for.
+/// Points that record the requested epochs.
 class NotedPoints : public dist::data::DatasetRange<NotedPoints> {
  public:
   using Element = Points::Element;
@@ -299,7 +299,7 @@ class NotedPoints : public dist::data::DatasetRange<NotedPoints> {
 
 }  // namespace
 
-TEST_CASE("a second fit goes on with the epochs, so that it is shuffled in other orders (spec I31)") {
+TEST_CASE("a second fit continues the epoch numbers, and so has another shuffle (spec I31)") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
   nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
@@ -317,7 +317,7 @@ struct Begins {
 };
 }  // namespace
 
-TEST_CASE("where one pass has several epochs, a fit that begins later goes on in the pass of the first one") {
+TEST_CASE("if one pass spans several epochs, a fit that starts later continues in the first pass") {
   std::vector<std::uint64_t> epochs;
   const NotedPoints points{epochs};  // two batches
   const auto fitted_from = [&](std::size_t initial, std::size_t begin) {
@@ -337,7 +337,7 @@ TEST_CASE("where one pass has several epochs, a fit that begins later goes on in
   CHECK(epochs == std::vector<std::uint64_t>{0});
 }
 
-TEST_CASE("a model names all that outlives a run, and goes on elsewhere with the bits of not having stopped") {
+TEST_CASE("a model tracks its complete state, and continues elsewhere, bitwise identical") {
   using Net = nn::Sequential<nn::Input<4>, nn::Dense<3>>;
   const auto model_of = [](auto& strategy, auto& net) {
     return nn::Model<std::remove_reference_t<decltype(strategy)>, std::remove_reference_t<decltype(net)>, nn::SGD,

@@ -25,7 +25,7 @@ dist::Tensor<float> rows(std::size_t count, float first) {
 
 }  // namespace
 
-TEST_CASE("rows are in the order of steps and replicas, with the bits that they had") {
+TEST_CASE("rows are in the order of steps and replicas, with the same bits") {
   Predictions<float> predictions{2};
   const auto put = [&](std::size_t replica, const dist::Tensor<float>& values) {
     predictions.put(Replica{replica}, dist::TensorView<const float>{values});
@@ -34,7 +34,7 @@ TEST_CASE("rows are in the order of steps and replicas, with the bits that they 
   put(0, rows(2, 0));
   predictions.end_step();
   put(0, rows(1, 6));
-  put(1, rows(0, 0));  // the last batch of all was too short
+  put(1, rows(0, 0));  // the very last batch was too short
   predictions.end_step();
   dist::Tensor<float> odd{{1, 2}};
   odd[0] = -0.0F;
@@ -50,7 +50,7 @@ TEST_CASE("rows are in the order of steps and replicas, with the bits that they 
   CHECK(all[10] == 10.0F);
 }
 
-TEST_CASE("rows that another process computes stay zeros here") {
+TEST_CASE("rows that another process computes remain zero here") {
   Predictions<double> predictions{1};
   predictions.leave_out(Replica{0}, 2);
   predictions.end_step();

@@ -1,5 +1,5 @@
-// Fits of a linear function to a few examples, against plain loops over the same global batches: the strategy, and the number
-// of rows that each replica has of a batch, must not show in any number.
+// Fits of a linear function to a few examples, compared with plain loops over the same global batches: the results are
+// independent of the strategy and of the number of rows per replica.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,14 @@ namespace random_fits {
 
 namespace nn = dist::nn;
 
-/// One fit.
+/// The options of one fit.
 struct Fit {
   std::uint64_t seed;
   std::size_t rows = 1;
   std::size_t batch = 1;
   std::size_t epochs = 2;
   std::optional<std::size_t> steps_per_epoch{};
-  bool repeats = false;  // the dataset has no end
+  bool repeats = false;  // the dataset is infinite
   bool has_sample_weight = false;
   bool has_class_weight = false;
   bool has_validation = false;
@@ -55,11 +55,11 @@ struct Fit {
   }
 };
 
-/// Numbers that depend on a seed alone.
+/// Pseudo-random numbers that depend only on a seed.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15U + 1) {}
-  /// From 0 to `limit` - 1.
+  /// Returns a number from 0 to `limit` - 1.
   std::size_t below(std::size_t limit) {
     state_ = state_ * 6364136223846793005U + 1442695040888963407U;
     return static_cast<std::size_t>((state_ >> 33U) % limit);
@@ -99,7 +99,7 @@ struct Examples {
   dist::Tensor<double> weight;
 };
 
-/// w0 x0 + w1 x1 + w2, from (0.5, -0.25, 0).
+/// w0 x0 + w1 x1 + w2, starting from (0.5, -0.25, 0).
 struct Plain {
   double w[3] = {0.5, -0.25, 0};
 
@@ -109,11 +109,11 @@ struct Plain {
   [[nodiscard]] double penalty() const { return l2 * (w[0] * w[0] + w[1] * w[1]); }
 };
 
-/// The logs of an epoch: the loss, the mean of all examples, and the mean by their weights.
+/// The logs of an epoch: the loss, the mean over all examples, and the weighted mean.
 struct Shown {
   double loss = 0, mean = 0, weighted = 0;
 };
-/// Adds up what a metric sees.
+/// The sums of a metric.
 struct Tally {
   double loss = 0, squares = 0, weighted = 0, weights = 0, rows = 0;
 
@@ -139,7 +139,7 @@ struct Expected {
   Plain plain;
 };
 
-/// The numbers of the fit, from plain loops.
+/// Computes the results of the fit in plain loops.
 inline Expected expected_of(const Fit& fit, const Examples& of) {
   Expected expected;
   Plain& plain = expected.plain;
@@ -169,9 +169,9 @@ inline Expected expected_of(const Fit& fit, const Examples& of) {
       for (std::size_t i = 0; i < 3; ++i)
         plain.w[i] -= rate * (slope[i] + (fit.is_regularized && i < 2 ? 2 * l2 * plain.w[i] : 0));
     }
-    if (tally.rows == 0) break;  // the data has run out
+    if (tally.rows == 0) break;  // the data have ended
     expected.epochs.push_back(tally.shown());
-    if (fit.has_validation) {  // on all examples, which classes do not weigh there
+    if (fit.has_validation) {  // on all examples, without class weights
       Tally validation;
       for (std::size_t first = 0; first < fit.rows; first += fit.batch) {
         std::vector<std::size_t> batch;
@@ -185,7 +185,7 @@ inline Expected expected_of(const Fit& fit, const Examples& of) {
       expected.validations.push_back(validation.shown());
     }
     if (!starts_anew && !fit.repeats && next == fit.rows) {
-      // An epoch that the data did not fill is the last one.
+      // An incomplete epoch is the last one.
       const std::size_t steps_so_far = (epoch + 1) * *fit.steps_per_epoch;
       if (steps_so_far > batches) break;
     }
@@ -231,7 +231,7 @@ void check_fit(S& strategy, const Fit& fit, const L& loss) {
   CHECK(net.parameter(strategy.scope(), "dense/bias")[0] == near(expected.plain.w[2]));
 }
 
-/// Fits under `strategy`, with as many seeds as DIST_TEST_FITS says, or 30.
+/// Runs DIST_TEST_FITS fits (default 30) under `strategy`, each with its own seed.
 template <class S>
 void check_fits(S& strategy) {
   const std::string description = strategy.describe();

@@ -30,10 +30,10 @@ namespace {
 
 const nn::EvaluateOptions silent{.verbose = 0};
 
-/// Losses by the number of optimizer steps after which they were measured.
+/// Losses by the number of optimizer steps.
 using Losses = std::map<std::int64_t, double>;
 
-/// Notes what is evaluated.
+/// Records evaluations.
 struct Noted {
   Losses losses;
   void on_test_end(auto& model, std::size_t, const nn::Logs& logs) {
@@ -45,7 +45,7 @@ std::optional<nn::Logs> look(Evaluator& evaluator, Noted& noted) {
   return evaluator.evaluate_new(small::examples(12), silent, noted);
 }
 
-/// A training that saves its model after steps, each a batch of its own, and knows what the model evaluates to then.
+/// A training that saves its model after steps of one batch each, and records the model's evaluations.
 struct Training {
   support::TemporaryFolder folder;
   small::Model trained;
@@ -63,7 +63,7 @@ struct Training {
     const double loss = trained.model.evaluate(small::examples(12), silent)["loss"];
     expected[trained.model.optimizer().iterations(trained.strategy.scope())] = loss;
   }
-  /// The file of tensors of a checkpoint.
+  /// Returns the tensor file of a checkpoint.
   [[nodiscard]] std::string data_of(const std::string& name) const {
     for (const std::string& file : folder.names(name))
       if (file.starts_with("data-")) return name + "/" + file;
@@ -73,7 +73,7 @@ struct Training {
 
 }  // namespace
 
-TEST_CASE("the newest checkpoint that was not seen is evaluated, and those before it are skipped (spec Q27)") {
+TEST_CASE("the newest unseen checkpoint is evaluated, and earlier ones are skipped (spec Q27)") {
   Training training;
   dist::CheckpointManager manager{training.checkpoint, training.folder.path(), {.max_to_keep = 2}};
   small::Model model{7};
@@ -98,10 +98,10 @@ TEST_CASE("the newest checkpoint that was not seen is evaluated, and those befor
   CHECK((*logs)["loss"] == training.expected[5]);
   CHECK(noted.losses == Losses{{3, training.expected[3]}, {5, training.expected[5]}});
   dist::detail::remove_checkpoint(training.folder.path("ckpt-5"));
-  CHECK_FALSE(look(evaluator, noted));  // "ckpt-4" is older than what it has seen
+  CHECK_FALSE(look(evaluator, noted));  // "ckpt-4" is older than the last evaluated one
   manager.remove_all();
   CHECK_FALSE(look(evaluator, noted));
-  manager.save();  // "ckpt-6", whose serial number is 1 again: a training that begins anew in the folder
+  manager.save();  // "ckpt-6", whose serial number is 1 again, like in a training that starts again in the folder
   REQUIRE(look(evaluator, noted));
   CHECK(evaluator.evaluated() == training.folder.path("ckpt-6"));
 }
@@ -112,7 +112,7 @@ TEST_CASE("max_evaluations is the number of the last checkpoint, evaluated or sk
   training.trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, saves);
   const double expected = training.trained.model.evaluate(small::examples(12), silent)["loss"];
 
-  small::Model model{7, 0.5F};  // whose optimizer is another one
+  small::Model model{7, 0.5F};  // with another optimizer
   Evaluator evaluator{model.model, training.folder.path(), {.max_evaluations = 3}};
   std::string shown;
   nn::EvaluateOptions evaluate{.verbose = 2};
@@ -121,13 +121,13 @@ TEST_CASE("max_evaluations is the number of the last checkpoint, evaluated or sk
   const std::optional<nn::Logs> logs = evaluator.run(small::examples(12), evaluate, noted);
   REQUIRE(logs);
   CHECK((*logs)["loss"] == expected);
-  CHECK(noted.losses == Losses{{12, expected}});  // for the callbacks, it is after three epochs of four batches
+  CHECK(noted.losses == Losses{{12, expected}});  // after three epochs of four batches
   CHECK(static_cast<double>(model.model.optimizer().learning_rate()) == 0.5);
   CHECK(shown.starts_with("Evaluating " + training.folder.path("ckpt_3") + "\n"));
   CHECK(shown.find(" - loss: ") != std::string::npos);
 }
 
-TEST_CASE("a checkpoint of network and optimizer is evaluated, one without iterations is refused (spec Q27)") {
+TEST_CASE("a checkpoint of network and optimizer is evaluated, one without iterations is rejected (spec Q27)") {
   Training training;
   training.step();
   dist::Checkpoint parts{training.trained.strategy};
@@ -156,14 +156,14 @@ TEST_CASE("a checkpoint of network and optimizer is evaluated, one without itera
   CHECK_THROWS_AS(look(evaluator, noted), dist::ShapeMismatch);
 }
 
-TEST_CASE("a checkpoint that is half written, damaged or gone is left out until it can be read") {
+TEST_CASE("an incomplete, damaged or deleted checkpoint is skipped until it is readable") {
   Training training;
   dist::CheckpointManager manager{training.checkpoint, training.folder.path()};
   for (int i = 0; i < 2; ++i) {
     training.step();
     manager.save();
   }
-  training.folder.write("ckpt-3/data-0000000000000001-00000-of-00001.safetensors", "begun");  // and no manifest
+  training.folder.write("ckpt-3/data-0000000000000001-00000-of-00001.safetensors", "begun");  // without a manifest
   const std::string newest = training.data_of("ckpt-2");
   const std::string content = training.folder.read(newest);
   training.folder.write(newest, content.substr(0, content.size() / 2));
@@ -184,12 +184,12 @@ TEST_CASE("a checkpoint that is half written, damaged or gone is left out until 
   REQUIRE(look(evaluator, noted));
   CHECK(noted.losses == training.expected);
 
-  // A folder that is no folder.
+  // A file instead of a folder.
   Evaluator elsewhere{model.model, training.folder.path(newest)};
   CHECK_THROWS_AS(look(elsewhere, noted), dist::FileError);
 }
 
-TEST_CASE("the end of the training ends the evaluator, after the last checkpoint, and not that of a shorter one") {
+TEST_CASE("the evaluator ends with the training, after the last checkpoint; the end of a shorter training is ignored") {
   Training training;
   training.step();
   training.checkpoint.save(training.folder.path("first"));
@@ -204,14 +204,14 @@ TEST_CASE("the end of the training ends the evaluator, after the last checkpoint
       run(Evaluator{
           model.model, training.folder.path(), {.epochs = 5, .timeout = milliseconds{20}, .poll = milliseconds{1}}}),
       dist::DeadlineExceeded);
-  // Where there is no checkpoint, or none that can be read, it does not wait for one.
+  // It does not wait if there are only unreadable checkpoints, or none.
   REQUIRE(unlink(training.folder.path(training.data_of("first")).c_str()) == 0);
   CHECK_FALSE(run(Evaluator{model.model, training.folder.path(), {.poll = milliseconds{1}}}));
   dist::detail::remove_checkpoint(training.folder.path("first"));
   CHECK_FALSE(run(Evaluator{model.model, training.folder.path(), {.poll = milliseconds{1}}}));
 }
 
-TEST_CASE("the evaluator says what it waits for and what it leaves out, and has a deadline") {
+TEST_CASE("the evaluator reports the awaited and the skipped checkpoints, and has a deadline") {
   const support::TemporaryFolder folder;
   const auto ending = testing::stderr_of([&] {
     small::Model model;
@@ -239,13 +239,13 @@ TEST_CASE("the evaluator says what it waits for and what it leaves out, and has 
     Evaluator evaluator{model.model, folder.path("none"), {.timeout = milliseconds{20}, .poll = milliseconds{5}}};
     dist::log_line(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
   });
-  CHECK(in_time.stderr_text.starts_with("dist: The evaluator waited too long for "));  // 30 s have not passed
+  CHECK(in_time.stderr_text.starts_with("dist: The evaluator waited too long for "));  // before 30 s have passed
   small::Model model;
   CHECK_THROWS_AS((Evaluator{model.model, "x", {.max_evaluations = 0}}), dist::InvalidArgument);
   CHECK_THROWS_AS((Evaluator{model.model, "x", {.poll = milliseconds{0}}}), dist::InvalidArgument);
 }
 
-TEST_CASE("checkpoints that are removed while the evaluator reads them do it no harm") {
+TEST_CASE("checkpoints may be removed while the evaluator reads them") {
   Training training;
   constexpr std::int64_t steps = 60;
   std::atomic<bool> has_evaluated{false};
@@ -254,7 +254,7 @@ TEST_CASE("checkpoints that are removed while the evaluator reads them do it no 
     for (std::int64_t i = 0; i < steps; ++i) {
       training.step();
       manager.save();
-      if (i == 0) has_evaluated.wait(false);  // else all could be over before the evaluator's first look
+      if (i == 0) has_evaluated.wait(false);  // otherwise all might end before the evaluator's first check
     }
     dist::mark_training_ended(training.folder.path());
   }};

@@ -1,4 +1,4 @@
-// A console whose clock is set by hand and whose messages are kept.
+// A console with a manual clock, which stores its messages.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/train/console.hpp>
+#include <dist/train/progress_bar.hpp>
 
 struct Terminal {
   std::shared_ptr<std::vector<std::string>> messages = std::make_shared<std::vector<std::string>>();

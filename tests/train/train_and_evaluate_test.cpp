@@ -30,7 +30,7 @@ namespace {
 using Model = decltype(small::Model::model);
 using Options = nn::TrainAndEvaluateOptions<Model>;
 
-/// Counts what it sees, and ends the training in an epoch: as an early stop, or as a preemption.
+/// Counts its calls, and ends the training in an epoch by an early stop or a preemption.
 struct Watches {
   std::optional<std::size_t> stops_in = std::nullopt;
   std::optional<std::size_t> told_in = std::nullopt;
@@ -52,7 +52,7 @@ Options options_of(const support::TemporaryFolder& folder, std::size_t epochs) {
           .fit = {.epochs = epochs, .verbose = 0},
           .evaluator = {.timeout = std::chrono::minutes{2}, .poll = std::chrono::milliseconds{1}}};
 }
-/// As the environment says, which is a process of no cluster.
+/// Trains in the task of the environment: a process without a cluster.
 nn::TrainAndEvaluateResult alone(small::Model& model, const Options& options, Watches& watches) {
   return nn::train_and_evaluate(model.model, small::examples(), small::examples(12), options, watches);
 }
@@ -68,7 +68,7 @@ double evaluated(small::Model& model) { return model.model.evaluate(small::examp
 
 }  // namespace
 
-TEST_CASE("a process of no cluster trains and evaluates in turns, and goes on where it ended") {
+TEST_CASE("a process without a cluster alternates training and evaluation, and continues where it ended") {
   small::Model reference;
   const nn::History expected =
       reference.model.fit(small::examples(), {.epochs = 5, .validation = small::examples(12), .verbose = 0});
@@ -95,7 +95,7 @@ TEST_CASE("a process of no cluster trains and evaluates in turns, and goes on wh
   }
 }
 
-TEST_CASE("with one copy of the variables it is the same training") {
+TEST_CASE("CentralStorage trains the same") {
   const support::TemporaryFolder folder;
   dist::CentralStorage<dist::Cpu> strategy{2};
   nn::Network<small::Net> net{strategy, 1};
@@ -103,14 +103,14 @@ TEST_CASE("with one copy of the variables it is the same training") {
   const auto result =
       nn::train_and_evaluate(model, small::examples(), small::examples(12),
                              {.folder = folder.path(), .fit = {.epochs = 3, .validation_freq = 2, .verbose = 0}});
-  CHECK(result.history["val_loss"].size() == 1);  // and the last evaluation is of the end, all the same
+  CHECK(result.history["val_loss"].size() == 1);  // the last evaluation is still of the final model
   small::Model reference;
   reference.model.fit(small::examples(), {.epochs = 3, .verbose = 0});
   REQUIRE(result.evaluation);
   CHECK((*result.evaluation)["loss"] == doctest::Approx(evaluated(reference)).epsilon(1e-6));
 }
 
-TEST_CASE("workers train, and the evaluator evaluates what they save until they have ended (spec Q27)") {
+TEST_CASE("workers train, and the evaluator evaluates their checkpoints until they end (spec Q27)") {
   const support::TemporaryFolder folder;
   small::Model trained;
   nn::TrainAndEvaluateResult of_worker;
@@ -137,7 +137,7 @@ TEST_CASE("workers train, and the evaluator evaluates what they save until they 
   CHECK((*both.evaluation)["loss"] == evaluated(trained));
 }
 
-TEST_CASE("a training that stopped early has ended, also for an evaluator and a worker that come later") {
+TEST_CASE("a training that stopped early has ended, also for later evaluators and workers") {
   const support::TemporaryFolder folder;
   small::Model trained;
   Watches stops{.stops_in = 1};
@@ -152,14 +152,14 @@ TEST_CASE("a training that stopped early has ended, also for an evaluator and a 
   small::Model again{7};
   CHECK(as(worker, again, options_of(folder, 50), watches).history.epochs().empty());
   CHECK(evaluated(again) == evaluated(trained));
-  // To more epochs the training goes on, and its evaluator does not take the end of the first for its own.
+  // With more epochs the training continues, and its evaluator ignores the end of the first one.
   Options waits = options_of(folder, 51);
   waits.evaluator.timeout = std::chrono::milliseconds{20};
   CHECK_THROWS_AS(as(evaluator, model, waits, watches), dist::DeadlineExceeded);
   CHECK(as(worker, again, options_of(folder, 51), watches).history.epochs().size() == 49);
 }
 
-TEST_CASE("a training that was told to end has not ended, and goes on when it is started again") {
+TEST_CASE("a preempted training has not ended, and continues after a restart") {
   const support::TemporaryFolder folder;
   Options options = options_of(folder, 3);
   options.save_before_preemption = true;
@@ -176,7 +176,7 @@ TEST_CASE("a training that was told to end has not ended, and goes on when it is
   CHECK(dist::ended_training(folder.path()) == 3);
 }
 
-TEST_CASE("what cannot be is refused") {
+TEST_CASE("invalid arguments are rejected") {
   const support::TemporaryFolder folder;
   small::Model model;
   Watches watches;

@@ -16,7 +16,7 @@
 using Central = dist::CentralStorage<dist::Cpu>;
 using Shared = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("reads keep the first value, writes go to the store (spec B17, G43)") {
+TEST_CASE("cached reads keep the first value, and writes go to the store (spec B17, G43)") {
   Central strategy{2};
   auto weights = strategy.variable<float, dist::OnWrite, dist::Mean>({3}, 1.0f);
   auto step = strategy.variable<std::int64_t, dist::OnRead, dist::Sum>({}, 5);
@@ -42,7 +42,7 @@ TEST_CASE("reads keep the first value, writes go to the store (spec B17, G43)") 
   CHECK_THROWS_AS(static_cast<void>(weights.value(dist::CachedReads{outside})), dist::ShapeMismatch);
 }
 
-TEST_CASE("each replica has a cache of its own (spec B17)") {
+TEST_CASE("each replica has a separate cache (spec B17)") {
   Central strategy{3};
   auto total = strategy.variable<float, dist::OnWrite, dist::Sum>({}, 1.0f);
   std::vector<float> cached_values(3), values(3);
@@ -58,7 +58,7 @@ TEST_CASE("each replica has a cache of its own (spec B17)") {
   CHECK(values == std::vector<float>(3, 4.0f));
 }
 
-TEST_CASE("where every replica has a copy nothing is cached (spec G43)") {
+TEST_CASE("with a copy per replica, nothing is cached (spec G43)") {
   Shared strategy{2};
   auto weights = strategy.variable<float, dist::OnWrite, dist::Mean>({}, 1.0f);
   auto total = strategy.variable<float, dist::OnRead, dist::Sum>({2}, 1.0f);

@@ -22,11 +22,11 @@ TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<dist::Default>, Make<dist::OneDev
                                Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<Shared, 8>, Make<ToOne, 2>,
                                Make<ToOne, 3>, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>, Make<Central, 8>);
 
-// One strategy's memory, one name: a variable is moved, never copied (spec G10).
+// A variable is movable but not copyable (spec G10).
 using Variable = dist::DistributedVariable<float, dist::OnWrite, dist::None>;
 static_assert(!std::is_copy_constructible_v<Variable> && !std::is_copy_assignable_v<Variable>);
 static_assert(std::is_nothrow_move_constructible_v<Variable> && std::is_nothrow_move_assignable_v<Variable>);
 
-// A write returns nothing: what it gave is read afterwards, in a context (spec G24).
+// A write returns nothing (spec G24).
 static_assert(
     std::is_void_v<decltype(std::declval<Variable&>().assign_add(std::declval<dist::Default::Context&>(), 1.0f))>);

@@ -12,7 +12,7 @@
 
 using namespace dist::detail;
 
-TEST_CASE("an update makes the new element from the old one and the one given") {
+TEST_CASE("an update computes the new element from the old and the given one") {
   CHECK(Assign{}(7.0f, 2.0f) == 2.0f);
   CHECK(Subtract{}(7.0f, 2.0f) == 5.0f);
   CHECK(Divide{}(7.0f, 2.0f) == 3.5f);
@@ -23,14 +23,14 @@ TEST_CASE("a write is an update of any element") {
   CHECK(WriteElement<Subtract>{}(3, 7.0f, 2.0f) == 5.0f);
 }
 
-TEST_CASE("the result has the type of the element, where C++ would widen it") {
+TEST_CASE("the result has the element type, even if C++ would widen it") {
   static_assert(std::same_as<decltype(Subtract{}(std::int8_t{1}, std::int8_t{2})), std::int8_t>);
   CHECK(Subtract{}(std::uint8_t{1}, std::uint8_t{2}) == 255);
   CHECK(static_cast<float>(Subtract{}(dist::BFloat16{5}, dist::BFloat16{3})) == 2.0f);
   CHECK(Assign{}(false, true));
 }
 
-TEST_CASE("integers divide without a fraction, and the least one by -1 wraps") {
+TEST_CASE("integer division truncates, and the minimum divided by -1 wraps around") {
   CHECK(Divide{}(7, 2) == 3);
   CHECK(Divide{}(-7, 2) == -3);
   CHECK(Divide{}(7, -1) == -7);

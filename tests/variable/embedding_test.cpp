@@ -46,7 +46,7 @@ double largest_difference(std::span<const double> ours, const std::vector<double
   return most;
 }
 
-/// Compares with what TensorFlow looked up under that name, and with its gradient of the table.
+/// Compares with TensorFlow's lookup of that name, and with its gradient of the table.
 void compare(const std::string& name, const dist::EmbeddingLookup<double>& lookup) {
   CAPTURE(name);
   const fixture::Lookup* found = nullptr;
@@ -64,7 +64,7 @@ void compare(const std::string& name, const dist::EmbeddingLookup<double>& looku
   CHECK(largest_difference(dense, found->gradient) < 1e-9);
 }
 
-/// Everything that TensorFlow looked up. Returns how many lookups that are.
+/// Compares all of TensorFlow's lookups. Returns their number.
 template <class Context, class Table>
 std::size_t compare_all(const Context& context, const Table& table) {
   std::size_t compared = 0;
@@ -96,7 +96,7 @@ std::size_t compare_all(const Context& context, const Table& table) {
   return compared;
 }
 
-/// A table that is elsewhere, and says how many rows it was asked for.
+/// A remote table that counts the requested rows.
 class FarTable {
  public:
   using Element = double;
@@ -132,22 +132,22 @@ class FarTable {
 
 }  // namespace
 
-TEST_CASE("lookups and their gradients are TensorFlow's (spec K08)") {
+TEST_CASE("lookups and their gradients equal TensorFlow's (spec K08)") {
   dist::Default strategy;
   const auto plain = strategy.variable<double>({10, 2}, sines(), "table");
   CHECK(compare_all(strategy.scope(), plain) == fixture::lookups.size());
 }
 
-TEST_CASE("lookups in shards are the same (spec K08)") {
+TEST_CASE("lookups in shards have the same results (spec K08)") {
   Mirrored strategy{2};
   const auto table = dist::sharded_variable<double>(strategy, dist::FixedShards{3}, {10, 2}, sines(), "table");
   compare_all(strategy.scope(), table);
   strategy.run([&](auto& replica) {
-    if (replica.replica_id().index() == 1) compare_all(replica, table);  // nobody need take part
+    if (replica.replica_id().index() == 1) compare_all(replica, table);  // not a collective call
   });
 }
 
-TEST_CASE("a table elsewhere is asked for each row once (spec K08)") {
+TEST_CASE("a remote table reads each row once (spec K08)") {
   dist::Default strategy;
   const auto scope = strategy.scope();
   const FarTable far{sines()};
@@ -165,7 +165,7 @@ TEST_CASE("a table elsewhere is asked for each row once (spec K08)") {
   CHECK(table.shards()[1].asked() == Ids{0});
 }
 
-TEST_CASE("a lookup goes on while the program does something else") {
+TEST_CASE("a lookup overlaps with other work") {
   dist::Default strategy;
   const auto table = strategy.variable<double>({10, 2}, sines());
   auto next = dist::start_embedding_lookup(strategy.scope(), table, Tensor<int>{{1, 2}, {3, 4}});
@@ -177,7 +177,7 @@ TEST_CASE("a lookup goes on while the program does something else") {
   CHECK(lookup.values()[0] == std::sin(7.0));
 }
 
-TEST_CASE("lookups of lists go on when their ids and weights have gone (spec K08)") {
+TEST_CASE("lookups of lists do not refer to their ids and weights (spec K08)") {
   dist::Default strategy;
   const auto scope = strategy.scope();
   const auto table = strategy.variable<float>({4, 1}, std::vector<float>{1, 2, 3, 4});
@@ -199,7 +199,7 @@ TEST_CASE("lookups of lists go on when their ids and weights have gone (spec K08
   CHECK(Tensor<float>{std::move(safe).take().values()} == Tensor<float>{{2, 1}, {4, 4}});
 }
 
-TEST_CASE("a gradient changes the rows that were looked up") {
+TEST_CASE("a gradient updates the rows of the lookup") {
   dist::Default strategy;
   const auto scope = strategy.scope();
   auto table = dist::sharded_variable<float>(strategy, dist::FixedShards{2}, {4, 1}, 1.0F);
@@ -213,7 +213,7 @@ TEST_CASE("a gradient changes the rows that were looked up") {
         "values().");
 }
 
-TEST_CASE("embeddings of 16 bits are combined in float") {
+TEST_CASE("16-bit embeddings are combined in float") {
   dist::Default strategy;
   const auto table =
       strategy.variable<dist::Float16>({2, 1}, std::vector<dist::Float16>{dist::Float16(2048.0F), dist::Float16(1.0F)});
@@ -224,7 +224,7 @@ TEST_CASE("embeddings of 16 bits are combined in float") {
   CHECK(static_cast<float>(lookup.values()[0]) == 2050.0F);
 }
 
-TEST_CASE("an example without ids has zeros, and so has one whose weights cancel each other") {
+TEST_CASE("examples without ids, or whose weights cancel out, are zero") {
   dist::Default strategy;
   const auto scope = strategy.scope();
   const auto table = strategy.variable<float>({2, 1}, 3.0F);
@@ -240,7 +240,7 @@ TEST_CASE("an example without ids has zeros, and so has one whose weights cancel
   CHECK(cancelled.gradient(Tensor<float>{{2, 1}, {1, 1}}).values()[1] == 0);
 }
 
-TEST_CASE("mistakes are named") {
+TEST_CASE("errors name the mistake") {
   dist::Default strategy;
   const auto scope = strategy.scope();
   const auto table = strategy.variable<float>({10, 2}, 0.0F, "table");

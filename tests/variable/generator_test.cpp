@@ -15,7 +15,7 @@ using Central = dist::CentralStorage<dist::Cpu>;
 
 namespace {
 
-/// What each replica draws, in a step of their own.
+/// Returns the numbers that each replica draws in a separate step.
 template <class S>
 std::vector<std::vector<double>> draw(S& strategy, dist::Generator<S>& random, std::size_t count) {
   std::vector<std::vector<double>> drawn(strategy.num_local_replicas(), std::vector<double>(count));
@@ -23,8 +23,8 @@ std::vector<std::vector<double>> draw(S& strategy, dist::Generator<S>& random, s
   return drawn;
 }
 
-/// Numbers uniform in [0, 1) against their mean 1/2, variance 1/12, and correlation 0 with their successors; five
-/// standard errors wide.
+/// Checks uniform numbers in [0, 1) for mean 1/2, variance 1/12, and correlation 0 with their successors, within five
+/// standard errors.
 void check_uniform(std::span<const double> numbers) {
   const auto count = static_cast<double>(numbers.size());
   double mean = 0;
@@ -67,7 +67,7 @@ void compare(std::unique_ptr<S> owner) {
   }
   check_uniform(together);
 
-  // A replica's stream is the same whatever the strategy and the number of replicas.
+  // A replica's stream is independent of the strategy and the number of replicas.
   dist::Default alone;
   const auto alone_scope = alone.scope();
   dist::Generator reference{alone, 42};
@@ -77,7 +77,7 @@ void compare(std::unique_ptr<S> owner) {
     CHECK(random.state(replica).stream == stream);
   });
 
-  // Outside replica functions: replica 0's numbers, and every state goes on alike.
+  // Outside replica functions: replica 0's numbers, and all states advance equally.
   dist::Generator a{strategy, 7};
   dist::Generator b{strategy, 7};
   std::vector<double> outside(10);
@@ -93,7 +93,7 @@ void compare(std::unique_ptr<S> owner) {
 
 }  // namespace
 
-TEST_CASE("every replica draws a stream of its own under every strategy (spec R04)") {
+TEST_CASE("every replica draws from a separate stream under every strategy (spec R04)") {
   compare(std::make_unique<dist::Default>());
   compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
@@ -102,7 +102,7 @@ TEST_CASE("every replica draws a stream of its own under every strategy (spec R0
   }
 }
 
-TEST_CASE("states go from one strategy and number of replicas to another (spec R04)") {
+TEST_CASE("states move between strategies and numbers of replicas (spec R04)") {
   Mirrored two{2};
   Central four{4};
   dist::Generator from{two, 1};
@@ -117,14 +117,14 @@ TEST_CASE("states go from one strategy and number of replicas to another (spec R
   CHECK(restored[2] != restored[3]);
 }
 
-TEST_CASE("seeds give different numbers") {
+TEST_CASE("different seeds give different numbers") {
   dist::Default strategy;
   dist::Generator a{strategy, 1};
   dist::Generator b{strategy, 2};
   CHECK(draw(strategy, a, 10) != draw(strategy, b, 10));
 }
 
-TEST_CASE("normal numbers have their mean, deviation and tails") {
+TEST_CASE("normal numbers have the expected mean, deviation and tails") {
   Mirrored strategy{2};
   dist::Generator random{strategy, 3};
   constexpr std::size_t count = 20000;
@@ -146,7 +146,7 @@ TEST_CASE("normal numbers have their mean, deviation and tails") {
   });
 }
 
-TEST_CASE("integers are equally likely, to the ends of their type") {
+TEST_CASE("integers are equally likely, up to the limits of their type") {
   dist::Default strategy;
   dist::Generator random{strategy, 4};
   const auto scope = strategy.scope();
@@ -176,7 +176,7 @@ TEST_CASE("integers are equally likely, to the ends of their type") {
       dist::InvalidArgument);
 }
 
-TEST_CASE("ranges are half open in float as well") {
+TEST_CASE("float ranges are half-open") {
   dist::Default strategy;
   dist::Generator random{strategy, 5};
   const float high = std::nextafter(1.0f, 2.0f);
@@ -201,7 +201,7 @@ TEST_CASE("ranges are half open in float as well") {
   CHECK(std::isfinite(random.normal<double>(strategy.scope())));
 }
 
-TEST_CASE("what is kept of a generator goes on under any strategy and number of replicas") {
+TEST_CASE("a restored generator continues under any strategy and number of replicas") {
   const auto draw = [](auto& strategy, auto& random) {
     std::vector<double> drawn(strategy.num_local_replicas());
     strategy.run([&](auto& replica) { drawn[replica.local_index()] = random.template uniform<double>(replica); });
@@ -217,7 +217,7 @@ TEST_CASE("what is kept of a generator goes on under any strategy and number of 
   Central two{2};
   dist::Generator fewer{two, 7};
   fewer.restore(two.scope(), kept);
-  const auto kept_by_fewer = fewer.whole(two.scope());  // also what replicas 2 and 3 are to have again
+  const auto kept_by_fewer = fewer.whole(two.scope());  // including the states of replicas 2 and 3
   CHECK(kept_by_fewer == kept);
   CHECK(draw(two, fewer) == std::vector<double>(expected.begin(), expected.begin() + 2));
 
@@ -225,7 +225,7 @@ TEST_CASE("what is kept of a generator goes on under any strategy and number of 
   again.restore(four.scope(), kept_by_fewer);
   CHECK(draw(four, again) == expected);
 
-  Mirrored six{6};  // those that are new begin streams of their own
+  Mirrored six{6};  // new replicas start new streams
   dist::Generator more{six, 9};
   dist::Generator fresh{six, 6};
   more.restore(six.scope(), kept);

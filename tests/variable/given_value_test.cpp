@@ -29,7 +29,7 @@ bool holds(V number) {
 }
 }  // namespace
 
-TEST_CASE("an integer is taken when the variable's type has it") {
+TEST_CASE("an integer is accepted if it is in the range of the variable's type") {
   using Long = std::numeric_limits<std::int64_t>;
   using Size = std::numeric_limits<std::uint64_t>;
   CHECK(holds<std::uint8_t>(255));
@@ -46,7 +46,7 @@ TEST_CASE("an integer is taken when the variable's type has it") {
   CHECK(!holds<std::int32_t>(Long::max()));
 }
 
-TEST_CASE("a floating-point type takes any number, rounded to the nearest it has") {
+TEST_CASE("a floating-point type accepts any number, rounded to nearest") {
   CHECK(dist::detail::to_element<float>(1, "v") == 1.0f);
   CHECK(dist::detail::to_element<float>(16777217, "v") == 16777216.0f);
   CHECK(dist::detail::to_element<float>(0.1, "v") == 0.1f);
@@ -56,7 +56,7 @@ TEST_CASE("a floating-point type takes any number, rounded to the nearest it has
   CHECK(dist::detail::to_element<float>(dist::Float16{2}, "v") == 2.0f);
 }
 
-TEST_CASE("same keeps a number and refers to a tensor") {
+TEST_CASE("same copies a number and refers to a tensor") {
   static_assert(std::is_same_v<decltype(dist::same(1)), dist::Same<int>>);
   const dist::Tensor<float> tensor{{2, 3}};
   const dist::Same<dist::TensorView<const float>> marked = dist::same(tensor);

@@ -16,7 +16,7 @@ static_assert(dist::RowIds<Tensor<int>> && dist::RowIds<dist::TensorView<const s
 static_assert(!dist::RowIds<std::vector<float>> && !dist::RowIds<Tensor<bool>> && !dist::RowIds<std::string>);
 static_assert(!dist::RowIds<int>);
 
-TEST_CASE("ids are numbers of 64 bits, whatever they were, in the shape that they had") {
+TEST_CASE("ids are converted to 64 bits and keep their shape") {
   const Tensor<std::int32_t> ids{{2, 1}, {3, -1}};
   const IdList list{ids};
   CHECK(list.shape() == Shape{2, 1});
@@ -27,12 +27,12 @@ TEST_CASE("ids are numbers of 64 bits, whatever they were, in the shape that the
   CHECK(IdList{bytes}.shape() == Shape{1});
 }
 
-TEST_CASE("ids of 64 bits are not copied") {
+TEST_CASE("64-bit ids are not copied") {
   const std::vector<std::int64_t> ids{7, 8};
   CHECK(IdList{ids}.ids().data() == ids.data());
 }
 
-TEST_CASE("rows have the shape of the ids, and behind it that of a row") {
+TEST_CASE("the shape of rows is the shape of the ids followed by a row's") {
   const Tensor<int> ids{{2, 3}};
   CHECK(IdList{ids}.shape_of_rows({10, 4, 5}) == Shape{2, 3, 4, 5});
   CHECK(IdList{Tensor<int>{Shape{}}}.shape_of_rows({10, 4}) == Shape{4});

@@ -10,7 +10,7 @@ TEST_CASE("a tensor of a variable has the path of its layer") {
   CHECK(dist::VariableTensor{"", 0, "weight", {3}, 16, '.'}.name() == "weight");
 }
 
-TEST_CASE("a strategy that keeps variables here makes one of all tensors") {
+TEST_CASE("a strategy with local variables makes one variable of all tensors") {
   dist::Default strategy;
   const dist::VariableTensor layout[] = {{"dense", 0, "kernel", {2}, 0}, {"dense", 0, "bias", {1}, 16}};
   const auto variable = dist::detail::variable_of_tensors<float, dist::OnWrite, dist::None>(

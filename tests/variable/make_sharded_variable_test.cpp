@@ -17,7 +17,7 @@ using dist::Shape;
 using dist::Tensor;
 using dist::TensorView;
 
-TEST_CASE("a variable is divided as the partitioner says, and its shards have names (spec J05, J06)") {
+TEST_CASE("a variable is divided by the partitioner, and its shards have names (spec J05, J06)") {
   dist::Default strategy;
   const auto table = dist::sharded_variable<float>(strategy, FixedShards{4}, {10, 2}, 1.5F, "table");
   REQUIRE(table.shards().size() == 4);
@@ -31,7 +31,7 @@ TEST_CASE("a variable is divided as the partitioner says, and its shards have na
   CHECK(table.read(strategy.scope())[19] == 1.5F);
 
   const auto half = dist::sharded_variable<double>(strategy, dist::MaxSizeShards{16}, {2, 2});
-  CHECK(half.shards().size() == 2);  // the size of an element counts
+  CHECK(half.shards().size() == 2);  // the element size counts
 }
 
 TEST_CASE("a single shard has the name of the variable (spec J06)") {
@@ -68,7 +68,7 @@ TEST_CASE("each shard has its rows of the initial value (spec J07)") {
   CHECK(asked == std::vector<IndexRange>{{0, 2}, {2, 3}});
 }
 
-TEST_CASE("an initial value of another shape is refused with the name of the variable (spec J07)") {
+TEST_CASE("an initial value of another shape is rejected with the variable's name (spec J07)") {
   dist::Default strategy;
   CHECK(
       support::what_throws<dist::ShapeMismatch>([&] {
@@ -80,7 +80,7 @@ TEST_CASE("an initial value of another shape is refused with the name of the var
         "strategy.variable.");
 }
 
-TEST_CASE("a large initial value that is made whole gives a warning (spec J07)") {
+TEST_CASE("a large initial value that is allocated whole gives a warning (spec J07)") {
   const auto ending = testing::stderr_of([] {
     unsetenv("DIST_WARNINGS");
     dist::detail::warn_of_whole_value("small", {1'000'000'000});

@@ -17,7 +17,7 @@ namespace fixture = tensorflow_partitioners;
 
 namespace {
 
-/// How many of TensorFlow's numbers differ; `make(argument, max_shards)` makes the partitioner.
+/// Returns the number of differences from TensorFlow. `make(argument, max_shards)` makes the partitioner.
 template <class Make>
 std::size_t differ(std::span<const std::size_t> expected, std::span<const std::size_t> arguments,
                    std::span<const std::size_t> max_shards, const Make& make) {
@@ -34,12 +34,12 @@ constexpr std::size_t one[] = {1};
 
 }  // namespace
 
-TEST_CASE("a fixed number of shards, or one for each row (spec K01)") {
+TEST_CASE("FixedShards returns its number, at most one per row (spec K01)") {
   CHECK(differ(fixture::fixed, fixture::num_shards, one, [](auto number, auto) { return FixedShards{number}; }) == 0);
   static_assert(FixedShards{3}({2, 5}, 4) == 2);
 }
 
-TEST_CASE("shards of a least size, of which there may be one too many, because TensorFlow rounds up (spec K02)") {
+TEST_CASE("MinSizeShards rounds the number of shards up, like TensorFlow (spec K02)") {
   CHECK(differ(fixture::min_size, fixture::min_shard_bytes, fixture::max_shards_of_min_size, [](auto bytes, auto most) {
           return MinSizeShards{bytes, most};
         }) == 0);
@@ -47,14 +47,14 @@ TEST_CASE("shards of a least size, of which there may be one too many, because T
   static_assert(MinSizeShards{}({1 << 20}, 4) == 1, "one by default");
 }
 
-TEST_CASE("shards of a greatest size (spec K03)") {
+TEST_CASE("MaxSizeShards limits the size of shards (spec K03)") {
   CHECK(differ(fixture::max_size, fixture::max_shard_bytes, fixture::max_shards_of_max_size, [](auto bytes, auto most) {
           return MaxSizeShards{bytes, most};
         }) == 0);
   static_assert(MaxSizeShards{1}({5, 0}, 4) == 1, "rows of no bytes fit all into one");
 }
 
-TEST_CASE("sizes that no number of bytes can say are large") {
+TEST_CASE("sizes that overflow in bytes count as large") {
   constexpr std::size_t many = std::size_t{1} << 62;
   static_assert(MinSizeShards{.min_shard_bytes = 1 << 20, .max_shards = 7}({many}, 8) == 7);
   static_assert(MaxSizeShards{1 << 20}({2, many}, 8) == 2);
@@ -76,7 +76,7 @@ TEST_CASE("an argument that is not positive is named (spec K02, K03)") {
         "more.");
 }
 
-TEST_CASE("a partitioner of one's own gives the number of shards of the first axis (spec J05, K04)") {
+TEST_CASE("a custom partitioner gives the number of shards of the first axis (spec J05, K04)") {
   std::size_t asked_bytes = 0;
   const auto two_rows_each = [&](const Shape& shape, std::size_t element_bytes) {
     asked_bytes = element_bytes;
@@ -86,17 +86,17 @@ TEST_CASE("a partitioner of one's own gives the number of shards of the first ax
   CHECK(asked_bytes == 8);
 }
 
-TEST_CASE("there are no more shards than rows (spec J06)") {
+TEST_CASE("the number of shards is at most the number of rows (spec J06)") {
   CHECK(number_of_shards([](const Shape&, std::size_t) { return 100; }, "w", {10, 3}, 4) == 10);
 }
 
-TEST_CASE("a scalar, and what has no rows, is not divided, and nobody is asked (spec J05)") {
+TEST_CASE("scalars and variables without rows are not divided or passed to a partitioner (spec J05)") {
   const auto never = [](const Shape&, std::size_t) -> int { throw 1; };
   CHECK(number_of_shards(never, "w", {}, 4) == 1);
   CHECK(number_of_shards(never, "w", {0, 3}, 4) == 1);
 }
 
-TEST_CASE("a partitioner that says less than 1 is refused with the variable's name (spec J05)") {
+TEST_CASE("a partitioner that returns less than 1 is rejected with the variable's name (spec J05)") {
   for (const int shards : {0, -3})
     CHECK(what_throws<dist::InvalidArgument>([&] {
             static_cast<void>(number_of_shards([&](const Shape&, std::size_t) { return shards; }, "table", {4, 3}, 4));

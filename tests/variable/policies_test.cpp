@@ -10,7 +10,7 @@ struct FromOnRead : dist::OnRead {};
 struct FromSum : dist::Sum {};
 }  // namespace
 
-TEST_CASE("synchronization is OnWrite or OnRead, and nothing else (spec G01)") {
+TEST_CASE("Synchronization accepts only OnWrite and OnRead (spec G01)") {
   static_assert(dist::Synchronization<dist::OnWrite> && dist::Synchronization<dist::OnRead>);
   static_assert(!dist::Synchronization<dist::None>);
   static_assert(!dist::Synchronization<dist::Sum>);
@@ -33,7 +33,7 @@ TEST_CASE("policies have names for messages") {
   CHECK(dist::OnlyFirstReplica::name == "OnlyFirstReplica");
 }
 
-TEST_CASE("aggregation is None, Sum, Mean or OnlyFirstReplica, and nothing else (spec G02)") {
+TEST_CASE("Aggregation accepts only None, Sum, Mean and OnlyFirstReplica (spec G02)") {
   static_assert(dist::Aggregation<dist::None> && dist::Aggregation<dist::Sum> && dist::Aggregation<dist::Mean> &&
                 dist::Aggregation<dist::OnlyFirstReplica>);
   static_assert(!dist::Aggregation<dist::Max>);

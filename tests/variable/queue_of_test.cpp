@@ -17,7 +17,7 @@
 
 using Mirrored = dist::Mirrored<dist::ThreadAllReduce>;
 
-TEST_CASE("work goes to the queue of the context, or to one of the host for what lies there") {
+TEST_CASE("work uses the queue of the context, or a host queue for host memory") {
   dist::OneDevice<testing::GuardedDevice> strategy;
   strategy.run([](auto& replica) {
     CHECK(std::is_same_v<decltype(dist::detail::queue_of<testing::GuardedDevice>(replica)),
@@ -30,7 +30,7 @@ TEST_CASE("work goes to the queue of the context, or to one of the host for what
   CHECK(std::is_same_v<decltype(dist::detail::queue_of<dist::Cpu>(scope, 0)), dist::Cpu::Queue>);
 }
 
-TEST_CASE("elements are there when copy_and_wait returns") {
+TEST_CASE("copy_and_wait returns after the copy") {
   const testing::GuardedDevice::Queues queues{std::array<std::size_t, 1>{}};
   testing::GuardedDevice::Memory memory{std::array<std::size_t, 1>{}};
   const testing::GuardedDevice::Span<int> there{reinterpret_cast<int*>(memory.at(0, memory.allocate(12))), 3};
@@ -41,7 +41,7 @@ TEST_CASE("elements are there when copy_and_wait returns") {
   CHECK(numbers[1] == 5);
 }
 
-TEST_CASE("the copies of a variable are seen as they are, or as they were") {
+TEST_CASE("host copies are the copies of a variable, or snapshots of them") {
   const auto check = [](auto& strategy, std::size_t copies) {
     auto variable = strategy.template variable<float>({5}, dist::Tensor<float>{{5}, {1, 2, 3, 4, 5}});
     const auto scope = strategy.scope();

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-TEST_CASE_TEMPLATE("a buffer is memory of each replica's own, zero at first", S, dist::Mirrored<dist::ThreadAllReduce>,
-                   dist::CentralStorage<dist::Cpu>) {
+TEST_CASE_TEMPLATE("a buffer is separate memory of each replica, initially zero", S,
+                   dist::Mirrored<dist::ThreadAllReduce>, dist::CentralStorage<dist::Cpu>) {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
     S strategy(replicas);
     const auto buffer = strategy.template buffer<float>({2, 3}, "gradients");
@@ -30,7 +30,7 @@ TEST_CASE_TEMPLATE("a buffer is memory of each replica's own, zero at first", S,
   }
 }
 
-TEST_CASE("a buffer is refused by another strategy (spec B14)") {
+TEST_CASE("a buffer is rejected by another strategy (spec B14)") {
   dist::CentralStorage<dist::Cpu> mine{2};
   dist::CentralStorage<dist::Cpu> other{2};
   const auto buffer = mine.buffer<float>({1}, "sums");

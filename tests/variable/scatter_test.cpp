@@ -22,7 +22,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, Make<dist::Default>, Make<dist:
                                Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<Shared, 8>, Make<ToOne, 3>,
                                Make<Apart, 3>, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>, Make<Central, 8>);
 
-TEST_CASE("slices may show the variable itself (spec G26, G28)") {
+TEST_CASE("slices may refer to the variable itself (spec G26, G28)") {
   const dist::Shape shape{4, 100};
   const auto check = [&](auto& strategy) {
     auto summed = strategy.template variable<float, dist::OnWrite, dist::Sum>(shape);
@@ -57,7 +57,7 @@ TEST_CASE("slices may show the variable itself (spec G26, G28)") {
   check(central);
 }
 
-TEST_CASE("scatter operations take no memory") {
+TEST_CASE("scatter operations do not allocate") {
   const auto check = [](auto& strategy) {
     const dist::Shape shape{20, 64};
     auto summed = strategy.template variable<float, dist::OnWrite, dist::Sum>(shape);

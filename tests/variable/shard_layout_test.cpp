@@ -24,7 +24,7 @@ std::vector<std::remove_const_t<T>> list(std::span<T> elements) {
 
 }  // namespace
 
-TEST_CASE("the first shards have one row more where rows are left over (spec J06)") {
+TEST_CASE("the first shards have one row more if the division has a remainder (spec J06)") {
   const ShardLayout layout = ShardLayout::div(10, 4);
   CHECK(layout.shards() == 4);
   CHECK(layout.rows() == 10);
@@ -38,7 +38,7 @@ TEST_CASE("the first shards have one row more where rows are left over (spec J06
 
 TEST_CASE("shards are named after the variable (spec J06)") { CHECK(dist::part_name("table", 12) == "table/part_12"); }
 
-TEST_CASE("a row is where TensorFlow's formula says (spec K07)") {
+TEST_CASE("place_of follows TensorFlow's formula (spec K07)") {
   std::size_t wrong = 0;
   for (std::size_t rows = 1; rows < 40; ++rows)
     for (std::size_t shards = 1; shards <= rows; ++shards) {
@@ -55,14 +55,14 @@ TEST_CASE("a row is where TensorFlow's formula says (spec K07)") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("shards of any sizes, also without rows, have each row once") {
+TEST_CASE("shards of any sizes, including empty ones, contain each row once") {
   const std::size_t sizes[] = {0, 2, 0, 0, 3, 0};
   const ShardLayout layout = ShardLayout::of(sizes);
   const ShardLayout::RowOfShard places[] = {{1, 0}, {1, 1}, {4, 0}, {4, 1}, {4, 2}};
   for (std::size_t row = 0; row < 5; ++row) CHECK(layout.place_of(row) == places[row]);
 }
 
-TEST_CASE("a list of rows is taken apart in order, repetitions included (spec K07)") {
+TEST_CASE("a list of rows is split in order, including repetitions (spec K07)") {
   const Rows rows{9, 0, 4, 0, 9, 3};
   const auto split = ShardLayout::div(10, 3).split("table", rows);  // 4, 3 and 3 rows
   CHECK(split.shards() == 3);
@@ -75,12 +75,12 @@ TEST_CASE("a list of rows is taken apart in order, repetitions included (spec K0
   CHECK(list(split.places(2)) == Places{0, 4});
 }
 
-TEST_CASE("an empty list leaves nothing for any shard") {
+TEST_CASE("an empty list is split into empty lists") {
   const auto split = ShardLayout::div(10, 3).split("table", {});
   for (std::size_t shard = 0; shard < 3; ++shard) CHECK(split.count(shard) == 0);
 }
 
-TEST_CASE("values follow their rows to the shards, and are stitched together again (spec K07, K08)") {
+TEST_CASE("values are split and stitched together with their rows (spec K07, K08)") {
   const Rows rows{9, 0, 4, 0, 9, 3};
   Tensor<float> values{{6, 2}};
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -97,7 +97,7 @@ TEST_CASE("values follow their rows to the shards, and are stitched together aga
   CHECK(stitched == values);
 }
 
-TEST_CASE("a row that there is not is refused with the variable's name") {
+TEST_CASE("a row out of range is rejected with the variable's name") {
   for (const std::int64_t row : {-1, 10})
     CHECK(support::what_throws<dist::InvalidArgument>([&] {
             static_cast<void>(ShardLayout::div(10, 3).split("table", Rows{1, row}));

@@ -24,7 +24,7 @@ struct Values : Nothing {
 using Rows = std::span<const std::int64_t>;
 using Slices = dist::IndexedSlicesView<float>;
 
-/// The least that starts operations.
+/// The minimal shard with asynchronous operations.
 struct Archetype {
   using Element = float;
   [[nodiscard]] std::string name() const { return "archetype"; }
@@ -34,7 +34,7 @@ struct Archetype {
   Nothing start_write(const Scope&, const auto&, auto) { return {}; }
   Nothing start_scatter(const Scope&, const Slices&, auto) { return {}; }
 };
-/// The least whose operations travel together.
+/// The minimal shard with batched operations.
 struct Together : Archetype {
   struct Context {
     std::vector<std::string>* log;
@@ -89,7 +89,7 @@ static_assert(!dist::StartsOperations<ScattersAtOnce, Scope>);
 static_assert(dist::StartsTogether<Together, Scope> && !dist::StartsTogether<Archetype, Scope>);
 static_assert(!dist::StartsTogether<SendsNothing, Scope> && !dist::StartsTogether<StartsNothingTogether, Scope>);
 
-/// A work that writes down when it is waited for, and then fails if it is to.
+/// A Future that logs its wait, and then optionally fails.
 struct Logged {
   std::vector<std::size_t>* log;
   std::size_t shard;
@@ -104,7 +104,7 @@ struct Logged {
 
 }  // namespace
 
-TEST_CASE("all works are waited for, also behind one that failed, whose error is thrown") {
+TEST_CASE("all operations complete even after a failure, and the first error is thrown") {
   std::vector<std::size_t> waited, used;
   dist::detail::PendingOnShards works(4, [&](std::size_t shard) {
     return Logged{&waited, shard, shard == 1 || shard == 3};
@@ -116,14 +116,14 @@ TEST_CASE("all works are waited for, also behind one that failed, whose error is
   CHECK(used == std::vector<std::size_t>{0});
 }
 
-TEST_CASE("what follows a work may fail, too") {
+TEST_CASE("the continuation of an operation may fail") {
   std::vector<std::size_t> waited;
   dist::detail::PendingOnShards works(2, [&](std::size_t shard) { return Logged{&waited, shard, false}; });
   CHECK_THROWS_AS(works.wait([](std::size_t, const Logged&) { throw std::logic_error("no"); }), std::logic_error);
   CHECK(waited == std::vector<std::size_t>{0, 1});
 }
 
-TEST_CASE("works are done before they go, and before a later one that cannot begin throws") {
+TEST_CASE("earlier operations complete before destruction, and before the error of a failed start") {
   std::vector<std::size_t> waited;
   {
     dist::detail::PendingOnShards works(2, [&](std::size_t shard) { return Logged{&waited, shard, true}; });
@@ -137,7 +137,7 @@ TEST_CASE("works are done before they go, and before a later one that cannot beg
   CHECK(waited == std::vector<std::size_t>{0, 1, 0});
 }
 
-TEST_CASE("what can travel together is begun on all shards, and then sent") {
+TEST_CASE("batched operations start on all shards, and are then sent") {
   dist::Default strategy;
   const auto start = [](const auto& in, std::size_t) { return Together{}.start_read(in); };
   dist::detail::start_on_shards<Together>(strategy.scope(), 2, start).wait();

@@ -38,7 +38,7 @@ Tensor<T> counted(const Shape& shape, T first = T{}) {
   return tensor;
 }
 
-/// Shards of so many rows, with elements that count through all of them.
+/// Shards with these numbers of rows, whose elements are numbered consecutively.
 template <class T = float, class Agg = dist::None, class Sync = dist::OnWrite, class S>
 auto counting(S& strategy, const std::vector<std::size_t>& rows, const Shape& shape) {
   using V = decltype(strategy.template variable<T, Sync, Agg>(Shape{}));
@@ -52,7 +52,7 @@ auto counting(S& strategy, const std::vector<std::size_t>& rows, const Shape& sh
 
 }  // namespace
 
-TEST_CASE("a sharded variable has the rows of its shards, one after another (spec K05, K10)") {
+TEST_CASE("a sharded variable has the rows of its shards in order (spec K05, K10)") {
   dist::Default strategy;
   std::vector<decltype(strategy.variable<float>(Shape{}))> shards;
   shards.push_back(strategy.variable<float>({2, 2}, std::vector<float>{1, 2, 3, 4}, "a"));
@@ -67,7 +67,7 @@ TEST_CASE("a sharded variable has the rows of its shards, one after another (spe
   CHECK(variable.read(strategy.scope()) == Tensor<float>{{3, 2}, {1, 2, 3, 4, 5, 6}});
 }
 
-TEST_CASE("shards that do not fit together are refused by name (spec K05)") {
+TEST_CASE("shards that do not match are rejected by name (spec K05)") {
   dist::Default strategy;
   using V = decltype(strategy.variable<float>(Shape{}));
   const auto message = [&](const std::vector<Shape>& shapes) {
@@ -101,7 +101,7 @@ TEST_CASE("a scalar may be the only shard, and has no rows (spec J05)") {
                        doctest::Contains("Variable 'scalar' has no rows (it is a scalar)"), dist::ShapeMismatch);
 }
 
-TEST_CASE("a value that is assigned, added or subtracted is cut for the shards (spec K06)") {
+TEST_CASE("assigned, added and subtracted values are split for the shards (spec K06)") {
   dist::Default strategy;
   auto variable = counting(strategy, {3, 2}, {0, 2});
   const auto scope = strategy.scope();
@@ -124,7 +124,7 @@ TEST_CASE("shards follow the rules of their contexts (spec K06, K07)") {
     auto variable = counting<float, dist::Sum>(strategy, {3, 2}, {0});
     strategy.run([&](auto& replica) {
       const auto id = static_cast<float>(replica.replica_id().index());
-      variable.assign(replica, Tensor<float>{{5}, {id, 1, 2, 3, id}});  // a sum of the replicas
+      variable.assign(replica, Tensor<float>{{5}, {id, 1, 2, 3, id}});  // summed over the replicas
       variable.scatter_add(replica, IndexedSlices<float>{{4}, {{1}, {10}}, {5}});
     });
     CHECK(variable.read(strategy.scope()) == Tensor<float>{{5}, {3, 3, 6, 9, 33}});
@@ -172,7 +172,7 @@ TEST_CASE("indexed slices change the rows of all shards, in order (spec K07)") {
   CHECK(batched.gather(scope, Ids{6, 3, 0}) == Tensor<float>{{3, 2}, {8, 9, 2, 2, 4, 5}});
 }
 
-TEST_CASE("slices that do not fit are refused with the name of the whole variable (spec K07)") {
+TEST_CASE("slices that do not fit are rejected with the name of the whole variable (spec K07)") {
   dist::Default strategy;
   auto variable = counting<int>(strategy, {2, 2}, {0});
   CHECK(what_throws<dist::ShapeMismatch>([&] {
@@ -218,7 +218,7 @@ TEST_CASE("elements and parts of rows are gathered (spec K08)") {
   CHECK_THROWS_AS(static_cast<void>(gathered({{}, {1}})), dist::ShapeMismatch);
 }
 
-TEST_CASE("slices choose what NumPy's do (spec K09)") {
+TEST_CASE("slices select the same elements as NumPy (spec K09)") {
   dist::Default strategy;
   const auto scope = strategy.scope();
   const auto variable = counting<int>(strategy, {3, 2, 2}, {0, 3, 2});
@@ -249,7 +249,7 @@ TEST_CASE("slices choose what NumPy's do (spec K09)") {
   CHECK_THROWS_AS(static_cast<void>(variable.slice(scope, Range{.step = 0})), dist::InvalidArgument);
 }
 
-TEST_CASE("sums that replicas hold in part are read and kept whole (spec K10, N03)") {
+TEST_CASE("per-replica partial sums are read and saved as a whole (spec K10, N03)") {
   Shared strategy{3};
   auto variable = counting<float, dist::Sum, dist::OnRead>(strategy, {1, 2}, {0});
   strategy.run([&](auto& replica) { variable.assign_add(replica, 1); });
@@ -268,17 +268,17 @@ TEST_CASE("reads may be cached") {
   CHECK(variable.read(cached) == Tensor<float>{{2}, {0, 1}});
 }
 
-// Shards that are elsewhere.
+// Remote shards.
 
 namespace {
 
 struct Elsewhere {
   std::vector<std::string> log;
   int in_flight = 0;
-  std::string fails;  // the operation of which each shard fails
+  std::string fails;  // the operation that fails on every shard
 };
 
-/// A variable with one copy, which it reads and changes only while somebody waits for an operation.
+/// A variable with one copy, which only changes during the wait for an operation.
 class FarVariable {
  public:
   using Element = float;
@@ -390,7 +390,7 @@ using Log = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("an operation begins on all shards before it waits for any, and is one for each") {
+TEST_CASE("an operation starts once per shard, on all shards before the first wait") {
   Elsewhere there;
   auto variable = far_table(there);
   dist::Default strategy;
@@ -412,7 +412,7 @@ TEST_CASE("an operation begins on all shards before it waits for any, and is one
   CHECK(variable.read(scope) == Tensor<float>{{3, 1}, {0, 1, 2}});
 }
 
-TEST_CASE("rows are read while the program does something else") {
+TEST_CASE("reads of rows overlap with other work") {
   Elsewhere there;
   const auto variable = far_table(there);
   dist::Default strategy;
@@ -427,7 +427,7 @@ TEST_CASE("rows are read while the program does something else") {
   CHECK(there.log.size() == 4);
 }
 
-TEST_CASE("what was begun is done before an error leaves, and before what it was lent goes") {
+TEST_CASE("pending operations complete before an error is thrown and before their arguments are destroyed") {
   Elsewhere there;
   auto variable = far_table(there);
   dist::Default strategy;

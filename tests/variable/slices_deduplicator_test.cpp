@@ -41,11 +41,11 @@ class OnDevice {
         values_(strategy_.template buffer<T>(dense_shape.with_rows(most_rows))),
         deduplicator_(strategy_, dense_shape, most_rows) {}
 
-  /// What each replica makes of the same slices.
+  /// Returns each replica's result for the same slices.
   std::vector<IndexedSlices<T>> deduplicated(const IndexedSlices<T>& slices) {
     return with(slices.indices(), slices.values().elements());
   }
-  /// The same of indices and values that need not fit together.
+  /// Returns each replica's result for indices and values that may not match.
   std::vector<IndexedSlices<T>> with(std::span<const std::int64_t> given_indices, std::span<const T> given_values) {
     const auto results = strategy_.run([&](auto& replica) {
       const auto& queue = replica.queue();
@@ -72,7 +72,7 @@ class OnDevice {
   dist::SlicesDeduplicator<Strategy, T> deduplicator_;
 };
 
-/// The error that a replica throws, as text; checks its type.
+/// Returns the text of the error that a replica throws, and checks its type.
 template <class Error, class Call>
 std::string error_of(Call&& call) {
   try {
@@ -88,20 +88,19 @@ std::string error_of(Call&& call) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("each index is there once, in ascending order, and its rows are added (spec P14)", S, OnCpu,
+TEST_CASE_TEMPLATE("each index occurs once, in ascending order, with the sum of its rows (spec P14)", S, OnCpu,
                    OnGpus) {
   OnDevice<S, float> on_device{{8, 2}, 6};
   const IndexedSlices<float> slices{{5, 2, 5, 0, 2, 5}, {{6, 2}, {0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 1}}, {8, 2}};
   const IndexedSlices<float> expected{{0, 2, 5}, {{3, 2}, {3, 1, 1 + 4, 2, 0 + 2 + 5, 3}}, {8, 2}};
   for (const auto& unique : on_device.deduplicated(slices)) CHECK(unique == expected);
-  // Then fewer rows, and none.
+  // Fewer rows, and none.
   const IndexedSlices<float> one{{7}, {{1, 2}, {8, 9}}, {8, 2}};
   for (const auto& unique : on_device.deduplicated(one)) CHECK(unique == one);
   for (const auto& unique : on_device.deduplicated(IndexedSlices<float>(0, {8, 2}))) CHECK(unique.rows() == 0);
 }
 
-TEST_CASE_TEMPLATE("values of one index are added in the order given, however many there are (spec P14)", S, OnCpu,
-                   OnGpus) {
+TEST_CASE_TEMPLATE("any number of values of one index are added in the given order (spec P14)", S, OnCpu, OnGpus) {
   constexpr std::size_t rows = 200;
   IndexedSlices<float> slices(rows, {3, 2}), repeated(rows, {3, 2});
   std::vector<float> sums(2), sums_of_two(2);
@@ -129,14 +128,14 @@ TEST_CASE_TEMPLATE("values of one index are added in the order given, however ma
 }
 
 TEST_CASE_TEMPLATE("the sums of 16-bit types are rounded once (spec P14)", S, OnCpu, OnGpus) {
-  // From 2048 on a Float16 holds even numbers only: 2048 + 1 is 2048 again, but 2048 + 1 + 1 is 2050.
+  // From 2048 on, Float16 has only even numbers: 2048 + 1 is 2048 again, but 2048 + 1 + 1 is 2050.
   using dist::Float16;
   const IndexedSlices<Float16> slices{{1, 1, 1}, {{3, 1}, {Float16{2048.0f}, Float16{1.0f}, Float16{1.0f}}}, {2, 1}};
   OnDevice<S, Float16> on_device{{2, 1}, 3};
   for (const auto& unique : on_device.deduplicated(slices)) CHECK(static_cast<float>(unique.values()[0]) == 2050.0f);
 }
 
-TEST_CASE_TEMPLATE("slices that do not fit are refused, and the next ones are not", S, OnCpu, OnGpus) {
+TEST_CASE_TEMPLATE("slices that do not fit are rejected, and later ones work", S, OnCpu, OnGpus) {
   OnDevice<S, float> on_device{{4, 2}, 3};
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
   const auto error_with = [&]<class Error>(std::vector<std::int64_t> indices, std::size_t elements, const Error*) {
@@ -152,7 +151,7 @@ TEST_CASE_TEMPLATE("slices that do not fit are refused, and the next ones are no
     CHECK(unique == IndexedSlices<float>{{0, 3}, {{2, 2}, {3, 4, 1 + 5, 2 + 6}}, {4, 2}});
 }
 
-TEST_CASE("more slices than there is room for are refused") {
+TEST_CASE("more slices than the capacity are rejected") {
   OnCpu strategy;
   dist::SlicesDeduplicator<OnCpu, float> small{strategy, {4}, 2};
   const std::vector<std::int64_t> indices{0, 1, 2};

@@ -14,7 +14,7 @@ using dist::detail::trust_ratio;
 
 namespace {
 
-/// The direction is twice the gradient, of which the slot keeps the sum.
+/// The direction is twice the gradient; the slot accumulates gradients.
 struct Twice {
   static constexpr std::array<std::string_view, 1> slots{"sum"};
   static float direction(float gradient, float* slot) {
@@ -25,7 +25,7 @@ struct Twice {
 
 }  // namespace
 
-TEST_CASE("the first pass writes directions where weights would be, and changes the slots") {
+TEST_CASE("the first pass writes directions in place of weights, and changes the slots") {
   std::vector<float> directions{9, 9}, sums{1, 2};
   const auto update = dist::detail::direction_of(dist::SlotUpdate<Twice, float>{{}, {sums.data(), nullptr}});
   for (std::size_t i = 0; i < 2; ++i) directions[i] = update(i, directions[i], 0.5F);
@@ -33,7 +33,7 @@ TEST_CASE("the first pass writes directions where weights would be, and changes 
   CHECK(sums == std::vector<float>{1.5F, 2.5F});
 }
 
-TEST_CASE("the trust ratio is that of the norms after the decay, and 1 where there is none, as in Keras") {
+TEST_CASE("the trust ratio uses the norms after decay, and is 1 if one is 0, as in Keras") {
   CHECK(trust_ratio(16, 4, 0) == 2);
   CHECK(trust_ratio(16, 4, 0.25) == 1.5);
   CHECK(trust_ratio(0, 4, 0) == 1);
@@ -41,7 +41,7 @@ TEST_CASE("the trust ratio is that of the norms after the decay, and 1 where the
   CHECK(trust_ratio(4, std::nan(""), 0) == 1);
 }
 
-TEST_CASE("squares are added up, whatever their number") {
+TEST_CASE("any number of squares is summed") {
   std::vector<float> numbers;
   double expected = 0;
   for (int i = 0; i < 29; ++i) {

@@ -12,7 +12,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// Counts in slot 0, adds up gradients in slot 1.
+/// Counts in slot 0, and accumulates gradients in slot 1.
 struct Counting {
   static constexpr std::array<std::string_view, 2> slots{"count", "sum"};
   float rate;
@@ -38,7 +38,7 @@ TEST_CASE("an element's slots are loaded and stored") {
   CHECK(sums == std::array<float, 3>{1, 6, 3});
 }
 
-TEST_CASE("packs give the bits of their elements, with any number of slots") {
+TEST_CASE("packs are bitwise equal to their elements, with any number of slots") {
   const auto check = [](const auto& functor) {
     using Functor = std::remove_cvref_t<decltype(functor)>;
     using SlotUpdate = dist::SlotUpdate<Functor, float>;

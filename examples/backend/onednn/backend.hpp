@@ -2,5 +2,5 @@
 
 #include <dist/nn/onednn/backend.hpp>
 
-/// What computes the layers of the examples: oneDNN, which this build found.
+/// Backend for the layers of the examples: oneDNN, which was found at configure time.
 using Backend = dist::nn::OneDnn;

@@ -2,5 +2,5 @@
 
 #include <dist/nn/reference/backend.hpp>
 
-/// What computes the layers of the examples: the library's own loops, as this build has no oneDNN.
+/// Backend for the layers of the examples: the library's own loops, because oneDNN was not found.
 using Backend = dist::nn::Reference;

@@ -12,10 +12,10 @@
 
 #include <dist/checkpoint/folder.hpp>
 #include <dist/checkpoint/manifest.hpp>
-#include <dist/checkpoint/shard.hpp>
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/functions.hpp>
@@ -27,31 +27,30 @@
 
 namespace dist::detail {
 
-/// Where and under which number a snapshot is written.
+/// The destination and the ids of a snapshot.
 struct SaveTarget {
   std::string folder;
   std::uint64_t id = 0;
   std::uint64_t serial = 0;
-  std::chrono::nanoseconds timeout{};  ///< the longest that the first process waits for the files of the others
+  std::chrono::nanoseconds timeout{};  ///< maximum time that the first process waits for the others' files
 
-  /// A file that the first process makes before the others begin: who does not see it has another folder of that name.
+  /// A file that the first process creates before the others begin, to verify that all processes use the same folder.
   [[nodiscard]] std::string begun_path() const { return concat(folder, "/", shard_prefix(id), "begun"); }
 };
 
-/// One process's part of a save, in a thread of its own. Each writes its file of tensors; the first one waits for all of
-/// them in the folder, and writes the manifest, which makes them a checkpoint. They speak through files alone, so that
-/// nothing that computes is disturbed.
+/// One process's part of a save, in a background thread. Each process writes its file of tensors; the first one waits
+/// for all files, and then writes the manifest, which completes the checkpoint. Processes communicate only through
+/// files.
 class BackgroundSave {
  public:
-  /// `then` is called after the manifest was written, in the first process and the same thread. Throws OutOfMemory.
+  /// Calls `then` after writing the manifest, in the writing thread of the first process. Throws OutOfMemory.
   BackgroundSave(SaveTarget place, Snapshot snapshot, UniqueFunction<void> then)
       : place_(std::move(place)), snapshot_(std::move(snapshot)), then_(std::move(then)) {
     thread_ = start_service_thread("saving a checkpoint", [this] { write(); });
   }
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
-  /// Waits for the save. Where an exception is on its way, other processes may be gone: after some seconds it goes on
-  /// without them.
+  /// Waits for the save. During stack unwinding, other processes may have exited, so it gives up after some seconds.
   ~BackgroundSave() {
     if (!thread_.is_here()) return;
     if (std::uncaught_exceptions() > 0) {
@@ -72,25 +71,24 @@ class BackgroundSave {
     const std::lock_guard lock{mutex_};
     return done_;
   }
-  /// Waits until this process has written its file; what kept it from that, `wait` throws.
+  /// Waits until this process has written its file, or failed. `wait` throws the error.
   void wait_for_file() noexcept {
     Lock lock{mutex_};
     changed_.wait(lock, [&] { return has_file_ || done_; });
   }
-  /// Waits for this process's part, and throws what kept it from being written. The first process looks at once for the
-  /// files of the others.
+  /// Waits for this process's part, and throws its error. The first process polls for the other files without delay.
   void wait() {
     set(looks_now_);
     if (thread_.joinable()) thread_.join();
     is_awaited_ = true;
     if (failure_) std::rethrow_exception(failure_);
   }
-  /// Whether the program has waited, and so knows what became of it.
+  /// True if the program has waited, and received errors.
   [[nodiscard]] bool is_awaited() const noexcept { return is_awaited_; }
   void set_awaited() noexcept { is_awaited_ = true; }
-  /// Whether it is known already that this process's part failed.
+  /// True if this process's part has failed.
   [[nodiscard]] bool is_failed() const noexcept { return is_done() && failure_; }
-  /// Waits for no other process any longer: one of them is known to have failed.
+  /// Stops waiting for other processes, after a failure of one of them.
   void cancel() noexcept { set(is_cancelled_); }
 
  private:
@@ -105,13 +103,12 @@ class BackgroundSave {
   [[nodiscard]] std::string path_of(std::size_t rank) const {
     return concat(place_.folder, "/", shard_name(place_.id, rank, snapshot_.processes()));
   }
-  /// A file that says that a process could not write its own.
   [[nodiscard]] std::string failed_path(std::size_t rank) const { return concat(path_of(rank), ".failed"); }
 
   void write() noexcept {
-    ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + niceness);  // of this thread alone
+    ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + niceness);  // of this thread only
     try {
-      for (std::string folder = place_.folder; folder != "." && folder != "/";) {  // any of them may be new
+      for (std::string folder = place_.folder; folder != "." && folder != "/";) {  // any ancestor may be new
         folder = folder_of(folder);
         sync_folder(folder);
       }
@@ -140,7 +137,7 @@ class BackgroundSave {
     remove_older_files(place_.folder, manifest);
     if (then_) then_();
   }
-  /// Looks for the file less and less often, because each look asks a file system that all processes share.
+  /// Polls for the file with growing pauses, to limit the load on the shared file system.
   void await_file(std::size_t rank, std::int64_t start) {
     for (std::chrono::nanoseconds pause = shortest_pause; ::access(path_of(rank).c_str(), F_OK) != 0;) {
       if (::access(failed_path(rank).c_str(), F_OK) == 0)
@@ -158,7 +155,6 @@ class BackgroundSave {
       pause = std::exchange(looks_now_, false) ? shortest_pause : std::min(2 * pause, longest_pause);
     }
   }
-  /// Takes away what this process has written of a checkpoint that will not be one.
   void remove_files() noexcept {
     if (is_complete_) return;
     try {
@@ -167,10 +163,10 @@ class BackgroundSave {
         io::WritableFile{failed_path(snapshot_.rank())}.close();
       } else {
         ::unlink(place_.begun_path().c_str());
-        ::rmdir(place_.folder.c_str());  // where it is empty
+        ::rmdir(place_.folder.c_str());  // if it is empty
       }
     } catch (...) {
-      // The first process hears of it when it waits, or at its deadline.
+      // The first process gets the error in its wait or times out.
     }
   }
   void tell() const noexcept {
@@ -187,8 +183,8 @@ class BackgroundSave {
   static constexpr std::chrono::seconds grace{3};
   static constexpr std::chrono::nanoseconds shortest_pause = std::chrono::milliseconds{10};
   static constexpr std::chrono::nanoseconds longest_pause = std::chrono::seconds{1};
-  /// A tenth of what a thread of the program has, of a processor for which they compete; bench_checkpoint measures what
-  /// a step takes meanwhile.
+  /// The writing thread gets a tenth of the weight of a program thread on a contended processor. bench_checkpoint
+  /// measures the effect on step times.
   static constexpr int niceness = 10;
 
   SaveTarget place_;
@@ -197,7 +193,7 @@ class BackgroundSave {
   std::exception_ptr failure_;
   bool is_awaited_ = false;
   bool is_complete_ = false;  // of the writing thread
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the following members
   ConditionVariable changed_;
   bool has_file_ = false;
   bool looks_now_ = false;

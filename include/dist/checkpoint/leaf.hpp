@@ -1,22 +1,19 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/checkpoint/snapshot.hpp>
-#include <dist/comm/collective_call.hpp>
-#include <dist/comm/communicator.hpp>
-#include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
+#include <dist/context/any_strategy.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
+#include <dist/io/element_type.hpp>
 
 namespace dist::detail {
 
@@ -25,17 +22,11 @@ template <class Leaf, class Scope>
 concept WholeLeaf = requires(Leaf& leaf, const Scope& scope) {
   leaf.whole(scope);
 };
-/// One that says itself which shapes it takes, by throwing ShapeMismatch for others.
+/// A leaf that checks shapes itself and throws ShapeMismatch.
 template <class Leaf>
 concept ChecksShape = requires(Leaf& leaf, const Shape& shape) {
   leaf.require_restorable(shape);
 };
-/// Others take their shape alone.
-template <class Leaf>
-concept ShapedLeaf = !ChecksShape<Leaf> && requires(Leaf & leaf) {
-  leaf.shape();
-};
-
 template <class Leaf>
 consteval bool require_number() {
   static_assert(
@@ -45,7 +36,7 @@ consteval bool require_number() {
   return std::is_arithmetic_v<Leaf>;
 }
 
-/// For functions that take what is tracked.
+/// A readable compile error unless `Tracked` is Trackable.
 template <class Tracked>
 consteval bool require_tracked() {
   static_assert(Trackable<Tracked>,
@@ -54,77 +45,123 @@ consteval bool require_tracked() {
   return Trackable<Tracked>;
 }
 
-/// The tensor's element type that a leaf is saved as; some type for what is refused.
-template <class Leaf, class Scope>
-struct LeafElementOf {
-  using Type = std::conditional_t<std::is_arithmetic_v<Leaf>, Leaf, bool>;
+/// A type-erased leaf of a walk. `scope` points to a scope of the leaf's strategy.
+class AnyLeaf {
+ public:
+  /// The element type of its tensor.
+  [[nodiscard]] virtual io::ElementType type() const noexcept = 0;
+  [[nodiscard]] virtual bool is_number() const noexcept { return false; }
+  /// The required shape; none if it checks shapes itself.
+  [[nodiscard]] virtual std::optional<Shape> shape() const = 0;
+  /// Throws ShapeMismatch if it checks shapes itself and cannot be restored from this one.
+  virtual void require_restorable(const Shape&) const {}
+  /// Returns its value. A collective call of the processes.
+  [[nodiscard]] virtual AnyTensor whole(const void* scope) = 0;
+  /// Sets its value to a tensor of its type. A collective call of the processes.
+  virtual void restore(const void* scope, const AnyTensor& values) = 0;
+
+ protected:
+  ~AnyLeaf() = default;
 };
+
+/// A variable, or another leaf that is saved as a tensor.
 template <class Leaf, class Scope>
-  requires WholeLeaf<Leaf, Scope>
-struct LeafElementOf<Leaf, Scope> {
-  using Type = typename decltype(std::declval<Leaf&>().whole(std::declval<const Scope&>()))::Element;
+class TensorLeaf final : public AnyLeaf {
+  using T = typename decltype(std::declval<Leaf&>().whole(std::declval<const Scope&>()))::Element;
+
+ public:
+  explicit TensorLeaf(Leaf& leaf) noexcept : leaf_(leaf) {}
+
+  [[nodiscard]] io::ElementType type() const noexcept override { return io::element_type<T>; }
+  [[nodiscard]] std::optional<Shape> shape() const override {
+    if constexpr (ChecksShape<Leaf>)
+      return std::nullopt;
+    else
+      return leaf_.shape();
+  }
+  void require_restorable([[maybe_unused]] const Shape& shape) const override {
+    if constexpr (ChecksShape<Leaf>) leaf_.require_restorable(shape);
+  }
+  [[nodiscard]] AnyTensor whole(const void* scope) override {
+    return AnyTensor::of(leaf_.whole(*static_cast<const Scope*>(scope)));
+  }
+  void restore(const void* scope, const AnyTensor& values) override {
+    leaf_.restore(*static_cast<const Scope*>(scope), values.view<T>());
+  }
+
+ private:
+  Leaf& leaf_;
 };
-template <class Leaf, class Scope>
-using LeafElement = typename LeafElementOf<Leaf, Scope>::Type;
 
-/// Puts what a leaf has into a snapshot. A collective call of the processes.
-template <class Leaf, class Scope>
-void save_leaf(std::string_view key, Leaf& leaf, const Scope& scope, Snapshot& snapshot) {
-  if constexpr (WholeLeaf<Leaf, Scope>)
-    snapshot.put(key, leaf.whole(scope));
-  else if constexpr (require_number<Leaf>())
-    snapshot.put_number(key, leaf);
-}
+template <class Number>
+class NumberLeaf final : public AnyLeaf {
+ public:
+  explicit NumberLeaf(Number& number) noexcept : number_(number) {}
 
-/// The processes, whose collectives are `workers`, have the same numbers, because a checkpoint keeps one value of each.
-/// Throws ShapeMismatch in all of them, with the first number that differs. A collective call.
-template <class Workers>
-void require_equal_numbers([[maybe_unused]] const Workers& workers, const std::vector<SavedNumber>& numbers) {
-  if constexpr (!CollectivesOfOne<Workers>) {
-    const std::size_t processes = workers.communicator().size();
-    std::string all;
-    for (const SavedNumber& number : numbers) all += concat(number.key, "=", number.value, "\n");
-    const std::uint64_t mine = hash_of(all);
-    std::vector<std::uint64_t> all_values(processes);
-    workers.all_gather_values("numbers of the program", mine, std::span{all_values});
-    if (std::equal(all_values.begin() + 1, all_values.end(), all_values.begin())) return;
+  [[nodiscard]] io::ElementType type() const noexcept override { return io::element_type<Number>; }
+  [[nodiscard]] bool is_number() const noexcept override { return true; }
+  [[nodiscard]] std::optional<Shape> shape() const override { return Shape{}; }
+  [[nodiscard]] AnyTensor whole(const void*) override {
+    Tensor<Number> one{Shape{}};
+    one[0] = number_;
+    return AnyTensor::of(std::move(one));
+  }
+  void restore(const void*, const AnyTensor& values) override { number_ = values.view<Number>()[0]; }
 
-    struct Line {
-      std::uint64_t hash = 0;
-      std::array<char, 128> key{};
-      std::array<char, 48> value{};
-    };
-    std::vector<Line> lines(processes);
-    for (std::size_t number = 0;; ++number) {
-      Line line;
-      if (number < numbers.size()) {
-        line.hash = hash_of(concat(numbers[number].key, "=", numbers[number].value));
-        numbers[number].key.copy(line.key.data(), line.key.size() - 1);
-        numbers[number].value.copy(line.value.data(), line.value.size() - 1);
-      }
-      workers.all_gather_values("a number of the program", line, std::span{lines});
-      for (std::size_t process = 1; process < processes; ++process)
-        if (lines[process].hash != lines[0].hash) {
-          const auto said = [](const Line& its) {
-            return its.key[0] == '\0' ? std::string{"missing"}
-                                      : concat(quoted(its.key.data()), " = ", its.value.data());
-          };
-          throw ShapeMismatch(
-              concat("Process ", process, " and the first process save different numbers"),
-              concat(said(lines[process]), " in process ", process, ", and ", said(lines[0]), " in the first"),
-              "A checkpoint keeps one value of each number: make them equal before the save, or leave the number out");
-        }
+ private:
+  Number& number_;
+};
+
+using SeeLeaf = FunctionRef<void(std::string_view key, AnyLeaf& leaf, bool is_optional)>;
+
+/// Calls `see` for the leaves of a walk, with erased types. All library functions use it, so that each `track(visit)`
+/// is compiled once.
+template <class Scope>
+class AnyLeaves {
+ public:
+  explicit AnyLeaves(SeeLeaf see) : see_(see) {}
+
+  template <class Leaf>
+  void operator()(std::string_view key, Leaf& leaf, bool is_optional) const {
+    if constexpr (std::is_base_of_v<AnyLeaf, Leaf>) {
+      see_(key, leaf, is_optional);
+    } else if constexpr (WholeLeaf<Leaf, Scope>) {
+      TensorLeaf<Leaf, Scope> any{leaf};
+      see_(key, any, is_optional);
+    } else if constexpr (require_number<Leaf>()) {
+      NumberLeaf<Leaf> any{leaf};
+      see_(key, any, is_optional);
     }
   }
+
+ private:
+  SeeLeaf see_;
+};
+
+/// Calls `see` for every leaf of `tracked`. `Scope` is the type of the scope for reads and restores.
+template <class Scope, class Tracked>
+void walk_leaves(Tracked&& tracked, SeeLeaf see) {
+  const AnyLeaves<std::remove_cvref_t<Scope>> leaves{see};
+  walk(tracked, leaves);
 }
 
-/// Gives a leaf the elements of `values`, a tensor of its LeafElement. A collective call of the processes.
-template <class Leaf, class Scope, class Values>
-void restore_leaf(Leaf& leaf, const Scope& scope, const Values& values) {
-  if constexpr (WholeLeaf<Leaf, Scope>)
-    leaf.restore(scope, values.view());
-  else if constexpr (require_number<Leaf>())
-    leaf = values[0];
+/// A function that calls its argument for each leaf of an object.
+using WalkLeaves = FunctionRef<void(SeeLeaf)>;
+/// Returns the WalkLeaves of `tracked`, to which it refers.
+template <class Scope, class Tracked>
+[[nodiscard]] auto walk_of(Tracked& tracked) {
+  return [&tracked](SeeLeaf see) { walk_leaves<Scope>(tracked, see); };
 }
+
+/// Adds the value of a leaf to a snapshot. A collective call of the processes.
+void save_leaf(std::string_view key, AnyLeaf& leaf, const void* scope, Snapshot& snapshot);
+
+/// Throws ShapeMismatch in all processes, with the first number that differs, unless all have the same numbers: a
+/// checkpoint stores one value of each. A collective call.
+void require_equal_numbers(const AnyStrategy& strategy, const std::vector<SavedNumber>& numbers);
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/checkpoint/leaf.ipp>
+#endif

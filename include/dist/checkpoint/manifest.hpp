@@ -1,25 +1,22 @@
-/// What makes a folder a checkpoint: a file that is written last, and says which files of tensors belong to it.
+/// The manifest of a checkpoint: the last file to be written, with the list of the tensor files.
 #pragma once
 
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/io/crc32c.hpp>
-#include <dist/io/file.hpp>
-#include <dist/io/json.hpp>
-#include <dist/io/random_access.hpp>
 
 namespace dist::detail {
 
-/// The version of the format that this library writes, and the newest that it reads.
+class Snapshot;
+
+/// The version of the written format, and the newest that can be read.
 inline constexpr std::int64_t checkpoint_version = 1;
 inline constexpr std::string_view manifest_name = "manifest.json";
 
@@ -27,128 +24,48 @@ inline constexpr std::string_view manifest_name = "manifest.json";
 struct ShardFile {
   std::string name;  ///< in the folder
   std::uint64_t bytes = 0;
-  std::uint32_t header_checksum = 0;  ///< the CRC-32C of what comes before the tensors
+  std::uint32_t header_checksum = 0;  ///< CRC-32C of the bytes before the tensors
 };
 
-/// All bytes of a checkpoint are under a checksum: the manifest's own is its last line, it has those of the headers of the
-/// files, and these have those of the tensors.
+/// All bytes of a checkpoint have checksums: the last line of the manifest is its checksum, the manifest has the
+/// checksums of the file headers, and the headers have the checksums of the tensors.
 struct Manifest {
-  std::uint64_t id = 0;      ///< of the save that wrote it: in the names of its files
-  std::uint64_t serial = 0;  ///< larger than that of every checkpoint that was in the same folder before
+  std::uint64_t id = 0;      ///< of the save that wrote it, part of the file names
+  std::uint64_t serial = 0;  ///< greater than the serials of all earlier checkpoints in the parent folder
   std::vector<ShardFile> files;
 };
 
 [[nodiscard]] inline std::string manifest_path(const std::string& folder) { return concat(folder, "/", manifest_name); }
-/// Whether a checkpoint was saved there: it has a manifest, which comes last.
-[[nodiscard]] inline bool is_checkpoint(const std::string& folder) {
-  return ::access(manifest_path(folder).c_str(), F_OK) == 0;
-}
+/// True if the folder contains a complete checkpoint, that is a manifest.
+[[nodiscard]] bool is_checkpoint(const std::string& folder);
 
-/// A checksum as eight hexadecimal digits.
-[[nodiscard]] inline std::string hexadecimal(std::uint32_t number) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string shown(8, '0');
-  for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = digits[number >> (28 - 4 * i) & 0xFU];
-  return shown;
-}
-[[nodiscard]] inline std::uint32_t checksum_of(std::string_view written) {
-  return io::crc32c(std::as_bytes(std::span<const char>{written.data(), written.size()}));
-}
+[[nodiscard]] std::string hexadecimal(std::uint32_t number);
+[[nodiscard]] std::uint32_t checksum_of(std::string_view written);
 
-/// The manifest as its file has it: a line of JSON, and a line with the checksum of the first.
-[[nodiscard]] inline std::string written(const Manifest& manifest) {
-  const auto number = [](std::uint64_t value) { return json_integer(static_cast<json_int_t>(value)); };
-  const io::Json json{json_object()};
-  json_object_set_new(json.get(), "format", json_string("dist checkpoint"));
-  json_object_set_new(json.get(), "version", json_integer(checkpoint_version));
-  json_object_set_new(json.get(), "id", number(manifest.id));
-  json_object_set_new(json.get(), "serial", number(manifest.serial));
-  json_t* const files = json_array();
-  json_object_set_new(json.get(), "files", files);
-  for (const ShardFile& file : manifest.files) {
-    json_t* const entry = json_object();
-    json_array_append_new(files, entry);
-    json_object_set_new(entry, "name", json_string(file.name.c_str()));
-    json_object_set_new(entry, "bytes", number(file.bytes));
-    json_object_set_new(entry, "header_crc32c", json_string(hexadecimal(file.header_checksum).c_str()));
-  }
-  const std::string line = io::written_json(json.get());
-  return concat(line, "\ncrc32c ", hexadecimal(checksum_of(line)), "\n");
-}
+/// Formats the manifest for its file: a line of JSON, and a line with its checksum.
+[[nodiscard]] std::string written(const Manifest& manifest);
 
-/// Reads what `written` wrote. Bytes of strangers do no harm.
-class ManifestReader {
- public:
-  static constexpr std::size_t max_bytes = std::size_t{64} << 20;  // about half a million files
+/// Parses the text of `written`; `path` is the file for errors. Safe for untrusted input: throws FileError for all
+/// other text, such as truncated or changed text, later versions, or file names in other folders.
+[[nodiscard]] Manifest parse_manifest(std::string_view path, std::string_view all);
 
-  /// `path` is that of the file, for errors.
-  explicit ManifestReader(std::string_view path) : path_(path) {}
+/// Reads the manifest of the checkpoint `folder`. Throws FileError if it is missing or invalid.
+[[nodiscard]] Manifest read_manifest(const std::string& folder);
 
-  /// Throws FileError for anything else: text that was cut or changed, a later version, names of files that are in other
-  /// folders.
-  [[nodiscard]] Manifest read(std::string_view all) const {
-    const std::size_t end = all.find('\n');
-    if (end == std::string_view::npos) refuse("it has no end of line");
-    const std::string_view line = all.substr(0, end);
-    if (all.substr(end + 1) != concat("crc32c ", hexadecimal(checksum_of(line)), "\n"))
-      refuse("its last line has not the checksum of its first one");
-    const io::Json json = io::parse_json(line, max_bytes, [&](std::string_view why) { refuse(why); });
-    if (string_of(json.get(), "format") != "dist checkpoint") refuse("it is of another format");
-    const std::uint64_t version = number_of(json.get(), "version");
-    if (version != static_cast<std::uint64_t>(checkpoint_version))
-      throw FileError(path_, "is of another version of the format of checkpoints",
-                      concat("it is of version ", version, ", and this program reads version ", checkpoint_version),
-                      "Restore it with the version of the library that saved it, or a later one");
-    Manifest manifest{.id = number_of(json.get(), "id"), .serial = number_of(json.get(), "serial"), .files = {}};
-    const json_t* const files = json_object_get(json.get(), "files");
-    if (!json_is_array(files)) refuse("it names no files");
-    for (std::size_t i = 0; i < json_array_size(files); ++i)
-      manifest.files.push_back(file_of(json_array_get(files, i)));
-    return manifest;
-  }
+/// Returns the common prefix of the file names of save `id`.
+[[nodiscard]] std::string shard_prefix(std::uint64_t id);
+/// Returns "data-0000000000001b2c-00001-of-00004.safetensors" for save `id`.
+[[nodiscard]] std::string shard_name(std::uint64_t id, std::size_t rank, std::size_t processes);
+/// Returns the header key for the checksum of a tensor.
+[[nodiscard]] inline std::string checksum_key(std::string_view tensor) { return concat("crc32c ", tensor); }
 
- private:
-  [[noreturn]] void refuse(std::string_view why) const {
-    throw FileError(path_, "is no sound manifest of a checkpoint", why,
-                    "Restore another checkpoint: this one was damaged, or its copy is not complete");
-  }
-  [[nodiscard]] std::string_view string_of(const json_t* json, const char* key) const {
-    const json_t* const value = json_object_get(json, key);
-    if (!json_is_string(value)) refuse(concat("it has no string '", key, "'"));
-    return io::string_in(value);
-  }
-  [[nodiscard]] std::uint64_t number_of(const json_t* json, const char* key) const {
-    const json_t* const value = json_object_get(json, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0) refuse(concat("it has no number '", key, "'"));
-    return static_cast<std::uint64_t>(json_integer_value(value));
-  }
-  [[nodiscard]] ShardFile file_of(const json_t* json) const {
-    ShardFile file{.name = std::string{string_of(json, "name")}, .bytes = number_of(json, "bytes")};
-    if (file.name.empty() || file.name[0] == '.' || file.name.find('/') != std::string::npos)
-      refuse(concat("it names a file that is not in its folder: ", quoted(file.name)));
-    const std::string_view checksum = string_of(json, "header_crc32c");
-    if (checksum.size() != 8) refuse("a checksum has not eight digits");
-    for (const char digit : checksum) {
-      const std::size_t value = std::string_view{"0123456789abcdef"}.find(digit);
-      if (value == std::string_view::npos) refuse("a checksum has something other than hexadecimal digits");
-      file.header_checksum = file.header_checksum << 4 | static_cast<std::uint32_t>(value);
-    }
-    return file;
-  }
-
-  std::string_view path_;
-};
-
-/// The manifest in the checkpoint `folder`. Throws FileError, also where there is none.
-[[nodiscard]] inline Manifest read_manifest(const std::string& folder) {
-  if (!is_checkpoint(folder))
-    throw FileError(
-        folder, "is no checkpoint", concat("it has no ", manifest_name),
-        "Give the path that Checkpoint::save was given; latest_checkpoint finds the newest one in a folder");
-  const io::RandomAccessFile file{manifest_path(folder)};
-  std::string all(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), ManifestReader::max_bytes + 1)), '\0');
-  all.resize(file.read_at(0, std::as_writable_bytes(std::span<char>{all.data(), all.size()})));
-  return ManifestReader{file.name()}.read(all);
-}
+/// Writes the tensors of a process from a snapshot. Throws FileError.
+void write_shard(const std::string& path, const Snapshot& snapshot);
+/// Returns the manifest entry of a file in `folder`. Throws FileError.
+[[nodiscard]] ShardFile describe_shard(const std::string& folder, std::string name);
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/checkpoint/manifest.ipp>
+#endif

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <dist/checkpoint/snapshot.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
@@ -22,7 +20,7 @@
 
 namespace dist::detail {
 
-/// Whether the file at `path` is NPZ by its name, and not safetensors. Throws InvalidArgument for the name of another kind.
+/// True if the extension of `path` is .npz, false if it is .safetensors. Throws InvalidArgument for others.
 [[nodiscard]] inline bool is_npz(std::string_view path) {
   const bool npz = path.ends_with(".npz");
   if (!npz && !path.ends_with(".safetensors"))
@@ -31,10 +29,9 @@ namespace dist::detail {
   return npz;
 }
 
-/// The tensors of a file of either format.
 class WeightsFile {
  public:
-  /// Throws FileError where the file is missing or not sound, and as `is_npz` does.
+  /// Throws FileError if the file is missing or damaged, and the errors of `is_npz`.
   explicit WeightsFile(std::string path) : path_(std::move(path)), file_(open(path_)) {}
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -45,11 +42,10 @@ class WeightsFile {
     for (const io::SafetensorsEntry& entry : std::get<io::Safetensors<>>(file_).entries()) names.push_back(entry.name);
     return names;
   }
-  /// The tensor of that name, whose elements are converted to `T`. Throws FileError where there is none, where it is damaged,
-  /// and where an element has no number of type `T`.
-  template <class T>
-  [[nodiscard]] Tensor<T> read(std::string_view name) const {
-    return std::visit([&](const auto& file) { return file.template read_converted<T>(name); }, file_);
+  /// Returns the tensor with that name, converted to `type`. Throws FileError if it does not exist or is damaged, or an
+  /// element does not fit the type.
+  [[nodiscard]] AnyTensor read(std::string_view name, io::ElementType type) const {
+    return std::visit([&](const auto& file) { return file.read_converted(name, type); }, file_);
   }
 
  private:
@@ -63,20 +59,18 @@ class WeightsFile {
   File file_;
 };
 
-/// Writes the tensors of a snapshot as a file of the format that its name says, replaced as AtomicFile does. Throws FileError,
-/// and InvalidArgument for a tensor whose elements NPZ cannot hold.
+/// Writes the tensors of a snapshot to a file in the format of its extension, replaced atomically (AtomicFile). Throws
+/// FileError, and InvalidArgument if NPZ does not support an element type.
 inline void write_weights(const std::string& path, const Snapshot& snapshot) {
   if (is_npz(path)) {
     io::NpzWriter file{path};
-    for (const SavedTensor& tensor : snapshot.local_tensors())
-      io::with_element_type(tensor.type, [&]<class T>() {
-        if constexpr (io::NpyElement<T>)
-          file.add(tensor.key, TensorView<const T>{reinterpret_cast<const T*>(tensor.bytes.data()), tensor.shape});
-        else
-          throw InvalidArgument(concat("NPZ cannot hold ", quoted(tensor.key)),
-                                concat("its elements are ", dtype_name<T>, ", which NumPy has not"),
-                                "Use a name that ends in .safetensors");
-      });
+    for (const SavedTensor& tensor : snapshot.local_tensors()) {
+      if (tensor.type == io::ElementType::bf16)
+        throw InvalidArgument(concat("NPZ cannot hold ", quoted(tensor.key)),
+                              concat("its elements are ", to_string(tensor.type), ", which NumPy has not"),
+                              "Use a name that ends in .safetensors");
+      file.add(tensor.key, {tensor.type, tensor.shape, tensor.bytes});
+    }
     file.commit();
   } else {
     std::vector<io::SafetensorsTensor> tensors;

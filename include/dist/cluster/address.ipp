@@ -1,11 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include <dist/cluster/address.hpp>
 #include <dist/core/error.hpp>
 
@@ -16,11 +10,11 @@ DIST_INLINE std::string to_string(const Address& address) {
   return concat(brackets ? "[" : "", address.host, brackets ? "]:" : ":", address.port);
 }
 
-DIST_INLINE Address parse_address(std::string_view written, std::string_view owner) {
+[[gnu::cold]] DIST_INLINE Address parse_address(std::string_view written, std::string_view owner) {
   const auto refuse = [&](std::string_view why, std::string_view suggestion) {
     throw InvalidArgument(concat("The address ", quoted(written), " of ", owner, " cannot be used"), why, suggestion);
   };
-  constexpr std::size_t longest_host = 253;  // of a domain name, RFC 1035
+  constexpr std::size_t longest_host = 253;  // for a domain name, RFC 1035
   constexpr std::size_t largest_port = 65535;
   if (written.find("://") != std::string_view::npos)
     refuse("it begins with a protocol", "Write host:port alone, without grpc:// or another protocol");

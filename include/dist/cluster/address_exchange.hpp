@@ -16,25 +16,25 @@
 #include <dist/net/dialer.hpp>
 #include <dist/net/handshake_server.hpp>
 #include <dist/net/listen.hpp>
-#include <dist/net/machine.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist::net {
 
-/// The input of a worker that knows only the meeting place to learn the addresses of all workers.
+/// The input of `exchange_addresses`.
 struct AddressServerOptions {
-  Endpoint place;                           ///< the same port in every process; each may have its own name for the host
-  std::size_t rank = 0;                     ///< of this process
-  std::size_t world = 1;                    ///< number of workers
-  std::string secret;                       ///< of the job; empty: peers are believed
-  Milliseconds deadline{300'000};           ///< for all to come
-  Milliseconds patience{10'000};            ///< for all to come, before stderr says which are missing
-  Milliseconds handshake{3'000};            ///< for a connection to say what it is
-  std::string machine = machine_id();       ///< the machine of this process
-  std::optional<std::size_t> local_rank{};  ///< the number of this process on its machine, if known
-  std::vector<std::uint16_t> other_ports{};  ///< for the meeting, where the port of `place` is in use
-  bool agent_has_place = false;    ///< `place` is on the machine of the launcher's store, which may not be rank 0's
-  bool workers_elsewhere = false;  ///< or that is not known
-  std::string job{};               ///< jobs that differ do not meet
+  Endpoint place;        ///< of the rendezvous: the same port in every process; host names may differ
+  std::size_t rank = 0;  ///< of this process
+  std::size_t world = 1;
+  std::string secret;              ///< of the job; empty: no authentication
+  Milliseconds deadline{300'000};  ///< until all workers must have connected
+  Milliseconds patience{10'000};   ///< before stderr lists the missing workers
+  Milliseconds handshake{3'000};   ///< for a new connection to complete its handshake
+  std::string machine = machine_id();
+  std::optional<std::size_t> local_rank{};   ///< index of this process on its machine, if known
+  std::vector<std::uint16_t> other_ports{};  ///< alternatives if the port of `place` is in use
+  bool agent_has_place = false;    ///< `place` is on the machine of the launcher's store, which may not run rank 0
+  bool workers_elsewhere = false;  ///< True if other machines run workers, or might
+  std::string job{};               ///< only workers with the same job name connect
 };
 
 namespace detail {
@@ -42,9 +42,8 @@ namespace detail {
 inline constexpr std::uint16_t address_list_frame = 16;
 inline constexpr std::uint16_t free_port_frame = 17;
 
-/// True if this process holds the meeting: it is the lowest rank on the machine of the meeting place. Rank 0 is that
-/// unless the place belongs to the launcher's store, whose machine may have other ranks. Waits until the name of the place
-/// is known.
+/// True if this process hosts the rendezvous: it has the lowest rank on that machine, which is rank 0 unless the
+/// launcher's store, on a machine with other ranks, has the address. Waits until the host name resolves.
 [[nodiscard]] inline bool holds_meeting(const AddressServerOptions& options, Deadline deadline) {
   const bool first = options.local_rank.value_or(options.rank) == 0;
   if (!options.agent_has_place || !options.local_rank || !first) return options.rank == 0;
@@ -57,7 +56,7 @@ inline constexpr std::uint16_t free_port_frame = 17;
   }
 }
 
-/// The first port from `wanted` on at which the local address of `connection` is free.
+/// Returns the first free port, from `wanted` on, at the local address of `connection`.
 [[nodiscard]] inline std::uint16_t free_port(const Connection& connection, std::uint32_t wanted) {
   constexpr std::uint32_t most = 100;
   const SocketAddress here = own_address(connection.descriptor());
@@ -66,7 +65,7 @@ inline constexpr std::uint16_t free_port_frame = 17;
   return static_cast<std::uint16_t>(wanted);
 }
 
-/// The side of the worker that holds the meeting: the others come, and when all have come each is told where all are.
+/// The rendezvous host: accepts all other workers, then sends each the list of addresses.
 class AddressServer {
  public:
   explicit AddressServer(const AddressServerOptions& options, std::uint64_t checksum)
@@ -103,7 +102,7 @@ class AddressServer {
     return socket;
   }
 
-  /// The listening socket is closed at the end: a worker that comes back to this port wants the job's next stage.
+  /// Stops listening at the end: a worker that reconnects belongs to the job's next stage.
   void await_all() {
     HandshakeServer reception{listen(), {options_.secret, options_.world, checksum_, options_.handshake, 64, true}};
     const Deadline deadline = Deadline::in(options_.deadline);
@@ -134,18 +133,18 @@ class AddressServer {
                           const auto rank = static_cast<std::size_t>(guest.hello.rank);
                           guests_[rank].emplace(std::move(guest));
                         });
-      // With a secret it was one of us who came with other numbers; without, it may have been anybody.
+      // With a secret, the peer belongs to this job; without one, it may be any process.
       if (const std::optional<Refusal>& other = reception.other_list(); other && !options_.secret.empty())
         throw RendezvousError(other->problem, other->why, other->suggestion);
       for (std::size_t rank = 0; rank < guests_.size(); ++rank)
-        if (guests_[rank] && !attend(rank)) {  // a worker that ended, and may come again
+        if (guests_[rank] && !attend(rank)) {  // a worker that exited, and may reconnect
           guests_[rank].reset();
           ports_[rank].reset();
         }
     }
   }
 
-  /// Takes the port that a guest has found free on its machine. False if the guest is gone, or sends anything else.
+  /// Receives the free port of a worker. Returns false if the connection is closed, or for any other message.
   [[nodiscard]] bool attend(std::size_t rank) {
     Connection& connection = guests_[rank]->connection;
     try {
@@ -174,9 +173,9 @@ class AddressServer {
     return std::nullopt;
   }
 
-  /// The workers of one machine share the host by which the meeting saw the first of them; the meeting's own machine has
-  /// the address at which guests of other machines reach it, or the host of the meeting place if there are none. Ports
-  /// count from that of the meeting, or from the one that the first worker of another machine has found free.
+  /// The workers of a machine share a host: the address from which the first of them connected; on this machine, the
+  /// address to which others connected, or the host of the rendezvous. Ports are consecutive, from the rendezvous port
+  /// here, and elsewhere from the first worker's free port.
   [[nodiscard]] std::vector<Endpoint> addresses_of_all() const {
     struct Machine {
       std::string id;
@@ -207,7 +206,7 @@ class AddressServer {
     return to_string(address);
   }
 
-  /// Each guest closes its connection when it has the list.
+  /// Waits until each worker has received the list, and closes its connection.
   void await_departures() {
     const Deadline deadline = Deadline::in(options_.handshake);
     for (std::optional<Accepted>& guest : guests_)
@@ -241,13 +240,13 @@ class AddressServer {
   }
 
   const AddressServerOptions& options_;
-  std::vector<std::optional<Accepted>> guests_;      // by rank; never one of the holder
-  std::vector<std::optional<std::uint16_t>> ports_;  // that the guests have found free
+  std::vector<std::optional<Accepted>> guests_;      // by rank; empty for this process
+  std::vector<std::optional<std::uint16_t>> ports_;  // free ports that the workers reported
   std::uint64_t checksum_;
-  std::uint16_t port_ = 0;  // of the meeting
+  std::uint16_t port_ = 0;  // of the rendezvous
 };
 
-/// The list of `world` addresses that the holder of the meeting has sent. Throws FrameError.
+/// Reads `world` addresses. Throws FrameError.
 [[nodiscard]] inline std::vector<Endpoint> address_list_from(const Frame& frame, std::size_t world) {
   if (frame.type != address_list_frame)
     throw FrameError("The meeting of the workers sends what is no list of addresses", concat("frame ", frame.type),
@@ -264,13 +263,12 @@ class AddressServer {
 
 }  // namespace detail
 
-/// The addresses of all workers, in rank order and the same in every process, for workers that were told only where
-/// they meet. One of them (`holds_meeting`) listens at the meeting place and closes it again before this returns.
+/// Returns the addresses of all workers in rank order, the same in every process, if workers have only the address of
+/// the rendezvous. One of them (`holds_meeting`) listens there until this returns.
 ///
-/// The workers of one machine get the same host and ports of their own: the port of the meeting, or the next one that is
-/// free on their machine, and those that follow it. Throws DeadlineExceeded naming the workers that have not come,
-/// RendezvousError for an address that cannot be listened at, a rank that came twice, another number of workers or a wrong
-/// secret.
+/// The workers of a machine get the same host and consecutive ports: from the rendezvous port, or the next one that is
+/// free there. Throws DeadlineExceeded naming missing workers, and RendezvousError if the address cannot be bound, a
+/// rank connects twice, the number of workers differs or the secret is wrong.
 [[nodiscard]] inline std::vector<Endpoint> exchange_addresses(const AddressServerOptions& options) {
   const std::uint64_t checksum = list_checksum({}, concat("addresses ", options.place.port, " ", options.job));
   const Deadline deadline = Deadline::in(options.deadline);
@@ -292,8 +290,8 @@ class AddressServer {
       connection.flush();
       const bool alive = connection.receive();
       if (const std::optional<Frame> frame = connection.next()) return detail::address_list_from(*frame, options.world);
-      if (!alive) break;                                // the holder ended, and may be started again
-      if (deadline.later(Milliseconds{2000}).passed())  // it keeps the same deadline and knows which are missing
+      if (!alive) break;                                // the host exited, and may be restarted
+      if (deadline.later(Milliseconds{2000}).passed())  // the host has the same deadline, and lists the missing workers
         throw DeadlineExceeded(concat("Not all workers have come to the meeting at ", to_string(options.place),
                                       " within ", options.deadline),
                                "the worker that holds it has not sent the addresses of all",

@@ -9,21 +9,20 @@
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist {
 
-/// The cluster of a Vertex AI custom job, from CLUSTER_SPEC: workerpool0 is the chief, workerpool1 the workers, 2 the
-/// parameter servers, 3 the evaluators. Where Vertex AI sets TF_CONFIG too, both say the same.
+/// The cluster of a Vertex AI custom job, from CLUSTER_SPEC: workerpool0 is the chief, 1 the workers, 2 the parameter
+/// servers, 3 the evaluators. TF_CONFIG, if set, describes the same cluster.
 class VertexResolver : public TfConfigResolver {
  public:
   explicit VertexResolver(Environment environment = Environment{});
 };
 
-/// The hosts of a SageMaker training job, one worker each, sorted by name (spec M21): SM_HOSTS is a JSON list, and
-/// SM_CURRENT_HOST one of it.
+/// The hosts of a SageMaker training job, one worker each, sorted by name (spec M21). SM_HOSTS is a JSON list that
+/// contains SM_CURRENT_HOST.
 class SageMakerResolver {
  public:
   explicit SageMakerResolver(std::uint16_t port = 2223, Environment environment = Environment{})
@@ -45,6 +44,6 @@ class SageMakerResolver {
 
 }  // namespace dist
 
-#ifndef DIST_COMPILED_MPI
+#ifndef DIST_COMPILED
 #include <dist/cluster/cloud_resolvers.ipp>
 #endif

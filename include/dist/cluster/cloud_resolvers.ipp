@@ -1,18 +1,9 @@
 #pragma once
 
-#include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <dist/cluster/address.hpp>
 #include <dist/cluster/cloud_resolvers.hpp>
-#include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
-#include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/json.hpp>
@@ -21,7 +12,7 @@ namespace dist {
 
 namespace detail {
 
-/// The worker pools of Vertex AI stand for roles by their position.
+/// Returns the role of a worker pool.
 [[nodiscard]] inline std::optional<TaskType> worker_pool_named(std::string_view name) noexcept {
   constexpr std::string_view stem = "workerpool";
   if (name.size() != stem.size() + 1 || !name.starts_with(stem)) return std::nullopt;
@@ -31,17 +22,17 @@ namespace detail {
 
 }  // namespace detail
 
-DIST_INLINE_MPI VertexResolver::VertexResolver(Environment environment)
+DIST_INLINE VertexResolver::VertexResolver(Environment environment)
     : TfConfigResolver("CLUSTER_SPEC", {detail::worker_pool_named, "workerpool0 to workerpool3"}, {},
                        std::move(environment)) {}
 
-DIST_INLINE_MPI ClusterSpec SageMakerResolver::cluster_spec() const {
+DIST_INLINE ClusterSpec SageMakerResolver::cluster_spec() const {
   ClusterSpec cluster;
   for (const std::string& host : hosts()) cluster.append(TaskType::worker, {to_string(Address{host, port_})});
   return cluster;
 }
 
-DIST_INLINE_MPI std::optional<Task> SageMakerResolver::task() const {
+DIST_INLINE std::optional<Task> SageMakerResolver::task() const {
   const std::vector<std::string> all = hosts();
   const std::string mine = require("SM_CURRENT_HOST");
   const auto found = std::find(all.begin(), all.end(), mine);
@@ -51,15 +42,15 @@ DIST_INLINE_MPI std::optional<Task> SageMakerResolver::task() const {
   return Task{TaskType::worker, static_cast<std::size_t>(found - all.begin())};
 }
 
-DIST_INLINE_MPI std::string SageMakerResolver::require(const char* name) const {
+DIST_INLINE std::string SageMakerResolver::require(const char* name) const {
   return environment_.require(name, "this is not a SageMaker environment",
                               "Start as a SageMaker training job, or use another resolver");
 }
 
-DIST_INLINE_MPI std::vector<std::string> SageMakerResolver::hosts() const {
+DIST_INLINE std::vector<std::string> SageMakerResolver::hosts() const {
   const io::Json json = io::parse_json(require("SM_HOSTS"), "SM_HOSTS");
   std::vector<std::string> names;
-  const std::size_t count = json_array_size(json.get());  // 0 for what is no array
+  const std::size_t count = json_array_size(json.get());  // 0 if the value is not an array
   for (std::size_t index = 0; index < count; ++index)
     if (const json_t* name = json_array_get(json.get(), index); json_is_string(name))
       names.emplace_back(io::string_in(name));

@@ -6,7 +6,6 @@
 #include <string>
 
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/tpu_resolver.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/pjrt/client.hpp>
@@ -14,16 +13,15 @@
 
 namespace dist {
 
-/// The devices that a plugin of PJRT found are not those that the cluster, or the other processes, have.
+/// Thrown if the devices of a PJRT plugin do not match the cluster or the other processes.
 class TopologyMismatch : public Error {
  public:
   using Error::Error;
 };
 
-/// The devices of the TPU, after a check that the plugin and the resolver mean the same ones: as many processes, of which this
-/// one has the same number, each with as many devices as every other one, and as the resolver says (spec M22). A plugin has
-/// initialised its devices when a client is made, so there is nothing else to do. Throws TopologyMismatch, PjrtError, and what
-/// the resolver throws.
+/// Returns the TPU's devices, after a check that plugin and resolver agree on the number of processes, the number of
+/// this process, and the devices per process (spec M22). The client has already initialised the devices. Throws
+/// TopologyMismatch, PjrtError, and the errors of the resolver.
 ///
 ///   const dist::pjrt::Client client;
 ///   std::cout << to_string(dist::initialize_tpu_system(dist::TpuResolver{}, client)) << '\n';
@@ -56,7 +54,7 @@ class TopologyMismatch : public Error {
         "Look at TPU_ACCELERATOR_TYPE and TPU_CHIPS_PER_PROCESS_BOUNDS, and at who else uses the TPU");
   return topology;
 }
-/// The same, for the cluster of the environment.
+/// Returns the TPU's devices, checked against the environment's cluster.
 [[nodiscard]] inline pjrt::Topology initialize_tpu_system(const pjrt::Client& client) {
   return initialize_tpu_system(TpuResolver{}, client);
 }

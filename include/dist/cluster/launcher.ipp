@@ -1,12 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <optional>
-#include <string>
-
-#include <dist/cluster/environment.hpp>
 #include <dist/cluster/launcher.hpp>
-#include <dist/core/error.hpp>
 
 namespace dist {
 

@@ -1,4 +1,4 @@
-/// A process that trains alone although a launcher started it as one of several.
+/// Detects a process that trains alone although a launcher started several.
 #pragma once
 
 #include <atomic>
@@ -6,50 +6,33 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::detail {
 
-/// What a launcher's variable says of the processes that it started. Null where there is no launcher.
+/// The processes of the launcher, according to its variables.
 struct StartedProcesses {
-  const char* variable = nullptr;
+  const char* variable = nullptr;  ///< null without a launcher
   std::size_t count = 1;
-  bool is_first = true;  ///< or the launcher does not number them
+  bool is_first = true;  ///< True also if the launcher does not number the processes
 };
 
-/// What find_launcher looks up, without its messages and the headers that they take: strategies of one process, which
-/// every program includes, look here.
-[[nodiscard]] inline StartedProcesses started_processes() noexcept {
-  const auto said = [](const char* size, const char* rank) {
-    const char* const number = std::getenv(rank);
-    return StartedProcesses{size, std::strtoull(std::getenv(size), nullptr, 10),
-                            number == nullptr || std::string_view{number} == "0"};
-  };
-  const auto has = [](const char* name) { return std::getenv(name) != nullptr; };
-  if (has("OMPI_COMM_WORLD_SIZE")) return said("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK");
-  if (has("PMI_SIZE")) return said("PMI_SIZE", "PMI_RANK");
-  if (has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS")) return said("SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
-  if (has("WORLD_SIZE") && has("RANK")) return said("WORLD_SIZE", "RANK");
-  return {};
-}
+/// Detects like `find_launcher`, without its messages and headers, because every program includes single-process
+/// strategies.
+[[nodiscard]] StartedProcesses started_processes() noexcept;
 
-/// Whether this process has joined others, as a MultiWorker does: then the program knows about them.
+/// True once this process has joined others, as in a MultiWorker.
 inline constinit std::atomic<bool> has_joined_others{false};
 inline constinit Warning lone_process{};
 
-/// Warns, once and in the first process only, where a strategy of one process is made in a process that a launcher
-/// started as one of several, and no strategy of several was made before.
-inline void warn_of_lone_process() {
-  static std::atomic<bool> looked{false};
-  if (looked.load(std::memory_order_relaxed) || looked.exchange(true, std::memory_order_relaxed)) return;
-  if (has_joined_others.load(std::memory_order_relaxed)) return;
-  const StartedProcesses started = started_processes();
-  if (started.count > 1 && started.is_first)
-    lone_process.emit(
-        concat("a launcher started ", started.count, " processes (", started.variable, "), and each uses a ",
-               "strategy of one process: they do not train together. Use MultiWorker, or start one process. "
-               "DIST_WARNINGS=0 silences this."));
-}
+/// Warns once, in the first process, if a single-process strategy is created in one of several processes, and no
+/// multi-process strategy exists yet.
+void warn_of_lone_process();
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/cluster/lone_process.ipp>
+#endif

@@ -1,19 +1,7 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <dist/cluster/address.hpp>
-#include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/environment.hpp>
 #include <dist/cluster/slurm_resolver.hpp>
-#include <dist/cluster/task.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
@@ -107,7 +95,7 @@ DIST_INLINE std::vector<std::pair<TaskType, std::size_t>> SlurmResolver::jobs(st
 
 namespace detail {
 
-/// Reads a host list: names with commas, each with any number of brackets that hold numbers and ranges.
+/// Parses a host list: names with bracketed lists of numbers and ranges, separated by commas.
 class HostListParser {
  public:
   HostListParser(std::string_view list, std::string_view source) : list_(list), source_(source), rest_(list) {}
@@ -143,7 +131,7 @@ class HostListParser {
     return part;
   }
 
-  /// The names that one item between two commas stands for.
+  /// Returns the names of one item of the list.
   [[nodiscard]] std::vector<std::string> names() {
     std::vector<std::string> started{""};
     const std::size_t before = rest_.size();
@@ -163,7 +151,7 @@ class HostListParser {
     return started;
   }
 
-  /// What stands between brackets, after the first one.
+  /// Returns the numbers between brackets, after the opening bracket.
   [[nodiscard]] std::vector<std::string> numbers() {
     std::vector<std::string> all;
     do {

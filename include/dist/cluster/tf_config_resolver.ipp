@@ -1,14 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include <dist/cluster/address.hpp>
-#include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/log.hpp>
@@ -17,9 +9,9 @@
 
 namespace dist {
 
-DIST_INLINE_MPI ClusterSpec TfConfigResolver::cluster_spec() const { return config().cluster; }
+DIST_INLINE ClusterSpec TfConfigResolver::cluster_spec() const { return config().cluster; }
 
-DIST_INLINE_MPI std::optional<Task> TfConfigResolver::task() const {
+DIST_INLINE std::optional<Task> TfConfigResolver::task() const {
   const TfConfig found = config();
   const std::optional<TaskType> type = given_.type ? given_.type : found.type;
   const std::optional<std::size_t> index = given_.index ? given_.index : found.index;
@@ -32,19 +24,19 @@ DIST_INLINE_MPI std::optional<Task> TfConfigResolver::task() const {
   return Task{*type, *index};
 }
 
-DIST_INLINE_MPI TfConfig TfConfigResolver::config() const {
+DIST_INLINE TfConfig TfConfigResolver::config() const {
   const std::optional<std::string> written = environment_.get(variable_);
   return written && !written->empty() ? parse_tf_config(*written, variable_, names_) : TfConfig{};
 }
 
 namespace detail {
 
-/// Turns JSON into a TfConfig; every refusal names the source and the place in it.
+/// Converts JSON to a TfConfig; errors name the source and the position.
 class TfConfigReader {
  public:
   TfConfigReader(std::string_view source, JobNames names) : source_(source), names_(names) {}
 
-  [[nodiscard]] TfConfig read(std::string_view written) const {
+  [[nodiscard, gnu::cold]] TfConfig read(std::string_view written) const {
     const io::Json json = io::parse_json(written, source_);
     if (!json_is_object(json.get()))
       refuse("is not an object", concat("it is ", io::kind_of(json.get())),
@@ -76,7 +68,7 @@ class TfConfigReader {
     return json_is_null(found) ? nullptr : found;
   }
 
-  [[nodiscard]] TaskType type_named(std::string_view name, std::string_view where) const {
+  [[nodiscard, gnu::cold]] TaskType type_named(std::string_view name, std::string_view where) const {
     const std::optional<TaskType> type = names_.type_named(name);
     if (!type)
       refuse(concat("has an unknown task type in ", quoted(where)),
@@ -84,7 +76,7 @@ class TfConfigReader {
     return *type;
   }
 
-  [[nodiscard]] ClusterSpec read_cluster(json_t* jobs) const {
+  [[nodiscard, gnu::cold]] ClusterSpec read_cluster(json_t* jobs) const {
     if (!json_is_object(jobs))
       refuse("has a 'cluster' that is not an object", concat("it is ", io::kind_of(jobs)),
              "Write {\"worker\": [\"host0:2222\", \"host1:2222\"]}");
@@ -111,7 +103,8 @@ class TfConfigReader {
     return cluster;
   }
 
-  [[nodiscard]] std::string read_address(const json_t* address, std::string_view job, std::string_view index) const {
+  [[nodiscard, gnu::cold]] std::string read_address(const json_t* address, std::string_view job,
+                                                    std::string_view index) const {
     if (!json_is_string(address) || io::string_in(address).empty())
       refuse(concat("has no address for task ", printable(index, 80), " of ", quoted(job)),
              concat("it is ", json_is_string(address) ? "an empty string" : io::kind_of(address)),
@@ -119,7 +112,7 @@ class TfConfigReader {
     return std::string(io::string_in(address));
   }
 
-  [[nodiscard]] std::size_t read_index(std::string_view digits, std::string_view where) const {
+  [[nodiscard, gnu::cold]] std::size_t read_index(std::string_view digits, std::string_view where) const {
     const std::optional<std::size_t> index = whole_number(digits, max_index);
     if (!index)
       refuse(concat("has a task index that cannot be used in ", quoted(where)),
@@ -128,7 +121,7 @@ class TfConfigReader {
     return *index;
   }
 
-  void read_task(const json_t* task, TfConfig& config) const {
+  [[gnu::cold]] void read_task(const json_t* task, TfConfig& config) const {
     if (!json_is_object(task))
       refuse("has a 'task' that is not an object", concat("it is ", io::kind_of(task)),
              "Write {\"type\": \"worker\", \"index\": 0}");
@@ -148,7 +141,7 @@ class TfConfigReader {
 
 }  // namespace detail
 
-DIST_INLINE_MPI TfConfig parse_tf_config(std::string_view written, std::string_view source, detail::JobNames names) {
+DIST_INLINE TfConfig parse_tf_config(std::string_view written, std::string_view source, detail::JobNames names) {
   return detail::TfConfigReader{source, names}.read(written);
 }
 

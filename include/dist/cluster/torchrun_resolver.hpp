@@ -9,19 +9,18 @@
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist {
 
-/// The processes that torchrun or Kubeflow's PyTorchJob started: WORLD_SIZE workers, of which this one has the number
-/// RANK. Only worker 0 has an address, MASTER_ADDR and MASTER_PORT: the workers meet there. Without these variables
-/// there is no cluster.
+/// The processes that torchrun or Kubeflow's PyTorchJob started: WORLD_SIZE workers; this one is number RANK. Only
+/// worker 0 has an address, MASTER_ADDR and MASTER_PORT, to which the others connect. The cluster is empty without
+/// these variables.
 ///
-/// Where torchrun's agent listens at MASTER_PORT itself (TORCHELASTIC_USE_AGENT_STORE), the workers meet at the next
-/// port, or at one of `other_ports` if that is in use; MASTER_ADDR may then be the host of other workers than worker 0.
-/// MASTER_ADDR may be a loopback address on its own host, as in the master of a PyTorchJob: the workers then meet on all
-/// network interfaces, unless LOCAL_WORLD_SIZE says that all of them are on this host.
+/// If torchrun's agent listens at MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE), the workers use the next port, or one of
+/// `other_ports` if it is in use; MASTER_ADDR may then be another host than worker 0's. MASTER_ADDR may be a loopback
+/// address on its own host, as in a PyTorchJob's master. The rendezvous then uses all network interfaces, unless
+/// LOCAL_WORLD_SIZE shows that all workers are on this host.
 class TorchrunResolver {
  public:
   explicit TorchrunResolver(Environment environment = Environment{}) : environment_(std::move(environment)) {}
@@ -33,14 +32,13 @@ class TorchrunResolver {
 
   /// True if torchrun's agent listens at MASTER_PORT.
   [[nodiscard]] bool agent_listens() const { return environment_.get("TORCHELASTIC_USE_AGENT_STORE") == "True"; }
-  /// The ports at which the workers meet if the one after torchrun's own is in use. They differ widely between jobs on
-  /// neighbouring ports.
+  /// Alternative ports for the rendezvous, very different for jobs with adjacent ports.
   [[nodiscard]] std::vector<std::uint16_t> other_ports() const;
-  /// The number of this process on its host, LOCAL_RANK.
+  /// The index of this process on its host, LOCAL_RANK.
   [[nodiscard]] std::optional<std::size_t> local_rank() const { return environment_.number("LOCAL_RANK"); }
-  /// True unless LOCAL_WORLD_SIZE says that all workers are on this host.
+  /// True unless LOCAL_WORLD_SIZE shows that all workers are on this host.
   [[nodiscard]] bool workers_elsewhere() const;
-  /// The name of the job, which other jobs at the same meeting place do not have: TORCHELASTIC_RUN_ID.
+  /// TORCHELASTIC_RUN_ID, which distinguishes jobs at the same address.
   [[nodiscard]] std::string job() const { return environment_.get("TORCHELASTIC_RUN_ID").value_or(""); }
 
  private:

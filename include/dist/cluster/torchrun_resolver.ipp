@@ -1,15 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <dist/cluster/address.hpp>
-#include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/torchrun_resolver.hpp>
 #include <dist/core/error.hpp>
 
@@ -39,7 +30,7 @@ DIST_INLINE std::size_t TorchrunResolver::number(const char* name) const {
 DIST_INLINE std::vector<std::uint16_t> TorchrunResolver::other_ports() const {
   std::vector<std::uint16_t> ports;
   if (!is_set() || !agent_listens()) return ports;
-  constexpr std::uint32_t lowest = 10'000, highest = 32'000;  // below the ports that the system gives to connections
+  constexpr std::uint32_t lowest = 10'000, highest = 32'000;  // below the system's ephemeral ports
   auto mixed = static_cast<std::uint32_t>(number("MASTER_PORT"));
   for (int i = 0; i < 3; ++i) {
     mixed = mixed * 2'654'435'761U + 12'345U;

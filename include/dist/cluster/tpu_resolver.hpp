@@ -4,33 +4,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist {
 
 /// The hosts of a Cloud TPU, each of which runs this program as a worker (spec M22).
 ///
-/// They are those that the options name, or else the environment: KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS or TPU_NAME, as tf.distribute
-/// reads them; TPU_PROCESS_ADDRESSES, where a host has several processes; or TPU_WORKER_HOSTNAMES, which Kubernetes sets. A process
-/// is the one that CLOUD_TPU_TASK_ID or TPU_WORKER_ID numbers. Without these variables, and for "local", there is no cluster:
-/// the process has the TPU of its machine for itself.
+/// The options list them, or else the environment: KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS or TPU_NAME, like in tf.distribute;
+/// TPU_PROCESS_ADDRESSES, if hosts run several processes; or TPU_WORKER_HOSTNAMES, set by Kubernetes. CLOUD_TPU_TASK_ID
+/// or TPU_WORKER_ID is the number of this process. Without these variables, and for "local", the cluster is empty.
 ///
-/// Google's services are not asked: the name of a TPU, in TPU_NAME or TPU_CONFIG, is no list of its hosts. Nor is the metadata
-/// server, so that machines in a slice outside Kubernetes need the variables that libtpu reads when TPU_SKIP_MDS_QUERY is set.
+/// The name of a TPU, in TPU_NAME or TPU_CONFIG, is refused, because resolving it needs Google's services. Slices
+/// outside Kubernetes must set the variables that libtpu reads with TPU_SKIP_MDS_QUERY, because the metadata server is
+/// not queried.
 class TpuResolver {
  public:
+  /// Settings of a TpuResolver.
   struct Options {
-    /// "local", or the addresses of the hosts, "grpc://10.0.0.1:8470,grpc://10.0.0.2:8470"; empty: what the environment says.
+    /// "local", or the addresses of the hosts: "grpc://10.0.0.1:8470,grpc://10.0.0.2:8470". Empty: use the environment.
     std::string tpu{};
-    /// Where the first process of a host listens if libtpu's variables name the hosts; the next ones listen at the following
-    /// ports. Those that the variables name are libtpu's own, as are 8471 and 8476.
+    /// The port of a host's first process if libtpu's variables list the hosts; others use the following ports. libtpu
+    /// itself uses the listed ports, 8471 and 8476.
     std::uint16_t port_base = 8482;
     std::optional<std::size_t> num_accelerators{};
   };
@@ -41,27 +40,27 @@ class TpuResolver {
 
   [[nodiscard]] ClusterSpec cluster_spec() const;
   [[nodiscard]] std::optional<Task> task() const;
-  /// The devices of each process: those of the options, or the chips of a process, which TPU_VISIBLE_CHIPS or
-  /// TPU_CHIPS_PER_PROCESS_BOUNDS say, with two devices each where TPU_ACCELERATOR_TYPE is v2 or v3. None where that is not said.
+  /// Devices per process: from the options, or the chips in TPU_VISIBLE_CHIPS or TPU_CHIPS_PER_PROCESS_BOUNDS, with two
+  /// devices each if TPU_ACCELERATOR_TYPE is v2 or v3. Empty if unknown.
   [[nodiscard]] std::optional<std::size_t> num_accelerators() const;
   /// TPU_ACCELERATOR_TYPE, such as "v4-16".
   [[nodiscard]] std::optional<std::string> accelerator_type() const { return value("TPU_ACCELERATOR_TYPE"); }
   [[nodiscard]] std::string describe() const { return origin().name; }
 
  private:
-  /// What says where the hosts are, and what it says.
+  /// The variable or option that lists the hosts, and its content.
   struct Origin {
     std::string name;
-    std::vector<std::string> hosts = {};  ///< as they are written; none for a process on its own
+    std::vector<std::string> hosts = {};  ///< as given; empty for a single process
     bool is_of_libtpu = false;
   };
 
   [[nodiscard]] Origin origin() const;
-  /// Throws InvalidArgument unless libtpu's variables agree with each other.
+  /// Throws InvalidArgument unless libtpu's variables are consistent.
   void require_agreement(const Origin& origin) const;
-  /// The value of a variable; an empty one is none.
+  /// Empty if the variable is unset or empty.
   [[nodiscard]] std::optional<std::string> value(const char* name) const;
-  /// The product of the extents in a variable, or in the one that had its meaning before: 8 of "2,4,1".
+  /// The product of the extents in a variable, or its predecessor: 8 for "2,4,1".
   [[nodiscard]] std::optional<std::size_t> product(const char* name, const char* former_name) const;
 
   Options options_{};

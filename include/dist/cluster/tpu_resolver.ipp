@@ -1,18 +1,8 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <dist/cluster/address.hpp>
-#include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/environment.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/tpu_resolver.hpp>
 #include <dist/core/error.hpp>
 
@@ -20,7 +10,7 @@ namespace dist {
 
 namespace detail {
 
-/// The parts of "a,b,c".
+/// Splits "a,b,c".
 [[nodiscard]] inline std::vector<std::string> comma_separated(std::string_view list) {
   std::vector<std::string> parts;
   for (;;) {
@@ -71,7 +61,7 @@ DIST_INLINE std::optional<std::size_t> TpuResolver::num_accelerators() const {
   if (options_.num_accelerators) return options_.num_accelerators;
   const std::optional<std::string> type = accelerator_type();
   if (!type) return std::nullopt;
-  // The two cores of a chip are two devices of the first generations, and one device later.
+  // In the first generations, each of a chip's two cores is a device; later, the chip is.
   const std::size_t devices_of_chip = type->starts_with("v2-") || type->starts_with("v3-") ? 2 : 1;
   for (const char* name : {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES"})
     if (const auto chips = value(name)) return devices_of_chip * detail::comma_separated(*chips).size();

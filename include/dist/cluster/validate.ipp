@@ -2,15 +2,9 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/roles.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/core/error.hpp>
 
@@ -63,7 +57,7 @@ DIST_INLINE void validate_task(const ClusterSpec& cluster, const std::optional<T
   if (!task)
     throw InvalidArgument(concat(source, " does not say which task this process is"), "it lists a cluster, and no task",
                           "Add a task type and an index, such as {\"type\": \"worker\", \"index\": 0}");
-  if (task->type == TaskType::evaluator && !cluster.has(TaskType::evaluator)) return;  // it may be left out of the list
+  if (task->type == TaskType::evaluator && !cluster.has(TaskType::evaluator)) return;  // it need not be listed
   if (!cluster.has(task->type)) {
     std::string listed;
     for (const TaskType type : cluster.jobs()) listed += concat(listed.empty() ? "'" : ", '", to_string(type), "'");

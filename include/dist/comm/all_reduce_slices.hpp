@@ -25,7 +25,7 @@ namespace dist {
 
 namespace detail {
 
-/// Throws ShapeMismatch.
+/// Throws ShapeMismatch if the shapes differ.
 inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Shape& of_first) {
   if (its != of_first)
     throw ShapeMismatch(concat("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
@@ -33,11 +33,10 @@ inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Sh
                         "Give slices of one array on every replica");
 }
 
-/// The slices of all members, concatenated in rank order, and how many rows each gave. A collective call, named
-/// `operation`.
+/// The slices of all members, concatenated in rank order, and each member's number of rows. A collective call.
 template <class T>
 struct GatheredSlices {
-  std::vector<std::size_t> rows;  // of each member
+  std::vector<std::size_t> rows;  // per member
   IndexedSlices<T> slices;
 };
 template <class Collectives, class T>
@@ -66,10 +65,9 @@ template <class Collectives, class T>
 
 }  // namespace detail
 
-/// The slices of all replicas, concatenated in rank order, with the order and the repetitions that each replica
-/// gave (spec H10); Mean divides the values by the number of replicas, of which each member may bring several. Replicas
-/// may give different numbers of rows, also none, of one dense shape: throws ShapeMismatch, which names the replicas. A
-/// collective call.
+/// Returns the slices of all replicas, concatenated in rank order, including duplicates (spec H10). Mean divides by the
+/// number of replicas, `replicas_of_member` per member. Replicas may have different numbers of rows, including 0.
+/// Throws ShapeMismatch, naming the replicas, if the dense shapes differ. A collective call.
 template <class Collectives, class Op, class T>
 [[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine,
                                                  std::size_t replicas_of_member = 1) {
@@ -87,10 +85,9 @@ template <class Collectives, class Op, class T>
   }
 }
 
-/// Calls `use(members, slices_of)` on every replica, where `slices_of(rank)` are that replica's slices: what
-/// `all_reduce_slices` concatenates. Replicas that share memory use them in the place where they lie, without
-/// memory of their own. Returns when no replica uses them any more. Throws ShapeMismatch for slices of arrays of
-/// different shapes. A collective call.
+/// Calls `use(members, slices_of)` on every replica; `slices_of(rank)` returns a replica's slices. Replicas that share
+/// memory read them in place. Returns when no replica uses them any more. Throws ShapeMismatch if the dense shapes
+/// differ. A collective call.
 template <class Collectives, class T, class Use>
 void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<T>& mine, Use&& use) {
   const auto comm = collectives.communicator();
@@ -121,8 +118,8 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
   }
 }
 
-/// The array that the slices are the rows of: rows of one index add up, rows without an index are zero (spec P14). Sums
-/// of 16-bit types are rounded once.
+/// Returns the dense array. Rows with the same index are added, missing rows are zero (spec P14). Sums of 16-bit types
+/// are rounded once.
 template <class T>
 [[nodiscard]] Tensor<T> densify(const IndexedSlicesView<T>& slices) {
   if constexpr (detail::require_reduce_op<Sum, T>()) {
@@ -142,8 +139,8 @@ template <class T>
   }
 }
 
-/// The same rows with each index once, in ascending order; values of one index are added in the order given (spec P14).
-/// Sums of 16-bit types are rounded once.
+/// Returns the slices with each index once, in ascending order; the values of an index are added in the given order
+/// (spec P14). Sums of 16-bit types are rounded once.
 template <class T>
 [[nodiscard]] IndexedSlices<T> deduplicate(const IndexedSlicesView<T>& slices) {
   if constexpr (detail::require_reduce_op<Sum, T>()) {

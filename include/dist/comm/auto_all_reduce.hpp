@@ -17,7 +17,7 @@ struct ByThresholds {
   using On = MessageCollectives<C, MessageChoice<C>>;
 };
 
-/// The choice for members that can only be asked for a ring.
+/// The choice for members that only support a ring.
 template <class C>
 struct ChosenOps {
   using Type = RingAllReduce;
@@ -35,14 +35,13 @@ struct ChosenOps<C> {
 
 }  // namespace detail
 
-/// Chooses by what the members of the communicator can do (spec A04, H16, H23): ThreadAllReduce where they see
-/// each other's memory, else the ring. The choice is made at compile time and is the same for every element type and
-/// every call: the reasons for which tf.distribute falls back to one device call by call (32-bit integers, other
-/// destinations; spec A05, H25) do not exist here.
+/// Chooses the algorithm by the capabilities of the communicator (spec A04, H16, H23): ThreadAllReduce for shared
+/// memory, else the ring. The choice is made at compile time, for all element types and calls, without tf.distribute's
+/// fallbacks to one device (32-bit integers, other destinations; spec A05, H25).
 ///
-/// Between members that pass messages it chooses call by call, by the number of bytes and of members, among a tree,
-/// halving and doubling, and the ring (AlgorithmThresholds): by the thresholds that it is given, else by those that
-/// follow from the usual costs of messages. All members must have the same ones.
+/// Members that pass messages choose per call, by the numbers of bytes and members, between a tree, halving and
+/// doubling, and the ring. AlgorithmThresholds are given, or derived from typical message costs. They must be the same
+/// on all members.
 struct AutoAllReduce {
   static constexpr std::string_view name = "AutoAllReduce";
 

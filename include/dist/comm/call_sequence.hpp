@@ -6,77 +6,101 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/config.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist {
 
-/// The position of a member of a group of processes in its program: inside or outside of a run, and how many runs and
-/// calls outside of runs it has begun since the last collective of all members. Members compare it with every call, so a
-/// call in one run never meets a call outside, or in another run.
+/// The position of a process in its program: inside or outside a run, and the number of runs and other calls since the
+/// last collective of all members. Members compare it with every call, so a call never matches a call of another run,
+/// or outside runs.
 ///
-/// Every run counts, whether it makes collectives or not, except a run of one process alone (`begin_alone`). Functions are
-/// not compared, so members of different roles may meet. After a failure or a disagreement, members compare everything
-/// that they have begun since, function by function, until a collective succeeds: the failure tells a member whose count
-/// differs.
+/// Every run counts, except runs of one process alone (`begin_alone`). Functions are not compared, so members with
+/// different roles can take part. After a failure or mismatch, members compare the full history since the last
+/// collective, including functions, until a collective succeeds.
 class CallSequence {
  public:
-  /// A place, as another member can compare it with its own.
+  /// The progress of a member, for comparison.
   struct Position {
-    std::uint64_t distance = 0;  ///< runs and calls begun since the last collective that all did
-    std::uint64_t history = 0;   ///< a fingerprint of them
+    std::uint64_t distance = 0;  ///< runs and calls begun since the last common collective
+    std::uint64_t history = 0;   ///< fingerprint of these runs and calls
   };
-  /// Beyond everything that a member may begin.
+  /// After all other positions.
   static constexpr Position behind_all{std::numeric_limits<std::uint64_t>::max(), 0};
 
-  /// `kind` tells runs of different functions apart.
+  /// Begins a run. `kind` identifies the function of the run.
   void begin_run(std::uint64_t kind) noexcept {
     begin(2 * kind + 1);
     inside_ = true;
   }
-  /// Begins a run that the other members do not share, and do not count.
+  /// Begins a run of this process alone. The other members do not count it.
   void begin_alone() noexcept { alone_ = true; }
   void end_run() noexcept { inside_ = alone_ = false; }
-  /// Of a call that the processes make together outside of runs.
+  /// Begins a common call outside runs.
   void begin_call() noexcept { begin(0); }
 
   [[nodiscard]] Position position() const noexcept { return {distance(), history_}; }
-  /// What travels with a call. Equal for members that may do it together.
+  /// The position as sent with each call: equal for matching calls.
   [[nodiscard]] std::uint64_t mark() const noexcept {
     const std::uint64_t begun = exact_ ? history_ * odd + distance() : distance();
     return begun * unit + (exact_ ? exact : 0) + (inside_ ? inside : 0);
   }
-  /// The meaning of a mark, for messages: "outside run".
-  [[nodiscard]] static std::string describe(std::uint64_t mark);
+  /// Text of a mark for messages, such as "outside run".
+  [[nodiscard]] static std::string describe(std::uint64_t mark) {
+    const bool is_inside = mark % exact != 0;
+    if (mark % unit >= exact) return is_inside ? "in a run after a failure" : "outside run, after a failure";
+    const std::uint64_t begun = mark / unit;
+    if (is_inside && begun == 0) return "in the same run as the last collective";
+    if (begun == 0) return "outside run";
+    return concat(is_inside ? "in a run" : "outside run", ", number ", begun,
+                  " of the runs and calls since the last collective");
+  }
 
   /// True if this member is in a run of its process alone.
   [[nodiscard]] bool is_alone() const noexcept { return alone_; }
-  /// Throws WrongStrategy if it is, because the other members do not make the call `operation`.
+  /// Throws WrongStrategy in a run of this process alone.
   void require_shared(std::string_view operation) const {
     if (alone_) [[unlikely]]
       refuse_alone(operation);
   }
-  [[noreturn]] static void refuse_alone(std::string_view operation);
+  [[noreturn]] static void refuse_alone(std::string_view operation) {
+    throw WrongStrategy(concat(operation, " was called in run_here"), "the other processes do not share this run",
+                        "Call strategy.run in all processes");
+  }
 
-  /// All members have done a collective.
+  /// Records that a collective completed on all members.
   void met() noexcept {
     base_ = begun_;
     history_ = 0;
     exact_ = false;
     closed_through_ = 0;
   }
-  /// Not all members could do a collective.
+  /// Records that a collective did not complete on all members.
   void disturb() noexcept { exact_ = true; }
 
-  /// Whether a failure there kept its member from nothing that this one waits for: it happened in a run or call that this
-  /// member has been through, and in which it met that member for the last time.
-  [[nodiscard]] bool is_past(const Position& failure) const noexcept;
-  /// A member has failed there. Returns whether that closes runs of this member, and no failure noted before closes more.
-  bool note(const Position& failure) noexcept;
-  /// Whether this member is in a run in which one has failed: no collective is done there any more.
+  /// True if a failure at that position cannot affect a call that this member waits for: the histories agree up to it,
+  /// and this member has moved on.
+  [[nodiscard]] bool is_past(const Position& failure) const noexcept {
+    return failure.distance < distance() && failure.distance <= most_histories &&
+           failure.history == (failure.distance == 0 ? 0 : histories_[failure.distance - 1]);
+  }
+  /// Records another member's failure at that position. Returns true if it closes runs of this member, and no earlier
+  /// failure closes more.
+  bool note(const Position& failure) noexcept {
+    exact_ = true;
+    if (is_past(failure)) return false;
+    const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - base_;
+    const std::uint64_t through = base_ + std::min(failure.distance, room);
+    if (through < closed_through_) return false;
+    closed_through_ = through;
+    return true;
+  }
+  /// True if a member has failed in the current run, which then has no more collectives.
   [[nodiscard]] bool is_closed() const noexcept { return inside_ && begun_ <= closed_through_; }
 
  private:
-  // The parts of a mark.
+  // The layout of a mark.
   static constexpr std::uint64_t inside = 1;
   static constexpr std::uint64_t exact = 2;
   static constexpr std::uint64_t unit = 4;
@@ -93,17 +117,13 @@ class CallSequence {
   }
 
   std::uint64_t begun_ = 0;
-  std::uint64_t base_ = 0;  // of them up to the last collective that all did
+  std::uint64_t base_ = 0;  // value of begun_ at the last common collective
   std::uint64_t history_ = 0;
-  std::uint64_t histories_[most_histories];  // after each of the first that were begun since
+  std::uint64_t histories_[most_histories];  // history after each of the first runs and calls since then
   bool inside_ = false;
   bool exact_ = false;
   bool alone_ = false;
-  std::uint64_t closed_through_ = 0;  // by failures of others
+  std::uint64_t closed_through_ = 0;  // last run closed by failures of other members
 };
 
 }  // namespace dist
-
-#ifndef DIST_COMPILED
-#include <dist/comm/call_sequence.ipp>
-#endif

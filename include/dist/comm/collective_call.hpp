@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <dist/comm/call_sequence.hpp>
 #include <dist/core/algorithms.hpp>
@@ -16,35 +15,51 @@
 
 namespace dist {
 
-/// What a member is about to do, for its peers to compare with what they are about to do, and for messages.
+namespace detail {
+
+/// The precomputed contribution of the names to a call's fingerprint; 0 if unknown. Not compared.
+struct HashOfNames {
+  std::uint64_t value = 0;
+  friend constexpr bool operator==(HashOfNames, HashOfNames) noexcept { return true; }
+
+  [[nodiscard]] static DIST_ALWAYS_INLINE constexpr HashOfNames of(std::string_view operation,
+                                                                   std::string_view reduction,
+                                                                   std::string_view dtype) noexcept {
+    return {hash_of(operation) * 3 + hash_of(reduction) * 5 + hash_of(dtype) * 7};
+  }
+};
+
+}  // namespace detail
+
+/// A collective call, for comparison between members and for messages.
 struct CollectiveCall {
-  std::string_view operation;       ///< "all_reduce"
-  std::string_view reduction = {};  ///< "sum"; empty where nothing is reduced
-  std::size_t elements = 0;         ///< of each member
-  std::string_view dtype = {};      ///< of the elements
+  std::string_view operation;       ///< such as "all_reduce"
+  std::string_view reduction = {};  ///< such as "sum"; empty without a reduction
+  std::size_t elements = 0;         ///< per member
+  std::string_view dtype = {};      ///< element type
   std::size_t root = 0;             ///< of a broadcast
-  std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
-  std::uint64_t structure = 0;      ///< of the values that the call is a part of; 0: of none
-  std::uint64_t place = 0;          ///< where processes make it: CallSequence::mark()
-  /// The fingerprint of a call with a structure and a place is that of the call without, and their products with these.
+  std::uint64_t counts = 0;         ///< of an all_gather: checksum of the members' counts
+  std::uint64_t structure = 0;      ///< hash of the structure that the values belong to; 0: none
+  std::uint64_t place = 0;          ///< position in the program: CallSequence::mark()
+  detail::HashOfNames names = {};   ///< optional
+  /// Factors in the fingerprint.
   static constexpr std::uint64_t structure_factor = 0x9fb21c651e98df25U;
   static constexpr std::uint64_t place_factor = 0xff51afd7ed558ccdU;
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 
-  /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones, in whichever
-  /// process.
+  /// A 64-bit hash of the call: equal for equal calls in all processes.
   [[nodiscard]] DIST_ALWAYS_INLINE std::uint64_t fingerprint() const noexcept {
-    return detail::hash_of(operation) * 3 + detail::hash_of(reduction) * 5 + detail::hash_of(dtype) * 7 +
-           elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U +
+    const std::uint64_t of_names =
+        names.value != 0 ? names.value : detail::HashOfNames::of(operation, reduction, dtype).value;
+    return of_names + elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U +
            structure * structure_factor + place * place_factor;
   }
 };
 
-/// "all_reduce(sum) of 12 float32", "broadcast of 3 int32 from 1"
+/// Text such as "all_reduce(sum) of 12 float32" or "broadcast of 3 int32 from 1".
 [[nodiscard]] std::string describe(const CollectiveCall& call);
 
-/// A call as bytes that mean the same in another process. Names that do not fit are cut; the fingerprint is that of the
-/// whole.
+/// A call as bytes that other processes can read. Long names are truncated; the fingerprint covers the full names.
 struct CollectiveCallRecord {
   std::array<char, 32> operation{};
   std::array<char, 48> reduction{};
@@ -69,7 +84,7 @@ struct CollectiveCallRecord {
     store(call.dtype, dtype);
   }
 
-  /// Views of this record.
+  /// Returns the call as views of this record.
   [[nodiscard]] CollectiveCall call() const noexcept {
     return {.operation = view(operation),
             .reduction = view(reduction),
@@ -96,19 +111,18 @@ struct CollectiveCallRecord {
 
 namespace detail {
 
-/// The error of members, replicas or workers, that do not make the same call: `what` says which ones they make.
+/// Creates the error for members (replicas or workers) with different calls, described by `what`.
 [[nodiscard]] CollectiveMismatch different_calls(std::string_view member, std::string_view what,
                                                  std::string_view more_advice = {});
-/// The same error, for two calls and their descriptions.
+/// Creates the error for members with different calls.
 [[nodiscard]] CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
                                                  std::string_view described_one, CollectiveCall other,
                                                  std::string_view described_other);
 
-/// The error of a worker that has waited for the workers `missing`, in the described call; `last_call` is the last call
-/// that those took part in.
+/// Creates the error of a worker that waits for the workers `missing`, with their last call.
 [[nodiscard]] DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
                                                std::int64_t nanoseconds, std::string_view last_call);
-/// The error of a worker that waits for `left`, which has left for good, in the described call.
+/// Creates the error of a worker that waits for `left`, a worker that has ended its strategy.
 [[nodiscard]] CollectiveMismatch worker_left(std::string_view left, std::string_view described_call,
                                              std::string_view last_call);
 

@@ -2,38 +2,52 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
 
 namespace dist {
 
-/// Which engine does the collectives of a strategy that leaves the choice open (spec H14).
+/// The engine for the collectives of a strategy without a fixed policy (spec H14).
 enum class Implementation : unsigned char { automatic, ring, nccl };
 
-/// Reads "AUTO", "RING" or "NCCL", in any case (spec H14). Throws InvalidArgument for another name.
-[[nodiscard]] Implementation parse_implementation(std::string_view name);
+/// Parses "AUTO", "RING" or "NCCL", ignoring case (spec H14). Throws InvalidArgument for another name.
+[[nodiscard]] inline Implementation parse_implementation(std::string_view name) {
+  std::string upper;
+  for (const char letter : name)
+    upper += static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter);
+  if (upper == "AUTO") return Implementation::automatic;
+  if (upper == "RING") return Implementation::ring;
+  if (upper == "NCCL") return Implementation::nccl;
+  throw InvalidArgument(concat(quoted(name), " is not an implementation of collectives"), "AUTO, RING and NCCL are",
+                        "Use one of these, or AUTO to let the library choose");
+}
 
-/// How collectives are done (spec H14). A value that equals its default means that nothing was chosen. Bytes are a
-/// number without sign and the implementation is an enumeration, so that negative sizes and wrong types do not compile
+/// Options of collectives (spec H14). A default value means "not set". Negative sizes and wrong types do not compile
 /// (spec H12).
 struct CommunicationOptions {
-  /// Several tensors travel together until they are more than so many bytes; 0 packs all of them together (spec H12).
+  /// A pack of tensors is closed when it exceeds this size; 0: one pack (spec H12).
   std::size_t bytes_per_pack = 0;
-  /// The longest that a replica waits for another to come to a collective; 0 waits as long as it takes (spec H13).
-  /// None: the strategy's.
+  /// Maximum wait for another replica; 0: without limit (spec H13). Not set: the timeout of the strategy.
   std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
   Implementation implementation = Implementation::automatic;
 
-  /// These options, where `other` chose something `other`'s choice (spec H15).
-  [[nodiscard]] CommunicationOptions merge(const CommunicationOptions& other) const;
+  /// Returns these options, overridden by those set in `other` (spec H15).
+  [[nodiscard]] CommunicationOptions merge(const CommunicationOptions& other) const {
+    CommunicationOptions merged = *this;
+    if (other.bytes_per_pack != 0) merged.bytes_per_pack = other.bytes_per_pack;
+    if (other.timeout) merged.timeout = other.timeout;
+    if (other.implementation != Implementation::automatic) merged.implementation = other.implementation;
+    return merged;
+  }
 };
 
 namespace detail {
 
-/// What `call` returns for `ops`, which wait as long as `options` say (spec H13).
+/// Calls `call` with `ops`, with the timeout of `options` (spec H13).
 template <ReportsFailures Ops, class Call>
 auto as_asked(const Ops& ops, [[maybe_unused]] const CommunicationOptions& options, Call&& call) {
   if constexpr (!CollectivesOfOne<Ops>)
@@ -44,7 +58,3 @@ auto as_asked(const Ops& ops, [[maybe_unused]] const CommunicationOptions& optio
 }  // namespace detail
 
 }  // namespace dist
-
-#ifndef DIST_COMPILED
-#include <dist/comm/communication_options.ipp>
-#endif

@@ -1,5 +1,5 @@
-/// What a group of replicas can do together. A communicator is a cheap handle of one member of the group; a collective
-/// is called by every member, in the same order (spec E12).
+/// Capabilities of groups of replicas. A communicator is a cheap handle of one member; all members make the same calls
+/// in the same order (spec E12).
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace dist {
 
-/// A member of a group: it knows its `rank()` in 0 … `size()` - 1 and can wait for the others.
+/// A member of a group. It has a `rank()` in 0 … `size()` - 1 and can wait for the others.
 template <class C>
 concept Communicator = std::copyable<C> && requires(const C comm) {
   { comm.rank() } -> std::same_as<std::size_t>;
@@ -24,21 +24,21 @@ concept Communicator = std::copyable<C> && requires(const C comm) {
   comm.barrier();
 };
 
-/// The group has one member, as its type says: its collectives are the identity, and nobody is to be waited for or told.
+/// A group with one member, by its type: its collectives are the identity, and it never waits or reports failures.
 template <class C>
 concept GroupOfOne = Communicator<C> && requires {
   requires C::size()
   == 1;
 };
 
-/// A member that fails says so, instead of leaving the others to wait for it. Every communicator of one level and every
-/// policy's collectives model it, with empty bodies where there is nobody to tell.
+/// A group member that reports its failures, so that the others do not wait for it. Modelled by all communicators of
+/// one level and the collectives of all policies.
 ///
-/// `begin_attempt` starts what may fail once: from there on a failure is reported again. `cancel` tells the others,
-/// instead of taking part in the next collective, why this member does not come: a notice for those in other processes,
-/// the exception itself for threads of this one. `is_broken` says whether every later collective throws, because this
-/// member gave up waiting. `with_timeout` is the same member, which waits longer or shorter for others (spec H13); 0 as
-/// long as it takes.
+/// - `begin_attempt` starts a unit of work; after it, a failure is reported again.
+/// - `cancel` reports the failure, instead of taking part in the next collective: a notice to other processes, the
+///   exception itself to threads of this process.
+/// - `is_broken` is true if every later collective throws, because this member gave up waiting.
+/// - `with_timeout` returns the same member with another timeout (spec H13); 0: without limit.
 template <class C>
 concept ReportsFailures = requires(const C member, const FailureNotice& notice, const std::exception_ptr& why,
                                    std::chrono::nanoseconds timeout) {
@@ -53,16 +53,16 @@ concept ReportsFailures = requires(const C member, const FailureNotice& notice, 
   { member.with_timeout(timeout) } -> std::same_as<C>;
 };
 
-/// The communicator of collectives.
+/// The communicator type of collectives.
 template <class B>
 using CommunicatorOf = std::remove_cvref_t<decltype(std::declval<const B&>().communicator())>;
-/// Collectives of a group that has one member, as the type says.
+/// Collectives of a group with one member, by its type.
 template <class B>
 concept CollectivesOfOne = GroupOfOne<CommunicatorOf<B>>;
 
-/// The members compare what their calls are parts of. `set_structure(s)`: calls from here on are parts of a collective
-/// of values with this structure; 0: of none. `begin_run(kind)`, `begin_alone`, `end_run` and `begin_call` record the
-/// position of a process in its program (CallSequence); they are empty where all members are in one process.
+/// Members compare the context of their calls. `set_structure(s)`: later calls are part of a collective of values with
+/// this structure; 0: none. `begin_run(kind)`, `begin_alone`, `end_run` and `begin_call` record the position of a
+/// process in its program (CallSequence); they are empty if all members are in one process.
 template <class C>
 concept ComparesCalls = requires(const C member, std::uint64_t number) {
   member.set_structure(number);
@@ -72,24 +72,22 @@ concept ComparesCalls = requires(const C member, std::uint64_t number) {
   member.begin_call();
 };
 
-/// Says which members are threads of this process: `local()` is the group of these, a group of one where each member is
-/// a process.
+/// `local()` is the group of members that are threads of this process; of size one if members are processes.
 template <class C>
 concept HasLocalGroup = requires(const C member) {
   { member.local() } -> Communicator;
 };
 
-/// The memory that a member lends to its peers in one collective. Peers read `read`, and read and write `write`; both may be
-/// the same memory.
+/// Memory that a member lends to its peers during a collective, to `read`, or to read and `write`. Both may be the same
+/// memory.
 struct Operand {
   const void* read = nullptr;
   void* write = nullptr;
 };
 
-/// The members read and write each other's memory. `publish` tells the peers where this member's operands are and
-/// returns when all have published (so all may touch the operands of all); `peer<T>(rank)` is the memory that a peer lends
-/// to be read, and `peer_to_write<T>(rank)` the memory that it lends to be written; `barrier` ends the access.
-/// `cancel_operands` is for a member that leaves before: it waits until no peer uses its operands.
+/// Members access each other's memory. `publish` shares this member's operands, and returns when all have published.
+/// `peer<T>(rank)` is a peer's readable operand, `peer_to_write<T>(rank)` its writable one. `barrier` ends the access.
+/// A member that leaves earlier calls `cancel_operands`, which waits until no peer uses its operands.
 template <class C>
 concept SharesMemory = Communicator<C> && requires(const C comm, const CollectiveCall& call, const Operand& lent) {
   comm.publish(call, lent);
@@ -99,8 +97,8 @@ concept SharesMemory = Communicator<C> && requires(const C comm, const Collectiv
   noexcept;
 };
 
-/// The members exchange a few elements in one step: after `exchange(call, values)`, `received<T>(rank)` points to a
-/// copy of that member's values until this member's next call. At most `C::exchange_capacity` bytes.
+/// Members exchange a few elements in one step: after `exchange(call, values)`, `received<T>(rank)` is a copy of that
+/// member's values until the next call. At most `C::exchange_capacity` bytes.
 template <class C>
 concept ExchangesSmall = Communicator<C> &&
     requires(const C comm, const CollectiveCall& call, std::span<const float> values) {
@@ -109,19 +107,18 @@ concept ExchangesSmall = Communicator<C> &&
   { comm.template received<float>(std::size_t{0}) } -> std::same_as<const float*>;
 };
 
-/// The members see each other's memory only where it lies in a window: `holds(data, bytes)` says whether that is so,
-/// and `stage<T>(which, elements)` is memory there for operand `which`, 0 or 1, of the next collective.
+/// Members access each other's memory only in a shared window. `holds(data, bytes)` is true for memory in it;
+/// `stage<T>(which, elements)` returns such memory for operand `which`, 0 or 1, of the next collective.
 template <class C>
 concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C comm, const void* data) {
   { comm.holds(data, std::size_t{1}) } -> std::same_as<bool>;
   { comm.template stage<float>(0, std::size_t{1}) } -> std::same_as<std::span<float>>;
 };
 
-/// The members send each other bytes. `announce` tells the others what this member is about to do, and returns when all
-/// are about to do the same. `start_send` and `start_receive` return at once, and `wait(transfer)` when the bytes have been
-/// sent or received; messages from one member to another arrive in the order in which they were sent, and as long as
-/// they were. `scratch(which, bytes)` is memory for work, kept from call to call. The header of a model includes
-/// <dist/comm/messages/message_choice.hpp>: what policies do there, which they only declare.
+/// Members send each other bytes. `announce` shares the next call, and returns when all members have announced the same
+/// one. `start_send` and `start_receive` return at once, `wait(transfer)` when the bytes have been sent or received.
+/// Messages between two members keep their order and size. `scratch(which, bytes)` is work memory, kept between calls.
+/// The header of a model includes `<dist/comm/messages/message_choice.hpp>`, which defines the declared algorithms.
 template <class C>
 concept PassesMessages = Communicator<C> &&
     requires(const C comm, const CollectiveCall& call, std::span<const std::byte> out, std::span<std::byte> in) {
@@ -134,15 +131,19 @@ concept PassesMessages = Communicator<C> &&
 };
 
 namespace detail {
-/// Whether collectives, or a communicator, join several groups: a failure in one is told to the others.
+/// True if collectives, or a communicator, join several groups, and report failures between them.
 template <class B>
 inline constexpr bool has_levels = false;
+/// True if collectives have one all_reduce_bytes(record, values) for all types, which strategies call instead of the
+/// typed function.
+template <class B>
+inline constexpr bool reduces_bytes = false;
 }  // namespace detail
 
-/// What members that pass messages look at before each collective.
+/// Checks before each collective of members that pass messages.
 enum class CollectiveChecks : unsigned char {
-  none,  ///< nothing: members that disagree get wrong values, or wait for each other until the time is up
-  calls  ///< whether all make the same call
+  none,  ///< none: mismatched calls give wrong values, or wait until the timeout
+  calls  ///< that all members make the same call
 };
 
 }  // namespace dist

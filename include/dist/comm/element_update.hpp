@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
@@ -15,17 +14,16 @@
 namespace dist {
 
 namespace detail {
-/// Called with an index and two values of type T, it returns a third.
+/// Callable with an index and two values of type T; returns a T.
 template <class U, class T>
 concept CalledAsUpdate = requires(const U update, std::size_t i, T weight, T gradient) {
   { update(i, weight, gradient) } -> std::same_as<T>;
 };
 }  // namespace detail
 
-/// What becomes of one element where gradients are applied: `update(i, weight, gradient)` returns the new value of
-/// element `i`. The loop belongs to whoever reduces: blocks of a shard between threads, a segment of a ring, a kernel.
-/// It calls the update once for each element, in any order, also at once, and copies it to where the elements are, so an
-/// update is trivially copyable: what it needs besides, such as the slots of an optimizer, it reaches through pointers.
+/// The update of one element when gradients are applied: `update(i, weight, gradient)` returns the new value of element
+/// `i`. It is called once per element, in any order and concurrently, from threads or kernels. It is copied there, so
+/// it must be trivially copyable, with pointers to other data, such as optimizer slots.
 ///
 ///   replica.reduce_and_apply(dist::sum, gradient, weights, [rate](std::size_t, float weight, float slope) {
 ///     return weight - rate * slope;
@@ -33,11 +31,11 @@ concept CalledAsUpdate = requires(const U update, std::size_t i, T weight, T gra
 template <class U, class T>
 concept ElementUpdate = std::is_trivially_copyable_v<U> && detail::CalledAsUpdate<U, T>;
 
-/// So many elements that fill 16 bytes, which a kernel loads and stores at once.
+/// Elements per 16 bytes, which a kernel loads and stores at once.
 template <class T>
 inline constexpr std::size_t pack_elements = 16 / sizeof(T);
 
-/// Consecutive elements, the first of them at a multiple of 16 bytes.
+/// Consecutive elements, aligned to 16 bytes.
 template <class T>
 struct alignas(16) Pack {
   T element[pack_elements<T>];
@@ -46,15 +44,14 @@ struct alignas(16) Pack {
   DIST_HD void store(T* to) const { *reinterpret_cast<Pack*>(to) = *this; }
 };
 
-/// An update with a form of its own for the pack that begins at element `i`, which loads and stores what it needs
-/// besides at once too.
+/// An update with a vectorised version for the pack at element `i`, which can access its own data in packs, too.
 template <class U, class T>
 concept PackUpdate = ElementUpdate<U, T> &&
     requires(const U update, std::size_t i, Pack<T> weights, Pack<T> gradients) {
   { update.pack(i, weights, gradients) } -> std::same_as<Pack<T>>;
 };
 
-/// The new values of the pack that begins at element `i`.
+/// Returns the new values of the pack at element `i`.
 template <class T, ElementUpdate<T> Update>
 [[nodiscard]] DIST_HD Pack<T> updated_pack(const Update& update, std::size_t i, Pack<T> weights, Pack<T> gradients) {
   if constexpr (PackUpdate<Update, T>) {
@@ -75,9 +72,8 @@ struct VisitNothing {
 
 }  // namespace detail
 
-/// An update that treats ranges of elements differently, such as the parameters of a network, and would look for the
-/// range at every element: `for_each_part(range, visit)` calls `visit(part, its_range)` in order, each part an
-/// ElementUpdate that needs not look.
+/// An update with parts for ranges of elements, such as the parameters of a network: `for_each_part(range, visit)`
+/// calls `visit(part, its_range)` in order. Each part is an ElementUpdate; no lookup per element is needed.
 template <class U>
 concept UpdateOfParts = requires(const U update, IndexRange range, detail::VisitNothing visit) {
   update.for_each_part(range, visit);
@@ -93,8 +89,8 @@ DIST_ALWAYS_INLINE void for_each_part(const Update& update, IndexRange range, Vi
     visit(update, range);
 }
 
-/// weights[i] = update(first + i, weights[i], gradients[i]): one vectorised loop, compiled for the vectors of the
-/// function that it is inlined into.
+/// weights[i] = update(first + i, weights[i], gradients[i]): a vectorised loop, for the target of the function it is
+/// inlined into.
 template <class T, ElementUpdate<T> Update>
 DIST_ALWAYS_INLINE void update_block(const Update& update, std::size_t first, std::span<T> weights,
                                      std::span<const T> gradients) {
@@ -108,25 +104,24 @@ DIST_ALWAYS_INLINE void update_block(const Update& update, std::size_t first, st
   for_each_part(update, {first, first + weights.size()}, update_part);
 }
 
-/// The same, compiled for the widest vectors that the processor has.
+/// Calls `update_block`, compiled for the widest vectors of the processor.
 template <class T, ElementUpdate<T> Update>
 void update_range(const Update& update, std::size_t first, std::span<T> weights, std::span<const T> gradients) {
   with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update_block(update, first, weights, gradients); });
 }
 
-/// The packs of these elements, whose last one may not be whole. A range without elements may begin within a pack.
+/// The packs of these elements; the last one may be incomplete. An empty range may begin within a pack.
 template <class T>
 [[nodiscard]] constexpr IndexRange packs_of(IndexRange elements) noexcept {
   constexpr std::size_t lanes = pack_elements<T>;
   return {(elements.begin + lanes - 1) / lanes, (elements.end + lanes - 1) / lanes};
 }
-/// Whether packs can be loaded from there.
 template <class T>
 [[nodiscard]] bool is_aligned_for_packs(const T* first) noexcept {
   return reinterpret_cast<std::uintptr_t>(first) % sizeof(Pack<T>) == 0;
 }
 
-/// One pack of an update by a queue.
+/// Updates one pack in a device kernel.
 template <class T, class Update>
 struct UpdateInPlace {
   Update update;
@@ -147,7 +142,7 @@ struct UpdateInPlace {
   }
 };
 
-/// The same of all elements of a replica, by its queue where the host cannot touch them.
+/// Updates all elements of a replica; in its queue if the host cannot access the memory.
 template <class Queue, class T, ElementUpdate<T> Update>
 void update_on(const Queue&, const Update& update, std::span<T> weights, std::type_identity_t<std::span<const T>> by) {
   update_range(update, 0, weights, by);
@@ -160,7 +155,7 @@ void update_on(const Queue& queue, const Update& update, DeviceSpan<T, Where> we
   queue.for_each(packs_of<T>({0, weights.size()}), body);
 }
 
-/// An update of elements that are counted from element `offset` of all.
+/// An update whose element numbers start at `offset`.
 template <class Update>
 struct ShiftedUpdate {
   Update update;
@@ -180,7 +175,7 @@ struct ShiftedUpdate {
   }
 };
 
-/// Refuses, in a sentence, what is no update of elements of type T, and says whether it is one.
+/// Fails to compile, with an explanation, unless `Update` is an update of elements of type T.
 template <class Update, class T>
 [[nodiscard]] constexpr bool require_element_update() {
   constexpr bool copied = std::is_trivially_copyable_v<Update>;

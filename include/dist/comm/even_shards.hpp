@@ -23,10 +23,9 @@ template <class Ops>
 struct NeighborExchange;
 }  // namespace detail
 
-/// The collectives `Ops` of groups of groups (Hierarchical) with other shards: those of `shard_of` in units of a cache line,
-/// in rank order, whatever groups the members form. For members whose collectives of memory of their devices divide
-/// elements so: what belongs to a member there is its own here, too. All members reduce all elements, which suits the few
-/// that the host has beside those. Each gives a mirror of its own.
+/// Collectives `Ops` of groups of groups (Hierarchical) with the shards of `shard_of`: in units of a cache line and in
+/// rank order, like collectives on device memory. All members reduce all elements, which is acceptable for the few
+/// elements in host memory. Each member has its own mirror.
 template <class Ops>
 class EvenShards : public Ops {
  public:

@@ -5,85 +5,41 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <string>
+#include <optional>
 #include <string_view>
 
-#include <dist/comm/collective_call.hpp>
+#include <dist/comm/call_sequence.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
 
 namespace dist {
 
-/// What a process tells its peers, instead of taking part in a collective, about the reason: bytes that mean the same
-/// in another process. Texts that do not fit are cut.
+/// A process's reason for missing a collective, as sent to its peers: bytes that other processes can read. Long texts
+/// are truncated.
 class FailureNotice {
  public:
-  /// Zeroed memory is a notice without a text.
+  /// All zero bytes: a notice without a text.
   FailureNotice() = default;
   FailureNotice(std::string_view why) { store(why, why_); }
   FailureNotice(const char* why) : FailureNotice(std::string_view{why}) {}
-  /// A ReplicaError counts as its cause, where that says something about the processes.
-  FailureNotice(const std::exception& error) {
-    if (const auto* const failed = dynamic_cast<const PeerError*>(&error)) {
-      *this = {Kind::of_peer, failed->rank(), failed->host(), failed->thrown()};
-    } else if (const auto* const lost = dynamic_cast<const Unavailable*>(&error)) {
-      *this = {Kind::lost, lost->rank(), lost->host(), lost->why()};
-    } else {
-      const bool late = dynamic_cast<const DeadlineExceeded*>(&error) != nullptr;
-      const bool differs = dynamic_cast<const CollectiveMismatch*>(&error) != nullptr;
-      *this = {late ? Kind::deadline : differs ? Kind::mismatch : Kind::other, 0, "", error.what()};
-    }
-    const auto* const of_replica = dynamic_cast<const ReplicaError*>(&error);
-    if (of_replica == nullptr) return;
-    try {
-      std::rethrow_exception(of_replica->cause());
-    } catch (const Error& cause) {
-      if (const FailureNotice of_cause{cause}; of_cause.kind_ != Kind::other) *this = of_cause;
-    } catch (...) {
-      // The text of the ReplicaError says it all.
-    }
-  }
+  /// A ReplicaError is replaced by its cause if this is an error of processes.
+  FailureNotice(const std::exception& error);
 
-  /// The same of a process that will not come to any other collective either.
-  [[nodiscard]] FailureNotice for_good() const {
-    FailureNotice last = *this;
-    last.is_last_ = true;
-    return last;
-  }
+  /// Returns this notice, marked as final: the process enters no later collective.
+  [[nodiscard]] FailureNotice for_good() const;
   [[nodiscard]] bool is_last() const noexcept { return is_last_ || breaks_the_group(); }
 
-  /// Whether the sender cannot go on with the others: it lost one of them, or gave up waiting.
+  /// True if the sender cannot continue: it lost another process, or its wait timed out.
   [[nodiscard]] bool breaks_the_group() const noexcept { return kind_ == Kind::lost || kind_ == Kind::deadline; }
 
-  /// Throws what the failure means for the peers of worker `rank`, which sent the notice: an error of the same type
-  /// where that is CollectiveMismatch, DeadlineExceeded or Unavailable, otherwise PeerError.
-  [[noreturn]] void raise(std::size_t rank, std::string_view host) const {
-    const std::string by = concat("worker ", rank, " (host ", host, ") says: ", why_.data());
-    switch (kind_) {
-      case Kind::mismatch:
-        throw detail::different_calls("worker", by);
-      case Kind::deadline:
-        throw DeadlineExceeded("A worker waited too long for others", by,
-                               "Find out what those wait for that did not come, or give the strategy a longer timeout");
-      case Kind::lost:
-        throw Unavailable(static_cast<std::size_t>(rank_), host_.data(), by,
-                          "See what that worker printed last, then start all workers again");
-      case Kind::of_peer:
-        throw PeerError(static_cast<std::size_t>(rank_), host_.data(), why_.data());
-      case Kind::other:
-        break;
-    }
-    throw PeerError(rank, host, why_.data());
-  }
+  /// Throws the error for the peers of worker `rank`, the sender: CollectiveMismatch, DeadlineExceeded or Unavailable
+  /// if the sender had this error, otherwise PeerError.
+  [[noreturn]] void raise(std::size_t rank, std::string_view host) const;
 
  private:
-  /// `of_peer` and `lost` are about process `rank_` on `host_`, whoever tells it.
+  /// `of_peer` and `lost` refer to process `rank_` on `host_`, not to the sender.
   enum class Kind : std::uint64_t { other, of_peer, mismatch, deadline, lost };
 
-  FailureNotice(Kind kind, std::size_t rank, std::string_view host, std::string_view why) : kind_(kind), rank_(rank) {
-    store(host, host_);
-    store(why, why_);
-  }
+  FailureNotice(Kind kind, std::size_t rank, std::string_view host, std::string_view why);
   template <std::size_t size>
   static void store(std::string_view words, std::array<char, size>& place) noexcept {
     std::memcpy(place.data(), words.data(), std::min(words.size(), size - 1));
@@ -96,4 +52,68 @@ class FailureNotice {
   std::array<char, 1024> why_{};
 };
 
+namespace detail {
+
+/// Reports that a member does not enter collective `sequence`: bytes that other processes can read.
+struct Notice {
+  std::uint64_t sequence = 0;
+  CallSequence::Position place;  ///< of the member in its program
+  FailureNotice failure;
+};
+
+struct NoticeFrom {
+  Notice notice;
+  std::size_t peer = 0;
+};
+
+/// The position of one process in its program, and the failures known to it, from messages or shared memory.
+///
+/// A failure replaces the collective that the failed member missed. Members in the same or an earlier run or call throw
+/// it. Members that have already left this run are not affected: they skip the collective, and repeat the call in the
+/// next one.
+class KnownFailures {
+ public:
+  [[nodiscard]] CallSequence& place() noexcept { return place_; }
+  [[nodiscard]] const CallSequence& place() const noexcept { return place_; }
+
+  /// Records that a collective completed on all members.
+  void met() noexcept {
+    place_.met();
+    last_skipped_.reset();
+  }
+  void note(const NoticeFrom& told) {
+    if (place_.note(told.notice.place)) closed_by_ = told;
+  }
+  /// If this failure, received instead of a call, does not affect other members, records it and returns true.
+  [[nodiscard]] bool skip(const NoticeFrom& told) {
+    if (!place_.is_past(told.notice.place)) return false;
+    note(told);
+    last_skipped_ = told;
+    return true;
+  }
+
+  /// Returns the failure that closed the current run, or null. A closed run has no more collectives.
+  [[nodiscard]] const NoticeFrom* find_closed() const noexcept { return place_.is_closed() ? &closed_by_ : nullptr; }
+  /// Returns the failure of `peer` that was skipped since the last common collective, or null.
+  [[nodiscard]] const FailureNotice* skipped_of(std::size_t peer) const noexcept {
+    return last_skipped_ && last_skipped_->peer == peer ? &last_skipped_->notice.failure : nullptr;
+  }
+  /// Prefers the original failure to a notice that the worker exited because of it.
+  [[nodiscard]] const NoticeFrom& more_precise(const NoticeFrom& told) const noexcept {
+    const bool says_less = told.notice.failure.is_last() && !told.notice.failure.breaks_the_group();
+    return says_less && skipped_of(told.peer) != nullptr ? *last_skipped_ : told;
+  }
+
+ private:
+  CallSequence place_;
+  NoticeFrom closed_by_{};  // failure in the current or a later run
+  std::optional<NoticeFrom> last_skipped_;
+};
+
+}  // namespace detail
+
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/failure_notice.ipp>
+#endif

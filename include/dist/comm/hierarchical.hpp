@@ -1,26 +1,23 @@
-/// Collectives of groups of groups: the replicas of each process and the processes, the processes of each node and the
-/// nodes.
+/// Collectives of groups of groups: replicas in processes, or processes on nodes.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
-#include <dist/comm/element_update.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/group_layout.hpp>
 #include <dist/comm/health/timeout.hpp>
-#include <dist/comm/messages/sharded_reduction.hpp>
+#include <dist/comm/memory_collectives.hpp>
+#include <dist/comm/reduce_block.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -28,14 +25,13 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/memory_space.hpp>
-#include <dist/core/reduce_op.hpp>
 
 namespace dist {
 
-/// A member of a group of groups, whose collectives are `Ops`; it must not outlive them.
+/// A member of a group of groups with the collectives `Ops`, which must outlive it.
 template <class Ops>
 class HierarchicalCommunicator {
  public:
@@ -47,7 +43,7 @@ class HierarchicalCommunicator {
   void begin_attempt() const noexcept { ops_->begin_attempt(); }
   void cancel(const FailureNotice& notice) const noexcept { ops_->cancel(notice); }
   void cancel(const std::exception_ptr& why) const noexcept { ops_->cancel(why); }
-  /// What calls are parts of, on all levels.
+  /// Records the context of calls on all levels.
   void begin_run(std::uint64_t kind) const {
     ops_->for_each_level([&](const auto& comm) { comm.begin_run(kind); });
   }
@@ -77,55 +73,55 @@ template <class Ops>
 struct NeighborExchange;
 }  // namespace detail
 
-/// Joins the collectives within each group, `Lower`, whose members share a window, with those between member 0 of all
-/// groups, `Upper`, which tell how they divide elements (DividesShards): the members of a group each reduce a part of
-/// its values into memory of member 0, which meets those of the other groups, and each takes the result from there.
-/// Where one of the levels has only one member, the other one does everything.
+/// Joins the collectives within each group, `Lower`, whose members share a window, and the collectives between the
+/// first members of all groups (the leaders), `Upper`, with known shards (DividesShards). The members of a group each
+/// reduce a part of its values into memory of the leader, leaders reduce across groups, and members copy the result. If
+/// one level has only one member, the other one does everything.
 ///
-/// For each element of the result, a group of R members accesses 3R - 1 elements in memory; an all-reduce in the group and
-/// a broadcast of the sum would access 4R - 2.
+/// Per element of the result, a group of R members makes 3R - 1 memory accesses; an all-reduce and a broadcast in the
+/// group would make 4R - 2.
 ///
-/// Each group is summed in its own order first, so the bits differ from those of a sum in rank order; they are the same
-/// on every member and in every run.
+/// Each group is summed first, so the last bits may differ from sums in rank order; they are the same on every member
+/// and in every run.
 template <class Lower, class Upper>
-class Hierarchical {
+class Hierarchical : public detail::OnBytes<Hierarchical<Lower, Upper>>,
+                     public detail::GathersBytes<Hierarchical<Lower, Upper>> {
   static_assert(SharesWindow<CommunicatorOf<Lower>> && DividesShards<Upper>);
 
  public:
-  /// `upper` is for member 0 of a group, where there are several groups. `layout` must outlive the collectives. A
-  /// member waits for others for `timeout`, 0 meaning as long as it takes; for what happens on another level a little
-  /// longer, so that the members that know best which one is missing are the first to say so.
-  Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
-               std::chrono::nanoseconds timeout)
-      : layout_(&layout),
-        lower_(lower.with_timeout(timeout)),
-        patient_(lower.with_timeout(detail::longer(timeout, leader_timeout_factor))) {
-    if (upper) upper_.emplace(upper->with_timeout(is_flat() ? timeout : detail::longer(timeout, 1)));
-    DIST_EXPECT(upper_.has_value() || is_single_group() || lower_.communicator().rank() != 0);
+  using Record = typename Upper::Record;
+  template <class T, class Op>
+  [[nodiscard]] static constexpr const Record& record() noexcept {
+    return Upper::template record<T, Op>();
   }
+
+  /// `upper` is set on leaders if there are several groups. `layout` must outlive the collectives. `timeout` limits the
+  /// wait for other members; 0: without limit. Waits for events on another level are a little longer, so that members
+  /// with more precise information report first.
+  Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
+               std::chrono::nanoseconds timeout);
 
   [[nodiscard]] HierarchicalCommunicator<Hierarchical> communicator() const noexcept {
     return HierarchicalCommunicator<Hierarchical>{*this};
   }
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
-  /// The collectives of this member's group.
   [[nodiscard]] const Lower& lower() const noexcept { return lower_; }
-  /// Those between the groups, on the members that take part there.
+  /// On leaders only.
   [[nodiscard]] const std::optional<Upper>& upper() const noexcept { return upper_; }
 
-  /// The same, waiting longer or shorter for other members (spec H13).
+  /// Returns the same collectives with another timeout (spec H13).
   [[nodiscard]] Hierarchical with_timeout(std::chrono::nanoseconds timeout) const {
     return {*layout_, lower_, upper_, timeout};
   }
 
-  /// Calls `use(communicator)` with this member's communicator on each level that it takes part in.
+  /// Calls `use(communicator)` for each level of this member.
   template <class Use>
   void for_each_level(Use&& use) const {
     use(lower_.communicator());
     if (upper_) use(upper_->communicator());
   }
 
-  /// On all levels: those that know already are not told again.
+  /// Starts a unit of work on all levels. Levels that know of a failure get no second report.
   void begin_attempt() const noexcept {
     lower_.begin_attempt();
     if (upper_) upper_->begin_attempt();
@@ -134,153 +130,45 @@ class Hierarchical {
     lower_.cancel(notice);
     if (upper_) upper_->cancel(notice);
   }
-  /// Members that are threads of one process meet on the lowest level only.
+  /// Threads of one process are on the lowest level only.
   void cancel(const std::exception_ptr& why) const noexcept { lower_.cancel(why); }
   [[nodiscard]] bool is_broken() const noexcept { return lower_.is_broken() || (upper_ && upper_->is_broken()); }
 
-  /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch,
-  /// here or at their next collective.
-  void agree(const CollectiveCall& call) const {
-    reporting_failures([&] { announce(call); });
-  }
+  /// Checks that all members make this call; otherwise all throw CollectiveMismatch, here or in their next collective.
+  void agree(const CollectiveCall& call) const;
 
-  /// The same, and no member goes on before it is known that all make this call.
-  void meet(const CollectiveCall& call) const {
-    reporting_failures([&] {
-      announce(call);
-      if (!is_single_group()) patient_.communicator().barrier();
-    });
-  }
+  /// Like `agree`, but returns only when all members are known to make this call.
+  void meet(const CollectiveCall& call) const;
 
-  /// Returns once every member has called it. A collective call.
-  void barrier() const {
-    by_shape([](const auto& level) { level.communicator().barrier(); },
-             [&] {
-               lower_.communicator().barrier();
-               if (leads()) upper_->communicator().barrier();
-               patient_.communicator().barrier();
-             });
-  }
+  /// Waits until every member has called it. A collective call.
+  void barrier() const;
 
-  template <class T, ReduceOp<T> Op>
-  void all_reduce(Op op, std::span<T> values) const {
-    by_shape([&](const auto& level) { level.all_reduce(op, values); },
-             [&] {
-               if constexpr (std::same_as<Accumulator<T>, T>) {
-                 all_reduce_on_levels(op, values);
-               } else {
-                 AlignedBuffer<Accumulator<T>> wide(values.size());
-                 std::copy(values.begin(), values.end(), wide.data());
-                 all_reduce_on_levels(op, std::span<Accumulator<T>>{wide.data(), wide.size()});
-                 for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide.data()[i]);
-               }
-             });
-  }
+  void all_reduce_bytes(const Record& reduction, std::span<std::byte> values) const;
 
-  template <class T>
-  void broadcast(std::size_t root, std::span<T> values) const {
-    DIST_EXPECT(root < layout_->size());
-    by_shape([&](const auto& level) { level.broadcast(root, values); },
-             [&] {
-               announce({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
-               const auto place = layout_->place_of(root);
-               if (place.group == layout_->group() && place.member != 0) patient_.broadcast(place.member, values);
-               if (leads()) upper_->broadcast(place.group, values);
-               patient_.broadcast(0, values);
-             });
-  }
+  void broadcast_bytes(const CollectiveCall& call, std::span<std::byte> values) const;
+  void all_gather_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                        std::span<const std::size_t> counts, std::size_t size, std::span<std::byte> all) const;
+  void gather_values_bytes(const CollectiveCall& call, std::span<const std::byte> mine, std::span<std::byte> all) const;
 
-  template <class T>
-  void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
-    DIST_EXPECT(counts.size() == layout_->size());
-    by_shape([&](const auto& level) { level.all_gather(mine, counts, all); },
-             [&] {
-               announce({.operation = "all_gather",
-                         .elements = all.size(),
-                         .dtype = dtype_name<T>,
-                         .counts = detail::hash_of_numbers(counts)});
-               gather_in_rank_order(mine, counts, all);
-             });
-  }
-
-  template <class T>
-  void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
-    static_assert(std::is_trivially_copyable_v<T>);
-    by_shape([&](const auto& level) { level.all_gather_values(operation, mine, all_values); },
-             [&] {
-               announce({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
-               const std::vector<std::size_t> counts(layout_->size(), sizeof(T));
-               gather_in_rank_order(bytes_of<const std::uint8_t>(std::span<const T>{&mine, 1}),
-                                    std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(all_values));
-             });
-  }
-
-  /// The groups share the elements, and the members of a group its part of them.
-  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
-    by_shape([&](const auto& level) { level.reduce_and_apply(op, gradient, mirror, update); },
-             [&] {
-               const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
-               const detail::Borrowed loan{patient_.communicator()};
-               reduce_shares("reduce_and_apply", op, gradient, result.data(),
-                             [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
-                               const std::span<T> mine = mirror.subspan(first, reduced.size());
-                               detail::update_block(update, first, mine, reduced);
-                               give_to_leader(first, mine);
-                             });
-               gather_shares("end of reduce_and_apply", result, mirror);
-             });
-  }
-
-  template <class T, ReduceOp<T> Op, class Use>
-  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    by_shape([&](const auto& level) { level.reduce_scatter(op, values, use); },
-             [&] {
-               reduce_shares("reduce_scatter", op, values, static_cast<T*>(nullptr), use);
-               patient_.communicator().barrier();
-             });
-  }
-  template <class T, ElementUpdate<T> Update>
-  void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-    by_shape([&](const auto& level) { level.update_shards(gradients, mirror, update); },
-             [&] {
-               const CollectiveCall call{
-                   .operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
-               const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
-               const detail::Borrowed loan{patient_.communicator()};
-               lower_.communicator().publish(call, {});
-               if (leads()) upper_->communicator().announce(call);
-               patient_.communicator().publish(call, {.write = result.data()});
-               for_each_share(mirror.size(), [&](IndexRange share) {
-                 const std::span<T> mine = mirror.subspan(share.begin, share.size());
-                 detail::update_range(update, share.begin, mine, gradients.subspan(share.begin, share.size()));
-                 give_to_leader(share.begin, mine);
-               });
-               gather_shares("end of update_shards", result, mirror);
-             });
-  }
+  /// Shards are per group, and divided among its members.
+  void reduce_and_apply_bytes(const Record& reduction, std::span<const std::byte> gradient, std::span<std::byte> mirror,
+                              detail::UseReduced update) const;
+  void reduce_scatter_bytes(const Record& reduction, std::span<const std::byte> values, detail::UseReduced use) const;
+  void update_shards_bytes(const CollectiveCall& call, std::size_t size, std::span<std::byte> mirror,
+                           detail::FunctionRef<void(IndexRange)> update) const;
 
  private:
   template <class Ops>
   friend struct detail::NeighborExchange;
 
   [[nodiscard]] bool is_single_group() const noexcept { return layout_->groups() == 1; }
-  /// Every group has one member: all decide alike, also where one group has more than another.
+  /// True if every group has one member. All members get the same answer, even if groups differ in size.
   [[nodiscard]] bool is_flat() const noexcept { return layout_->groups() == layout_->size(); }
   [[nodiscard]] bool leads() const noexcept { return lower_.communicator().rank() == 0; }
 
-  template <class Byte, class T>
-  [[nodiscard]] static std::span<Byte> bytes_of(std::span<T> values) noexcept {
-    return {reinterpret_cast<Byte*>(values.data()), values.size_bytes()};
-  }
+  void announce(const CollectiveCall& call) const;
 
-  void announce(const CollectiveCall& call) const {
-    lower_.communicator().publish(call, {});
-    if (!is_single_group() && leads()) upper_->communicator().announce(call);
-  }
-
-  /// Calls `body`, which meets the members of one level after the other. If it throws, the level that does not know why
-  /// is told.
+  /// Calls `body`, which communicates on both levels. If it throws, the other level gets a report.
   template <class Body>
   void reporting_failures(Body&& body) const {
     begin_attempt();
@@ -296,8 +184,8 @@ class Hierarchical {
     }
   }
 
-  /// Calls `use` with the collectives of one level if that level has all members. Else it calls `on_levels`, which meets the
-  /// members of one level after the other.
+  /// Calls `use` with the collectives of a level that has all members. Without such a level, calls `on_levels`, which
+  /// communicates on both.
   template <class Use, class OnLevels>
   void by_shape(Use&& use, OnLevels&& on_levels) const {
     if (!is_single_group()) return is_flat() ? use(*upper_) : reporting_failures(on_levels);
@@ -307,67 +195,23 @@ class Hierarchical {
       use(lower_);
   }
 
-  template <class T, class Op>
-  void all_reduce_on_levels(Op, std::span<T> values) const {
-    if (values.size_bytes() <= CommunicatorOf<Lower>::exchange_capacity) {
-      lower_.all_reduce(detail::Unfinished<Op>{}, values);
-      if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
-      patient_.broadcast(0, values);
-    } else {
-      const std::span<T> sums = leads() ? reachable(values, 2) : std::span<T>{};
-      lower_.reduce(
-          {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-          detail::Unfinished<Op>{}, std::span<const T>{values}, sums);
-      if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, sums);
-      take_from_leader(sums.data(), values);
-    }
-    for (T& value : values) value = Op::finish(value, layout_->size());
-  }
+  void all_reduce_on_levels(const Record& reduction, std::span<std::byte> values) const;
+  /// Combines values of all members without finishing them.
+  void all_reduce_parts(const Record& partial, std::span<std::byte> values) const;
+  void broadcast_on_levels(const CollectiveCall& call, std::span<std::byte> values) const;
 
-  template <class T>
-  void gather_in_rank_order(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
-    if (layout_->in_order()) return all_gather_by_group(mine, counts, counts, all);
-    std::vector<std::size_t> counts_by_group(counts.size());
-    for (std::size_t place = 0; place < counts.size(); ++place)
-      counts_by_group[place] = counts[layout_->ranks()[place]];
-    AlignedBuffer<T> by_group(all.size());
-    all_gather_by_group(mine, counts, counts_by_group, std::span<T>{by_group.data(), by_group.size()});
-    const T* from = by_group.data();
-    for (std::size_t place = 0; place < counts.size(); from += counts_by_group[place], ++place) {
-      std::size_t before = 0;
-      for (std::size_t rank = 0; rank < layout_->ranks()[place]; ++rank) before += counts[rank];
-      std::copy_n(from, counts_by_group[place], all.data() + before);
-    }
-  }
-  template <class T>
-  void all_gather_by_group(std::span<const T> mine, std::span<const std::size_t> counts,
-                           std::span<const std::size_t> counts_by_group, std::span<T> by_group) const {
-    std::vector<std::size_t> group_counts(layout_->groups());
-    std::size_t place = 0;
-    std::size_t before = 0;
-    std::span<const std::size_t> counts_here;
-    for (std::size_t group = 0; group < layout_->groups(); ++group) {
-      const std::size_t members = layout_->members(group).size();
-      for (std::size_t member = 0; member < members; ++member) group_counts[group] += counts_by_group[place + member];
-      if (group == layout_->group()) counts_here = counts_by_group.subspan(place, members);
-      if (group < layout_->group()) before += group_counts[group];
-      place += members;
-    }
-    DIST_EXPECT(counts[layout_->rank()] == mine.size());
-    const std::span<T> of_group = by_group.subspan(before, group_counts[layout_->group()]);
-    patient_.all_gather(mine, counts_here, of_group);
-    if (leads()) upper_->all_gather(std::span<const T>{of_group}, std::span<const std::size_t>{group_counts}, by_group);
-    patient_.broadcast(0, by_group);
-  }
+  void gather_in_rank_order(std::span<const std::byte> mine, std::span<const std::size_t> counts,
+                            std::span<std::byte> all) const;
+  void all_gather_by_group(std::span<const std::byte> mine, std::span<const std::size_t> counts,
+                           std::span<const std::size_t> counts_by_group, std::span<std::byte> by_group) const;
 
-  /// These values, where the members of the group can reach them, or else memory for as many that they can reach.
-  template <class T>
-  [[nodiscard]] std::span<T> reachable(std::span<T> values, int stage) const {
+  /// Returns `values` if the group can access them, otherwise shared memory of this size.
+  [[nodiscard]] std::span<std::byte> reachable(std::span<std::byte> values, int stage) const {
     const auto& comm = lower_.communicator();
-    return comm.holds(values.data(), values.size_bytes()) ? values : comm.template stage<T>(stage, values.size());
+    return comm.holds(values.data(), values.size()) ? values : comm.template stage<std::byte>(stage, values.size());
   }
 
-  /// Calls `visit(share)` with the elements that this member reduces and updates: a part of each shard of its group.
+  /// Calls `visit(share)` with this member's elements: a part of each shard of its group.
   template <class Visit>
   void for_each_share(std::size_t elements, Visit&& visit) const {
     Upper::for_each_shard(elements, layout_->group(), layout_->groups(), [&](IndexRange shard) {
@@ -377,66 +221,287 @@ class Hierarchical {
     });
   }
 
-  /// Calls `use(first, reduced)` with blocks of this member's shares of the reduction. Member 0 lends `result` to the
-  /// group meanwhile. `operation` is the collective that the members are in.
-  template <class T, class Op, class Use>
-  void reduce_shares(std::string_view operation, Op op, std::span<const T> values, T* result, Use&& use) const {
-    using W = Accumulator<T>;
-    const auto& comm = patient_.communicator();
-    const CollectiveCall call{
-        .operation = operation, .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-    const std::span<W> sums = leads() ? comm.template stage<W>(2, values.size()) : std::span<W>{};
-    if constexpr (std::same_as<W, T>) {
-      lower_.reduce(call, detail::Unfinished<Op>{}, values, sums);
-    } else {
-      AlignedBuffer<W> wide(values.size());
-      std::copy(values.begin(), values.end(), wide.data());
-      lower_.reduce(call, detail::Unfinished<Op>{}, std::span<const W>{wide.data(), wide.size()}, sums);
-    }
-    if (leads())
-      upper_->reduce_shards(operation, detail::Unfinished<Op>{}, std::span<const W>{sums},
-                            [&](std::size_t first, std::span<const W> combined) {
-                              std::copy(combined.begin(), combined.end(), sums.data() + first);
-                            });
-    comm.publish(call, {.read = sums.data(), .write = result});
-    const W* const all_values = comm.template peer<W>(0);
-    for_each_share(values.size(), [&](IndexRange share) {
-      detail::finish_sums<T>(op, layout_->size(), std::span<const W>{all_values + share.begin, share.size()},
-                             share.begin, use);
-    });
-  }
-  /// Copies elements from `first` on to those that member 0 lends.
-  template <class T>
-  DIST_ALWAYS_INLINE void give_to_leader(std::size_t first, std::span<T> mine) const {
-    T* const theirs = patient_.communicator().template peer_to_write<T>(0) + first;
+  /// Calls `use(first, reduced)` with blocks of this member's shares of the reduction. Meanwhile the leader lends
+  /// `result`.
+  void reduce_shares(std::string_view operation, const Record& reduction, std::span<const std::byte> values,
+                     std::byte* result, detail::UseReduced use) const;
+  /// Copies bytes to the leader's result, from byte `first` on.
+  void give_to_leader(std::size_t first, std::span<const std::byte> mine) const {
+    std::byte* const theirs = patient_.communicator().template peer_to_write<std::byte>(0) + first;
     if (theirs != mine.data()) std::copy(mine.begin(), mine.end(), theirs);
   }
-  /// Gives all members the shares of all, which member 0 of each group has in `result`.
-  template <class T>
-  void gather_shares(std::string_view operation, std::span<T> result, std::span<T> mirror) const {
-    patient_.communicator().barrier();
-    if (leads()) upper_->gather_shards(operation, result);
-    take_from_leader(result.data(), mirror);
-  }
-  /// Gives every member of the group the values that member 0 has at `from`, where all can reach them.
-  template <class T>
-  void take_from_leader(const T* from, std::span<T> values) const {
-    const auto& comm = patient_.communicator();
-    const detail::Borrowed loan{comm};
-    comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>},
-                 {.read = from});
-    if (const T* const theirs = comm.template peer<T>(0); theirs != values.data())
-      std::copy_n(theirs, values.size(), values.data());
-    comm.barrier();
-  }
+  /// Copies the shares of all members, of elements of `size` bytes, to all mirrors. The leader's `result` has the
+  /// shares of its group.
+  void gather_shares(std::string_view operation, std::string_view dtype, std::size_t size, std::span<std::byte> result,
+                     std::span<std::byte> mirror) const;
+  /// Copies `elements` values at `from`, shared memory of the leader, to all members of the group.
+  void take_from_leader(const std::byte* from, std::span<std::byte> values, std::size_t elements,
+                        std::string_view dtype) const;
 
-  /// In units of 5 s or of the timeout, whichever is shorter; more than that of the level above.
+  /// Factor for waits for the leader, in units of 5 s or of the timeout if that is shorter; exceeds the factor of the
+  /// level above.
   static constexpr int leader_timeout_factor = 8;
 
   const GroupLayout* layout_;
   Lower lower_;
-  Lower patient_;  // the same, for waiting while member 0 is with the other groups
+  Lower patient_;  // with a longer timeout, for waits while the leader is on the upper level
   std::optional<Upper> upper_;
 };
+
+namespace detail {
+template <class Lower, class Upper>
+inline constexpr bool reduces_bytes<Hierarchical<Lower, Upper>> = true;
+}  // namespace detail
+
+template <class Lower, class Upper>
+Hierarchical<Lower, Upper>::Hierarchical(const GroupLayout& layout, const Lower& lower,
+                                         const std::optional<Upper>& upper, std::chrono::nanoseconds timeout)
+    : layout_(&layout),
+      lower_(lower.with_timeout(timeout)),
+      patient_(lower.with_timeout(detail::longer(timeout, leader_timeout_factor))) {
+  if (upper) upper_.emplace(upper->with_timeout(is_flat() ? timeout : detail::longer(timeout, 1)));
+  DIST_EXPECT(upper_.has_value() || is_single_group() || lower_.communicator().rank() != 0);
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::agree(const CollectiveCall& call) const {
+  reporting_failures([&] { announce(call); });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::meet(const CollectiveCall& call) const {
+  reporting_failures([&] {
+    announce(call);
+    if (!is_single_group()) patient_.communicator().barrier();
+  });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::announce(const CollectiveCall& call) const {
+  lower_.communicator().publish(call, {});
+  if (!is_single_group() && leads()) upper_->communicator().announce(call);
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::barrier() const {
+  by_shape([](const auto& level) { level.communicator().barrier(); },
+           [&] {
+             lower_.communicator().barrier();
+             if (leads()) upper_->communicator().barrier();
+             patient_.communicator().barrier();
+           });
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::all_reduce_bytes(const Record& reduction, std::span<std::byte> values) const {
+  by_shape([&](const auto& level) { level.all_reduce_bytes(reduction, values); },
+           [&] { all_reduce_on_levels(reduction, values); });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::all_reduce_on_levels(const Record& reduction, std::span<std::byte> values) const {
+  const auto& partial = static_cast<const Record&>(*reduction.partial);
+  const std::size_t elements = values.size() / reduction.size;
+  const std::size_t finished_for = reduction.finished_for(layout_->size());
+  if (reduction.widens()) {
+    AlignedBuffer<std::byte> wide(elements * reduction.wide_size);
+    reduction.widen(wide.data(), values.data(), elements);
+    all_reduce_parts(partial, {wide.data(), wide.size()});
+    reduction.finish(values.data(), wide.data(), nullptr, elements, finished_for);
+  } else {
+    all_reduce_parts(partial, values);
+    if (reduction.finishes) reduction.finish(values.data(), values.data(), nullptr, elements, finished_for);
+  }
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::all_reduce_parts(const Record& partial, std::span<std::byte> values) const {
+  const std::size_t elements = values.size() / partial.size;
+  if (values.size() <= CommunicatorOf<Lower>::exchange_capacity) {
+    lower_.all_reduce_bytes(partial, values);
+    if (leads()) upper_->all_reduce_bytes(partial, values);
+    patient_.broadcast_bytes({.operation = "broadcast", .elements = elements, .dtype = partial.dtype}, values);
+  } else {
+    const std::span<std::byte> sums = leads() ? reachable(values, 2) : std::span<std::byte>{};
+    lower_.reduce(partial.call("all_reduce", elements), partial, values, sums.data());
+    if (leads()) upper_->all_reduce_bytes(partial, sums);
+    take_from_leader(sums.data(), values, elements, partial.dtype);
+  }
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::broadcast_bytes(const CollectiveCall& call, std::span<std::byte> values) const {
+  by_shape([&](const auto& level) { level.broadcast_bytes(call, values); }, [&] { broadcast_on_levels(call, values); });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::broadcast_on_levels(const CollectiveCall& call, std::span<std::byte> values) const {
+  DIST_EXPECT(call.root < layout_->size());
+  announce(call);
+  const auto place = layout_->place_of(call.root);
+  const auto broadcast = [&](const auto& level, std::size_t root) {
+    CollectiveCall of_level = call;
+    of_level.root = root;
+    level.broadcast_bytes(of_level, values);
+  };
+  if (place.group == layout_->group() && place.member != 0) broadcast(patient_, place.member);
+  if (leads()) broadcast(*upper_, place.group);
+  broadcast(patient_, 0);
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::all_gather_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                                                  std::span<const std::size_t> counts, std::size_t size,
+                                                  std::span<std::byte> all) const {
+  DIST_EXPECT(counts.size() == layout_->size());
+  by_shape([&](const auto& level) { level.all_gather_bytes(call, mine, counts, size, all); },
+           [&] {
+             announce(call);
+             std::vector<std::size_t> bytes(counts.begin(), counts.end());
+             for (std::size_t& count : bytes) count *= size;
+             gather_in_rank_order(mine, bytes, all);
+           });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::gather_values_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                                                     std::span<std::byte> all) const {
+  by_shape([&](const auto& level) { level.gather_values_bytes(call, mine, all); },
+           [&] {
+             announce(call);
+             gather_in_rank_order(mine, std::vector<std::size_t>(layout_->size(), mine.size()), all);
+           });
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::reduce_and_apply_bytes(const Record& reduction, std::span<const std::byte> gradient,
+                                                        std::span<std::byte> mirror, detail::UseReduced update) const {
+  by_shape([&](const auto& level) { level.reduce_and_apply_bytes(reduction, gradient, mirror, update); },
+           [&] {
+             const std::span<std::byte> result = leads() ? reachable(mirror, 1) : std::span<std::byte>{};
+             const detail::Borrowed loan{patient_.communicator()};
+             reduce_shares("reduce_and_apply", reduction, gradient, result.data(),
+                           [&](std::size_t first, std::span<const std::byte> reduced) {
+                             update(first, reduced);
+                             give_to_leader(first * reduction.size,
+                                            mirror.subspan(first * reduction.size, reduced.size()));
+                           });
+             gather_shares("end of reduce_and_apply", reduction.dtype, reduction.size, result, mirror);
+           });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::reduce_scatter_bytes(const Record& reduction, std::span<const std::byte> values,
+                                                      detail::UseReduced use) const {
+  by_shape([&](const auto& level) { level.reduce_scatter_bytes(reduction, values, use); },
+           [&] {
+             reduce_shares("reduce_scatter", reduction, values, nullptr, use);
+             patient_.communicator().barrier();
+           });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::update_shards_bytes(const CollectiveCall& call, std::size_t size,
+                                                     std::span<std::byte> mirror,
+                                                     detail::FunctionRef<void(IndexRange)> update) const {
+  by_shape([&](const auto& level) { level.update_shards_bytes(call, size, mirror, update); },
+           [&] {
+             const std::span<std::byte> result = leads() ? reachable(mirror, 1) : std::span<std::byte>{};
+             const detail::Borrowed loan{patient_.communicator()};
+             announce(call);
+             patient_.communicator().publish(call, {.write = result.data()});
+             for_each_share(call.elements, [&](IndexRange share) {
+               update(share);
+               give_to_leader(share.begin * size, mirror.subspan(share.begin * size, share.size() * size));
+             });
+             gather_shares("end of update_shards", call.dtype, size, result, mirror);
+           });
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::reduce_shares(std::string_view operation, const Record& reduction,
+                                               std::span<const std::byte> values, std::byte* result,
+                                               detail::UseReduced use) const {
+  const auto& partial = static_cast<const Record&>(*reduction.partial);
+  const auto& comm = patient_.communicator();
+  const std::size_t elements = values.size() / reduction.size;
+  const std::size_t bytes = elements * reduction.wide_size;
+  const CollectiveCall call = reduction.call(operation, elements);
+  const std::span<std::byte> sums = leads() ? comm.template stage<std::byte>(2, bytes) : std::span<std::byte>{};
+  if (reduction.widens()) {
+    AlignedBuffer<std::byte> wide(bytes);
+    reduction.widen(wide.data(), values.data(), elements);
+    lower_.reduce(call, partial, {wide.data(), wide.size()}, sums.data());
+  } else {
+    lower_.reduce(call, partial, values, sums.data());
+  }
+  if (leads())
+    upper_->reduce_shards(operation, partial, sums, [&](std::size_t first, std::span<const std::byte> combined) {
+      std::copy(combined.begin(), combined.end(), sums.data() + first * partial.size);
+    });
+  comm.publish(call, {.read = sums.data(), .write = result});
+  const std::byte* const all_values = comm.template peer<std::byte>(0);
+  for_each_share(elements, [&](IndexRange share) {
+    detail::use_finished(reduction, share, all_values + share.begin * partial.size, nullptr, layout_->size(), use);
+  });
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::gather_shares(std::string_view operation, std::string_view dtype, std::size_t size,
+                                               std::span<std::byte> result, std::span<std::byte> mirror) const {
+  patient_.communicator().barrier();
+  if (leads()) upper_->gather_shards(operation, dtype, {result, size});
+  take_from_leader(result.data(), mirror, mirror.size() / size, dtype);
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::gather_in_rank_order(std::span<const std::byte> mine,
+                                                      std::span<const std::size_t> counts,
+                                                      std::span<std::byte> all) const {
+  if (layout_->in_order()) return all_gather_by_group(mine, counts, counts, all);
+  std::vector<std::size_t> counts_by_group(counts.size());
+  for (std::size_t place = 0; place < counts.size(); ++place) counts_by_group[place] = counts[layout_->ranks()[place]];
+  AlignedBuffer<std::byte> by_group(all.size());
+  all_gather_by_group(mine, counts, counts_by_group, std::span<std::byte>{by_group.data(), by_group.size()});
+  const std::byte* from = by_group.data();
+  for (std::size_t place = 0; place < counts.size(); from += counts_by_group[place], ++place) {
+    std::size_t before = 0;
+    for (std::size_t rank = 0; rank < layout_->ranks()[place]; ++rank) before += counts[rank];
+    std::copy_n(from, counts_by_group[place], all.data() + before);
+  }
+}
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::all_gather_by_group(std::span<const std::byte> mine,
+                                                     std::span<const std::size_t> counts,
+                                                     std::span<const std::size_t> counts_by_group,
+                                                     std::span<std::byte> by_group) const {
+  std::vector<std::size_t> group_counts(layout_->groups());
+  std::size_t place = 0;
+  std::size_t before = 0;
+  std::span<const std::size_t> counts_here;
+  for (std::size_t group = 0; group < layout_->groups(); ++group) {
+    const std::size_t members = layout_->members(group).size();
+    for (std::size_t member = 0; member < members; ++member) group_counts[group] += counts_by_group[place + member];
+    if (group == layout_->group()) counts_here = counts_by_group.subspan(place, members);
+    if (group < layout_->group()) before += group_counts[group];
+    place += members;
+  }
+  DIST_EXPECT(counts[layout_->rank()] == mine.size());
+  const std::span<std::byte> of_group = by_group.subspan(before, group_counts[layout_->group()]);
+  const auto gather = [](const auto& level, std::span<const std::byte> part, std::span<const std::size_t> parts,
+                         std::span<std::byte> whole) {
+    level.all_gather_bytes({.operation = "all_gather",
+                            .elements = whole.size(),
+                            .dtype = dtype_name<std::uint8_t>,
+                            .counts = detail::hash_of_numbers(parts)},
+                           part, parts, 1, whole);
+  };
+  gather(patient_, mine, counts_here, of_group);
+  if (leads()) gather(*upper_, of_group, group_counts, by_group);
+  patient_.broadcast_bytes({.operation = "broadcast", .elements = by_group.size(), .dtype = dtype_name<std::uint8_t>},
+                           by_group);
+}
+
+template <class Lower, class Upper>
+void Hierarchical<Lower, Upper>::take_from_leader(const std::byte* from, std::span<std::byte> values,
+                                                  std::size_t elements, std::string_view dtype) const {
+  const auto& comm = patient_.communicator();
+  const detail::Borrowed loan{comm};
+  comm.publish({.operation = "values of all groups", .elements = elements, .dtype = dtype}, {.read = from});
+  if (const std::byte* const theirs = comm.template peer<std::byte>(0); theirs != values.data())
+    std::copy_n(theirs, values.size(), values.data());
+  comm.barrier();
+}
 
 }  // namespace dist

@@ -1,9 +1,8 @@
-/// How the members of groups of groups exchange messages with their neighbours (Hierarchical).
+/// Neighbour exchange in groups of groups (Hierarchical).
 #pragma once
 
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <dist/comm/hierarchical.hpp>
@@ -14,21 +13,15 @@
 
 namespace dist::detail {
 
-/// Within a group members copy from each other's memory. Member 0 sees the messages of its whole group there, and
-/// exchanges those for other groups on the level above, straight from and into the memory of their owners.
+/// Members of a group copy from each other's memory. Member 0 reads the messages of its group there, and exchanges
+/// messages with other groups on the level above, directly from and to the owners' memory.
 template <class Lower, class Upper>
 struct NeighborExchange<Hierarchical<Lower, Upper>> {
   using Groups = Hierarchical<Lower, Upper>;
   static constexpr bool takes_memory_of_devices = false;
 
   [[nodiscard]] static NeighborMismatch run(const Groups& ops, std::span<const SendTo> sends,
-                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
-    NeighborMismatch mismatch;
-    ops.by_shape([&]<class Level>(
-                     const Level& level) { mismatch = NeighborExchange<Level>::run(level, sends, receives, found); },
-                 [&] { mismatch = on_both_levels(ops, sends, receives, found); });
-    return mismatch;
-  }
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found);
 
  private:
   [[nodiscard]] static NeighborMismatch on_both_levels(const Groups& ops, std::span<const SendTo> sends,
@@ -57,7 +50,7 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     return mismatch;
   }
 
-  /// The messages of this group's members, as its member 0 sees them.
+  /// A group's messages, as collected by member 0.
   template <class Message>
   struct Messages {
     std::vector<Message> here;
@@ -96,5 +89,16 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     return NeighborExchange<Upper>::run(*ops.upper_, sends.elsewhere, receives.elsewhere, mismatch);
   }
 };
+
+template <class Lower, class Upper>
+NeighborMismatch NeighborExchange<Hierarchical<Lower, Upper>>::run(const Groups& ops, std::span<const SendTo> sends,
+                                                                   std::span<const ReceiveFrom> receives,
+                                                                   const NeighborMismatch& found) {
+  NeighborMismatch mismatch;
+  ops.by_shape(
+      [&]<class Level>(const Level& level) { mismatch = NeighborExchange<Level>::run(level, sends, receives, found); },
+      [&] { mismatch = on_both_levels(ops, sends, receives, found); });
+  return mismatch;
+}
 
 }  // namespace dist::detail

@@ -11,50 +11,48 @@
 
 namespace dist {
 
-/// A policy whose collectives work on memory of a device: they are made of the communicator and the replica's queue.
+/// A policy for device memory, whose collectives are constructed from the communicator and the replica's queue.
 template <class Ops, class C, class Q>
 concept OpsOnQueue = Queue<Q> && std::constructible_from<typename Ops::template On<C>, C, Q>;
 
-/// A policy that keeps something for as long as the strategy lives, such as a vendor's communicators: `State<Device>`,
-/// made of the strategy's queues and the number of its replicas here. Its collectives are made of the communicator, the
-/// replica's queue and that state.
+/// A policy with state for the lifetime of the strategy, such as vendor communicators: `State<Device>`, constructed
+/// from the strategy's queues and its number of local replicas. Its collectives are constructed from the communicator,
+/// the replica's queue and this state.
 template <class Ops, class D>
 concept OpsWithState = Device<D> && requires {
   requires std::constructible_from < typename Ops::template State<D>,
   const typename D::Queues&, std::size_t > ;
 };
 
-/// A policy that is another one where replicas are on devices of type D, whose memory the host does not reach:
-/// `OnDevices<D>`, or in its place one derived from detail::NoOps, whose `require_header()` says in a sentence what to
-/// include.
+/// A policy that is replaced by `OnDevices<D>` on devices of type D whose memory the host cannot access. If
+/// `OnDevices<D>` derives from detail::NoOps, its `require_header()` names the header to include.
 template <class Ops, class D>
 concept OpsOfDevices = !D::Space::host_accessible && requires {
   typename Ops::template OnDevices<D>;
 };
 
-/// A policy for memory of devices that joins the replicas of all workers of a strategy by itself. The collectives of a
-/// replica, `OfWorkers<Host>`, are made of `Host`, those of the host, through which replicas agree on what they do, of the
-/// replica's queue, and of a `StateOfWorkers`. A strategy keeps that, made of the replicas' queues, their number here, and
-/// its workers: a collective call of these.
+/// A policy for device memory that joins the replicas of all workers itself. Its collectives `OfWorkers<Host>` are
+/// constructed from the host's collectives, by which replicas agree on their calls, the replica's queue, and a
+/// `StateOfWorkers`. The workers of the strategy create this state together, from the replicas' queues, their local
+/// number, and the workers.
 template <class Ops>
 concept OpsOfWorkers = Device<typename Ops::DefaultDevice> && requires {
   typename Ops::StateOfWorkers;
 };
 
-/// What a strategy keeps for its policy, where that also says where the replicas' memory comes from: `Memory` is made of the
-/// devices and of `state.memory_source()`.
+/// Policy state that provides memory for replicas: `Memory` is constructed from the devices and
+/// `state.memory_source()`.
 template <class State, class Memory>
 concept BringsMemory = requires(const State& state, std::span<const std::size_t> devices) {
   Memory{devices, state.memory_source()};
 };
 
-/// A policy for memory of one type of devices, on which its strategies' replicas run where nobody names another.
+/// A policy with a default device for its strategies.
 template <class Ops>
 concept NamesDevice = Device<typename Ops::DefaultDevice>;
 
 namespace detail {
 
-/// The devices of a policy that names none are `Otherwise`.
 template <class Ops, class Otherwise>
 struct DefaultDeviceOf {
   using Type = Otherwise;
@@ -66,7 +64,7 @@ struct DefaultDeviceOf<Ops, Otherwise> {
 template <class Ops, class Otherwise>
 using DefaultDevice = typename DefaultDeviceOf<Ops, Otherwise>::Type;
 
-/// The policy that `Ops` is on `Device`.
+/// The policy that replaces `Ops` on `Device`.
 template <class Ops, class Device>
 struct OpsOn {
   using Type = Ops;
@@ -76,7 +74,7 @@ template <class Ops, class Device>
   requires OpsOfDevices<Ops, Device>
 struct OpsOn<Ops, Device> {
   using Type = typename Ops::template OnDevices<Device>;
-  /// Whether it is a policy; refuses, in a sentence, where a header is missing.
+  /// Fails to compile, naming the missing header, unless it is a policy.
   [[nodiscard]] static constexpr bool require() {
     if constexpr (std::derived_from<Type, NoOps>)
       return Type::require_header();
@@ -85,7 +83,6 @@ struct OpsOn<Ops, Device> {
   }
 };
 
-/// Of a policy that keeps nothing.
 struct NoState {
   template <class Queues>
   constexpr NoState(const Queues&, std::size_t) noexcept {}
@@ -100,12 +97,11 @@ struct StateOf<Ops, Device> {
   using Type = typename Ops::template State<Device>;
 };
 
-/// What a strategy keeps for its policy.
 template <class Ops, class Device>
 using PolicyState = typename StateOf<Ops, Device>::Type;
 
-/// What a strategy of several workers keeps for a policy that joins their replicas, and the collectives of these, where
-/// those of the host are `Host`; nothing, and `Host`, for other policies.
+/// The state and collectives of a policy that joins the replicas of several workers, given the host's collectives
+/// `Host`. For other policies an empty state, and `Host`.
 template <class Ops, class Host>
 struct OfWorkers {
   struct State {
@@ -119,7 +115,7 @@ struct OfWorkers<Ops, Host> {
   using Collectives = typename Ops::template OfWorkers<Host>;
 };
 
-/// Memory of replicas on `devices` under a strategy that keeps `state` for its policy.
+/// Creates the memory of replicas on `devices`.
 template <class Memory, class State>
 [[nodiscard]] std::shared_ptr<Memory> make_memory(std::span<const std::size_t> devices,
                                                   [[maybe_unused]] const State& state) {
@@ -129,7 +125,7 @@ template <class Memory, class State>
     return std::make_shared<Memory>(devices);
 }
 
-/// The collectives of one replica on `Device`, made of as much as the policy takes.
+/// Creates the collectives of one replica, with the arguments that the policy accepts.
 template <class Ops, Device D, class C>
 [[nodiscard]] DIST_ALWAYS_INLINE auto make_collectives(C communicator, [[maybe_unused]] const typename D::Queue& queue,
                                                        [[maybe_unused]] PolicyState<Ops, D>& state) {

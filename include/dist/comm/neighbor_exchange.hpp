@@ -1,14 +1,12 @@
-/// Neighbours in any graph exchange elements, such as the halo of a domain that replicas divide.
+/// Exchange of elements between neighbours in any graph, such as the halo of a domain divided among replicas.
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,7 +19,6 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/type_traits.hpp>
@@ -33,7 +30,7 @@ namespace detail {
 inline constexpr std::string_view neighbor_exchange_name = "neighbor_exchange";
 inline constexpr std::string_view end_of_neighbor_exchange = "end of neighbor_exchange";
 
-/// What lies on devices is compared like all messages, and copied by their queues.
+/// Elements on devices are compared like all messages, but copied by queues.
 inline void copy_message(const std::byte* from, const ReceiveFrom& to) noexcept {
   if (to.bytes() != 0 && to.on_device == 0) std::memmove(to.data, from, to.bytes());
 }
@@ -49,7 +46,7 @@ template <class Message>
   return count;
 }
 
-/// What a member lends to its peers: where its messages are, and what it knows to be wrong.
+/// A member's messages, and an error that it has found, as lent to its peers.
 class NeighborTable {
  public:
   NeighborTable(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives, const NeighborMismatch& found)
@@ -62,7 +59,7 @@ class NeighborTable {
   NeighborTable(const NeighborTable&) = delete;
   NeighborTable& operator=(const NeighborTable&) = delete;
 
-  /// Where memory of the owner is for whoever reads this table: processes map all that a member lends as one piece.
+  /// Translates an owner's address for the reader: each process maps the window as one piece.
   template <class T>
   [[nodiscard]] T* seen(T* place) const noexcept {
     const auto distance = reinterpret_cast<std::uintptr_t>(place) - reinterpret_cast<std::uintptr_t>(self_);
@@ -81,9 +78,8 @@ class NeighborTable {
   NeighborMismatch found_;
 };
 
-/// A member's messages, where its peers can reach them: in place between threads, in the window between processes. Of the
-/// latter, `take` fetches from the window what a peer wrote there for this member: the messages of which
-/// `written_by_peer(receive)` says so.
+/// A member's messages where peers can access them: in place for threads, in the window for processes. There `take`
+/// copies out messages that peers wrote, those with `written_by_peer(receive)`.
 template <class C>
 class LentMessages {
  public:
@@ -152,8 +148,8 @@ class LentMessages<C> {
   NeighborTable* table_ = nullptr;
 };
 
-/// Copies the message for `receives[at]` from the table of its peer, for whom this member is number `me`. Returns it; null
-/// where none fits.
+/// Copies the message for `receives[at]` from its peer's table, for which this member has number `me`. Returns the
+/// message; null if none matches.
 inline const SendTo* receive_from_table(const NeighborTable& table, std::span<const ReceiveFrom> receives,
                                         std::size_t at, std::size_t me) noexcept {
   const ReceiveFrom& receive = receives[at];
@@ -164,40 +160,28 @@ inline const SendTo* receive_from_table(const NeighborTable& table, std::span<co
   return send;
 }
 
-/// How the members of a group that has the collectives `Ops` exchange messages: `run(ops, sends, receives, found)`
-/// returns on all members what does not fit, which may be what one of them has `found` before. Then what arrived is not
-/// to be used.
+/// Message exchange of a group with the collectives `Ops`. `run(ops, sends, receives, found)` returns the first
+/// mismatch, the same on all members, including a mismatch `found` before by a member. After a mismatch, received data
+/// must not be used.
 ///
-/// Members that share memory copy from each other's, after one meeting; in a second one they count whether what all
-/// sent is what all received. Members that pass messages compare them by a sum over all, before any travels. What lies on
-/// devices is copied after that, by queues.
+/// Members that share memory copy from each other after one meeting, and compare message counts in a second one.
+/// Members that pass messages compare a checksum before sending. Queues copy elements on devices after these checks.
 template <class Ops>
 struct NeighborExchange {
   using C = CommunicatorOf<Ops>;
   static constexpr bool takes_memory_of_devices = CopiesBetweenDevices<Ops>;
 
   [[nodiscard]] static NeighborMismatch run(const Ops& ops, std::span<const SendTo> sends,
-                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
-    constexpr bool in_memory = SharesMemory<C> && ExchangesSmall<C>;
-    static_assert(in_memory || PassesMessages<C>,
-                  "neighbor_exchange needs members that share memory or pass messages: see the concepts "
-                  "dist::SharesMemory and dist::PassesMessages");
-    if constexpr (in_memory)
-      return in_one_memory(ops, sends, receives, found);
-    else if constexpr (PassesMessages<C>)
-      return by_messages(ops, sends, receives, found);
-    else
-      return {};
-  }
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found);
 
  private:
   struct Counts {
     std::uint64_t sent;
     std::uint64_t received;
     std::uint64_t wrong;
-    std::uint64_t on_devices;  // of those sent
+    std::uint64_t on_devices;  // part of `sent`
   };
-  /// What a queue copies for this member, and from where.
+  /// A copy by this member's queue.
   struct Arrival {
     const ReceiveFrom* to;
     const std::byte* from;
@@ -238,14 +222,13 @@ struct NeighborExchange {
         if (all.on_devices != 0) copy_between_devices(ops, sends, receives, arrivals);
       return {};
     }
-    comm.publish(call, {.read = lent.table()});  // again: all look for what does not fit, and find the same
+    comm.publish(call, {.read = lent.table()});  // again: all search for the mismatch, and find the same
     const NeighborMismatch mismatch = look_for_mismatch(comm);
     comm.barrier();
     return mismatch;
   }
-  /// Puts the copies into this member's queue, after what the senders put into theirs before, and returns when what this
-  /// member puts next follows those that read its memory. Its messages fit those of the others, and stay until all have
-  /// come to the barrier.
+  /// Enqueues the copies after the senders' earlier work, and orders this member's later work after copies from its
+  /// memory. Messages must match, and stay valid until all have reached the barrier.
   static void copy_between_devices(const Ops& ops, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
                                    const std::vector<Arrival>& arrivals) {
     const C& comm = ops.communicator();
@@ -275,7 +258,7 @@ struct NeighborExchange {
     return first_mismatch(sends, receives);
   }
 
-  /// MPI counts in int: so many bytes at a time.
+  /// Maximum bytes per message: MPI counts in int.
   static constexpr std::size_t most_bytes = std::size_t{1} << 30;
 
   [[nodiscard]] static NeighborMismatch by_messages(const Ops& ops, std::span<const SendTo> sends,
@@ -315,7 +298,7 @@ struct NeighborExchange {
     for (typename C::Transfer& transfer : transfers) comm.wait(transfer);
     return {};
   }
-  /// While it lives, calls are parts of a neighbour exchange: they do not fit other calls of the same kind.
+  /// Marks calls as part of a neighbour exchange during its lifetime, so that they match no other calls.
   class PartOfExchange {
    public:
     explicit PartOfExchange(const C& comm) : comm_(comm) { comm_.set_structure(hash_of(neighbor_exchange_name)); }
@@ -327,7 +310,7 @@ struct NeighborExchange {
     const C& comm_;
   };
 
-  /// Every member gathers the messages of all, and finds the same.
+  /// Gathers all messages on every member, so that all find the same mismatch.
   [[nodiscard]] static NeighborMismatch gather_mismatch(const Ops& ops, std::span<const SendTo> sends,
                                                         std::span<const ReceiveFrom> receives,
                                                         const NeighborMismatch& found) {
@@ -373,7 +356,22 @@ struct NeighborExchange {
   }
 };
 
-/// A group of one has messages for itself only. `copy(from, to)` is called for each, if all fit.
+template <class Ops>
+NeighborMismatch NeighborExchange<Ops>::run(const Ops& ops, std::span<const SendTo> sends,
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
+  constexpr bool in_memory = SharesMemory<C> && ExchangesSmall<C>;
+  static_assert(in_memory || PassesMessages<C>,
+                "neighbor_exchange needs members that share memory or pass messages: see the concepts "
+                "dist::SharesMemory and dist::PassesMessages");
+  if constexpr (in_memory)
+    return in_one_memory(ops, sends, receives, found);
+  else if constexpr (PassesMessages<C>)
+    return by_messages(ops, sends, receives, found);
+  else
+    return {};
+}
+
+/// Exchanges messages in a group of one. If all match, calls `copy(from, to)` for each.
 template <class Copy>
 [[nodiscard]] NeighborMismatch exchange_alone(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
                                               Copy&& copy) {
@@ -410,20 +408,18 @@ struct NeighborExchange<SelfOnQueue<Q>> {
 
 }  // namespace detail
 
-/// Lets neighbours exchange elements, in any graph. What a member sends to another one as its n-th message for that one
-/// arrives where the other one receives its n-th message from it; `sends` and `receives` are in orders of their own, so
-/// that in a ring of two or one, where both neighbours are the same, each message has its place: sends to the left and the
-/// right, receives from the right and the left. Members may send to themselves, and have no neighbours at all. What is
-/// sent and what is written must not overlap, on any member.
+/// Exchanges elements with neighbours in any graph. The n-th message from a member to another one arrives at that
+/// member's n-th receive from it. `sends` and `receives` are ordered independently, so a ring of one or two, in which
+/// both neighbours are the same, works too: sends to the left and the right, receives from the right and the left.
+/// Members may send to themselves, or have no neighbours. Sent and received ranges must not overlap on any member.
 ///
-/// Elements in memory of the host have arrived when this returns. Those in memory of devices, at both ends of a message,
-/// are copied by the receiver's queue: what either end puts into its queue afterwards follows the copy, and the host waits
-/// for no device.
+/// Elements in host memory have arrived when this returns. Elements in device memory, at both ends of a message, are
+/// copied by the receiver's queue: later work in the queues of both ends follows the copy, and the host does not wait
+/// for devices.
 ///
-/// Throws on all members, naming both ends of a message, ShapeMismatch where one end has more elements than the other or
-/// elements of another type, CollectiveMismatch where one end has no such message: what arrived is then not to be used.
-/// Throws InvalidArgument for a member that there is not, and for memory of a device where the members work on the host. A
-/// collective call.
+/// Throws on all members, naming both ends of a message: ShapeMismatch if the ends differ in number or type of
+/// elements, CollectiveMismatch if one end has no such message. Received data must then not be used. Throws
+/// InvalidArgument if a peer is out of range, and for device memory if the members work on the host. A collective call.
 template <class Ops>
 void neighbor_exchange(const Ops& ops, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives) {
   const std::size_t size = ops.communicator().size();
@@ -444,3 +440,11 @@ void neighbor_exchange(const Ops& ops, std::span<const SendTo> sends, std::span<
 }
 
 }  // namespace dist
+
+#ifdef DIST_COMPILED
+#include <dist/comm/memory/thread_all_reduce.hpp>
+extern template dist::detail::NeighborMismatch
+dist::detail::NeighborExchange<dist::ThreadAllReduce::On<dist::ThreadCommunicator>>::run(
+    const dist::ThreadAllReduce::On<dist::ThreadCommunicator>&, std::span<const dist::SendTo>,
+    std::span<const dist::ReceiveFrom>, const dist::detail::NeighborMismatch&);
+#endif

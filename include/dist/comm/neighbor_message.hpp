@@ -18,7 +18,7 @@ namespace dist {
 
 namespace detail {
 
-/// What lies one after another in memory and can be copied as bytes.
+/// A contiguous range of elements that can be copied as bytes.
 template <class Range>
 concept PlainElements = requires(Range& range) {
   std::data(range);
@@ -28,9 +28,8 @@ concept PlainElements = requires(Range& range) {
 
 }  // namespace detail
 
-/// One message of a neighbour exchange: elements that lie one after another, such as a std::vector, a std::span or an
-/// array, or memory of a replica's device, and the replica that they go to or come from. It views the elements; they must
-/// outlive the exchange.
+/// One message of a neighbour exchange: contiguous elements, such as a std::vector, a std::span, an array or device
+/// memory, and the replica that sends or receives them. A view: the elements must outlive the exchange.
 template <class Byte>
 struct NeighborMessage {
   static constexpr bool is_sent = std::is_const_v<Byte>;
@@ -56,21 +55,21 @@ struct NeighborMessage {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return elements * element_bytes; }
 
-  std::size_t peer = 0;       ///< in the group that exchanges
-  std::size_t owner = unset;  ///< the replica at this end, where its member of the group speaks for several
+  std::size_t peer = 0;       ///< rank in the exchanging group
+  std::size_t owner = unset;  ///< the replica at this end, if the group member represents several
   std::size_t other = unset;  ///< the replica at the other end
   Byte* data = nullptr;
   std::size_t elements = 0;
   std::size_t element_bytes = 1;
-  std::uint64_t on_device = 0;  ///< 1 where the host cannot touch the elements: only queues copy them
-  std::uint64_t type = 0;       ///< a fingerprint of the elements' type, and of where they lie
+  std::uint64_t on_device = 0;  ///< 1 if the host cannot access the elements
+  std::uint64_t type = 0;       ///< hash of the element type and the kind of memory
 };
-/// Elements for a replica.
+/// Elements to send to a replica.
 using SendTo = NeighborMessage<const std::byte>;
-/// Where elements of a replica arrive.
+/// Memory for elements from a replica.
 using ReceiveFrom = NeighborMessage<std::byte>;
 
-/// The messages of one call: a list in braces, or any contiguous range of them.
+/// The messages of one call: a braced list or contiguous range.
 template <class Message>
 class MessageList {
  public:
@@ -87,8 +86,7 @@ class MessageList {
 
 namespace detail {
 
-/// The first message, in the order of senders and receivers, of which the two ends differ. Bytes that mean the same in
-/// another process.
+/// The first message, by sender and receiver, whose ends do not match. Bytes that other processes can read.
 struct NeighborMismatch {
   struct End {
     std::uint64_t is_there = 0;
@@ -99,39 +97,36 @@ struct NeighborMismatch {
   std::uint64_t is_there = 0;
   std::uint64_t from = 0;
   std::uint64_t to = 0;
-  std::uint64_t number = 0;  // of the messages between the two
+  std::uint64_t number = 0;  // within this pair
   End sent;
   End received;
 
-  /// Throws it as an error that names both replicas: ShapeMismatch where the two ends have different elements,
-  /// CollectiveMismatch where one end has no such message.
+  /// Throws an error naming both replicas: ShapeMismatch if the ends have different elements, CollectiveMismatch if one
+  /// end has no such message.
   [[noreturn]] void raise() const;
 };
 
-/// The messages of several members, whose owners are set, in the order of their senders and receivers, and for a pair in
-/// the order in which its replicas gave them.
+/// Sorts messages of several members, with owners set, by sender and receiver, stable within a pair.
 void sort_messages(std::vector<SendTo>& sends);
 void sort_messages(std::vector<ReceiveFrom>& receives);
-/// Compares sorted messages.
 [[nodiscard]] NeighborMismatch first_mismatch(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives);
-/// A sum over sorted messages that is 0 over those of all members where all fit together, and otherwise is not, as far
-/// as 64 bits can tell.
+/// Returns a hash of sorted messages, whose sum over all members is 0 if all match, otherwise nonzero with high
+/// probability (64 bits).
 [[nodiscard]] std::uint64_t balance_of(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives) noexcept;
 
-/// The same for the messages of a replica that has only itself.
+/// Returns the first mismatch of a replica that only exchanges with itself.
 [[nodiscard]] NeighborMismatch mismatch_alone(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives);
-/// The error of a neighbour that there is not among `size` members.
+/// Throws InvalidArgument for a `peer` out of range.
 [[noreturn]] void refuse_neighbor(std::size_t peer, std::size_t size);
-/// The error of memory of a device, given to replicas that work on the host.
+/// Throws InvalidArgument for device memory of replicas that work on the host.
 [[noreturn]] void refuse_memory_of_device();
 
-/// Whether what is sent fits where it is received.
 [[nodiscard]] inline bool fits_into(const SendTo& sent, const ReceiveFrom& received) noexcept {
   return sent.elements == received.elements && sent.element_bytes == received.element_bytes &&
          sent.type == received.type;
 }
 
-/// `message` of the member `rank` of a group, with the replicas at both ends.
+/// Returns `message` of member `rank` with the replicas at both ends set.
 template <class Message>
 [[nodiscard]] Message with_ends(Message message, std::size_t rank) noexcept {
   if (message.owner == Message::unset) message.owner = rank;
@@ -139,7 +134,7 @@ template <class Message>
   return message;
 }
 
-/// The message number `number` of those that go to, or come from, `peer`; null where there are fewer.
+/// Returns message number `number` to or from `peer`, or null.
 template <class Message>
 [[nodiscard]] const Message* nth_with(std::span<const Message> messages, std::size_t peer,
                                       std::size_t number) noexcept {
@@ -147,7 +142,7 @@ template <class Message>
     if (message.peer == peer && number-- == 0) return &message;
   return nullptr;
 }
-/// How many of the messages before number `at` have the same peer.
+/// Returns the number of messages before `at` with the same peer.
 template <class Message>
 [[nodiscard]] std::size_t number_of(std::span<const Message> messages, std::size_t at) noexcept {
   std::size_t before = 0;

@@ -11,29 +11,37 @@
 
 namespace dist {
 
+/// The threads of a process that may use its network.
+enum class ThreadLevel : unsigned char {
+  single,      ///< the process has one thread
+  funneled,    ///< only the thread that opened the network
+  serialized,  ///< any thread, one at a time
+  multiple     ///< any thread
+};
+
 class PeerHealth;
 class Watchdog;
 
-/// How a member of a network waits for the others, and what messages call it.
+/// Options of a network membership.
 struct NetworkOptions {
-  /// The longest that a member waits for another; 0 waits as long as it takes.
+  /// Maximum wait for another member; 0: without limit.
   std::chrono::nanoseconds timeout = std::chrono::minutes{10};
   CollectiveChecks checks = CollectiveChecks::calls;
-  PeerHealth* health = nullptr;            ///< asked while waiting; outlives the membership
-  Watchdog* watchdog = nullptr;            ///< looks after calls that block; outlives the membership
-  std::optional<std::size_t> worker = {};  ///< what messages call this process: its rank among all workers
-  std::string host = {};                   ///< what messages call this machine; without: its host name
+  PeerHealth* health = nullptr;            ///< checked while waiting; must outlive the membership
+  Watchdog* watchdog = nullptr;            ///< monitors blocking calls; must outlive the membership
+  std::optional<std::size_t> worker = {};  ///< number of this process in messages: its rank among all workers
+  std::string host = {};                   ///< name of this machine in messages; default: its host name
 };
 
-/// A membership of processes that pass messages, from which the workers of a strategy are made: mpi::Communicator is one.
-/// Besides what its collectives need it says
-/// - `worker(rank)` and `host(rank)`: what messages call a member, and where it runs;
-/// - `split(part, options)`: a membership of those members that name the same part, in the order of their ranks, which
-///   do not meet those of others; none for members that name none. A collective call of all;
-/// - `duplicate(options)`: a membership of the same members, whose messages do not meet those of this one;
-/// - `with_checks(checks)`: the same membership, which looks at more or less before a collective;
-/// - `watch_processes(health)`: lets `health` watch the processes of those members that run on this machine;
-/// - `any_thread_may_communicate()`: whether other threads than the one that opened it may use it too.
+/// A membership in a group of processes that pass messages, from which workers are created, such as mpi::Communicator.
+/// In addition to collectives it has
+/// - `worker(rank)` and `host(rank)`: a member's number in messages, and its host;
+/// - `split(part, options)`: the membership in the group with the same `part`, in rank order, with separate messages.
+///   Empty if `part` is empty. A collective call of all members;
+/// - `duplicate(options)`: a membership with the same members and separate messages;
+/// - `with_checks(checks)`: the same membership with other checks before collectives;
+/// - `watch_processes(health)`: lets `health` monitor the processes of members on this machine;
+/// - `any_thread_may_communicate()`: true if not only the thread that opened it may use it.
 template <class N>
 concept Network = PassesMessages<N> && ReportsFailures<N> && ComparesCalls<N> && HasLocalGroup<N> &&
     requires(const N network, std::size_t rank, std::optional<std::size_t> part, const NetworkOptions& options,

@@ -1,4 +1,4 @@
-/// Many tensors in few collectives (spec H07, H09, H12).
+/// Reduction of many tensors in few collectives (spec H07, H09, H12).
 #pragma once
 
 #include <cstddef>
@@ -7,35 +7,54 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
 
-/// All tensors, concatenated, are cut into `packs` packs of equal size, of which the last takes the remainder too;
-/// with 0 each tensor travels alone (spec H07).
+/// Cuts the concatenated tensors into `packs` packs of equal size, plus the remainder in the last one. 0: each tensor
+/// separately (spec H07).
 struct PackByCount {
   std::size_t packs = 1;
 };
-/// Whole tensors travel together, from the last to the first as gradients become ready, until a pack is more than
-/// `bytes`; 0 makes one pack (spec H12).
+/// Packs whole tensors, from the last to the first because gradients become ready in this order, until a pack exceeds
+/// `bytes`; 0: one pack (spec H12).
 struct PackByBytes {
   std::size_t bytes = 0;
 };
 
-/// The packs of `elements` elements: size elements / packs, the last one with the remainder. Packs without elements are
-/// left out.
-[[nodiscard]] std::vector<IndexRange> packs_by_count(std::size_t elements, std::size_t packs);
+/// Returns the packs of `elements` elements: elements / packs each, plus the remainder in the last one. Omits empty
+/// packs.
+[[nodiscard]] inline std::vector<IndexRange> packs_by_count(std::size_t elements, std::size_t packs) {
+  std::vector<IndexRange> ranges;
+  const std::size_t size = elements / packs;
+  for (std::size_t pack = 0; pack < packs; ++pack) {
+    const IndexRange range{pack * size, pack + 1 == packs ? elements : (pack + 1) * size};
+    if (range.size() > 0) ranges.push_back(range);
+  }
+  return ranges;
+}
 
-/// The packs of tensors that take so many bytes each, as ranges of tensors, the last tensors first. A pack is closed
-/// once it is more than `limit` bytes; a limit of 0 closes none.
-[[nodiscard]] std::vector<IndexRange> packs_by_bytes(std::span<const std::size_t> bytes, std::size_t limit);
+/// Returns the packs of tensors with these sizes in bytes, as ranges of tensors, the last tensors first. A pack is
+/// closed once it exceeds `limit` bytes; 0: never.
+[[nodiscard]] inline std::vector<IndexRange> packs_by_bytes(std::span<const std::size_t> bytes, std::size_t limit) {
+  std::vector<IndexRange> packs;
+  std::size_t in_pack = 0;
+  for (std::size_t tensor = bytes.size(); tensor-- > 0;) {
+    if (packs.empty() || (limit != 0 && in_pack > limit)) {
+      packs.push_back({tensor + 1, tensor + 1});
+      in_pack = 0;
+    }
+    packs.back().begin = tensor;
+    in_pack += bytes[tensor];
+  }
+  return packs;
+}
 
 namespace detail {
 
-/// Calls `use(elements)` with the elements of all tensors, concatenated: in place, if they lie so, else in a
-/// copy that is copied back.
+/// Calls `use(elements)` with the concatenated tensors: in place if they are adjacent in memory, else in a copy that is
+/// copied back.
 template <class T, class Use>
 void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
   std::size_t elements = 0;
@@ -62,10 +81,9 @@ void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
 
 }  // namespace detail
 
-/// `all_reduce` of every tensor, in place, packed. Tensors that follow each other in memory are reduced there;
-/// others are copied together and back. The result does not depend on where the tensors lie on which replica; nor on
-/// the packing, except for the last bits under a policy that does not sum in rank order. A collective call: the same
-/// extents and the same packing on every replica.
+/// Calls `all_reduce` for all tensors, in place and packed. Adjacent tensors are reduced in memory; others are copied
+/// together and back. The result does not depend on addresses; the packing may change its last bits if the policy does
+/// not sum in rank order. A collective call: with the same extents and packing on every replica.
 template <class Collectives, class T, ReduceOp<T> Op>
 void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std::span<T>> tensors,
                       PackByBytes packing) {
@@ -75,6 +93,7 @@ void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std
     detail::as_one_span<T>(tensors.subspan(pack.begin, pack.size()),
                            [&](std::span<T> elements) { collectives.all_reduce(op, elements); });
 }
+/// Calls `all_reduce` for all tensors, in place, in a given number of packs. A collective call.
 template <class Collectives, class T, ReduceOp<T> Op>
 void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std::span<T>> tensors,
                       PackByCount packing) {
@@ -89,7 +108,3 @@ void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std
 }
 
 }  // namespace dist
-
-#ifndef DIST_COMPILED
-#include <dist/comm/packing.ipp>
-#endif

@@ -1,29 +1,24 @@
 #pragma once
 
-#include <array>
-#include <concepts>
 #include <cstddef>
 #include <span>
-#include <utility>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/streaming.hpp>
-#include <dist/core/vectors.hpp>
 
 namespace dist::detail {
 
-/// Elements that are reduced at a time: few enough that the sums stay in the first-level cache between passes, and that
-/// the processor begins to read the next block while it works on this one.
-template <class T>
-inline constexpr std::size_t block_elements = 2048 / sizeof(T);
-
-/// result[i] = value of member 0 (+) value of member 1 (+) …, always in rank order, so that every member and every
-/// algorithm gets the same bits. `values(rank)` is where a member's elements are.
+/// result[i] = value of member 0 (+) value of member 1 (+) …, in rank order, so that every member and algorithm gets
+/// the same bits. `values(rank)` returns a member's elements.
 template <class Op, class T, class Values>
 DIST_ALWAYS_INLINE void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {
   T* DIST_RESTRICT sums = result.data();
@@ -41,29 +36,14 @@ DIST_ALWAYS_INLINE void reduce_block(Op op, std::size_t members, std::span<T> re
   for (std::size_t i = 0; i < result.size(); ++i) sums[i] = Op::finish(sums[i], members);
 }
 
-/// combined[i] = combined[i] (+) values[i]. Not inlined: in a loop over the members it would be fused
-/// with the next member's, and then GCC does not vectorise it.
+/// combined[i] = combined[i] (+) values[i]. Not inlined: GCC would fuse loops over members, and then not vectorise
+/// them.
 template <class Op, class Wide, class T>
 [[gnu::noinline]] void combine(Op op, std::span<Wide> combined, const T* values) {
   for (std::size_t i = 0; i < combined.size(); ++i) combined[i] = op(combined[i], static_cast<Wide>(values[i]));
 }
 
-/// The same for elements that are combined in a wider type, which round once: one pass over all members for each part
-/// of the block whose combined values stay in the first-level cache.
-template <class Op, class T, class Values>
-  requires(!std::same_as<Accumulator<T>, T>)
-void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {
-  using Wide = Accumulator<T>;
-  Wide combined[block_elements<Wide>];
-  for (std::size_t first = 0; first < result.size(); first += block_elements<Wide>) {
-    const std::span<Wide> part{combined, std::min(block_elements<Wide>, result.size() - first)};
-    std::copy_n(values(std::size_t{0}) + first, part.size(), part.data());
-    for (std::size_t rank = 1; rank < members; ++rank) combine(op, part, values(rank) + first);
-    for (std::size_t i = 0; i < part.size(); ++i) result[first + i] = static_cast<T>(Op::finish(part[i], members));
-  }
-}
-
-/// How many members of `comm` follow each other in one group: all, unless they are the replicas of several processes.
+/// The number of consecutive members in a group: all, or the replicas of a process if there are several processes.
 template <SharesMemory C>
 [[nodiscard]] DIST_ALWAYS_INLINE std::size_t members_per_group(const C& comm) noexcept {
   if constexpr (has_levels<C>)
@@ -71,97 +51,155 @@ template <SharesMemory C>
   return comm.size();
 }
 
-/// result[i] = the reduction of the groups' reductions, of `group` members each, at most a block: the order in which
-/// replicas are combined that meet process by process.
-template <class Op, class T, class Values>
-void reduce_groups(Op op, std::size_t group, std::size_t groups, std::span<T> result, Values&& values) {
-  using Wide = Accumulator<T>;
-  Wide of_group[block_elements<T>];
-  Wide all_values[block_elements<T>];
-  const std::size_t count = result.size();
-  for (std::size_t number = 0; number < groups; ++number) {
-    const std::span<Wide> sums{number == 0 ? all_values : of_group, count};
-    const auto member = [&](std::size_t rank) { return values(number * group + rank); };
-    if constexpr (std::same_as<Wide, T>) {
-      reduce_block(Unfinished<Op>{}, group, sums, member);
-    } else {
-      std::copy_n(member(0), count, sums.data());
-      for (std::size_t rank = 1; rank < group; ++rank) combine(op, sums, member(rank));
+/// The operands of all members, as kernels of a Reduction take them.
+template <class Pointer>
+class OperandsOfMembers {
+ public:
+  template <class Where>
+  OperandsOfMembers(std::size_t members, std::size_t group, Where&& of) : members_(members), group_(group) {
+    if (members > few) {
+      many_.reset(new Pointer[members]);
+      operands_ = many_.get();
     }
-    if (number != 0)
-      for (std::size_t i = 0; i < count; ++i) all_values[i] = op(all_values[i], of_group[i]);
+    for (std::size_t rank = 0; rank < members; ++rank) operands_[rank] = of(rank);
   }
-  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<T>(Op::finish(all_values[i], group * groups));
-}
+  OperandsOfMembers(const OperandsOfMembers&) = delete;
+  OperandsOfMembers& operator=(const OperandsOfMembers&) = delete;
 
-/// result[i] = the reduction of the members' elements at `values(rank)`, at most a block of them.
-template <class Op, SharesMemory C, class T, class Values>
-DIST_ALWAYS_INLINE void reduce_members(Op op, const C& comm, std::span<T> result, Values&& values) {
-  if constexpr (has_levels<C>)
-    if (const std::size_t group = members_per_group(comm); group != comm.size())
-      return reduce_groups(op, group, comm.size() / group, result, values);
-  reduce_block(op, comm.size(), result, values);
-}
-
-/// Reduces the operands of all members over `range`, block by block, and hands each finished block to
-/// `consume(first_index, sums)`, which is compiled for the widest vectors with it.
-template <class T, class Op, SharesMemory C, class Consume>
-void reduce_range(Op op, const C& comm, IndexRange range, Consume&& consume) {
-  const bool ahead = !exceeds_caches<T>(range.size() * comm.size());
-  with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
-    alignas(cache_line) T sums[block_elements<T>];
-    for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
-      const std::span<T> block{sums, std::min(block_elements<T>, range.end - first)};
-      if (const std::size_t next = first + block_elements<T>; ahead && next < range.end)
-        for (std::size_t rank = 0; rank < comm.size(); ++rank) {
-          const T* const operand = comm.template peer<T>(rank);
-          prefetch(operand + next, operand + std::min(next + block_elements<T>, range.end));
-        }
-      reduce_members(op, comm, block, [&](std::size_t rank) { return comm.template peer<T>(rank) + first; });
-      consume(first, std::span<const T>{block});
-    }
-  });
-}
-
-/// Replaces the operands of so many members, in groups of `group`, by their reduction over `range`, in one pass without
-/// memory between.
-template <class T, std::size_t group, class Op, SharesMemory C, std::size_t... Member>
-void reduce_in_place_of(Op op, const C& comm, IndexRange range, std::index_sequence<Member...>) {
-  const std::array<T*, sizeof...(Member)> operands{comm.template peer_to_write<T>(Member)...};
-  with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
-    DIST_INDEPENDENT_LOOP
-    for (std::size_t i = range.begin; i < range.end; ++i) {
-      const T values[] = {operands[Member][i]...};
-      T combined{};
-      for (std::size_t first = 0; first < sizeof...(Member); first += group) {
-        T of_group = values[first];
-        for (std::size_t member = first + 1; member < first + group; ++member) of_group = op(of_group, values[member]);
-        combined = first == 0 ? of_group : op(combined, of_group);
-      }
-      combined = Op::finish(combined, sizeof...(Member));
-      ((operands[Member][i] = combined), ...);
-    }
-  });
-}
-
-/// Replaces the operands of all members, which they lend to be read and written, by their reduction over `range`.
-template <class T, class Op, SharesMemory C>
-void reduce_in_place(Op op, const C& comm, IndexRange range) {
-  if constexpr (std::same_as<Accumulator<T>, T>) {
-    const std::size_t group = members_per_group(comm);
-    if (group != comm.size()) {
-      if (group == 2 && comm.size() == 4)
-        return reduce_in_place_of<T, 2>(op, comm, range, std::make_index_sequence<4>{});
-    } else {
-      if (group == 2) return reduce_in_place_of<T, 2>(op, comm, range, std::make_index_sequence<2>{});
-      if (group == 3) return reduce_in_place_of<T, 3>(op, comm, range, std::make_index_sequence<3>{});
-      if (group == 4) return reduce_in_place_of<T, 4>(op, comm, range, std::make_index_sequence<4>{});
-    }
+  template <class Operands>
+  [[nodiscard]] operator Operands() const noexcept {
+    return {operands_, members_, group_};
   }
-  reduce_range<T>(op, comm, range, [&](std::size_t first, std::span<const T> reduced) {
-    for (std::size_t rank = 0; rank < comm.size(); ++rank)
-      std::copy_n(reduced.data(), reduced.size(), comm.template peer_to_write<T>(rank) + first);
-  });
+  [[nodiscard]] std::size_t size() const noexcept { return members_; }
+  [[nodiscard]] Pointer operator[](std::size_t rank) const noexcept { return operands_[rank]; }
+
+ private:
+  static constexpr std::size_t few = 16;
+
+  std::size_t members_;
+  std::size_t group_;
+  Pointer here_[few];
+  Pointer* operands_ = here_;
+  std::unique_ptr<Pointer[]> many_;
+};
+
+template <SharesMemory C>
+[[nodiscard]] OperandsOfMembers<const std::byte*> operands_of(const C& comm) {
+  return {comm.size(), members_per_group(comm), [&](std::size_t rank) { return comm.template peer<std::byte>(rank); }};
 }
+
+/// Replaces the writable operands of all members by their reduction over `range`.
+template <SharesMemory C>
+void reduce_in_place(const Reduction& reduction, const C& comm, IndexRange range) {
+  const OperandsOfMembers<std::byte*> operands{comm.size(), members_per_group(comm), [&](std::size_t rank) {
+                                                 return comm.template peer_to_write<std::byte>(rank);
+                                               }};
+  reduction.reduce_in_place(operands, range, reduction.finished_for(comm.size()));
+}
+
+/// result[i] = the reduction of element i of the local operands and the operands of the other members of `ops`, all
+/// equal in number. The result may be one of the operands. A collective call.
+template <class Ops>
+void reduce_with_members(const Ops& ops, const typename Ops::Record& reduction,
+                         const OperandsOfMembers<const std::byte*>& operands, std::size_t count, std::byte* result) {
+  const std::size_t here = operands.size();
+  const std::size_t finished_for = reduction.finished_for(here * ops.communicator().size());
+  if (ops.communicator().size() == 1) return reduction.reduce(operands, {0, count}, result, finished_for);
+  AlignedBuffer<std::byte> wide(reduction.widens() ? count * reduction.wide_size : 0);
+  const std::span<std::byte> sums{reduction.widens() ? wide.data() : result, count * reduction.wide_size};
+  if (reduction.widens()) {
+    reduction.widen(sums.data(), operands[0], count);
+    for (std::size_t operand = 1; operand < here; ++operand) reduction.combine(sums.data(), operands[operand], count);
+  } else {
+    reduction.reduce(operands, {0, count}, result, 0);
+  }
+  ops.all_reduce_bytes(static_cast<const typename Ops::Record&>(*reduction.partial), sums);
+  if (reduction.widens() || reduction.finishes) reduction.finish(result, sums.data(), nullptr, count, finished_for);
+}
+
+/// Callback for reduced values, starting at element `first`: `use(first, reduced)`.
+using UseReduced = FunctionRef<void(std::size_t, std::span<const std::byte>)>;
+
+/// Reduces the operands of all members over `range` and calls `use` for each finished block.
+template <SharesMemory C>
+void reduce_range(const Reduction& reduction, const C& comm, IndexRange range, UseReduced use) {
+  const std::size_t size = reduction.size;
+  const OperandsOfMembers<const std::byte*> operands = operands_of(comm);
+  const std::size_t most = block_bytes / size;
+  const bool ahead = !exceeds_caches<std::byte>(range.size() * size * comm.size());
+  alignas(cache_line) std::byte block[block_bytes];
+  for (std::size_t first = range.begin; first < range.end; first += most) {
+    const std::size_t end = std::min(first + most, range.end);
+    if (ahead && end < range.end)
+      for (std::size_t rank = 0; rank < comm.size(); ++rank)
+        prefetch(operands[rank] + end * size, operands[rank] + std::min(end + most, range.end) * size);
+    reduction.reduce(operands, {first, end}, block, reduction.finished_for(comm.size()));
+    use(first, std::span<const std::byte>{block, (end - first) * size});
+  }
+}
+
+/// Calls `use` for blocks of `range`: `wide`, combined with `values` unless null, and finished for `members` members.
+/// Both pointers refer to the first element of the range.
+inline void use_finished(const Reduction& reduction, IndexRange range, const std::byte* wide, const std::byte* values,
+                         std::size_t members, UseReduced use) {
+  const std::size_t most = block_bytes / reduction.size;
+  alignas(cache_line) std::byte block[block_bytes];
+  for (std::size_t at = 0; at < range.size(); at += most) {
+    const std::size_t count = std::min(most, range.size() - at);
+    reduction.finish(block, wide + at * reduction.wide_size, values == nullptr ? nullptr : values + at * reduction.size,
+                     count, reduction.finished_for(members));
+    use(range.begin + at, std::span<const std::byte>{block, count * reduction.size});
+  }
+}
+
+template <class T>
+[[nodiscard]] std::span<const T> elements_in(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// Returns a function on bytes that calls `use(first, reduced)` with elements of type `T`. `use` must outlive it.
+template <class T>
+[[nodiscard]] auto with_elements(auto& use) noexcept {
+  return [&use](std::size_t first, std::span<const std::byte> reduced) { use(first, elements_in<T>(reduced)); };
+}
+
+/// Typed functions for collectives `Self`, implemented by its functions on bytes:
+/// - `all_reduce_bytes(record, values)`;
+/// - `reduce_scatter_bytes(record, values, use)`;
+/// - `reduce_and_apply_bytes(record, gradient, mirror, update)`, where `update(first, reduced)` updates elements of
+///   `mirror`;
+/// - `update_shards_bytes(call, size, mirror, update)` for elements of `size` bytes, where `update(block)` updates
+///   `mirror`.
+template <class Self>
+class OnBytes : public ReducesByRecords {
+ public:
+  template <class T, ReduceOp<T> Op>
+  void all_reduce(Op, std::span<T> values) const {
+    self().all_reduce_bytes(Self::template record<T, Op>(), std::as_writable_bytes(values));
+  }
+  template <class T, ReduceOp<T> Op, class Use>
+  void reduce_scatter(Op, std::span<const T> values, Use&& use) const {
+    self().reduce_scatter_bytes(Self::template record<T, Op>(), std::as_bytes(values), with_elements<T>(use));
+  }
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+  void reduce_and_apply(Op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
+    const auto apply = [&](std::size_t first, std::span<const T> reduced) {
+      update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
+    };
+    self().reduce_and_apply_bytes(Self::template record<T, Op>(), std::as_bytes(gradient),
+                                  std::as_writable_bytes(mirror), with_elements<T>(apply));
+  }
+  template <class T, ElementUpdate<T> Update>
+  void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
+    self().update_shards_bytes({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>},
+                               sizeof(T), std::as_writable_bytes(mirror), [&](IndexRange block) {
+                                 update_range(update, block.begin, mirror.subspan(block.begin, block.size()),
+                                              gradients.subspan(block.begin, block.size()));
+                               });
+  }
+
+ private:
+  [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
+};
 
 }  // namespace dist::detail

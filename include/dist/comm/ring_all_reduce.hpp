@@ -1,13 +1,12 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
-#include <dist/comm/memory/shared_memory_collectives.hpp>
+#include <dist/comm/memory_collectives.hpp>
 #include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/share.hpp>
@@ -22,8 +21,7 @@ namespace dist {
 
 namespace detail {
 
-/// Into how many parts a ring divides what it reduces, one after the other: enough that what a member passes on at a
-/// time is at most 4 MiB, but at most two (spec H18).
+/// The number of parts that a ring reduces one after another: 2 if a chunk would exceed 4 MiB, else 1 (spec H18).
 [[nodiscard]] constexpr std::size_t ring_subdivisions(std::size_t bytes, std::size_t members) {
   constexpr std::size_t most_bytes = std::size_t{4} << 20;
   return bytes > most_bytes * members ? 2 : 1;
@@ -32,21 +30,21 @@ namespace detail {
 }  // namespace detail
 
 /// The ring algorithm (Patarasu, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009;
-/// spec H18): in size - 1 steps each member adds its own values to what its left neighbour has summed of one chunk, and
-/// in as many steps the finished chunks go round. Every member talks to its neighbour only, which is what a network
-/// wants; between replicas in one memory ThreadAllReduce is faster. Members that share memory read their left
-/// neighbour's, others pass messages.
+/// spec H18). In size - 1 steps each member adds its values to the partial sums of its left neighbour, one chunk per
+/// step; in another size - 1 steps finished chunks travel around the ring. Members communicate only with neighbours,
+/// which suits networks, by shared memory or messages. With shared memory ThreadAllReduce is faster.
 ///
-/// Each chunk is summed in the order of the ring, so the bits differ from those of other policies; they are the same on
-/// every replica and in every run.
+/// Each chunk is summed in ring order, so the last bits may differ from other policies; they are the same on every
+/// replica and in every run.
 struct RingAllReduce {
   static constexpr std::string_view name = "RingAllReduce";
   static constexpr bool sums_in_rank_order = false;
 
-  /// Whether it works between members like these.
+  /// True for communicators that the policy supports.
   template <class C>
   static constexpr bool fits = SharesMemory<C> || PassesMessages<C>;
 
+  /// The collectives of the policy; this primary template explains unsupported communicators.
   template <class C>
   class On {
     static_assert(
@@ -55,6 +53,7 @@ struct RingAllReduce {
         "as ThreadCommunicator, or PassesMessages, such as mpi::Communicator");
   };
 
+  /// The collectives of members that pass messages.
   template <class C>
     requires(PassesMessages<C> && !SharesMemory<C>)
   class On<C> : public detail::MessageCollectives<C, detail::MessageRing<C>> {
@@ -66,58 +65,48 @@ struct RingAllReduce {
     }
   };
 
+  /// The collectives of members that share memory.
   template <SharesMemory C>
-  class On<C> : public SharedMemoryCollectives<C> {
+  class On<C> : public SharedMemoryCollectives<C>, public detail::OnBytes<On<C>> {
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    template <class T, ReduceOp<T> Op>
-    void all_reduce(Op op, std::span<T> values) const {
-      const CollectiveCall call{
-          .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-      if constexpr (std::same_as<Accumulator<T>, T>) {
-        const detail::Borrowed loan{comm_};
-        reduce_chunks(call, op, values);
-        pass_round(call, values, values.size_bytes());
-        comm_.barrier();
-      } else {
-        AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{values});
-        const std::span<Accumulator<T>> wide{work.data(), values.size()};
-        const detail::Borrowed loan{comm_};
-        reduce_chunks(call, op, wide);
-        pass_round(call, wide, wide.size_bytes());
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide[i]);
-        comm_.barrier();
-      }
-    }
-
-    /// Each replica updates its own elements by its chunks of the reduced gradients, and the results go round.
-    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
-      const CollectiveCall call{
-          .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
-      AlignedBuffer<Accumulator<T>> work = widened(gradient);
-      const std::span<Accumulator<T>> wide{work.data(), gradient.size()};
+    void all_reduce_bytes(const Reduction& reduction, std::span<std::byte> values) const {
+      const CollectiveCall call = reduction.call("all_reduce", values.size() / reduction.size);
+      AlignedBuffer<std::byte> wide;
+      if (reduction.widens()) wide = widened(reduction, values);
+      const std::span<std::byte> work = reduction.widens() ? std::span<std::byte>{wide.data(), wide.size()} : values;
       const detail::Borrowed loan{comm_};
-      reduce_chunks(call, op, wide);
-      for_each_own_block<T>(wide, [&](std::size_t first, std::span<const T> reduced) {
-        detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
+      reduce_chunks(call, reduction, work);
+      for_each_own_chunk(work.size(), call.elements, [&](IndexRange mine) {
+        if (reduction.widens() || reduction.finishes)
+          reduction.finish(values.data() + mine.begin * reduction.size, work.data() + mine.begin * reduction.wide_size,
+                           nullptr, mine.size(), reduction.finished_for(comm_.size()));
       });
-      pass_round(call, mirror, wide.size_bytes());
+      pass_round(call, reduction.size, values, work.size());
       comm_.barrier();
     }
 
-    template <class T, ReduceOp<T> Op, class Use>
-    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-      const CollectiveCall call{
-          .operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-      AlignedBuffer<Accumulator<T>> work = widened(values);
-      const std::span<Accumulator<T>> wide{work.data(), values.size()};
+    /// Each replica updates its elements by its chunks of the reduced gradients, and the results travel around the
+    /// ring.
+    void reduce_and_apply_bytes(const Reduction& reduction, std::span<const std::byte> gradient,
+                                std::span<std::byte> mirror, detail::UseReduced update) const {
+      const CollectiveCall call = reduction.call("reduce_and_apply", mirror.size() / reduction.size);
+      AlignedBuffer<std::byte> work = widened(reduction, gradient);
       const detail::Borrowed loan{comm_};
-      reduce_chunks(call, op, wide);
-      for_each_own_block<T>(wide, use);
+      use_own_chunks(call, reduction, {work.data(), work.size()}, update);
+      pass_round(call, reduction.size, mirror, work.size());
+      comm_.barrier();
+    }
+
+    void reduce_scatter_bytes(const Reduction& reduction, std::span<const std::byte> values,
+                              detail::UseReduced use) const {
+      AlignedBuffer<std::byte> work = widened(reduction, values);
+      const detail::Borrowed loan{comm_};
+      use_own_chunks(reduction.call("reduce_scatter", values.size() / reduction.size), reduction,
+                     {work.data(), work.size()}, use);
       comm_.barrier();
     }
 
@@ -127,19 +116,18 @@ struct RingAllReduce {
       const std::size_t bytes_reduced = mirror.size() * sizeof(Accumulator<T>);
       const detail::Borrowed loan{comm_};
       comm_.publish(call, {});
-      for_each_part(bytes_reduced, mirror.size(), [&](IndexRange part) {
-        const IndexRange mine = chunk(part, comm_.rank() + 1);
+      for_each_own_chunk(bytes_reduced, mirror.size(), [&](IndexRange mine) {
         detail::update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
                              gradients.subspan(mine.begin, mine.size()));
       });
-      pass_round(call, mirror, bytes_reduced);
+      pass_round(call, sizeof(T), std::as_writable_bytes(mirror), bytes_reduced);
       comm_.barrier();
     }
 
    private:
     using SharedMemoryCollectives<C>::comm_;
 
-    /// So many elements of any type fill whole cache lines.
+    /// This many elements of any type fill whole cache lines.
     static constexpr std::size_t granule = cache_line;
 
     [[nodiscard]] std::size_t left() const noexcept { return (comm_.rank() + comm_.size() - 1) % comm_.size(); }
@@ -153,60 +141,55 @@ struct RingAllReduce {
       for (std::size_t part = 0; part < parts; ++part) visit(shard_of(elements, part, parts, granule));
     }
 
-    /// Calls `use(first, reduced)` with blocks of this member's finished chunks of `work`, rounded to T.
-    template <class T, class Use>
-    void for_each_own_block(std::span<const Accumulator<T>> work, Use&& use) const {
-      for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
-        const IndexRange mine = chunk(part, comm_.rank() + 1);
-        if constexpr (std::same_as<Accumulator<T>, T>) {
-          if (mine.size() != 0) use(mine.begin, work.subspan(mine.begin, mine.size()));
-        } else {
-          T block[detail::block_elements<T>];
-          for (std::size_t first = mine.begin; first < mine.end; first += detail::block_elements<T>) {
-            const std::size_t count = std::min(detail::block_elements<T>, mine.end - first);
-            for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<T>(work[first + i]);
-            use(first, std::span<const T>{block, count});
-          }
-        }
-      });
+    /// Calls `visit(range)` with the chunks that this member finishes.
+    template <class Visit>
+    void for_each_own_chunk(std::size_t bytes, std::size_t elements, Visit&& visit) const {
+      for_each_part(bytes, elements, [&](IndexRange part) { visit(chunk(part, comm_.rank() + 1)); });
     }
 
-    template <class T>
-    [[nodiscard]] static AlignedBuffer<Accumulator<T>> widened(std::span<const T> values) {
-      AlignedBuffer<Accumulator<T>> wide(values.size());
-      for (std::size_t i = 0; i < values.size(); ++i) wide.data()[i] = static_cast<Accumulator<T>>(values[i]);
+    [[nodiscard]] static AlignedBuffer<std::byte> widened(const Reduction& reduction,
+                                                          std::span<const std::byte> values) {
+      const std::size_t elements = values.size() / reduction.size;
+      AlignedBuffer<std::byte> wide(elements * reduction.wide_size);
+      reduction.widen(wide.data(), values.data(), elements);
       return wide;
     }
 
-    /// Sums go round: afterwards chunk rank + 1 of `work` is complete and finished here. Operands are published anew in
-    /// each step, so that no member leaves while its neighbour reads.
-    template <class Op, class W>
-    void reduce_chunks(const CollectiveCall& call, Op op, std::span<W> work) const {
+    /// Reduces around the ring: afterwards chunk rank + 1 of `work`, in the Accumulator, has the sums of all members.
+    /// Publishes operands in each step, so that no member leaves while its neighbour reads.
+    void reduce_chunks(const CollectiveCall& call, const Reduction& reduction, std::span<std::byte> work) const {
+      const Reduction& partial = *reduction.partial;
       comm_.publish(call, {.read = work.data()});
       for (std::size_t step = 0; step + 1 < comm_.size(); ++step) {
-        const W* const theirs = comm_.template peer<W>(left());
-        for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
+        const std::byte* const operands[] = {comm_.template peer<std::byte>(left()), work.data()};
+        for_each_part(work.size(), call.elements, [&](IndexRange part) {
           const IndexRange range = chunk(part, comm_.rank() + 2 * comm_.size() - 1 - step);
-          for (std::size_t i = range.begin; i < range.end; ++i) work[i] = op(theirs[i], work[i]);
+          partial.reduce({operands, 2, 2}, range, work.data() + range.begin * partial.size, 0);
         });
         comm_.publish(call, {.read = work.data()});
       }
-      for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
-        const IndexRange range = chunk(part, comm_.rank() + 1);
-        for (std::size_t i = range.begin; i < range.end; ++i) work[i] = Op::finish(work[i], comm_.size());
+    }
+    /// Calls `use` with blocks of this member's chunks of the reduction.
+    void use_own_chunks(const CollectiveCall& call, const Reduction& reduction, std::span<std::byte> work,
+                        detail::UseReduced use) const {
+      reduce_chunks(call, reduction, work);
+      for_each_own_chunk(work.size(), call.elements, [&](IndexRange mine) {
+        detail::use_finished(reduction, mine, work.data() + mine.begin * reduction.wide_size, nullptr, comm_.size(),
+                             use);
       });
     }
 
-    /// Finished chunks go round. `bytes` are those of what was reduced, which say how it is divided.
-    template <class T>
-    void pass_round(const CollectiveCall& call, std::span<T> result, std::size_t bytes) const {
+    /// Passes finished chunks, of elements of `size` bytes, around the ring. `bytes` is the size of the reduced values,
+    /// which determines the chunks.
+    void pass_round(const CollectiveCall& call, std::size_t size, std::span<std::byte> result,
+                    std::size_t bytes) const {
       for (std::size_t step = 0; step + 1 < comm_.size(); ++step) {
         comm_.publish(call, {.read = result.data()});
-        const T* const theirs = comm_.template peer<T>(left());
-        if (theirs == result.data()) continue;  // one memory for all
-        for_each_part(bytes, result.size(), [&](IndexRange part) {
+        const std::byte* const theirs = comm_.template peer<std::byte>(left());
+        if (theirs == result.data()) continue;  // shared by all
+        for_each_part(bytes, call.elements, [&](IndexRange part) {
           const IndexRange range = chunk(part, comm_.rank() + comm_.size() - step);
-          std::copy_n(theirs + range.begin, range.size(), result.data() + range.begin);
+          std::copy_n(theirs + range.begin * size, range.size() * size, result.data() + range.begin * size);
         });
       }
     }

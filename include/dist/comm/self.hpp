@@ -9,6 +9,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
@@ -17,7 +18,7 @@
 
 namespace dist {
 
-/// The group of one. Its size is a constant of the type.
+/// A group of one. Its size is a constant of the type.
 class SelfCommunicator {
  public:
   [[nodiscard]] static constexpr std::size_t rank() noexcept { return 0; }
@@ -37,9 +38,9 @@ class SelfCommunicator {
   static constexpr void begin_call() noexcept {}
 };
 
-/// The collectives of a group of one: each is the identity (spec H03) and vanishes at compile time, so code written for
-/// many replicas costs nothing where there is one.
-class SelfCollectives {
+/// The collectives of a group of one. Each is the identity (spec H03) and disappears at compile time, so code for
+/// replicas has no overhead with one.
+class SelfCollectives : public ReducesByRecords {
  public:
   static constexpr std::string_view name = "none needed";
 
@@ -53,6 +54,7 @@ class SelfCollectives {
 
   template <class T, ReduceOp<T> Op>
   static constexpr void all_reduce(Op, std::span<T>) noexcept {}
+  static constexpr void all_reduce_bytes(const Record&, std::span<std::byte>) noexcept {}
 
   template <class T>
   static constexpr void broadcast(std::size_t, std::span<T>) noexcept {}

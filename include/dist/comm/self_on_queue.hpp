@@ -12,8 +12,8 @@
 
 namespace dist {
 
-/// The collectives of a group of one whose replica computes on a device that is not the host: those of the host's memory
-/// are identities, and so are those of the device's, but for updates, which are put into the replica's queue.
+/// The collectives of a group of one on a device other than the host. All are identities, except updates of device
+/// memory, which are enqueued in the replica's queue.
 template <Queue Q>
 class SelfOnQueue : public SelfCollectives {
   template <class T>

@@ -11,9 +11,8 @@
 
 namespace dist::detail {
 
-/// Stands at the top of a function that lends operands to the peers. When an exception leaves the function, of a
-/// reduction or of a user's update, it waits until no peer uses the operands any more: they may end with the
-/// function.
+/// Guard in functions that lend operands. If an exception leaves the function, it waits until no peer uses the
+/// operands, because they may end with the function.
 template <SharesMemory C>
 class Borrowed {
  public:
@@ -33,9 +32,9 @@ class Borrowed {
 
 namespace dist {
 
-/// Lets the members see each other's `mine`, whatever that is, for as long as `use(peers)` runs on any of them:
-/// `peers(rank)` is that of member `rank`. What they write there must not be what another reads or writes. `operation`,
-/// a literal, is how messages call it. A collective call, with the same type, which is not const, on every member.
+/// Gives members access to each other's `mine` while `use(peers)` runs on any of them; `peers(rank)` is the object of
+/// member `rank`. Members must not write to data that another one reads or writes. `operation`, a literal, is the name
+/// in messages. A collective call, with the same non-const type on every member.
 template <SharesMemory C, class T, class Use>
 void share(const C& comm, std::string_view operation, T& mine, Use&& use) {
   const detail::Borrowed loan{comm};

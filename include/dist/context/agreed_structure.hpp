@@ -13,24 +13,23 @@
 
 namespace dist::detail {
 
-/// Stands around the collectives of a structure's members: members of the group whose structures differ get an error
-/// instead of pairing what does not belong together. The form of the type travels with each call; where values hold
-/// optionals, the members of the group first tell each other which of these have a value. What is no structure costs
-/// nothing, nor does a group of one.
+/// A scope for the collectives of a structure's members: members of the group whose structures differ get an error
+/// instead of exchanging mismatched values. Each call carries the form of the type; the members first compare which
+/// optionals have a value. Free for types other than structures, and in a group of one.
 template <class Collectives>
 class AgreedStructure {
   static constexpr bool is_alone = CollectivesOfOne<Collectives>;
 
  public:
-  /// `member` is what messages call one: "replica". Throws ShapeMismatch where optionals have a value on some only. A
-  /// collective call for values that hold optionals.
+  /// `member` names a member in messages: "replica". Throws ShapeMismatch if optionals have a value on some members
+  /// only. A collective call for values with optionals.
   template <class Value>
   AgreedStructure(const Collectives& collectives, std::string_view member, const Value& value)
       : collectives_(collectives) {
     if constexpr (!is_alone && holds_optional<Value>()) require_equal_optionals(member, value);
     set_form<Value>();
   }
-  /// Compares the form of the type only, for a broadcast, which gives optionals of all members the root's form.
+  /// Compares only the form of the type, for a broadcast, in which optionals take the root's form.
   template <class Value>
   AgreedStructure(const Collectives& collectives, std::type_identity<Value>) : collectives_(collectives) {
     set_form<Value>();
@@ -53,7 +52,7 @@ class AgreedStructure {
 
   struct Optionals {
     std::uint64_t count = 0;
-    std::uint64_t with_value = 0;  // of the first 64, by bits
+    std::uint64_t with_value = 0;  // of the first 64, one bit each
     std::uint64_t fingerprint = 0;
   };
 

@@ -7,17 +7,16 @@
 
 #include <dist/context/per_replica.hpp>
 #include <dist/core/axes.hpp>
-#include <dist/core/concatenate.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {
 
-/// The tensors of all members, concatenated along `axis` in rank order, the same on every member (spec E06, H21).
-/// `member` is what messages call one: "replica". They may differ in extent along that axis only: throws ShapeMismatch,
-/// also for scalars, InvalidArgument for an axis that they do not have, CollectiveMismatch when members name different
-/// axes. A collective call.
+/// Returns the tensors of all members, concatenated along `axis` in rank order, the same on every member (spec E06,
+/// H21). `member` names a member in messages: "replica". Throws ShapeMismatch for scalars and differences along other
+/// axes, InvalidArgument if `axis` is out of range, and CollectiveMismatch if members pass different axes. A collective
+/// call.
 template <class Collectives, class T>
 [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather_tensors(Collectives collectives, std::string_view member,
                                                                 TensorView<T> mine, int axis) {

@@ -8,7 +8,7 @@
 
 namespace dist {
 
-/// What the function of `values_from_function` learns about the replica for which it makes a value (spec C19).
+/// The argument of the function of `values_from_function` (spec C19).
 class ValueContext {
  public:
   constexpr ValueContext(ReplicaId replica_id, std::size_t num_replicas_in_sync)
@@ -22,8 +22,8 @@ class ValueContext {
   std::size_t num_replicas_in_sync_;
 };
 
-/// Where `strategy.update` calls its function: once for each copy of a variable, outside replica functions (spec B06).
-/// A variable operation that takes this context acts on that one copy, without aggregation.
+/// The context of the function of `strategy.update`, called once per copy of a variable, outside replica functions
+/// (spec B06). Variable operations change this copy only, without aggregation.
 template <class S>
 class UpdateContext {
  public:
@@ -33,9 +33,8 @@ class UpdateContext {
 
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
-  /// The number of the copy among those of this process.
   [[nodiscard]] std::size_t local_index() const noexcept { return local_replica_; }
-  /// The stream of work on the device of the copy.
+  /// The queue of the copy's device.
   [[nodiscard]] auto queue() const {
     const auto queue = strategy_->queues()[local_replica_];
     queue.enter();
@@ -47,12 +46,12 @@ class UpdateContext {
   std::size_t local_replica_;
 };
 
-/// The context of the function that `strategy.update` calls.
+/// True for the context of `strategy.update`.
 template <class C>
 concept InUpdate = detail::is_specialization<std::remove_cvref_t<C>, UpdateContext>;
 
-/// Where a program is when it is outside replica functions: `scope()` gives one (spec B03). It sees all replicas at
-/// once: variables are read aggregated, and written on every replica.
+/// The context outside replica functions, returned by `scope()` (spec B03). Reading a variable aggregates it, and
+/// writing changes it on every replica.
 template <class S>
 class CrossReplicaContext {
  public:
@@ -62,7 +61,7 @@ class CrossReplicaContext {
 
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
-  /// The stream of work on the device of one replica of this process.
+  /// The queue of a local replica's device.
   [[nodiscard]] auto queue(std::size_t local_replica) const {
     const auto queue = strategy_->queues()[local_replica];
     queue.enter();
@@ -73,7 +72,7 @@ class CrossReplicaContext {
   S* strategy_;
 };
 
-/// The context outside replica functions.
+/// True for the context outside replica functions.
 template <class C>
 concept InCrossReplica = detail::is_specialization<std::remove_cvref_t<C>, CrossReplicaContext>;
 

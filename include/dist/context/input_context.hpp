@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <string>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
 
-/// What a function that makes an input pipeline learns about its place (spec I19). Under the default strategy: one
-/// pipeline, one replica (spec A21).
+/// The position of an input pipeline, for the function that creates it (spec I19). The default strategy has one
+/// pipeline and one replica (spec A21).
 class InputContext {
  public:
   constexpr InputContext() = default;
@@ -18,21 +19,15 @@ class InputContext {
         input_pipeline_id_(input_pipeline_id),
         num_replicas_in_sync_(num_replicas_in_sync) {}
 
-  /// The number of pipelines in all workers together.
+  /// The number of pipelines of all workers.
   [[nodiscard]] constexpr std::size_t num_input_pipelines() const noexcept { return num_input_pipelines_; }
-  /// 0 to `num_input_pipelines() - 1`: which part of the data to read.
+  /// The part of the data to read: 0 to `num_input_pipelines() - 1`.
   [[nodiscard]] constexpr std::size_t input_pipeline_id() const noexcept { return input_pipeline_id_; }
   [[nodiscard]] constexpr std::size_t num_replicas_in_sync() const noexcept { return num_replicas_in_sync_; }
 
-  /// The rows that a replica takes of `global_batch_size`: what to batch by in the function. Throws InvalidArgument
-  /// when the replicas do not divide it.
-  [[nodiscard]] std::size_t get_per_replica_batch_size(std::size_t global_batch_size) const {
-    if (num_replicas_in_sync_ == 0 || global_batch_size % num_replicas_in_sync_ != 0)
-      throw InvalidArgument("The global batch size is not divisible by the number of replicas",
-                            concat(global_batch_size, " rows, ", num_replicas_in_sync_, " replicas"),
-                            "Choose a multiple of the number of replicas");
-    return global_batch_size / num_replicas_in_sync_;
-  }
+  /// Returns one replica's rows of `global_batch_size`. Throws InvalidArgument if it is not divisible by the number of
+  /// replicas.
+  [[nodiscard]] std::size_t get_per_replica_batch_size(std::size_t global_batch_size) const;
 
   friend constexpr bool operator==(const InputContext&, const InputContext&) = default;
 
@@ -43,10 +38,10 @@ class InputContext {
 };
 
 /// "input pipeline 1 of 2, 8 replicas in sync"
-[[nodiscard]] inline std::string to_string(const InputContext& context) {
-  return concat("input pipeline ", context.input_pipeline_id(), " of ", context.num_input_pipelines(), ", ",
-                context.num_replicas_in_sync(), context.num_replicas_in_sync() == 1 ? " replica" : " replicas",
-                " in sync");
-}
+[[nodiscard]] std::string to_string(const InputContext& context);
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/context/input_context.ipp>
+#endif

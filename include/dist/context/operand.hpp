@@ -1,5 +1,5 @@
-/// What collectives take besides tensors: contiguous ranges of any library, and values that consist of numbers of one
-/// type. Both are recognised by what they offer, so that no header of theirs is needed.
+/// Operands of collectives other than tensors: contiguous ranges of any library, and values of numbers of one type.
+/// Both are detected by their members, without their headers.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 
-// Reasons to use the results of calls. A range with a name is written in place, so these calls then return nothing.
+// Reasons to use the results of calls. Named ranges are changed in place, so these calls then return nothing.
 #define DIST_ALL_REDUCE_RETURNS \
   "all_reduce of a value returns the reduction and leaves the operand as it was: x = replica.all_reduce(op, x)"
 #define DIST_BROADCAST_RETURNS \
@@ -32,7 +32,7 @@ namespace dist {
 
 namespace detail {
 
-/// A complex number: std::complex or another type that lies in memory as its real and its imaginary part.
+/// A complex number: std::complex, or another type stored as its real and imaginary part.
 template <class T>
 concept ComplexNumber = std::is_trivially_copyable_v<T> && requires(const T& number) {
   requires Floating<typename T::value_type>;
@@ -41,8 +41,7 @@ concept ComplexNumber = std::is_trivially_copyable_v<T> && requires(const T& num
   number.imag();
 };
 
-/// The numbers that values of type `T` consist of, one after another in memory: `count` of `Type`. A count of 0 says
-/// that they are something else.
+/// The numbers in values of type `T`, consecutive in memory: `count` of `Type`; 0 for other types.
 template <class T>
 struct ValuesOf {
   using Type = void;
@@ -62,7 +61,7 @@ struct ValuesOf<T> {
   static constexpr std::size_t count = 2;
   static constexpr bool is_complex = true;
 };
-/// `members` values of type `Member` without padding between or after them, such as the coordinates of a point.
+/// `members` values of type `Member` without padding, such as a point's coordinates.
 template <class T, class Member, std::size_t members>
 struct NumbersOfMembers : ValuesOf<Member> {
   static constexpr std::size_t count = sizeof(T) == members * sizeof(Member) ? members * ValuesOf<Member>::count : 0;
@@ -83,8 +82,8 @@ struct ValuesOf<T> : NumbersOfAggregate<T, decltype(members_of(std::declval<T&>(
 template <class R>
 inline constexpr bool owns_tensor = is_specialization<R, Tensor>;
 
-/// The names by which ranges of others say where their elements lie and whether these lie one after another: those of
-/// std::mdspan, of Eigen's matrices, and of views of text.
+/// Members of std::mdspan, Eigen's matrices, and text views that describe where elements are, and whether they are
+/// consecutive.
 template <class R>
 concept HasDataHandle = requires(R& range) {
   *range.data_handle();
@@ -110,7 +109,7 @@ concept HasCharacters = requires {
   typename R::traits_type;
 };
 
-/// Where a range has its elements: std::data finds those of containers, views and C arrays, data_handle is an mdspan's.
+/// Returns a range's first element, from std::data (containers, views, C arrays) or data_handle (mdspan).
 template <class R>
 [[nodiscard]] constexpr auto* first_element(R& range) {
   if constexpr (HasDataHandle<R>)
@@ -131,21 +130,19 @@ using ElementIn = std::remove_cvref_t<decltype(*first_element(std::declval<R&>()
 
 }  // namespace detail
 
-/// A contiguous range of numbers, or of values that consist of numbers of one type: std::vector, std::span, a C array,
-/// Eigen's matrices and maps, mdspan, TensorView. Not a Tensor or a std::array, which are values, no text, and no memory of
-/// a device.
+/// A contiguous range of numbers, or of values that consist of numbers of one type: std::vector, std::span, C arrays,
+/// Eigen's matrices and maps, mdspan, TensorView. Excludes values (Tensor, std::array), text, and device memory.
 template <class R>
 concept NumberRange = !Structure<R> && !detail::owns_tensor<std::remove_cv_t<R>> && detail::HasElements<R> &&
                       !detail::HasCharacters<R> && (detail::ValuesOf<detail::ElementIn<R>>::count > 0);
 
 namespace detail {
 
-/// A value that consists of numbers of one type: a complex number, a std::array of numbers, a plain struct of these.
+/// A value that consists of numbers of one type: a complex number, a std::array of numbers, or a plain struct of these.
 template <class T>
 concept NumbersValue = !Reducible<T> && !NumberRange<T> && (ValuesOf<T>::count > 0);
 
-/// Throws InvalidArgument for a view whose elements have others between them: a block of a matrix, an mdspan of every
-/// second element.
+/// Throws InvalidArgument if elements are not consecutive: a block of a matrix, an mdspan of every second element.
 template <class R>
 constexpr void require_no_gaps(const R& range) {
   bool dense = true;
@@ -169,7 +166,7 @@ template <class T, class E>
     return reinterpret_cast<std::conditional_t<std::is_const_v<E>, const Number, Number>*>(first);
 }
 
-/// The numbers of a range, or of a value that consists of numbers, where they lie.
+/// Returns a span of the numbers of a range or value, in place.
 template <class V>
   requires NumberRange<V> || NumbersValue<std::remove_const_t<V>>
 [[nodiscard]] auto numbers_in(V& value) {
@@ -190,7 +187,7 @@ struct OperandNumbers : ValuesOf<V> {};
 template <NumberRange V>
 struct OperandNumbers<V> : ValuesOf<ElementIn<V>> {};
 
-/// The same as a tensor: a range has one axis, and another one where an element consists of several numbers.
+/// Views the numbers as a tensor: a range has one axis, or two if its elements consist of several numbers.
 template <class V>
 [[nodiscard]] auto view_of_numbers(const V& value) {
   using Numbers = OperandNumbers<V>;
@@ -200,8 +197,8 @@ template <class V>
   return TensorView<const typename Numbers::Type>{numbers, shape};
 }
 
-/// The extents that a range says it has: a matrix of two axes, an mdspan; a range of which only the size is known has
-/// one axis. Throws InvalidArgument for several axes in another order than row by row.
+/// Returns the extents of a range: of a matrix, an mdspan, or one axis for a size. Throws InvalidArgument for several
+/// axes that are not row-major.
 template <NumberRange R>
 [[nodiscard]] Shape shape_of_range(const R& range) {
   bool row_by_row = true;
@@ -243,14 +240,14 @@ concept HasDenseShape = requires(const V& slices) {
   slices.dense_shape();
 };
 
-/// What collectives take in one of their overloads; for everything else there is a sentence.
+/// True for operands that collectives support; others get an error message.
 template <class V>
 concept CollectiveOperand = MemorySpaceOf<V>::host_accessible &&
     (Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> || is_tensor_list<V> ||
      HasShape<V> || HasDenseShape<V>);
 
-/// True for plain structs, pairs and tuples, and for values that consist of these. Ranges of structs of numbers are lists
-/// of numbers, which combine element by element.
+/// True for plain structs, pairs and tuples, and values of these. Ranges of structs of numbers count as lists of
+/// numbers, which combine element by element.
 template <class T>
 [[nodiscard]] constexpr bool holds_records() {
   using Plain = std::remove_cvref_t<T>;
@@ -269,7 +266,7 @@ concept NamesItself = requires {
   Op::name;
 };
 
-/// The one sentence for a reduction that does not combine records member by member; returns whether it does.
+/// Checks that a reduction combines records member by member, with one error message.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_memberwise_op() {
   constexpr bool takes_extremes = std::same_as<Op, Min> || std::same_as<Op, Max>;
@@ -286,7 +283,7 @@ template <class Op, class V>
   return !has_records;
 }
 
-/// The one sentence for a reduction that does not fit the numbers of `V`; says whether it does.
+/// Checks that a reduction suits the numbers of `V`, with one error message.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_reduce_op_of_numbers() {
   if constexpr (!require_memberwise_op<Op, V>()) {

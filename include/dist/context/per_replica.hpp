@@ -14,26 +14,26 @@
 
 namespace dist {
 
-/// One value per replica of this process, value `i` belonging to local replica `i` (spec F01). What `run` returns and
-/// what a distributed dataset hands out; given back to `run`, each replica receives its own value.
+/// One value per replica of this process: value `i` belongs to local replica `i` (spec F01). Returned by `run` and
+/// distributed datasets; passed to `run`, each replica receives its own value.
 ///
-/// Up to eight values live in the object itself, so that a training step does not touch the heap.
+/// Up to eight values are inline, so training steps do not allocate memory.
 template <class T>
 class PerReplica {
  public:
   using Value = T;
 
   PerReplica() {}  // not defaulted: that would zero the storage
-  /// `count` value-initialised values.
+  /// Creates `count` value-initialised values.
   explicit PerReplica(std::size_t count) {
     create(count, [](std::size_t) { return T(); });
   }
-  /// The values `make(0)`, `make(1)`, …
+  /// Creates the values `make(0)`, `make(1)`, …
   template <std::invocable<std::size_t> Make>
   PerReplica(std::size_t count, Make make) {
     create(count, make);
   }
-  /// These values, as many as there are replicas in this process: `PerReplica<float>::of(1, 2)`.
+  /// One value per replica of this process: `PerReplica<float>::of(1, 2)`.
   template <class... Values>
     requires(std::constructible_from<T, Values>&&...)
   [[nodiscard]] static PerReplica of(Values&&... values) {
@@ -74,7 +74,6 @@ class PerReplica {
   [[nodiscard]] const T* end() const noexcept { return begin() + size_; }
   [[nodiscard]] std::span<const T> values() const noexcept { return {begin(), size_}; }
 
-  /// As many values, each equal to the other's.
   [[nodiscard]] friend bool operator==(const PerReplica& a, const PerReplica& b) requires std::equality_comparable<T> {
     if (a.size_ != b.size_) return false;
     for (std::size_t i = 0; i < a.size_; ++i)
@@ -121,6 +120,7 @@ class PerReplica {
   alignas(T) std::byte inline_[inline_capacity * sizeof(T)];
 };
 
+/// True if `T` is a PerReplica.
 template <class T>
 inline constexpr bool is_per_replica = detail::is_specialization<T, PerReplica>;
 
@@ -131,7 +131,7 @@ concept WritableAsText = requires(const T& value) {
 };
 }  // namespace detail
 
-/// "[1, 2]": the values in the order of the replicas.
+/// "[1, 2]", in the order of replicas.
 template <detail::WritableAsText T>
 [[nodiscard]] std::string to_string(const PerReplica<T>& values) {
   std::string joined = "[";

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communication_options.hpp>
@@ -23,14 +22,11 @@
 #include <dist/context/contexts.hpp>
 #include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
-#include <dist/context/run_here.hpp>
-#include <dist/context/select_replica.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
@@ -39,11 +35,11 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/core/type_traits.hpp>
-#include <dist/device/profiler_range.hpp>
+#include <dist/device/queue_scopes.hpp>
 
 namespace dist {
 
-// In headers of their own, which only programs that use them pay for.
+// Declared here, for programs that do not include their headers.
 template <class Byte>
 struct NeighborMessage;
 using SendTo = NeighborMessage<const std::byte>;
@@ -53,10 +49,10 @@ class MessageList;
 template <class Replica>
 class Subgroup;
 
-/// All replicas of strategy `S`, or of the strategy of replica context `S`, have one address space: they are threads of
-/// one process, or there is one. What a replica function captures by reference is then one object for all of them, while
-/// under a strategy of several processes, such as MultiWorker, every process has its own. Code that relies on it asks for
-/// it: `template <dist::ReplicasShareMemory Strategy>`.
+/// All replicas of strategy or replica context `S` share one address space: they are threads of one process, or there
+/// is only one. They then share the objects that a replica function captures by reference; under a strategy of several
+/// processes, such as MultiWorker, each process has its own. Code that relies on sharing requires it: `template
+/// <dist::ReplicasShareMemory Strategy>`.
 template <class S>
 concept ReplicasShareMemory = requires(const typename std::remove_cvref_t<S>::Collectives& collectives) {
   requires SharesMemory<std::remove_cvref_t<decltype(collectives.communicator())>> ||
@@ -65,26 +61,26 @@ concept ReplicasShareMemory = requires(const typename std::remove_cvref_t<S>::Co
 
 namespace detail {
 
-/// A variable or a buffer, of which every replica has a copy.
+/// A variable or buffer with a copy per replica.
 template <class Variable, class Context>
 concept HasComponentFor = requires(const Variable& variable, const Context& replica) {
   variable.component(replica);
 };
 
-/// Elements in a replica's memory, as they are read only.
+/// A read-only span in a replica's memory.
 template <class Span>
 struct ReadOnly {};
 template <class T>
 struct ReadOnly<std::span<T>> : std::type_identity<std::span<const T>> {};
 template <class T, MemorySpace Where>
 struct ReadOnly<DeviceSpan<T, Where>> : std::type_identity<DeviceSpan<const T, Where>> {};
-/// A std::span, or the same of a device.
+/// A std::span or a DeviceSpan.
 template <class S>
 concept ElementSpan = requires {
   typename ReadOnly<S>::type;
 };
 
-/// Refuses, in a sentence, what `merge_call` cannot call, and says whether it can.
+/// Checks that `merge_call` can call `Fn`, with one error message.
 template <class Fn, class Scope, class... Args>
 [[nodiscard]] constexpr bool require_merge_function() {
   constexpr bool callable = is_callable<std::remove_reference_t<Fn>, Scope&, std::remove_reference_t<Args>&...>();
@@ -97,10 +93,10 @@ template <class Fn, class Scope, class... Args>
 
 }  // namespace detail
 
-/// Where a replica function runs: `run` hands one to each replica (spec B04, E). It says which replica this is, and
-/// does what replicas do together. Collective calls must be made by every replica in the same order (spec E12).
+/// The context of a replica function: `run` passes one to each replica (spec B04, E). All replicas must make collective
+/// calls in the same order (spec E12).
 ///
-/// All calls resolve at compile time. Under a strategy with one replica `num_replicas_in_sync()` is a constant and the
+/// All calls resolve at compile time. Under a strategy with one replica, `num_replicas_in_sync()` is a constant and the
 /// collectives are identities.
 template <class S>
 class ReplicaContext {
@@ -118,36 +114,33 @@ class ReplicaContext {
     return *strategy_;
   }
   [[nodiscard]] const Collectives& collectives() const noexcept { return collectives_; }
-  /// The stream of work on this replica's device: where the device is not the host, what `for_each` and others put there
-  /// may be done later.
+  /// The queue of this replica's device. Unless it is the host, work such as `for_each` may run asynchronously.
   [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
 
-  /// 0 to `num_replicas_in_sync() - 1`, over all processes (spec E01).
+  /// The replica's number across all processes, from 0 to `num_replicas_in_sync() - 1` (spec E01).
   [[nodiscard]] ReplicaId replica_id() const noexcept { return ReplicaId{collectives_.communicator().rank()}; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return collectives_.communicator().size(); }
-  /// This replica's number among the replicas of its process: the index of its state in a per-process array.
+  /// The replica's number in its process.
   [[nodiscard]] std::size_t local_index() const noexcept { return replicas_here().rank(); }
 
-  /// The reduction of all replicas' values, the same on every replica (spec E03). A collective call, as are all of
-  /// this name. What has a name and is a contiguous range of numbers (std::span, std::vector, a matrix of Eigen) is
-  /// reduced in place; everything else is a value, whose reduction is returned: numbers, tensors, structures
-  /// (std::array among them), plain structs, and ranges that are temporary.
+  /// Returns the reduction of all replicas' values, the same on every replica (spec E03). A collective call, like all
+  /// overloads. Named contiguous ranges of numbers (std::span, std::vector, Eigen's matrices) are reduced in place. All
+  /// other operands are values whose reduction is returned: numbers, tensors, structures (including std::array), plain
+  /// structs, and temporary ranges.
   ///
-  /// `options.timeout` is how long this call waits for other replicas; where it is left out, as long as the strategy's
-  /// calls do (spec H13).
+  /// `options.timeout` limits the wait for other replicas, by default the strategy's timeout (spec H13).
   template <Reducible T, class Op>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
     all_reduce(op, std::span<T>{&value, 1}, options);
     return value;
   }
-  /// The same element by element, in place. Throws CollectiveMismatch when replicas give different counts.
+  /// Reduces in place, element by element. Throws CollectiveMismatch if counts differ.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<T> values, const CommunicationOptions& options = {}) const {
-    if constexpr (detail::require_reduce_op<Op, T>())
-      collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
+    if constexpr (detail::require_reduce_op<Op, T>()) reduce_in_place(op, values, options);
   }
-  /// The same of any contiguous range of numbers, of complex numbers (sum and mean), or of values that consist of
-  /// numbers of one type, such as points. Throws InvalidArgument for a view with gaps between its elements.
+  /// Reduces any contiguous range of numbers, of complex numbers (sum and mean), or of values of numbers of one type,
+  /// such as points. Throws InvalidArgument for gaps between elements.
   template <class Range, class Op>
     requires NumberRange<std::remove_reference_t<Range>>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] auto all_reduce(Op op, Range&& range,
@@ -162,7 +155,7 @@ class ReplicaContext {
     }
   }
 
-  /// The same of a tensor. Throws ShapeMismatch when replicas give different shapes (spec H09).
+  /// Reduces a tensor. Throws ShapeMismatch if shapes differ between replicas (spec H09).
   template <Reducible T, class Op>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] Tensor<T> all_reduce(Op op, Tensor<T> values,
                                                               const CommunicationOptions& options = {}) const {
@@ -170,12 +163,12 @@ class ReplicaContext {
     collective("all_reduce", options, [&](const Collectives& ops) {
       ops.all_gather_values("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
     });
-    require_equal_shapes(shapes);
+    detail::require_equal_shapes(shapes.values());
     all_reduce(op, values.elements(), options);
     return values;
   }
-  /// The same of a complex number, and of every member of a tuple, pair, array, optional or plain struct, and inside.
-  /// Throws ShapeMismatch when an optional has a value on some replicas only, CollectiveMismatch for other structures.
+  /// Reduces a complex number, or every member of a tuple, pair, array, optional or plain struct, recursively. Throws
+  /// ShapeMismatch if an optional has a value on some replicas only, and CollectiveMismatch if structures differ.
   template <class Values, class Op>
     requires Structure<Values> || detail::NumbersValue<Values> || Aggregate<Values>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] Values all_reduce(Op op, Values values,
@@ -190,9 +183,8 @@ class ReplicaContext {
     }
     return values;
   }
-  /// The slices of all replicas, one after another in replica order; a mean divides their values by the number of
-  /// replicas (spec H10). Replicas may give different numbers of rows. Throws ShapeMismatch for slices of arrays of
-  /// different shapes.
+  /// Returns the slices of all replicas, concatenated in replica order; a mean divides their values by the number of
+  /// replicas (spec H10). Numbers of rows may differ. Throws ShapeMismatch if the arrays' shapes differ.
   template <class T, class Op>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] IndexedSlices<T> all_reduce(Op op, const IndexedSlicesView<T>& slices,
                                                                      const CommunicationOptions& options = {}) const {
@@ -205,9 +197,8 @@ class ReplicaContext {
     return all_reduce(op, slices.view(), options);
   }
 
-  /// The same of several tensors at once, in place, with the same extents on every replica: packed together as
-  /// `options.bytes_per_pack` says, or else as the strategy's options do, and with the deadline of
-  /// `options` (spec E03, H09, H12, H13). Tensors that follow each other in memory are not copied.
+  /// Reduces several tensors in place, with the same extents on every replica (spec E03, H09, H12, H13), packed
+  /// according to `options.bytes_per_pack` or the strategy's options. Adjacent tensors are not copied.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
@@ -219,8 +210,7 @@ class ReplicaContext {
     }
   }
 
-  /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec
-  /// E04, G25).
+  /// Returns the reduction of the replicas' copies of a variable, regardless of its aggregation (spec E04, G25).
   template <class Op, detail::HasComponentFor<ReplicaContext> Variable>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] Tensor<typename Variable::Element> all_reduce(
       Op op, const Variable& variable, const CommunicationOptions& options = {}) const {
@@ -231,9 +221,9 @@ class ReplicaContext {
     return all_reduce(op, std::move(values), options);
   }
 
-  /// The values of all replicas, concatenated along `axis` in replica order, the same on every replica (spec E06).
-  /// They may differ in extent along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an
-  /// axis that they do not have. A collective call.
+  /// Returns all replicas' tensors, concatenated along `axis` in replica order, the same on every replica (spec E06).
+  /// Throws ShapeMismatch for scalars and differences along other axes, and InvalidArgument if `axis` is out of range.
+  /// A collective call.
   template <class T>
     requires Reducible<std::remove_const_t<T>>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] Tensor<std::remove_const_t<T>> all_gather(
@@ -246,14 +236,14 @@ class ReplicaContext {
                                                               const CommunicationOptions& options = {}) const {
     return all_gather(mine.view(), axis, options);
   }
-  /// The same of a range, which has one axis, or two where an element consists of several numbers.
+  /// Gathers a range, which has one axis, or two if its elements consist of several numbers.
   template <NumberRange Range>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] auto all_gather(const Range& mine, int axis,
                                                          const CommunicationOptions& options = {}) const {
     return all_gather(detail::view_of_numbers(mine), axis, options);
   }
 
-  /// What they do not take, for sentences.
+  /// Error messages for unsupported operands.
   template <class Value, class Op>
     requires(!detail::CollectiveOperand<Value>)
   auto all_reduce(Op, const Value&, const CommunicationOptions& = {}) const {
@@ -276,10 +266,10 @@ class ReplicaContext {
     return detail::refused<Tensor<float>>();
   }
 
-  /// The value of replica `root`, on every replica. As in `all_reduce`, a contiguous range of numbers that has a name is
-  /// overwritten in place, with as many elements on every replica; everything else is returned: a tensor has the root's
-  /// shape, an optional a value where the root's has one. A collective call, of which every replica names the same root.
-  /// Throws InvalidArgument for a root that there is not.
+  /// Returns the value of replica `root` on every replica. As in `all_reduce`, named contiguous ranges of numbers are
+  /// overwritten in place, with equal counts; other values are returned: tensors with the root's shape, and optionals
+  /// with a value if the root's has one. A collective call, with the same `root` on every replica. Throws
+  /// InvalidArgument if `root` is out of range.
   template <class Value>
   [[nodiscard(DIST_BROADCAST_RETURNS)]] auto broadcast(Value&& value, std::size_t root,
                                                        const CommunicationOptions& options = {}) const
@@ -296,12 +286,12 @@ class ReplicaContext {
     }
   }
 
-  /// Brings all replicas of this process together and calls `fn(scope, args...)` once, in the cross-replica context, on
-  /// the thread of the first; each argument is the PerReplica of what the replicas gave (spec E08). Where there is one
-  /// replica without threads, the arguments are plain (spec E09).
+  /// Synchronises the replicas of this process, and calls `fn(scope, args...)` once, in the cross-replica context, on
+  /// the first replica's thread. Each argument is a PerReplica of the replicas' arguments (spec E08); with one replica
+  /// without threads, the argument itself (spec E09).
   ///
-  /// Each replica gets what `fn` returns: its own value of a PerReplica, a copy of anything else. A collective call;
-  /// what `fn` throws ends the run.
+  /// Each replica gets the result of `fn`: its own value of a PerReplica, or a copy of any other result. A collective
+  /// call; an exception from `fn` ends the run.
   template <class Fn, class... Args>
   auto merge_call(Fn&& fn, Args&&... args) const {
     CrossReplicaContext<S> scope{*strategy_};
@@ -323,7 +313,7 @@ class ReplicaContext {
         (std::index_sequence_for<Args...>{});
       };
       using Result = std::decay_t<decltype(merged())>;
-      // The types are a part of the calls: replicas that give other types do not agree.
+      // Replicas with other types do not match.
       Mine mine{std::forward<Args>(args)...};
       const detail::Borrowed loan_of_mine{comm};
       comm.publish({.operation = "merge_call",
@@ -334,7 +324,7 @@ class ReplicaContext {
       if constexpr (std::is_void_v<Result>) {
         if (comm.rank() == 0) {
           merged();
-          queue_.enter();  // the function may have used those of other replicas
+          queue_.enter();  // `fn` may have used the queues of other replicas
         }
         comm.barrier();
       } else {
@@ -348,22 +338,22 @@ class ReplicaContext {
         comm.publish(CollectiveCall{.operation = "merge_call", .reduction = detail::type_name<Result>()},
                      {.read = &result});
         auto own = select_copy(comm.rank(), **comm.template peer<std::optional<Result>>(0));
-        comm.barrier();  // until then replica 0 keeps the result
+        comm.barrier();  // until then, replica 0 keeps the result
         return own;
       }
     }
   }
 
-  /// This replica's value of a PerReplica of `run` or of a merge function, also inside structures (spec F06).
+  /// Returns this replica's value of a PerReplica, also inside structures (spec F06).
   template <class Value>
   [[nodiscard]] decltype(auto) select(Value& value) const {
     return select_replica(local_index(), value);
   }
 
-  /// Reduces `gradient` over the replicas and applies it to `mirror` in one pass over memory, each replica doing a
-  /// share: `mirror[i] = update(i, mirror[i], reduced[i])`, for each element on one replica and in any order (see
-  /// ElementUpdate). Every replica's `mirror` must hold the same values before, and holds the same bits after. Leaves
-  /// `gradient` as it was. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A collective call.
+  /// Reduces `gradient` over the replicas and applies it to `mirror` in one pass over memory: `mirror[i] = update(i,
+  /// mirror[i], reduced[i])`. Each replica updates a share of the elements, in any order (see ElementUpdate). `mirror`
+  /// must be equal on all replicas before, and is bit-identical afterwards. `gradient` is unchanged. Throws
+  /// ShapeMismatch if lengths differ. A collective call.
   template <detail::ElementSpan Gradient, detail::ElementSpan Span, class Op, class Update>
     requires std::convertible_to<Gradient, typename detail::ReadOnly<Span>::type>
   void reduce_and_apply(Op op, Gradient gradient, Span mirror, const Update& update,
@@ -377,9 +367,9 @@ class ReplicaContext {
     }
   }
 
-  /// `all_reduce` and `broadcast` of elements in memory of the replicas' devices. As in `reduce_and_apply` of such elements,
-  /// the policy's work is put into the replicas' queues: what follows there sees it done. Collectives of the host's memory
-  /// are done when they return, whatever the device.
+  /// Reduces elements in device memory. As for `broadcast` and `reduce_and_apply` of such elements, the work is
+  /// enqueued in the replicas' queues, so later work there sees the result. Collectives of host memory are complete
+  /// when they return, on any device.
   template <Reducible T, MemorySpace Where, class Op>
   void all_reduce(Op op, DeviceSpan<T, Where> values, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>())
@@ -393,12 +383,12 @@ class ReplicaContext {
                                      [&](const Collectives& ops) { ops.broadcast(root, values); });
   }
 
-  /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
-  /// their norm. A collective call each, where there is more than one replica, with the same division of
-  /// `values.size()` elements among the replicas.
+  /// The first half of `reduce_and_apply`, for updates that need all reduced values first, for example their norm;
+  /// `update_shards` is the second. Both are collective calls if there are several replicas, and divide the
+  /// `values.size()` elements in the same way.
   ///
-  /// Calls `use(first, reduced)` with consecutive spans of this replica's share of the reduction, which lie where the
-  /// values do; where there is one replica, these are its `values` themselves. Leaves `values` as they were.
+  /// Calls `use(first, reduced)` with consecutive spans of this replica's share, in the memory space of `values`; with
+  /// one replica, the `values` themselves. `values` are unchanged.
   template <class T, class Op, class Use>
     requires Reducible<std::remove_const_t<T>>
   void reduce_scatter(Op op, std::span<T> values, Use&& use, const CommunicationOptions& options = {}) const {
@@ -410,9 +400,9 @@ class ReplicaContext {
         collective("reduce_scatter", options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
     }
   }
-  /// `mirror[i] = update(i, mirror[i], gradients[i])` for this replica's share of the elements; every replica's mirror
-  /// then holds what the owners made of their shares. Reads `gradients` of this share only; they may be the mirror
-  /// itself. All replicas may give the same memory as mirror. Throws ShapeMismatch when the two differ in length.
+  /// Sets `mirror[i] = update(i, mirror[i], gradients[i])` for this replica's share of the elements; every mirror then
+  /// holds the results of all shares. Reads `gradients` of this share only; they may be the mirror itself. All replicas
+  /// may pass the same memory as mirror. Throws ShapeMismatch if lengths differ.
   template <detail::ElementSpan Gradients, detail::ElementSpan Span, class Update>
     requires std::convertible_to<Gradients, typename detail::ReadOnly<Span>::type>
   void update_shards(Gradients gradients, Span mirror, const Update& update,
@@ -425,9 +415,8 @@ class ReplicaContext {
     }
   }
 
-  /// The first half of elements in memory of the replicas' devices puts this replica's share of the
-  /// reduction into the same places of `kept`, which are not the values themselves unless there is one replica, and
-  /// returns which places these are.
+  /// Writes this replica's share of the reduction of device memory to the same positions of `kept`, and returns their
+  /// range. `kept` must not overlap `values`, unless there is one replica.
   template <Reducible T, MemorySpace Where, class Op>
   [[nodiscard("reduce_scatter returns the range of elements that it has written")]] IndexRange reduce_scatter(
       Op op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept, const CommunicationOptions& options = {}) const {
@@ -439,9 +428,9 @@ class ReplicaContext {
     return {};
   }
 
-  /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
-  /// is that of replica `rank`. What one writes there no other may read or write. `operation`, a literal, is how
-  /// messages call it. A collective call, with the same type on every replica.
+  /// Makes every replica's `mine` accessible to all others while `use(peers)` runs, as `peers(rank)`. Data that one
+  /// replica writes must not be read or written by others. `operation`, a literal, names the call in messages. A
+  /// collective call, with the same type on every replica.
   template <class T, class Use>
   void share(std::string_view operation, T& mine, Use&& use, const CommunicationOptions& options = {}) const {
     static_assert(
@@ -453,34 +442,33 @@ class ReplicaContext {
                  [&](const Collectives& ops) { dist::share(ops.communicator(), operation, mine, use); });
   }
 
-  /// Lets neighbours exchange elements, in any graph: the halo of a domain that the replicas divide. Needs
-  /// <dist/context/subgroup.hpp>.
+  /// Exchanges elements with neighbours in any graph, such as the halos of a domain that is divided among replicas.
+  /// Needs <dist/context/subgroup.hpp>.
   ///
   ///   replica.neighbor_exchange({{above, first_row}, {below, last_row}}, {{below, row_below}, {above, row_above}});
   ///
-  /// What this replica sends to another one as its n-th message for that one arrives where the other one receives its n-th
-  /// message from this one. The two lists are in orders of their own: in a ring of two, or of one, both neighbours are the
-  /// same replica, and what it receives first is what it sent first, here upwards. Nothing has to be symmetric, replicas may
-  /// send to themselves, and have no neighbours. What is sent must not overlap what is written, on any replica.
+  /// The n-th message from one replica to another matches the n-th receive from it there. Each list has its own order:
+  /// in a ring of one or two replicas, both neighbours are the same replica, which first receives what was sent first,
+  /// here upwards. Graphs need not be symmetric; replicas may send to themselves, and may have no neighbours. Sent
+  /// memory must not overlap received memory, on any replica.
   ///
-  /// Elements lie in memory of the host, and have arrived when this returns; or at both ends in memory of the replicas'
-  /// devices, such as parts of a buffer's component: then the receiver's queue copies them, what either replica puts into
-  /// its queue afterwards follows the copy, and the host waits for no device.
+  /// Elements in host memory have arrived when this returns. If they are in device memory at both ends, such as parts
+  /// of a buffer's component, the receiver's queue copies them: later work in either replica's queue follows the copy,
+  /// and the host does not wait for devices.
   ///
-  /// Throws on all replicas, naming both ends of a message, ShapeMismatch where one end has more elements than the other or
-  /// elements of another type, CollectiveMismatch where one end has no such message; what arrived is then not to be used.
-  /// Throws InvalidArgument for a replica that there is not, and for memory of a device where replicas work on the host. A
-  /// collective call.
+  /// Throws on all replicas, naming both ends: ShapeMismatch if lengths or types differ, CollectiveMismatch if one end
+  /// lacks the message. Received data is then undefined. Throws InvalidArgument if a replica is out of range, or for
+  /// device memory if replicas run on the host. A collective call.
   void neighbor_exchange(const MessageList<SendTo>& sends, const MessageList<ReceiveFrom>& receives,
                          const CommunicationOptions& options = {}) const;
 
-  /// The subgroup of the replicas that give the same `color`, ranked by `key` and then by replica: the row or the column of
-  /// a grid of replicas. Needs <dist/context/subgroup.hpp>. A collective call.
+  /// Returns the subgroup of replicas that pass the same `color`, ranked by `key` and then by replica, such as a row or
+  /// column of a grid. Needs <dist/context/subgroup.hpp>. A collective call.
   [[nodiscard]] Subgroup<ReplicaContext> split(std::size_t color, std::size_t key = 0,
                                                const CommunicationOptions& options = {}) const;
 
-  /// Returns once every replica has called it: what they wrote before is visible to all afterwards. Where the policy
-  /// orders queues of devices, what they put there before is done before what they put there next. A collective call.
+  /// Returns once every replica has called it; earlier writes are then visible to all. If the policy orders device
+  /// queues, earlier work in them completes before later work. A collective call.
   void barrier(const CommunicationOptions& options = {}) const {
     collective("barrier", options, [](const Collectives& ops) {
       if constexpr (OrdersQueues<Collectives>)
@@ -491,8 +479,7 @@ class ReplicaContext {
   }
 
   /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must
-  /// not depend on each other. Replicas that write parts of one captured array see each other's parts only where they
-  /// are threads of one process (ReplicasShareMemory).
+  /// be independent. Replicas share a captured array only if they are threads of one process (ReplicasShareMemory).
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) const {
     queue_.for_each(range, std::forward<Body>(body));
@@ -502,45 +489,36 @@ class ReplicaContext {
     queue_.for_each(IndexRange{0, count}, std::forward<Body>(body));
   }
 
-  /// `op` over `body(i)` for every index of `range`, on this replica's device. Not a collective: `all_reduce` the
-  /// result for the value over all replicas.
+  /// Returns the reduction by `op` of `body(i)` over `range` on this replica's device. Not a collective: call
+  /// `all_reduce` with the result.
   template <class Op, class Body>
   [[nodiscard]] DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) const {
     return queue_.transform_reduce(op, range, std::forward<Body>(body));
   }
 
-  /// This replica's part of `count` things that the replicas of all processes share out among them. An array of the
-  /// things exists once in each process, where only the parts of that process's replicas are written: `all_gather` or a
-  /// variable brings the parts of all together.
+  /// Returns this replica's share of `count` elements, divided among all replicas. An array of the elements exists once
+  /// per process, with the shares of that process's replicas only; `all_gather` or a variable combines all.
   [[nodiscard]] IndexRange shard(std::size_t count) const noexcept {
     return shard_of(count, replica_id().index(), num_replicas_in_sync());
   }
 
  private:
   void require_root(std::size_t root) const {
-    if (root >= num_replicas_in_sync())
-      throw InvalidArgument("There is no replica to broadcast from",
-                            concat("root ", root, " of ", num_replicas_in_sync(), " replicas"),
-                            "Give a root from 0 to num_replicas_in_sync() - 1");
+    if (root >= num_replicas_in_sync()) detail::refuse_root(root, num_replicas_in_sync());
   }
   void require_gradient_for_each(std::string_view operation, std::size_t gradients, std::size_t elements) const {
-    if (gradients != elements)
-      throw ShapeMismatch(
-          concat("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
-          concat(gradients, " elements for ", elements),
-          concat("Give ", operation, " one gradient element for each element to change"));
+    if (gradients != elements) detail::refuse_gradients(operation, replica_id().index(), gradients, elements);
   }
-  /// A context that was kept is not to be used after its run, nor in a thread that is no replica.
+  /// True while the run lasts, in a replica's thread. Contexts are invalid otherwise.
   [[nodiscard]] bool is_in_its_run() const noexcept {
     if constexpr (CollectivesOfOne<Collectives>)
       return true;
     else
       return detail::run_here.strategy == strategy_;
   }
-  /// What `call` returns for the collectives, which wait as long as `options` say; an event in the trace, if there is
-  /// one.
+  /// Returns `call` of the collectives with the timeout of `options`. Records a trace event if tracing is on.
   ///
-  /// Where the operands are a `Span` in memory of the devices, it is an event of this replica's queue, too.
+  /// If the operands are a `Span` in device memory, the event also covers this replica's queue.
   template <class Span = std::span<const std::byte>, class Call>
   auto collective([[maybe_unused]] std::string_view name, [[maybe_unused]] const CommunicationOptions& options,
                   Call&& call) const {
@@ -557,7 +535,7 @@ class ReplicaContext {
       }
     }
   }
-  /// The group of the replicas of this process, whose threads see each other's memory.
+  /// Returns the group of this process's replicas, whose threads share memory.
   [[nodiscard]] auto replicas_here() const noexcept { return collectives_.communicator().local(); }
   template <class Values, class Op>
   void reduce_members(Op op, Values& values, const CommunicationOptions& options) const {
@@ -569,13 +547,16 @@ class ReplicaContext {
         member = all_reduce(op, std::move(member), options);
     });
   }
-  static void require_equal_shapes(const PerReplica<Shape>& shapes) {
-    for (std::size_t rank = 1; rank < shapes.size(); ++rank)
-      if (shapes[rank] != shapes[0])
-        throw ShapeMismatch(concat("The tensors of replicas 0 and ", rank, " cannot be reduced"),
-                            concat("shapes ", to_string(shapes[0]), " and ", to_string(shapes[rank])),
-                            "Give tensors of one shape on every replica");
+  template <class T, class Op>
+  void reduce_in_place(Op op, std::span<T> values, const CommunicationOptions& options) const {
+    if constexpr (detail::reduces_bytes<Collectives>)
+      reduce_bytes(Collectives::template record<T, Op>(), std::as_writable_bytes(values), options);
+    else
+      collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
   }
+  /// One function for all element types and reductions, precompiled for some strategies.
+  template <class Record>
+  void reduce_bytes(const Record& reduction, std::span<std::byte> values, const CommunicationOptions& options) const;
   template <class Value, class Op>
   void reduce_numbers_in(Op op, Value& value, const CommunicationOptions& options) const {
     const auto numbers = detail::numbers_in(value);
@@ -583,7 +564,7 @@ class ReplicaContext {
     static_assert(may_change, "all_reduce of a range is in place, and these elements are constant: reduce a copy");
     if constexpr (may_change)
       if constexpr (detail::require_reduce_op_of_numbers<Op, std::remove_const_t<Value>>())
-        collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, numbers); });
+        reduce_in_place(op, numbers, options);
   }
 
   template <class Value>
@@ -634,9 +615,7 @@ class ReplicaContext {
     collectives.all_gather_values("all_reduce of tensors", mine, std::span<Extents>{all.begin(), all.size()});
     for (std::size_t rank = 1; rank < all.size(); ++rank)
       if (all[rank].count != all[0].count || all[rank].checksum != all[0].checksum)
-        throw ShapeMismatch(concat("The tensors of replicas 0 and ", rank, " cannot be reduced"),
-                            concat(all[0].count, " and ", all[rank].count, " tensors, of which some differ in extent"),
-                            "Give tensors of the same extents, in the same order, on every replica");
+        detail::refuse_tensors(rank, all[0].count, all[rank].count);
   }
 
   S* strategy_;
@@ -644,13 +623,20 @@ class ReplicaContext {
   [[no_unique_address]] Queue queue_;
 };
 
+template <class S>
+template <class Record>
+void ReplicaContext<S>::reduce_bytes(const Record& reduction, std::span<std::byte> values,
+                                     const CommunicationOptions& options) const {
+  collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce_bytes(reduction, values); });
+}
+
 namespace detail {
-/// A class that is derived from a ReplicaContext.
+/// True for classes derived from ReplicaContext.
 template <class C>
 inline constexpr bool extends_replica_context = false;
 }  // namespace detail
 
-/// The context of a replica function.
+/// True for the context of a replica function.
 template <class C>
 concept InReplica = detail::is_specialization<std::remove_cvref_t<C>, ReplicaContext> ||
     detail::extends_replica_context<std::remove_cvref_t<C>>;

@@ -7,13 +7,13 @@
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
-#include <dist/context/run_here.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist::detail {
 
-/// Returns what `call` returns, which the processes of a strategy make together. A process that cannot make it tells the
-/// others, which would wait for it. Threads of a process that use the strategy at the same time take turns.
+/// Returns the result of `call`, which all processes of a strategy make together. A process that cannot make it
+/// notifies the others, which would otherwise wait. Concurrent threads take turns.
 template <class S, class Call>
 auto run_collectively(const S& strategy, Call&& call) {
   if constexpr (!CollectivesOfOne<decltype(strategy.workers())>) {
@@ -34,14 +34,14 @@ auto run_collectively(const S& strategy, Call&& call) {
   }
 }
 
-/// The same of `call(workers)`, where these wait for each other as long as `options` say.
+/// Returns the result of `call(workers)`, a collective call with the timeout of `options`.
 template <class S, class Call>
 auto run_collectively(const S& strategy, const CommunicationOptions& options, Call&& call) {
   return run_collectively(strategy, [&] { return as_asked(strategy.workers(), options, call); });
 }
 
-/// What `call()` returns in the first process of a strategy, in all of them: a number or a bool, which only that process
-/// finds out. A collective call of the processes, outside replica functions.
+/// Returns the first process's `call()`, a number or bool, in all processes of a strategy. A collective call of the
+/// processes, outside replica functions.
 template <class S, class Call>
 auto broadcast_from_chief(const S& strategy, Call&& call) {
   return run_collectively(strategy, [&] {
@@ -51,8 +51,8 @@ auto broadcast_from_chief(const S& strategy, Call&& call) {
   });
 }
 
-/// Whether something holds in any process of a strategy: the same answer in all of them. A collective call of the processes,
-/// outside replica functions. Throws PeerError where one of them cannot take part.
+/// True if `holds` is true in any process of a strategy. A collective call of the processes, outside replica functions.
+/// Throws PeerError if one of them cannot take part.
 template <class S>
 [[nodiscard]] bool any_process(const S& strategy, bool holds) {
   int any = holds ? 1 : 0;

@@ -10,23 +10,24 @@
 
 namespace dist {
 
-/// How a strategy keeps the copies of its variables: what it names as its `Store`. Variables, optimizers and layers ask it
-/// where copies lie and who changes them, and know no store by name.
+/// The strategy's policy for copies of variables, its `Store`. It tells variables, optimizers and layers where copies
+/// are and which replica changes them, so that they do not depend on a particular store.
 ///
-/// `copies(replicas)` says how many copies the replicas of a process have, and `copy_of(local_replica)` which of them one
-/// reads; copies are numbered in the order of their first readers. Where replicas share a copy (`shared`), a variable is
-/// one value for all of them, whatever its synchronization, and a write in a replica function is one for all.
+/// `copies(replicas)` is the number of copies for a process with `replicas` replicas, and `copy_of(local_replica)` the
+/// copy that a replica reads; copies are numbered in the order of their first readers. If replicas share a copy
+/// (`shared`), a variable has one value for all, regardless of its synchronization, and a write in a replica function
+/// is one write for all.
 ///
-/// In replica functions it also has (MirroredStore is the shortest):
+/// In replica functions it also has (MirroredStore is the shortest example):
 ///
-/// | operation | what it does |
+/// | operation | effect |
 /// |---|---|
-/// | `once(replica, change)` | `change()` on one reader of each copy, while no other uses the copy |
-/// | `share_out(replica, count, change)` | after a collective call of all: `change(range)` with this reader's part of `count` things of its copy; all parts are changed when it returns |
-/// | `from_first(replica, copy, change)` | `change(copy)` on replica 0, whose values every copy then has |
-/// | `update_local_then_average(replica, copy, own, change)` | what `change` returns, called with elements of the replica's own: its copy, or `own` with the values of the copy, which then becomes the mean of all |
+/// | `once(replica, change)` | calls `change()` on one reader of each copy, while no other reader uses the copy |
+/// | `share_out(replica, count, change)` | after a collective call of all: calls `change(range)` with this reader's share of `count` elements of its copy; returns when all shares are changed |
+/// | `from_first(replica, copy, change)` | calls `change(copy)` on replica 0, whose values are then copied to every copy |
+/// | `update_local_then_average(replica, copy, own, change)` | calls `change` with elements of the replica's own, its copy or `own` with the values of the copy, and returns its result; the copy then becomes the mean of all |
 ///
-/// and outside of them `spread(strategy, variable)`, which gives the values of copy 0 to the others of the process.
+/// and outside replica functions `spread(strategy, variable)`, which copies copy 0 to the other copies of the process.
 template <class S>
 concept VariableStore = requires(std::size_t count) {
   {std::bool_constant<S::shared>{}};
@@ -34,26 +35,27 @@ concept VariableStore = requires(std::size_t count) {
   { S::copy_of(count) } -> std::same_as<std::size_t>;
 };
 
-/// One whose variables lie in other processes: the memory of a variable in this process is a cached copy, which the store reads
-/// and writes for the operations of the variable. In every context it also has
+/// A store of variables in other processes: their memory in this process is a cache, which the store reads and writes
+/// for the operations of the variable. In every context it also has
 ///
-/// | operation | what it does |
+/// | operation | effect |
 /// |---|---|
-/// | `await(context, variable, elements)` | waits until these elements of the copy are there |
-/// | `change(context, variable)` | says that the copy may be changed where it lies |
-/// | `write(context, variable, range, values, update)` | updates these elements where they lie, and in a step the copy, too |
+/// | `await(context, variable, elements)` | waits until these elements of the cache are valid |
+/// | `change(context, variable)` | reports that the variable may be changed in its process |
+/// | `write(context, variable, range, values, update)` | updates these elements in their process, and in a step the cache, too |
 ///
-/// and in replica functions what optimizers need: see ServerStore.
+/// and in replica functions the operations of optimizers: see ServerStore.
 template <class S>
 concept RemoteStore = VariableStore<S> && requires {
   requires S::remote;
 };
 
-/// The store of the strategy that context `C` belongs to.
+/// The store of the strategy of context `C`.
 template <class C>
 using StoreOf = typename std::remove_cvref_t<C>::Strategy::Store;
 
-/// A strategy: where replicas run, where variables live, how replicas talk. Library code is written against this.
+/// A strategy: defines where replicas run, where variables are stored, and how replicas communicate. Library code
+/// depends only on this concept.
 template <class S>
 concept Strategy = requires(S& strategy) {
   typename S::Device;
@@ -69,17 +71,16 @@ concept Strategy = requires(S& strategy) {
   strategy.run(NoOp{});
 };
 
-/// A strategy whose variables code of the host reads and writes where they are.
+/// A strategy whose variables are in host memory.
 template <class S>
 concept KeepsVariablesOnHost = Strategy<S> && S::Device::Space::host_accessible;
 
-/// The message for an object of a class, such as "an nn::Metric", that was made without a strategy; `example` shows one that is
-/// made with it.
+/// The error message for an object, such as "an nn::Metric", without a strategy; `example` shows the correct call.
 #define DIST_NEEDS_STRATEGY(object, example) \
   object " is made on a strategy, which is its first argument, such as a dist::Default or a dist::Mirrored: " example
 
 namespace detail {
-/// A type that is no strategy.
+/// A type other than a strategy.
 template <class T>
 concept NoStrategy = !Strategy<std::remove_reference_t<T>>;
 }  // namespace detail

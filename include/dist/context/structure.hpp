@@ -1,5 +1,5 @@
-/// Structures of values: tuples, pairs, arrays and optionals are taken apart, so that a replica function may return or
-/// take several things at once (spec C03, F05, F06); of aggregates the members can be visited.
+/// Structures of values: tuples, pairs, arrays and optionals are split into members, so that a replica function can
+/// return or accept several values (spec C03, F05, F06). Members of aggregates can be visited.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace detail {
 
 template <class T>
 inline constexpr bool is_tuple = is_specialization<T, std::tuple> || is_specialization<T, std::pair>;
-/// A structure of these members in the form of `Like`: a pair of a pair, a tuple of a tuple.
+/// A structure of these members, of the same kind as `Like`.
 template <class Like, class... Members>
 struct StructureLike {
   using Type = std::tuple<Members...>;
@@ -60,8 +60,8 @@ constexpr auto map_members(S& structure, Fn& fn, std::index_sequence<I...>) {
 
 }  // namespace detail
 
-/// `fn(member)` of every member: an array of an array, a tuple of a tuple, a pair of a pair (of references where `fn`
-/// returns them), an optional of an optional.
+/// Returns `fn(member)` for every member: an array for an array, a tuple for a tuple, a pair for a pair (of references
+/// if `fn` returns them), an optional for an optional.
 template <class S, class Fn>
   requires Structure<S>
 [[nodiscard]] constexpr auto map_structure(S& structure, Fn&& fn) {
@@ -75,7 +75,7 @@ template <class S, class Fn>
 
 namespace detail {
 
-/// Converts to anything, to count what an aggregate is initialised from.
+/// Converts to any type, to count the initialisers of an aggregate.
 struct AnyValue {
   template <class T>
   operator T() const;
@@ -90,7 +90,7 @@ template <class T, std::size_t... I>
 constexpr bool takes_initialisers(std::index_sequence<I...>) {
   return InitialisedFrom<T, AnyValueFor<I>...>;
 }
-/// Converts to the bases of T only, which stand before its members.
+/// Converts only to bases of T, which precede its members.
 template <class T>
 struct AnyBaseOf {
   template <class Base>
@@ -118,7 +118,7 @@ concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !Structure<T
                     detail::member_count<T>() <= detail::most_members &&
                     !detail::InitialisedFrom<T, detail::AnyBaseOf<T>>;
 
-/// References to the members of an aggregate, as a tuple.
+/// Returns references to an aggregate's members, as a tuple.
 template <class T>
   requires Aggregate<std::remove_const_t<T>>
 [[nodiscard]] constexpr auto members_of(T& aggregate) {
@@ -150,7 +150,7 @@ template <class T>
   }
 }
 
-/// Calls `fn(member)` for every member of a structure or an aggregate; for an optional's value, if it has one.
+/// Calls `fn(member)` for every member of a structure or aggregate, and for an optional's value.
 template <class S, class Fn>
   requires Structure<S> || Aggregate<S>
 constexpr void for_each_member(S& structure, Fn&& fn) {
@@ -165,8 +165,8 @@ constexpr void for_each_member(S& structure, Fn&& fn) {
 
 namespace detail {
 
-/// A fingerprint of the form of values of type T, which is 0 for what is no structure: how many members they have, and
-/// how these are nested. The values of replicas count as one.
+/// Returns a fingerprint of the number of members of T and their nesting; 0 for other types. A PerReplica counts as its
+/// value.
 template <class T>
 [[nodiscard]] constexpr std::uint64_t structure_of() {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
@@ -189,7 +189,7 @@ template <class T>
   }
 }
 
-/// Whether values of type T may differ in form, as they hold optionals.
+/// True if values of type T hold optionals, and so may differ in form.
 template <class T>
 [[nodiscard]] constexpr bool holds_optional() {
   using Plain = std::remove_cvref_t<T>;
@@ -220,9 +220,9 @@ constexpr void for_each_optional(const T& value, Use&& use) {
 
 }  // namespace detail
 
-/// Per-replica structures become a structure of per-replica values: of PerReplica<std::tuple<A, B>> a
-/// std::tuple<PerReplica<A>, PerReplica<B>>, of pairs a pair, and so on inside. Anything else stays as it is (spec C03, F05). Throws
-/// ShapeMismatch when an optional has a value on some replicas only.
+/// Converts per-replica structures to structures of per-replica values, recursively: `PerReplica<std::tuple<A, B>>`
+/// to `std::tuple<PerReplica<A>, PerReplica<B>>`, pairs to pairs. Other types are unchanged (spec C03, F05). Throws
+/// ShapeMismatch if an optional has a value on some replicas only.
 template <class T>
 [[nodiscard]] auto regroup(PerReplica<T>&& values);
 

@@ -1,4 +1,4 @@
-/// `replica.neighbor_exchange`, under every strategy.
+/// Implements `replica.neighbor_exchange` and subgroups for all strategies.
 #pragma once
 
 #include <cstddef>
@@ -27,33 +27,33 @@ void ReplicaContext<S>::neighbor_exchange(const MessageList<SendTo>& sends, cons
              [&](const Collectives& ops) { dist::neighbor_exchange(ops, sends.all(), receives.all()); });
 }
 
-/// The replicas that gave the same colour to `replica.split(color, key)`, as one of them sees them: the rows and the
-/// columns of a grid of replicas. It is used in the replica function that made it.
+/// The replicas that passed the same colour to `replica.split(color, key)`, such as a row or column of a grid. Valid
+/// within the replica function that created it.
 ///
-/// Its collectives are among these replicas, whichever process they are in. All replicas of the strategy call a collective
-/// of their subgroup at the same time, one of the same name: subgroups are parts of one step, each with values and extents
-/// of its own. Processes that are to work each at its own pace take a strategy each (`MultiWorker::split`).
+/// Its collectives are among these replicas, in any process. All replicas of the strategy must call the same collective
+/// of their subgroups at the same time, each with its own values and extents. For independent progress, split the
+/// strategy (`MultiWorker::split`).
 template <class Replica>
 class Subgroup {
  public:
-  /// `replicas` are its members by rank, of which this one is number `rank`.
+  /// `replicas` are the members by rank.
   Subgroup(const Replica& replica, std::vector<std::size_t> replicas, std::size_t rank)
       : replica_(&replica), replicas_(std::move(replicas)), rank_(rank) {}
 
-  /// 0 to `size() - 1`, in the order of the keys, and of the replicas where keys are equal.
+  /// From 0 to `size() - 1`, in the order of keys, then of replicas.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
-  /// The members, by rank: their numbers among all replicas.
+  /// The members' numbers among all replicas, by rank.
   [[nodiscard]] std::span<const std::size_t> replicas() const noexcept { return replicas_; }
 
-  /// The reduction of the members' value, the same bits on all of them. A collective call, as are all of the following.
+  /// Returns the reduction of the members' values, bit-identical on all. A collective call, like all overloads.
   template <Reducible T, class Op>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
     all_reduce(op, std::span<T>{&value, 1}, options);
     return value;
   }
-  /// The same element by element, in place, in the order of the ranks: each member reduces a share of the elements. Throws
-  /// ShapeMismatch when members give different counts.
+  /// Reduces in place, element by element, in the order of ranks: each member reduces a share. Throws ShapeMismatch if
+  /// counts differ.
   template <Reducible T, class Op>
   void all_reduce(Op, std::span<T> values, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
@@ -79,7 +79,7 @@ class Subgroup {
     }
   }
 
-  /// The values of all members, one after another in the order of the ranks. They may give different counts.
+  /// Returns the values of all members, concatenated in rank order. Counts may differ.
   template <Reducible T>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] std::vector<T> all_gather(std::span<const T> mine,
                                                                    const CommunicationOptions& options = {}) const {
@@ -99,8 +99,8 @@ class Subgroup {
     return all;
   }
 
-  /// Gives every member the values of member `root`. Throws InvalidArgument for a root that there is not, ShapeMismatch
-  /// when members give different counts.
+  /// Copies the values of member `root` to every member. Throws InvalidArgument if `root` is out of range, and
+  /// ShapeMismatch if counts differ.
   template <Reducible T>
   void broadcast(std::span<T> values, std::size_t root, const CommunicationOptions& options = {}) const {
     if (root >= size())
@@ -116,7 +116,7 @@ class Subgroup {
     replica_->neighbor_exchange(sends, receives, options);
   }
 
-  /// As the replica's, where neighbours are ranks of this subgroup. Errors name replicas.
+  /// Exchanges elements like ReplicaContext::neighbor_exchange, with ranks of this subgroup. Errors name replicas.
   void neighbor_exchange(const MessageList<SendTo>& sends, const MessageList<ReceiveFrom>& receives,
                          const CommunicationOptions& options = {}) const {
     const auto among_all = [&]<class Message>(std::span<const Message> messages) {
@@ -135,7 +135,7 @@ class Subgroup {
   void barrier(const CommunicationOptions& options = {}) const { replica_->barrier(options); }
 
  private:
-  /// One message to and from each member, itself among them.
+  /// Exchanges one message with each member, including this one.
   template <class Out, class In>
   void exchange(Out&& out, In&& in, const CommunicationOptions& options) const {
     std::vector<SendTo> sends;

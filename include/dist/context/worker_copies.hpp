@@ -7,8 +7,8 @@
 
 namespace dist {
 
-/// Notes which variables of a strategy with a RemoteStore the constructor of an object makes. As its first member it is there before
-/// them. Other strategies are not noted.
+/// Records the variables that an object's constructor creates on a strategy with a RemoteStore. Must be its first
+/// member, to be constructed before them.
 class VariablesMade {
  public:
   template <class S>
@@ -21,7 +21,7 @@ class VariablesMade {
 
   /// The strategy, or null.
   [[nodiscard]] const void* strategy() const noexcept { return strategy_; }
-  /// The number of the first of them among the variables of the strategy.
+  /// The number of the first of these variables.
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
 
  private:
@@ -29,9 +29,9 @@ class VariablesMade {
   std::uint64_t first_ = 0;
 };
 
-/// An object on a strategy that scheduled functions take: each worker makes a copy of it once, by the same constructor, whose
-/// variables are those of the coordinator's. `arguments()` is a std::tuple of what the constructor got after the strategy; of another
-/// object with copies a reference.
+/// An object that scheduled functions may take: each worker creates a copy once, with the same constructor, which
+/// shares the variables of the coordinator's object. `arguments()` is a std::tuple of the constructor's arguments after
+/// the strategy; other objects with copies are held by reference.
 template <class X>
 concept HasWorkerCopies = requires(const X& object) {
   { object.variables_made() } -> std::same_as<const VariablesMade&>;

@@ -11,8 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/coordinator/error.hpp>
-#include <dist/coordinator/remote_result.hpp>
+#include <dist/coordinator/remote_value.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
@@ -21,135 +20,134 @@
 
 namespace dist {
 
-/// A scheduled function with its arguments, as it goes to a worker.
+/// A scheduled function with its arguments, encoded for a worker.
 struct Closure {
   using Clock = std::chrono::steady_clock;
 
-  std::vector<std::byte> message;  ///< what the worker gets
+  std::vector<std::byte> message;  ///< sent to the worker
   std::shared_ptr<detail::RemoteResult> result = std::make_shared<detail::RemoteResult>();
-  std::string_view function = {};          ///< its name in messages, which outlives the closure
+  std::string_view function = {};          ///< name in messages; outlives the closure
   std::optional<std::size_t> worker = {};  ///< the only worker that may run it (spec L20)
-  std::size_t attempts = 0;                ///< how often a worker has taken it
-  std::uint64_t round = 0;                 ///< how many errors the queue had had when a worker took it
-  Clock::time_point since = {};            ///< when it was put into the queue, or put back
+  std::size_t attempts = 0;                ///< number of workers that have taken it
+  std::uint64_t round = 0;                 ///< number of errors of the queue when a worker took it
+  Clock::time_point since = {};            ///< time of the last put or put_back
 };
 
-/// The functions that wait for a worker, and the number of those that run. `schedule`, `join` and `done` of a coordinator
-/// share it with the threads of its workers. It knows no transport.
+/// The queue of scheduled functions, and the number of running ones, shared by the callers of a coordinator and the
+/// threads of its workers. Independent of the transport.
 ///
-/// The first of several errors counts (spec L05). It cancels what waits at once, and asks what runs to stop; the next `put`,
-/// `join` or `done` waits until nothing runs, throws the error and forgets it, and the queue goes on as before. Where several
-/// threads wait, one of them throws it.
+/// Only the first of several errors is reported (spec L05). It cancels waiting closures, and asks running ones to stop.
+/// The next `put`, `join` or `done` waits until nothing runs and throws it in one thread; then the queue is usable
+/// again.
 class ClosureQueue {
  public:
   using Clock = Closure::Clock;
-  /// The end of a wait; none: no limit.
+  /// The end of a wait; nullopt: no limit.
   using Until = std::optional<Clock::time_point>;
 
-  /// How many closures may wait (spec L02). Closures for one worker, and those that are put back, do not count.
+  /// The default maximum of waiting closures (spec L02), without closures for one worker and closures that were put
+  /// back.
   static constexpr std::size_t default_capacity = 256 * 1024;
 
   explicit ClosureQueue(std::size_t capacity = default_capacity);
   ClosureQueue(const ClosureQueue&) = delete;
   ClosureQueue& operator=(const ClosureQueue&) = delete;
 
-  // ---- for those who schedule ----
+  // ---- for callers of the coordinator ----
 
-  /// Adds a closure once there is room. Throws the error of an earlier closure, DeadlineExceeded where there is no room
-  /// in time, and Cancelled where the queue is closed.
+  /// Adds a closure; waits while the queue is full. Throws the error of an earlier closure, DeadlineExceeded after
+  /// `until`, and Cancelled if the queue is closed.
   void put(Closure closure, Until until = {});
 
-  /// Waits until no closure waits or runs, and returns true; false after `until`. Throws the error of a closure.
+  /// Returns true once no closure waits or runs, or false after `until`. Throws the error of a closure.
   [[nodiscard]] bool wait_until_idle(Until until);
-  /// Waits like `wait`, and throws DeadlineExceeded after `until` (spec L04).
+  /// Waits until no closure waits or runs. Throws the error of a closure, and DeadlineExceeded (spec L04).
   void join(Until until = {});
-  /// Whether no closure waits or runs (spec L06). Throws the error of a closure, once nothing runs any more, and
+  /// True if no closure waits or runs (spec L06). After an error, waits until nothing runs and throws it, or throws
   /// DeadlineExceeded.
   [[nodiscard]] bool done(Until until = {});
 
   // ---- for the threads of workers ----
 
-  /// Waits for the next closure of a worker: one that only this worker may run, or else the first of those for all.
-  /// Returns none after `until`, once the queue is closed, and after `wake` where the worker has an errand. Whoever takes
-  /// a closure calls `finish`, `fail`, `abort` or `put_back` with it, once.
+  /// Waits for a closure, first one for this worker only, then one for any worker. Returns nullopt after `until`, once
+  /// the queue is closed, or after `wake` if `*errand` is true. The caller must then call `finish`, `fail`, `abort` or
+  /// `put_back`.
   [[nodiscard]] std::optional<Closure> take(std::size_t worker, const std::atomic<bool>* errand = nullptr,
                                             Until until = {});
-  /// Makes all workers that wait look at their errands.
+  /// Makes all waiting workers check their errands.
   void wake();
 
-  // The result is there before `mutex_` is free, so whoever has fetched it sees a queue without the closure.
+  // Stores the result under `mutex_`, so that the queue does not count the closure when its result is visible.
 
   void finish(const Closure& closure, std::vector<std::byte> bytes);
-  /// The closure has failed, which cancels what waits, and what runs and stops.
+  /// Stores the error. Cancels waiting closures, and running ones that stop.
   void fail(const Closure& closure, std::exception_ptr error);
-  /// The closure has stopped because another one failed.
+  /// Cancels a closure that stopped because another one failed.
   void cancel_stopped(const Closure& closure);
-  /// The closure runs again, before all others (spec L14), unless an error or the end of the queue cancels it.
+  /// Puts a closure at the front of the queue (spec L14). Cancels it after an error, or if the queue is closed.
   void put_back(Closure closure);
-  /// Nobody knows what the closure came to, because its coordinator ends.
+  /// Aborts a closure with unknown outcome, because the coordinator ends.
   void abort(const Closure& closure);
-  /// Gives the result of a closure up that no `abort` may ever reach. It may still be finished; the first outcome counts.
+  /// Aborts a result without its queue. The closure may still finish: the first outcome counts.
   static void abort_result(detail::RemoteResult& result);
-  /// The number of errors so far. Closures of earlier rounds are to stop.
+  /// The number of errors. Closures of earlier rounds should stop.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(); }
-  /// An error that is no closure's, such as a worker that does not come back.
+  /// Stores an error outside closures, such as a missing worker.
   void fail(std::exception_ptr error);
 
   // ---- for the coordinator ----
 
-  /// Cancels what waits. From now on `take` returns none and `put` throws.
+  /// Cancels waiting closures. From then on, `take` returns nullopt, and `put` throws.
   void close();
-  /// Calls `stop(round)` after each error, in the thread that reports it, to ask the closures of earlier rounds to stop, until it
-  /// is given another one or an empty one. Then the one before is not called any more.
+  /// Sets the function `stop(round)` that each error calls, in the thread that reports it, to stop closures of earlier
+  /// rounds. Empty: none. On return, the previous function is not called any more.
   void set_on_error(detail::UniqueFunction<void, std::uint64_t> stop);
 
-  /// A look at the queue, for messages and metrics.
+  /// A snapshot of the queue.
   struct Counts {
-    std::size_t waiting = 0;  ///< closures, those for one worker among them
+    std::size_t waiting = 0;  ///< closures, including those for one worker
     std::size_t in_flight = 0;
-    std::uint64_t finished = 0;   ///< closures with a result so far
-    std::uint64_t failed = 0;     ///< errors so far
-    std::uint64_t cancelled = 0;  ///< closures that did not run, or stopped, because of an error or the end
-    Clock::duration oldest{};     ///< how long the closure has waited that waits longest
+    std::uint64_t finished = 0;   ///< closures with a result
+    std::uint64_t failed = 0;     ///< errors
+    std::uint64_t cancelled = 0;  ///< closures that did not run, or stopped, after an error or `close`
+    Clock::duration oldest{};     ///< longest time that a closure has waited
   };
   [[nodiscard]] Counts counts() const;
 
  private:
-  // The caller of what follows holds `mutex_`.
+  // The following functions require `mutex_`.
 
-  /// Returns false where the time is up and `over()` does not hold.
+  /// Returns false if `over()` is false after `until`.
   template <class Over>
   [[nodiscard]] static bool wait(detail::ConditionVariable& changed, std::unique_lock<std::mutex>& lock, Until until,
                                  Over over);
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::deque<Closure>* source_for(std::size_t worker);
-  /// A closure no longer runs.
   void land();
   void store(std::exception_ptr error);
   void cancel_waiting();
   [[nodiscard]] std::string_view reason_to_cancel() const;
   void cancel(const Closure& closure, std::string_view because);
-  /// Throws the stored error once nothing runs, and forgets it.
+  /// Waits until nothing runs, then throws and clears the error, if any.
   void throw_error(std::unique_lock<std::mutex>& lock, Until until);
   [[noreturn]] void throw_late() const;
 
-  /// There is something for threads of workers to look at.
   void tell_workers();
-  /// The caller does not hold `mutex_`.
+  /// Requires that `mutex_` is free.
   void ask_to_stop(std::uint64_t round);
 
   const std::size_t capacity_;
-  /// Grows with each, for threads that look before they sleep.
+  /// Counts `tell_workers` and `put`, for threads that poll before they sleep.
   std::atomic<std::uint64_t> told_{0};
   mutable std::mutex mutex_;
   detail::ConditionVariable work_;  ///< for threads of workers
-  detail::ConditionVariable room_;  ///< for those that put
-  detail::ConditionVariable idle_;  ///< for those that wait until nothing runs
+  detail::ConditionVariable room_;  ///< for `put`
+  detail::ConditionVariable idle_;  ///< for `join` and `done`
   std::deque<Closure> waiting_;
-  std::map<std::size_t, std::deque<Closure>> tagged_;  ///< by worker; none is empty
+  std::map<std::size_t, std::deque<Closure>> tagged_;  ///< by worker; no queue is empty
   std::size_t in_flight_ = 0;
   std::exception_ptr error_;
-  std::atomic<std::uint64_t> rounds_{0};  ///< errors that were kept
+  std::atomic<std::uint64_t> rounds_{0};  ///< number of stored errors
   bool closed_ = false;
   std::uint64_t finished_ = 0;
   std::uint64_t failed_ = 0;

@@ -37,7 +37,7 @@ DIST_INLINE void ClosureQueue::put(Closure closure, Until until) {
   closure.since = Clock::now();
   if (closure.worker) {
     tagged_[*closure.worker].push_back(std::move(closure));
-    tell_workers();  // only one of those that wait may take it
+    tell_workers();  // notify all, because only one worker may take it
   } else {
     waiting_.push_back(std::move(closure));
     told_.fetch_add(1, std::memory_order_release);
@@ -95,7 +95,7 @@ DIST_INLINE void ClosureQueue::finish(const Closure& closure, std::vector<std::b
   ++finished_;
   land();
 }
-DIST_INLINE void ClosureQueue::fail(const Closure& closure, std::exception_ptr error) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::fail(const Closure& closure, std::exception_ptr error) {
   std::uint64_t round = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -106,12 +106,12 @@ DIST_INLINE void ClosureQueue::fail(const Closure& closure, std::exception_ptr e
   }
   ask_to_stop(round);
 }
-DIST_INLINE void ClosureQueue::cancel_stopped(const Closure& closure) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::cancel_stopped(const Closure& closure) {
   const std::lock_guard lock{mutex_};
   cancel(closure, "another one failed while it ran");
   land();
 }
-DIST_INLINE void ClosureQueue::put_back(Closure closure) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::put_back(Closure closure) {
   const std::lock_guard lock{mutex_};
   if (error_ || closed_) {
     cancel(closure, reason_to_cancel());
@@ -123,16 +123,16 @@ DIST_INLINE void ClosureQueue::put_back(Closure closure) {
   }
   land();
 }
-DIST_INLINE void ClosureQueue::abort(const Closure& closure) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::abort(const Closure& closure) {
   const std::lock_guard lock{mutex_};
   abort_result(*closure.result);
   land();
 }
-DIST_INLINE void ClosureQueue::abort_result(detail::RemoteResult& result) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::abort_result(detail::RemoteResult& result) {
   result.fail(RemoteState::aborted, std::make_exception_ptr(Cancelled("A scheduled function was aborted",
                                                                       "its coordinator ended while a worker ran it")));
 }
-DIST_INLINE void ClosureQueue::fail(std::exception_ptr error) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::fail(std::exception_ptr error) {
   std::uint64_t round = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -145,7 +145,7 @@ DIST_INLINE void ClosureQueue::set_on_error(detail::UniqueFunction<void, std::ui
   const std::lock_guard lock{on_error_mutex_};
   on_error_ = std::move(stop);
 }
-DIST_INLINE void ClosureQueue::ask_to_stop(std::uint64_t round) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::ask_to_stop(std::uint64_t round) {
   const std::lock_guard lock{on_error_mutex_};
   if (on_error_) on_error_(round);
 }
@@ -184,7 +184,7 @@ DIST_INLINE void ClosureQueue::land() {
   --in_flight_;
   if (in_flight_ == 0 && (error_ || is_idle())) idle_.notify_all();
 }
-DIST_INLINE void ClosureQueue::store(std::exception_ptr error) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::store(std::exception_ptr error) {
   ++failed_;
   if (error_) return;
   error_ = std::move(error);
@@ -193,17 +193,19 @@ DIST_INLINE void ClosureQueue::store(std::exception_ptr error) {
   room_.notify_all();
   idle_.notify_all();
 }
-DIST_INLINE void ClosureQueue::cancel_waiting() {
-  for (const Closure& closure : waiting_) cancel(closure, reason_to_cancel());
-  waiting_.clear();
-  for (const auto& [worker, queue] : tagged_)
+[[gnu::cold]] DIST_INLINE void ClosureQueue::cancel_waiting() {
+  const auto cancel_all = [&](std::deque<Closure>& queue) {
     for (const Closure& closure : queue) cancel(closure, reason_to_cancel());
+    queue.clear();
+  };
+  cancel_all(waiting_);
+  for (auto& [worker, queue] : tagged_) cancel_all(queue);
   tagged_.clear();
 }
 DIST_INLINE std::string_view ClosureQueue::reason_to_cancel() const {
   return closed_ ? "its coordinator has ended" : "another one failed before it ran";
 }
-DIST_INLINE void ClosureQueue::cancel(const Closure& closure, std::string_view because) {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::cancel(const Closure& closure, std::string_view because) {
   ++cancelled_;
   closure.result->fail(RemoteState::cancelled,
                        std::make_exception_ptr(Cancelled("A scheduled function was cancelled", because)));
@@ -215,7 +217,7 @@ DIST_INLINE void ClosureQueue::throw_error(std::unique_lock<std::mutex>& lock, U
   lock.unlock();
   std::rethrow_exception(error);
 }
-DIST_INLINE void ClosureQueue::throw_late() const {
+[[gnu::cold]] DIST_INLINE void ClosureQueue::throw_late() const {
   throw DeadlineExceeded("The scheduled functions have not ended in time",
                          concat(waiting_.size(), " wait for a worker, and ", in_flight_, " run"),
                          "Wait for longer, or see what the workers do");

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/coordinator/coordinator_state.hpp>
 #include <dist/coordinator/per_worker.hpp>
@@ -35,21 +33,21 @@
 
 namespace dist {
 
-/// Schedules functions on the workers of a cluster: each worker runs the next one when it is free. Workers may be lost,
-/// come back and be added meanwhile (spec L01).
+/// Schedules functions on the workers of a cluster: each worker runs the next function when it is free. Workers may
+/// fail, reconnect and be added at any time (spec L01).
 ///
 ///   dist::ClusterCoordinator coordinator{strategy};
 ///   auto sum = coordinator.schedule([](dist::WorkerContext&, int a, int b) { return a + b; }, 1, 2);
 ///   coordinator.join();
 ///   std::printf("%d\n", sum.fetch());
 ///
-/// A function runs at least once: when its worker is lost, another one runs it from its beginning, and what it has done
-/// on parameter servers before stays done. The first error of a function is kept; the next `schedule`, `join` or `done`
-/// throws it, and then the coordinator can be used again (spec L05). Functions that run meanwhile are asked to stop. It is a RemoteError for what a function threw, and
-/// Unavailable for a parameter server that is lost or a worker that does not come.
+/// A function runs at least once: if its worker is lost, another one runs it from the beginning, but its changes on
+/// parameter servers remain. The first error of a function sends stop requests to running functions, and the next
+/// `schedule`, `join` or `done` throws it; then the coordinator is usable again (spec L05). It is a RemoteError if a
+/// function threw, and Unavailable if a parameter server is lost or a worker does not connect.
 ///
-/// Thread-safe. The destructor cancels what waits and asks what runs to stop. It waits for that as long as
-/// `CoordinatorOptions::end_timeout` and a little more, in which the workers are told.
+/// Thread-safe. The destructor cancels waiting functions, asks running ones to stop, and waits for them for slightly
+/// more than `CoordinatorOptions::end_timeout`.
 template <class Strategy>
 class ClusterCoordinator {
   static_assert(
@@ -60,13 +58,13 @@ class ClusterCoordinator {
  public:
   using Transport = typename Strategy::Transport;
 
-  /// Throws InvalidArgument where there is no worker, or for options that make no sense. Does not wait for workers.
+  /// Throws InvalidArgument if the list of workers is empty or an option is invalid. Does not wait for workers.
   explicit ClusterCoordinator(const Strategy& strategy) : ClusterCoordinator(strategy, options_of(strategy)) {}
   ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options)
       : ClusterCoordinator(state_of(strategy, options)) {
     if constexpr (HasWorkerStrategy<Strategy>) strategy_ = &strategy;
     ReportSignal::answer_to_the_end();
-    // The object is constructed, so its destructor ends what has begun if no more threads can be started.
+    // The object is constructed, so its destructor cleans up if a thread cannot be started.
     const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
     for (const net::Endpoint& worker : workers)
       add_link(worker,
@@ -108,19 +106,19 @@ class ClusterCoordinator {
     for (const auto& link : links_) link->join(until);
   }
 
-  /// Puts a function into the queue for the worker that is free first, and returns a RemoteValue of its result, at once
-  /// unless the queue is full (spec L02). The worker calls `function(dist::WorkerContext&, arguments...)`, where a
-  /// PerWorker argument is the worker's own object (spec L03). The function runs in another process of this program, so
-  /// it is a lambda without captures, `dist::function<f>` or a plain struct with operator(), and its arguments and its
-  /// result are values.
+  /// Schedules a function for the first free worker. Returns a RemoteValue of its result at once, unless the queue is
+  /// full (spec L02). The worker calls `function(dist::WorkerContext&, arguments...)`, with its own objects for
+  /// PerWorker arguments (spec L03). The function runs in another process of this program, so it must be a lambda
+  /// without captures, `dist::function<f>` or a plain struct with operator(), and arguments and results must be values.
   ///
-  /// Throws the error of an earlier function (spec L05), and DeadlineExceeded where the queue stays full.
+  /// Throws the error of an earlier function (spec L05), and DeadlineExceeded if the queue stays full.
   template <class F, class... Arguments>
   auto schedule(const F& function, const Arguments&... arguments) {
     return put<std::decay_t<const F&>, detail::OnWire<std::decay_t<const Arguments&>>...>({}, function,
                                                                                           on_wire(arguments)...);
   }
-  /// The same for one worker (spec L20): 0 to `num_workers() - 1`. It runs before functions that any worker may run.
+  /// Schedules a function on one worker, 0 to `num_workers() - 1` (spec L20). It has priority over functions for all
+  /// workers.
   template <class F, class... Arguments>
   auto schedule_on(std::size_t worker, const F& function, const Arguments&... arguments) {
     if (worker >= num_workers())
@@ -131,38 +129,37 @@ class ClusterCoordinator {
                                                                                           on_wire(arguments)...);
   }
 
-  /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05), and
-  /// DeadlineExceeded after `timeout`, where there is one; then it may be called again. When no function has ended for ten seconds
-  /// (CoordinatorOptions::patience), stderr says what it waits for.
+  /// Waits until all functions have finished (spec L04). Throws the first error of a function (spec L05), and
+  /// DeadlineExceeded after `timeout`; then it may be called again. If no function finishes for ten seconds
+  /// (CoordinatorOptions::patience), stderr reports what it waits for.
   void join() { join_until({}); }
   void join(std::chrono::nanoseconds timeout) { join_until(ClosureQueue::Clock::now() + timeout); }
-  /// Whether all scheduled functions have ended (spec L06). Throws the first error of any of them, once nothing runs.
+  /// True if all functions have finished (spec L06). Throws the first error of a function, once nothing runs.
   [[nodiscard]] bool done() { return state_->queue.done(); }
 
-  /// The value of a RemoteValue, or all values of a structure of them (spec L07). See dist::fetch.
+  /// Returns the value of a RemoteValue, or of all in a structure (spec L07). See dist::fetch.
   template <class T>
   [[nodiscard]] auto fetch(const T& structure) const {
     return dist::fetch(structure);
   }
 
-  /// Makes a dataset on every worker, by `function(const dist::InputContext&, arguments...)` (spec L09): there is one
-  /// input pipeline for each worker. A scheduled function whose argument is the returned PerWorker gets a
-  /// PerWorkerIterator, which goes on from function to function. A worker that was lost makes its dataset anew, from the
-  /// beginning. When `function` throws on a worker, the functions that use the dataset there fail, and no others (spec
-  /// L10).
+  /// Creates a dataset on every worker, by `function(const dist::InputContext&, arguments...)` (spec L09), with one
+  /// input pipeline for each. Scheduled functions get a PerWorkerIterator for the returned PerWorker, which continues
+  /// from function to function. After a loss, a worker creates its dataset again, from the beginning. If `function`
+  /// throws on a worker, only the functions that use the dataset there fail (spec L10).
   template <class F, class... Arguments>
   auto create_per_worker_dataset(const F& function, const Arguments&... arguments) {
     return make<true, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
   }
-  /// The same for an object of any type (spec L10), which functions get as an lvalue.
+  /// Creates an object on every worker (spec L10). Scheduled functions get it as an lvalue.
   template <class F, class... Arguments>
   auto create_per_worker_resource(const F& function, const Arguments&... arguments) {
     return make<false, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
   }
 
-  /// Adds a worker while the coordinator runs, and returns its number. It begins with the functions that wait. A process that
-  /// calls dist::serve is the worker of that number in a cluster that lists it, such as its own TF_CONFIG, and ends with the
-  /// work like the others.
+  /// Adds a worker at run time, and returns its number. It can run waiting functions at once. A process becomes this
+  /// worker by dist::serve with a cluster that lists it, such as its own TF_CONFIG, and exits with the others when the
+  /// work is done.
   std::size_t add_worker(const net::Endpoint& worker) {
     const std::lock_guard lock{mutex_};
     const std::size_t number = links_.size();
@@ -176,26 +173,20 @@ class ClusterCoordinator {
     return links_.size();
   }
 
-  /// Reports an error that is no function's, such as the loss of a parameter server that was idle: the next `schedule`,
-  /// `join` or `done` throws it (spec L05).
+  /// Reports an error outside functions, such as the loss of an idle parameter server. The next `schedule`, `join` or
+  /// `done` throws it (spec L05).
   void report(std::exception_ptr error) { state_->queue.fail(std::move(error)); }
 
-  /// Counts and times since the beginning (spec L21).
+  /// Metrics since the start (spec L21).
   [[nodiscard]] CoordinatorMetrics metrics() const {
-    const ClosureQueue::Counts counts = state_->queue.counts();
-    CoordinatorMetrics metrics;
-    metrics.waiting = counts.waiting;
-    metrics.in_flight = counts.in_flight;
-    metrics.finished = counts.finished;
-    metrics.failed = counts.failed;
-    metrics.cancelled = counts.cancelled;
+    CoordinatorMetrics metrics{state_->queue.counts()};
     metrics.connected = state_->connected;
     const std::lock_guard lock{mutex_};
     metrics.workers = links_.size();
     for (const auto& link : links_) link->add_to(metrics);
     return metrics;
   }
-  /// The queue and the workers in words, for people: "3 functions wait, the first for 2.5 s; worker 0 at … runs …"
+  /// Describes queue and workers: "3 functions wait, the first for 2.5 s; worker 0 at … runs …"
   [[nodiscard]] std::string describe() const {
     const ClosureQueue::Counts counts = state_->queue.counts();
     std::string words = concat(counts.waiting, counts.waiting == 1 ? " function waits" : " functions wait");
@@ -247,7 +238,7 @@ class ClusterCoordinator {
                                                       strategy.num_replicas_in_sync(), strategy.server_endpoints(),
                                                       workers.size(), strategy.worker_options());
   }
-  /// No link is in the list that was not started: one could not wait for it.
+  /// Adds a link only after it has started, because only started links can be joined.
   void add_link(const net::Endpoint& worker, CoordinatorOptions::Duration delay) {
     auto link = std::make_shared<Link>(state_, links_.size(), worker);
     links_.reserve(links_.size() + 1);
@@ -289,7 +280,8 @@ class ClusterCoordinator {
     return number;
   }
 
-  /// An argument on its way to workers. These make a copy of an object that has some when the first function takes it.
+  /// Returns the form in which an argument is sent: for an object with copies on the workers, a reference to the copy,
+  /// which workers create on first use.
   template <class T>
   [[nodiscard]] static const T& on_wire(const T& argument) {
     return argument;
@@ -317,15 +309,15 @@ class ClusterCoordinator {
   }
 
   std::shared_ptr<detail::CoordinatorState> state_;
-  const Strategy* strategy_ = nullptr;  ///< one that HasWorkerStrategy
+  const Strategy* strategy_ = nullptr;  ///< set if it is a HasWorkerStrategy
   std::recursive_mutex copies_mutex_;
-  /// The resources that are copies of objects, by the number of the first variable and the type of these.
+  /// Resource numbers of the copies of objects, by the number of the first variable and the type of the object.
   std::map<std::pair<std::uint64_t, const void*>, std::uint64_t> copies_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Link>> links_;
   std::optional<ProgressWatch> watch_;
-  detail::UniqueFunction<void> end_reports_;                                      ///< of a strategy that ReportsLosses
-  detail::UniqueFunction<void, std::size_t, const net::Endpoint&> watch_worker_;  ///< of one that AttendsWorkers
+  detail::UniqueFunction<void> end_reports_;                                      ///< if it ReportsLosses
+  detail::UniqueFunction<void, std::size_t, const net::Endpoint&> watch_worker_;  ///< if it AttendsWorkers
 };
 
 }  // namespace dist

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,22 +23,22 @@
 #include <dist/server/client.hpp>
 #include <dist/server/coordinator_options.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/store_memory_handle.hpp>
+#include <dist/server/shard_spec.hpp>
 
 namespace dist {
 
-/// Counts the failures that a coordinator tolerates: functions that run again because a parameter server was gone, or
-/// because something took too long. Thread-safe.
+/// Counts the failures that a coordinator tolerates: functions that run again after the loss of a parameter server or a
+/// timeout. Thread-safe.
 class TransientFailures {
  public:
-  /// The `server_failures`th failure of a server is an error (spec L15), and so is every timeout after
+  /// Failure number `server_failures` of a server is an error (spec L15), and so are timeouts after the first
   /// `ignored_timeouts` (spec L16).
   TransientFailures(std::size_t server_failures, std::size_t ignored_timeouts)
       : server_failures_(server_failures), ignored_timeouts_(ignored_timeouts) {}
 
-  /// Counts a function that found a parameter server gone: true where it runs again.
+  /// Counts a function that found a parameter server unavailable. True if it may run again.
   [[nodiscard]] bool tolerates_server(std::size_t server);
-  /// Counts a function, or its call to a parameter server, that took too long: true where it runs again.
+  /// Counts a timeout of a function, or of its call to a parameter server. True if it may run again.
   [[nodiscard]] bool tolerates_timeout();
 
  private:
@@ -54,10 +53,10 @@ class TransientFailures {
 
 namespace dist::detail {
 
-/// What a coordinator shares with the threads of its workers, which may outlive it.
+/// The state shared by a coordinator and the threads of its workers, which may outlive it.
 class CoordinatorState {
  public:
-  /// There are `workers` workers at first.
+  /// `workers` is the initial number of workers.
   CoordinatorState(const CoordinatorOptions& its_options, rpc::ChannelOptions its_channel, std::size_t replicas,
                    std::vector<net::Endpoint> its_servers, std::size_t workers,
                    server::WorkerOptions its_worker_options = {})
@@ -77,18 +76,18 @@ class CoordinatorState {
   const server::WorkerOptions worker_options;
   ClosureQueue queue;
   TransientFailures failures;
-  std::atomic<std::size_t> connected{0};  ///< workers that are there
+  std::atomic<std::size_t> connected{0};  ///< number of connected workers
 
   [[nodiscard]] std::size_t workers() const noexcept { return workers_.load(); }
   void set_workers(std::size_t workers) noexcept { workers_ = workers; }
 
-  /// The number of a resource that all workers make, by this message.
+  /// Adds a resource that all workers create, and returns its number.
   [[nodiscard]] std::size_t add_resource(std::vector<std::byte> message) {
     const std::lock_guard lock{mutex_};
     resources_.push_back(std::make_shared<const std::vector<std::byte>>(std::move(message)));
     return resources_.size() - 1;
   }
-  /// How to make the resource of that number, or nullptr where there is none yet.
+  /// The message that creates a resource, or nullptr if it does not exist yet.
   [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> resource(std::size_t number) const {
     const std::lock_guard lock{mutex_};
     return number < resources_.size() ? resources_[number] : nullptr;
@@ -104,8 +103,8 @@ class CoordinatorState {
 
 namespace dist {
 
-/// What a ClusterCoordinator asks of its strategy, once: where workers and parameter servers are, how they are called,
-/// how many replicas share a step, and how workers use the servers.
+/// The requirements of a ClusterCoordinator on its strategy: addresses of workers and parameter servers, channel
+/// options, number of replicas in a step, and the workers' options for the servers. Each is queried once.
 template <class S>
 concept CoordinatedStrategy = rpc::Transport<typename S::Transport> && requires(const S& strategy) {
   { strategy.worker_endpoints() } -> std::convertible_to<std::vector<net::Endpoint>>;
@@ -115,25 +114,25 @@ concept CoordinatedStrategy = rpc::Transport<typename S::Transport> && requires(
   { strategy.worker_options() } -> std::convertible_to<server::WorkerOptions>;
 };
 
-/// One that notices by itself that a parameter server is gone, also where no function uses it. It calls what it is given last;
-/// an empty function ends that.
+/// A strategy that detects the loss of idle parameter servers. It reports to the last function that was set; an empty
+/// function ends the reports.
 template <class S>
 concept ReportsLosses = CoordinatedStrategy<S> &&
     requires(const S& strategy, detail::UniqueFunction<void, const ServerUnavailable&> on_loss) {
   strategy.set_on_loss(on_loss);
 };
 
-/// One whose variables have copies on the workers, where it is, too: scheduled functions get its replica context.
+/// A strategy with copies of its variables and of itself on the workers. Scheduled functions get its replica context.
 template <class S>
 concept HasWorkerStrategy = CoordinatedStrategy<S> && RemoteStore<typename S::Store>;
 
-/// One whose workers end with it: a worker that was added later is tied to it, too.
+/// A strategy whose workers exit with it, including workers added later.
 template <class S>
 concept AttendsWorkers = CoordinatedStrategy<S> && requires(const S& strategy, const net::Endpoint& worker) {
   strategy.watch_worker(std::size_t{}, worker);
 };
 
-/// A CoordinatedStrategy that is a list of workers, without variables.
+/// A strategy that consists of a list of workers, without variables.
 template <rpc::Transport T>
 class WorkerList {
  public:
@@ -144,7 +143,7 @@ class WorkerList {
       : workers_(std::move(workers)), servers_(std::move(servers)), channel_(std::move(channel)) {}
 
   [[nodiscard]] const std::vector<net::Endpoint>& worker_endpoints() const noexcept { return workers_; }
-  /// The servers that functions call, whose loss is not that of a worker (spec L15).
+  /// The servers that functions call. Their loss is distinguished from the loss of a worker (spec L15).
   [[nodiscard]] const std::vector<net::Endpoint>& server_endpoints() const noexcept { return servers_; }
   [[nodiscard]] const rpc::ChannelOptions& channel_options() const noexcept { return channel_; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return 1; }
@@ -156,20 +155,21 @@ class WorkerList {
   rpc::ChannelOptions channel_;
 };
 
-/// Reports that work does not get on: a thread that looks ten times in each `timeout` whether something has ended, and
-/// calls `report` with the time since then where nothing has for a `timeout`, though there is something to do; again
-/// after each further `timeout` (spec L19).
+/// Reports missing progress (spec L19). A thread checks ten times per `timeout` for progress. After a `timeout` without
+/// progress despite work, it calls `report` with the time since the last progress, and again after each further
+/// `timeout`.
 class ProgressWatch {
  public:
   using Clock = std::chrono::steady_clock;
   using Duration = std::chrono::nanoseconds;
 
+  /// The state that `look` returns.
   struct Progress {
-    std::uint64_t ended = 0;  ///< so far
-    bool busy = false;        ///< there is something to do
+    std::uint64_t ended = 0;  ///< number of finished functions
+    bool busy = false;        ///< true if there is work
   };
 
-  /// `timeout` is positive. Both functions are called in the thread of the watch.
+  /// `timeout` must be positive. Both functions run in the thread of the watch.
   ProgressWatch(Duration timeout, detail::UniqueFunction<Progress> look, detail::UniqueFunction<void, Duration> report);
   ProgressWatch(const ProgressWatch&) = delete;
   ProgressWatch& operator=(const ProgressWatch&) = delete;
@@ -187,7 +187,7 @@ class ProgressWatch {
   std::thread thread_;
 };
 
-/// How often something was done, and how long it took.
+/// Statistics of the duration of an operation.
 struct Durations {
   using Duration = std::chrono::nanoseconds;
 
@@ -208,20 +208,15 @@ struct Durations {
   [[nodiscard]] Duration mean() const { return count == 0 ? Duration{0} : total / static_cast<std::int64_t>(count); }
 };
 
-/// What a coordinator and its workers have done so far (spec L21).
-struct CoordinatorMetrics {
-  std::size_t waiting = 0;      ///< functions that wait for a worker
-  std::size_t in_flight = 0;    ///< functions that run
-  std::uint64_t finished = 0;   ///< functions with a result
-  std::uint64_t failed = 0;     ///< errors
-  std::uint64_t cancelled = 0;  ///< functions that did not run, because of an error
-  std::uint64_t put_back = 0;   ///< functions that were given to a worker again
-  std::uint64_t lost = 0;       ///< losses of workers
+/// Metrics of a coordinator and its workers since the start (spec L21).
+struct CoordinatorMetrics : ClosureQueue::Counts {
+  std::uint64_t put_back = 0;  ///< repeated runs of functions
+  std::uint64_t lost = 0;      ///< losses of workers
   std::size_t workers = 0;
-  std::size_t connected = 0;  ///< workers that are there now
-  Durations queue_wait;       ///< of functions, until a worker takes them
-  Durations execution;        ///< of functions with a result, with the way to the worker and back
-  Durations recovery;         ///< of lost workers, until they are back
+  std::size_t connected = 0;  ///< workers connected now
+  Durations queue_wait = {};  ///< of functions until a worker takes them
+  Durations execution = {};   ///< of successful functions, including communication
+  Durations recovery = {};    ///< of lost workers until they reconnect
 };
 
 }  // namespace dist

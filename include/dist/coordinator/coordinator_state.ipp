@@ -1,16 +1,14 @@
 #pragma once
 
-#include <utility>
-
 #include <dist/coordinator/coordinator_state.hpp>
 #include <dist/core/thread_name.hpp>
 
 namespace dist {
 
-DIST_INLINE ProgressWatch::ProgressWatch(Duration timeout, detail::UniqueFunction<Progress> look,
-                                         detail::UniqueFunction<void, Duration> report)
+[[gnu::cold]] DIST_INLINE ProgressWatch::ProgressWatch(Duration timeout, detail::UniqueFunction<Progress> look,
+                                                       detail::UniqueFunction<void, Duration> report)
     : timeout_(timeout), look_(std::move(look)), report_(std::move(report)), thread_([this] { run(); }) {}
-DIST_INLINE ProgressWatch::~ProgressWatch() {
+[[gnu::cold]] DIST_INLINE ProgressWatch::~ProgressWatch() {
   {
     const std::lock_guard lock{mutex_};
     ending_ = true;
@@ -18,7 +16,7 @@ DIST_INLINE ProgressWatch::~ProgressWatch() {
   changed_.notify_one();
   thread_.join();
 }
-DIST_INLINE void ProgressWatch::run() {
+[[gnu::cold]] DIST_INLINE void ProgressWatch::run() {
   detail::name_this_thread("dist progress");
   std::uint64_t ended = 0;
   Clock::time_point since = Clock::now(), reported = since;
@@ -36,11 +34,11 @@ DIST_INLINE void ProgressWatch::run() {
   }
 }
 
-DIST_INLINE bool TransientFailures::tolerates_server(std::size_t server) {
+[[gnu::cold]] DIST_INLINE bool TransientFailures::tolerates_server(std::size_t server) {
   const std::lock_guard lock{mutex_};
   return ++of_servers_[server] < server_failures_;
 }
-DIST_INLINE bool TransientFailures::tolerates_timeout() {
+[[gnu::cold]] DIST_INLINE bool TransientFailures::tolerates_timeout() {
   const std::lock_guard lock{mutex_};
   return ++timeouts_ <= ignored_timeouts_;
 }

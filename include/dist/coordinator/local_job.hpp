@@ -11,7 +11,6 @@
 
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/algorithms.hpp>
@@ -31,18 +30,18 @@
 
 namespace dist {
 
-/// The parameter servers and workers of a cluster as threads of this process, whose calls travel by `T`. They end soon after their
-/// coordinator, and from then on refuse another one; the destructor ends those that have had none.
+/// Parameter servers and workers of a cluster as threads of this process, with transport `T`. They end soon after their
+/// coordinator, and then reject others. The destructor ends tasks without a coordinator.
 template <rpc::Transport T>
 class TaskThreads {
  public:
-  /// `owner` says in messages whose they are: "LocalJob".
+  /// `owner` names the owner in messages: "LocalJob".
   TaskThreads(ClusterSpec cluster, std::string owner) : cluster_(std::move(cluster)), owner_(std::move(owner)) {
     for (const server::Served& served : server::served_by(cluster_, owner_)) {
       std::packaged_task<void()> serves{[this, task = served.task] {
         try {
           static_cast<void>(serve<T>(SimpleResolver{cluster_, task}, {.keep_alive = net::Milliseconds{0}}));
-        } catch (const CoordinatorUnavailable&) {  // an exception has ended it, which its owner sees
+        } catch (const CoordinatorUnavailable&) {  // ended by an exception, which the owner reports
         }
       }};
       ends_.push_back(serves.get_future());
@@ -80,9 +79,8 @@ class TaskThreads {
       return end.wait_until(until) == std::future_status::ready;
     });
   }
-  /// Greets, as a coordinator whose work is done, those that have not ended: a coordinator that ended early has perhaps not greeted
-  /// all.
-  void dismiss() const {
+  /// Ends the remaining tasks by a finished session, because a coordinator that ended early may not have greeted all.
+  [[gnu::cold]] void dismiss() const {
     std::vector<server::Served> waiting;
     const std::vector<server::Served> all = server::served_by(cluster_, owner_);
     for (std::size_t task = 0; task < all.size(); ++task)
@@ -90,18 +88,18 @@ class TaskThreads {
     if (waiting.empty()) return;
     try {
       const server::Session<T> session{std::move(waiting)};
-      std::this_thread::sleep_for(std::chrono::milliseconds{200});  // greets workers meanwhile, without a wait for them
+      std::this_thread::sleep_for(std::chrono::milliseconds{200});  // meanwhile, the session greets workers
     } catch (const Error&) {                                        // one of them has ended meanwhile
     }
   }
-  /// Tells other coordinators that the task has ended, until all tasks do.
-  void refuse_others(const server::Served& served) {
+  /// Rejects other coordinators at the address of an ended task, until all tasks have ended.
+  [[gnu::cold]] void refuse_others(const server::Served& served) {
     try {
       server::Lifeline<typename T::Exchange> ended{served.task, 0, server::Lifeline<typename T::Exchange>::State::left};
       const typename T::Server answers{served.endpoint, {}, ended.methods()};
       std::unique_lock lock{mutex_};
       changed_.wait(lock, [&] { return ending_; });
-    } catch (const Error&) {  // another process owns the address, and answers
+    } catch (const Error&) {  // the address belongs to another process, which replies
     }
   }
 
@@ -114,20 +112,21 @@ class TaskThreads {
   std::vector<std::thread> threads_;
 };
 
-/// Parameter servers and workers that are threads of this process: asynchronous training on one machine, with no package.
+/// Parameter servers and workers as threads of this process: asynchronous training on one machine, without
+/// dependencies.
 ///
 ///     const dist::LocalJob job{1, 3};
 ///     dist::ParameterServer<dist::Local> strategy{job.resolver()};
 ///
-/// It outlives the strategy, whose end is theirs: another strategy needs another job, and throws InvalidArgument on this one.
-/// Where there was none, the destructor ends them.
+/// The job must outlive the strategy, and ends with it: a second strategy on the same job throws InvalidArgument.
+/// Without a strategy, the destructor ends the job.
 class LocalJob {
  public:
-  /// Throws InvalidArgument where there is no parameter server or no worker.
+  /// Throws InvalidArgument if a number is 0.
   LocalJob(std::size_t parameter_servers, std::size_t workers)
       : tasks_(cluster_of(parameter_servers, workers), "LocalJob") {}
 
-  /// That of the coordinator, the process itself.
+  /// The resolver of the coordinator, which is this process.
   [[nodiscard]] SimpleResolver resolver() const { return SimpleResolver{tasks_.cluster(), Task{TaskType::chief, 0}}; }
 
  private:

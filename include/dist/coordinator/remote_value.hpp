@@ -1,42 +1,124 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/context/structure.hpp>
-#include <dist/coordinator/remote_result.hpp>
+#include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
+#include <dist/core/text.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
 
 namespace dist {
 
-/// The result of a scheduled function, which may not be there yet (spec L08). Copies share the result. Once the
-/// function has ended its result is at the coordinator, and outlives the worker and the coordinator.
+/// Error for a scheduled function without result or failure: it was removed from the queue, or its outcome is unknown
+/// (spec L05, L08).
+class Cancelled : public Error {
+ public:
+  Cancelled(std::string_view problem, std::string_view why)
+      : Error(problem, why, "Schedule the function again if its result is wanted") {}
+
+  [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
+};
+
+/// Error for a scheduled function that threw on a worker, or could not start there.
+class RemoteError : public Error {
+ public:
+  RemoteError(std::size_t worker, std::string_view address, std::string_view function, std::string_view thrown,
+              std::string_view why)
+      : Error(concat("A scheduled function failed on worker ", worker, " at ", address),
+              concat(function, " threw ", thrown.empty() ? "an error" : thrown), concat("It said: ", why)),
+        worker_(worker),
+        thrown_(thrown),
+        why_(why) {}
+
+  [[nodiscard]] std::size_t worker() const noexcept { return worker_; }
+  /// The type of the exception; empty if the function could not start.
+  [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
+
+ private:
+  std::size_t worker_;
+  std::string thrown_;
+  std::string why_;
+};
+
+/// State of a scheduled function (spec L08).
+enum class RemoteState : std::uint8_t {
+  not_ready,  ///< waits for a worker, or runs
+  ready,      ///< the result is available
+  failed,     ///< the function threw, or has lost a resource that it needs
+  cancelled,  ///< did not run, or stopped, after another's failure or at the coordinator's end
+  aborted,    ///< started, but its outcome is unknown, because the coordinator ended
+};
+
+/// Returns the name of a state for messages.
+[[nodiscard]] std::string_view to_string_view(RemoteState state);
+
+namespace detail {
+
+/// The result of a scheduled function as bytes, shared by the closure and its RemoteValues, at the coordinator.
+/// Thread-safe.
+class RemoteResult {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// The first of several outcomes counts.
+  void finish(std::vector<std::byte> bytes);
+  /// Stores a failure. `state` is failed, cancelled or aborted.
+  void fail(RemoteState state, std::exception_ptr error);
+
+  [[nodiscard]] RemoteState state() const noexcept { return state_.load(std::memory_order_acquire); }
+
+  /// Waits for the outcome. The returned bytes do not change any more. Throws the error of the function, or
+  /// DeadlineExceeded after `until`.
+  [[nodiscard]] std::span<const std::byte> wait(std::optional<Clock::time_point> until) const;
+
+ private:
+  /// Requires `mutex_`.
+  void end(RemoteState state);
+
+  mutable std::mutex mutex_;
+  mutable detail::ConditionVariable changed_;
+  std::atomic<RemoteState> state_{RemoteState::not_ready};
+  std::vector<std::byte> bytes_;
+  std::exception_ptr error_;
+};
+
+}  // namespace detail
+
+/// The future result of a scheduled function (spec L08). Copies share it. Once available, it outlives the worker and
+/// the coordinator.
 template <class T>
 class RemoteValue {
  public:
   using Value = T;
 
-  /// Belongs to no function, and can only be assigned to.
+  /// An empty value, which can only be assigned to.
   RemoteValue() = default;
   explicit RemoteValue(std::shared_ptr<detail::RemoteResult> result) : result_(std::move(result)) {}
 
-  /// Waits for the result. Throws RemoteError, which has the type and the text of what the function threw, Cancelled
-  /// where it did not run or nobody knows how far it came, and Unavailable where what it needs is lost. Without a
-  /// `timeout` it waits as long as the function takes; else it throws DeadlineExceeded, and may be called again.
+  /// Waits for the result. Throws RemoteError with the function's exception; Cancelled if the function did not run or
+  /// its outcome is unknown; Unavailable if it has lost a resource. After `timeout`, throws DeadlineExceeded, and may
+  /// be called again.
   T fetch() const { return fetch_until({}); }
   T fetch(std::chrono::nanoseconds timeout) const { return fetch_until(detail::RemoteResult::Clock::now() + timeout); }
 
-  /// What has become of the function so far.
   [[nodiscard]] RemoteState state() const { return result().state(); }
 
  private:
@@ -59,8 +141,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_remote_value = is_specialization<std::remove_cvref_t<T>, RemoteValue>;
 
-/// Whether a value of type T is or has a RemoteValue. `Outer` are the types around it, which may be lists of
-/// themselves.
+/// True if T is or contains a RemoteValue. `Outer` are the enclosing types, which may be recursive through lists.
 template <class T, class... Outer>
 [[nodiscard]] constexpr bool holds_remote_value() {
   using Plain = std::remove_cvref_t<T>;
@@ -84,8 +165,8 @@ template <class T, class... Outer>
 
 }  // namespace detail
 
-/// The values of all RemoteValues in a structure, in the same structure: of lists a list, of tuples a tuple, and so on
-/// inside; what is no RemoteValue stays as it is (spec L07). Waits and throws as `fetch` of each does, in their order.
+/// Replaces each RemoteValue in a structure, at any depth, by its value (spec L07). Other values stay as they are.
+/// Waits for the values in order; throws like RemoteValue::fetch.
 template <class T>
 [[nodiscard]] auto fetch(const T& structure) {
   if constexpr (detail::is_remote_value<T>) {
@@ -110,3 +191,7 @@ template <class T>
 }
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/coordinator/remote_value.ipp>
+#endif

@@ -1,4 +1,4 @@
-/// The whole life of a process that a ClusterCoordinator works with.
+/// The main function of a process that serves a ClusterCoordinator.
 #pragma once
 
 #include <dist/coordinator/worker_service.hpp>
@@ -8,9 +8,8 @@
 
 namespace dist {
 
-/// A process that is a parameter server or a worker serves until its coordinator has done its work, and returns true: a
-/// worker runs the functions that the coordinator schedules. In the coordinator, which is the chief, it returns false at
-/// once (spec J12, R01).
+/// Serves as a parameter server or worker until the coordinator has finished, and returns true. A worker runs the
+/// functions that the coordinator schedules. In the coordinator, the chief, returns false at once (spec J12, R01).
 ///
 ///   int main() {
 ///     const dist::TfConfigResolver resolver;
@@ -18,17 +17,17 @@ namespace dist {
 ///     …  // the coordinator
 ///   }
 ///
-/// How long the process waits for a coordinator, and what it throws, is in server::serve.
+/// See server::serve for its timeouts and errors.
 template <class T, class Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const server::ServeOptions& options = {}) {
   if constexpr (detail::satisfied<rpc::Transport<T>> && detail::satisfied<ClusterResolver<Resolver>>) {
-    // What it calls, it calls as it is called.
+    // The worker calls servers with the same secret and certificates.
     WorkerService<T> worker{{.secret = job_secret(options.server.secret, resolver),
                              .tls = options.server.tls,
                              .silence = options.server.silence}};
     return server::serve<T>(resolver, options, worker.methods());
   } else {
-    return server::serve<T>(resolver, options);  // says what is wrong
+    return server::serve<T>(resolver, options);  // reports the error
   }
 }
 

@@ -1,10 +1,8 @@
-/// Copies that workers make of objects of a ParameterServer, and the context in which scheduled functions work with them.
+/// Workers' copies of objects of a ParameterServer, and the context in which scheduled functions use them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -13,9 +11,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/worker_copies.hpp>
 #include <dist/coordinator/coordinator_state.hpp>
-#include <dist/coordinator/worker_context.hpp>
 #include <dist/coordinator/worker_session.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
@@ -26,25 +22,24 @@ namespace dist {
 
 namespace detail {
 
-/// Variables on servers that have copies in this process.
+/// Variables on servers with copies in this process.
 template <class S>
 using CachedVariables = std::vector<std::shared_ptr<typename S::Store::Variable>>;
 
 }  // namespace detail
 
-/// The first argument of a function that the coordinator of a ParameterServer schedules: the replica that runs it, on a worker. A
-/// function is a step: it reads variables as they were when it began, or as it first needed them, and what it writes is pushed when it
-/// returns. What it has not pushed is dropped where it throws.
+/// The first argument of functions that the coordinator of a ParameterServer schedules: the replica on the worker. A
+/// function is a step: it reads variables as of their first use, and pushes its writes when it returns. If it throws,
+/// unsent writes are discarded.
 template <class S>
 class WorkerReplicaContext : public ReplicaContext<S>, public WorkerContext {
  public:
-  /// `wanted`: the variables of the function's arguments, which outlive this.
+  /// `wanted`, the variables of the function's arguments, must outlive the context.
   WorkerReplicaContext(const ReplicaContext<S>& replica, const WorkerContext& worker,
                        const detail::CachedVariables<S>& wanted)
       : ReplicaContext<S>(replica), WorkerContext(worker), wanted_(&wanted) {}
 
-  /// Ends the step, as if the function had returned, and begins another one: what was written is pushed, and what has changed is
-  /// pulled. Throws ServerUnavailable, StoreError or RpcError.
+  /// Pushes all writes, and begins another step. Throws ServerUnavailable, StoreError or RpcError.
   void next_step() const { this->strategy().variable_cache().next_step(*wanted_); }
 
  private:
@@ -56,7 +51,7 @@ namespace detail {
 template <class S>
 inline constexpr bool extends_replica_context<WorkerReplicaContext<S>> = true;
 
-/// A value on its way to a worker: of an object with copies there, the name of the worker's own.
+/// The form in which a value is sent to a worker: for an object with copies there, a reference to the copy.
 template <class T>
 struct OnWireOf {
   using Type = T;
@@ -68,7 +63,7 @@ struct OnWireOf<T> {
 template <class T>
 using OnWire = typename OnWireOf<std::remove_cvref_t<T>>::Type;
 
-/// An argument as a function, or the constructor of a copy, sees it on a worker (spec L03).
+/// Returns the argument that a function gets on a worker (spec L03).
 template <class T>
 [[nodiscard]] T& on_worker(WorkerSession&, T& argument) {
   return argument;
@@ -80,20 +75,20 @@ template <class T>
 template <class T>
 using OnWorker = decltype(on_worker(std::declval<WorkerSession&>(), std::declval<T&>()));
 
-/// Adds the variables of the worker's copy that an argument names, if it names one.
+/// Adds the variables of the worker's copy that an argument refers to, if any.
 template <class S, class T>
 void add_variables([[maybe_unused]] CachedVariables<S>& variables, [[maybe_unused]] const WorkerSession& session,
                    [[maybe_unused]] const T& argument) {
   if constexpr (is_specialization<T, PerWorker>)
     if (const auto of_copy = std::static_pointer_cast<CachedVariables<S>>(session.variables_of(argument.id)))
-      variables.insert(variables.end(), of_copy->begin(), of_copy->end());
+      S::Store::Cache::append(variables, *of_copy);
 }
 
-/// Makes the worker's copy of an `X` from the variables of the coordinator's and the arguments of its constructor.
+/// Creates the worker's copy of an `X` from the coordinator's variables and the arguments of its constructor.
 template <class S, class X, class... Arguments>
 WorkerResource make_worker_copy(WorkerSession& session, ArchiveReader& archive) {
   struct Copy {
-    ArchivedTexts texts;  // to which the arguments refer, as the object does to them
+    ArchivedTexts texts;  // owns texts in the arguments and the object
     std::optional<std::tuple<OnWire<Arguments>...>> arguments;
     std::unique_ptr<X> object;
   };
@@ -109,21 +104,19 @@ WorkerResource make_worker_copy(WorkerSession& session, ArchiveReader& archive) 
   std::apply([&](auto&... argument) { copy->object.reset(new X(strategy, on_worker(session, argument)...)); },
              arguments);
   strategy.attach({});
-  for (auto& variable : strategy.variable_cache().since(first)) variables->push_back(std::move(variable));
+  S::Store::Cache::append(*variables, strategy.variable_cache().since(first));
   return {std::shared_ptr<void>(copy, copy->object.get()), &type_mark<X>, {}, variables};
 }
 
-/// How workers make their copies of `object`, whose constructor got `arguments`: `on_wire(argument)` is each as it travels.
+/// Returns the message with which workers create copies of `object`, from the `arguments` of its constructor.
+/// `on_wire(argument)` is the form in which each is sent.
 template <class S, class X, class... Arguments, class OnWire>
-[[nodiscard]] std::vector<std::byte> worker_copy_message(const S& strategy, const X& object,
-                                                         const std::tuple<Arguments...>& arguments,
-                                                         const OnWire& on_wire) {
-  std::vector<server::CachedVariableSpec> specs;
-  for (const auto& variable : strategy.variable_cache().since(object.variables_made().first()))
-    specs.push_back(variable->spec());
+[[nodiscard, gnu::cold]] std::vector<std::byte> worker_copy_message(const S& strategy, const X& object,
+                                                                    const std::tuple<Arguments...>& arguments,
+                                                                    const OnWire& on_wire) {
   ArchiveWriter message;
   message.put(FunctionTable<ResourceMaker>::template number<&make_worker_copy<S, X, Arguments...>>());
-  message.put(specs);
+  message.put(strategy.variable_cache().specs_since(object.variables_made().first()));
   std::apply([&](const auto&... argument) { (message.put_with_texts(on_wire(argument)), ...); }, arguments);
   return message.take();
 }

@@ -6,16 +6,15 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/coordinator/coordinator_state.hpp>
-#include <dist/coordinator/error.hpp>
+#include <dist/coordinator/per_worker.hpp>
+#include <dist/coordinator/remote_value.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
@@ -28,34 +27,34 @@
 #include <dist/net/endpoint.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
+#include <dist/server/registry.hpp>
 
 namespace dist {
 
-/// A coordinator's connection to one worker: a thread that greets it, lets it make its resources, and gives it one
-/// function after another. A lost worker is dialled until it is back, while other workers run what it ran.
+/// A coordinator's connection to one worker, with a thread that greets it, makes it create its resources, and sends it
+/// one function after another. The thread reconnects to a lost worker, while others run its functions.
 template <rpc::Transport Transport>
 class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
  public:
   using Clock = std::chrono::steady_clock;
   using Duration = std::chrono::nanoseconds;
 
-  /// Does nothing before `start`.
-  WorkerLink(std::shared_ptr<detail::CoordinatorState> state, std::size_t index, const net::Endpoint& worker)
+  [[gnu::cold]] WorkerLink(std::shared_ptr<detail::CoordinatorState> state, std::size_t index,
+                           const net::Endpoint& worker)
       : state_(std::move(state)), index_(index), address_(to_string(worker)), channel_(worker, state_->channel) {}
   WorkerLink(const WorkerLink&) = delete;
   WorkerLink& operator=(const WorkerLink&) = delete;
 
-  /// Starts the thread, which dials the worker after `delay`. Once.
-  void start(Duration delay) {
+  /// Starts the thread, which connects after `delay`. Call once.
+  [[gnu::cold]] void start(Duration delay) {
     thread_ = std::thread{[self = this->shared_from_this(), delay] { self->run(delay); }};
   }
-  /// Makes the thread look for new resources before its next function. The caller wakes the queue afterwards.
+  /// Makes the thread check for new resources. The caller must wake the queue afterwards.
   void wake() { wake_requested_.store(true); }
 
-  /// Asks the worker and the thread to stop, and does not wait for them. Once, after `start`.
-  void stop() {
+  /// Stops the worker and the thread, without waiting. Call once, after `start`.
+  [[gnu::cold]] void stop() {
     {
       const std::lock_guard lock{mutex_};
       stopping_ = true;
@@ -64,7 +63,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     changed_.notify_all();
     leave();
   }
-  /// Asks the function that the worker runs to stop, if it was taken in an earlier `round` of the queue.
+  /// Asks the worker's function to stop, if it was taken in an earlier `round` of the queue.
   void stop_function(std::uint64_t round) {
     const std::lock_guard lock{mutex_};
     if (!running_result_ || running_round_ >= round || stopping_run_) return;
@@ -72,9 +71,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     const rpc::Chunk piece = stop_message_;
     stopping_run_.emplace(channel_.start(detail::stop_method, {&piece, 1}, {longest_farewell, false}));
   }
-  /// Waits until the thread has ended, after `stop`. A thread that does not end in time is left behind: it runs a
-  /// function of this process that does not stop. The result of that function is aborted.
-  void join(Clock::time_point until) {
+  /// Waits after `stop` for the thread. At `until`, detaches it, because its function in this process does not stop,
+  /// and aborts the result.
+  [[gnu::cold]] void join(Clock::time_point until) {
     {
       std::unique_lock lock{mutex_};
       if (!changed_.wait_until(lock, until, [&] { return ended_; })) {
@@ -94,8 +93,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     if (leaving_) await(*leaving_);
   }
 
-  /// Adds what this worker has done to the metrics of the coordinator.
-  void add_to(CoordinatorMetrics& metrics) const {
+  [[gnu::cold]] void add_to(CoordinatorMetrics& metrics) const {
     const std::lock_guard lock{mutex_};
     metrics.put_back += done_.put_back;
     metrics.lost += done_.lost;
@@ -103,8 +101,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     metrics.execution.add(done_.execution);
     metrics.recovery.add(done_.recovery);
   }
-  /// "worker 1 at 10.0.0.2:2222 runs main()::<lambda(…)> for 12.5 s"
-  [[nodiscard]] std::string describe() const {
+  /// Describes the worker: "worker 1 at 10.0.0.2:2222 runs main()::<lambda(…)> for 12.5 s"
+  [[nodiscard, gnu::cold]] std::string describe() const {
     const std::lock_guard lock{mutex_};
     const std::string worker = concat("worker ", index_, " at ", address_);
     if (!running_.empty()) return concat(worker, " runs ", running_, " for ", Clock::now() - running_since_);
@@ -118,17 +116,17 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   using Reply = typename Transport::Reply;
   using CallStatus = detail::CallStatus;
 
-  /// How long a greeting waits for a worker that is not there: `recovery_timeout`, within these bounds.
+  /// Bounds of the time limit of a greeting, which otherwise is `recovery_timeout`.
   static constexpr std::chrono::milliseconds shortest_greeting{50}, longest_greeting{1000};
   /// The pause after a greeting that failed at once, and after the loss of an idle worker.
   static constexpr std::chrono::milliseconds between_greetings{50};
-  /// The pause after an answer that no worker of this job gives.
+  /// The pause after a reply that is not from a worker of this job.
   static constexpr std::chrono::milliseconds between_refusals{500};
-  /// An error that stops all work is reported again after so long.
+  /// The time after which an error that blocks all work is reported again.
   static constexpr std::chrono::seconds between_complaints{10};
-  /// The pause before a function that found a parameter server gone runs again.
+  /// The pause before a function that found a parameter server unavailable runs again.
   static constexpr std::chrono::milliseconds before_server_again{50};
-  /// How often the thread looks whether an idle worker is still there.
+  /// The interval of checks of an idle worker.
   static constexpr std::chrono::milliseconds between_looks{250};
   static constexpr std::chrono::seconds longest_farewell{1};
 
@@ -145,7 +143,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       if (auto closure = state_->queue.take(index_, &wake_requested_, Clock::now() + between_looks))
         execute(std::move(*closure));
     }
-    leave();  // a session that began while `stop` was called
+    leave();  // for a session that began during `stop`
     if (session_ != 0) --state_->connected;
     {
       const std::lock_guard lock{mutex_};
@@ -176,21 +174,21 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       running_result_ = nullptr;
       stopping_run.swap(stopping_run_);
     }
-    if (stopping_run) await(*stopping_run);  // its message is lent
+    if (stopping_run) await(*stopping_run);  // it borrows `stop_message_`
     if (failure) std::rethrow_exception(failure);
     return call.reply();
   }
-  static void await(Call& call) {
+  [[gnu::cold]] static void await(Call& call) {
     try {
       call.wait();
-    } catch (const RpcError&) {  // it was cancelled, or the worker is gone
+    } catch (const RpcError&) {  // cancelled, or the worker has exited
     }
   }
 
   // ---- sessions ----
 
-  /// Begins a session. Returns false after a pause where the worker does not answer as it should.
-  [[nodiscard]] bool greet() {
+  /// Begins a session. Returns false after a pause if the worker does not reply correctly.
+  [[nodiscard, gnu::cold]] bool greet() {
     std::vector<std::string> servers;
     for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
     const detail::WorkerIdentity place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers),
@@ -219,7 +217,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       }
       refusal = std::current_exception();
       why = error.what();
-    } catch (const Error& error) {  // another program, or bytes of none
+    } catch (const Error& error) {  // another program, or invalid bytes
       refusal = std::current_exception();
       why = error.what();
     }
@@ -227,10 +225,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     pause(between_refusals);
     return false;
   }
-  [[nodiscard]] Duration greeting_timeout() const {
+  [[nodiscard, gnu::cold]] Duration greeting_timeout() const {
     return std::clamp<Duration>(state_->options.recovery_timeout, shortest_greeting, longest_greeting);
   }
-  void begin_session(std::uint64_t session) {
+  [[gnu::cold]] void begin_session(std::uint64_t session) {
     Duration away{0};
     bool again = false;
     {
@@ -248,8 +246,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     made_ = 0;
     watch();
   }
-  /// Starts a call that the worker keeps, so that each side notices the end of the other one.
-  void watch() {
+  /// Starts a pending call, so that each side notices the end of the other.
+  [[gnu::cold]] void watch() {
     if (watching_) {
       watching_->cancel();
       await(*watching_);
@@ -258,7 +256,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     const rpc::Chunk piece = watched_;
     watching_.emplace(channel_.start(detail::watch_method, {&piece, 1}, {}));
   }
-  /// Whether the worker is gone, or its session has ended, while nothing was asked of it.
+  /// True if the idle worker has exited, or its session has ended.
   [[nodiscard]] bool watch_has_ended() {
     if (!watching_->is_done()) return false;
     try {
@@ -270,7 +268,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     pause(between_greetings);
     return true;
   }
-  /// Ends the session on the worker. The first call that finds a session does it.
+  /// Ends the session on the worker, in the first call during a session.
   void leave() {
     {
       const std::lock_guard lock{mutex_};
@@ -281,8 +279,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
   }
 
-  /// The session is over. The caller puts back what the worker ran.
-  void lose(std::string_view why) {
+  /// Ends a lost session. The caller must put back the worker's function.
+  [[gnu::cold]] void lose(std::string_view why) {
     {
       const std::lock_guard lock{mutex_};
       if (stopping_) return;
@@ -296,8 +294,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       log_line(concat("worker ", index_, " at ", address_, " is lost (", why,
                       "); others run its functions, and it is dialled for ", state_->options.recovery_timeout));
   }
-  /// A greeting has found no worker.
-  void miss(std::string_view why) {
+  [[gnu::cold]] void miss(std::string_view why) {
     Duration away{0};
     {
       const std::lock_guard lock{mutex_};
@@ -316,9 +313,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
                  "See what became of it. It is dialled further on, and the other workers go on without it")),
              why);
   }
-  /// Reports that the worker cannot be used. Once, unless no other worker is connected: then again and again, because
-  /// nothing that is scheduled meanwhile would end.
-  void complain(std::exception_ptr error, std::string_view why) {
+  /// Reports an unusable worker: once, or repeatedly if no other worker is connected, because new functions would wait
+  /// forever.
+  [[gnu::cold]] void complain(std::exception_ptr error, std::string_view why) {
     {
       const std::lock_guard lock{mutex_};
       why_lost_ = why;
@@ -331,7 +328,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
 
   // ---- functions ----
 
-  /// What the worker does from here to the end of the next call.
+  /// The worker's activity until the end of the next call.
   void begin(std::string_view what, std::shared_ptr<detail::RemoteResult> result, std::uint64_t round = 0) {
     const std::lock_guard lock{mutex_};
     ++run_;
@@ -341,7 +338,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     running_result_ = std::move(result);
   }
 
-  /// Lets the worker make the resources that it does not have yet (spec L09, L10). Returns false where it is lost.
+  /// Makes the worker create its missing resources (spec L09, L10). Returns false if the worker is lost.
   [[nodiscard]] bool make_resources() {
     wake_requested_ = false;
     for (auto message = state_->resource(made_); message; message = state_->resource(made_)) {
@@ -376,7 +373,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   void execute(Closure closure) {
     const Clock::time_point start = Clock::now();
     begin(closure.function, closure.result, closure.round);
-    stop_function(state_->queue.rounds());  // of an error since it was taken
+    stop_function(state_->queue.rounds());  // for an error since it was taken
     {
       const std::lock_guard lock{mutex_};
       done_.queue_wait.add(start - closure.since);
@@ -389,7 +386,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       take_reply(std::move(closure), reply, start);
     } catch (const RpcError& error) {
       take_failure(std::move(closure), error);
-    } catch (...) {  // the reply is not a worker's, or does not fit into memory
+    } catch (...) {  // the reply is invalid, or memory is exhausted
       failure = std::current_exception();
     }
     if (failure) state_->queue.fail(closure, std::move(failure));
@@ -430,7 +427,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       case CallStatus::server_cancelled:
         if (may_run_again(closure)) return put_back(std::move(closure));
         return fail(closure.function, trouble.thrown);
-      case CallStatus::no_session:  // the function has not begun
+      case CallStatus::no_session:  // the function has not started
         lose(anew);
         return put_back(std::move(closure));
       case CallStatus::stopped:
@@ -441,15 +438,15 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
         return fail(closure.function, trouble.thrown);
     }
   }
-  [[nodiscard]] ServerUnavailable server_is_gone(const detail::RemoteFailure& trouble) const {
+  [[nodiscard, gnu::cold]] ServerUnavailable server_is_gone(const detail::RemoteFailure& trouble) const {
     const auto server = static_cast<std::size_t>(trouble.server);
     return {server, server < state_->servers.size() ? to_string(state_->servers[server]) : std::string{"?"}, "is gone",
             concat("functions have found it gone ", state_->options.server_failures, " times, worker ", index_,
                    " at last: ", trouble.why),
             "Start the job again from a checkpoint: the variables of this server are lost"};
   }
-  /// The call of a function has no reply, so nobody knows how far it came. The worker begins a new session.
-  void take_failure(Closure&& closure, const RpcError& error) {
+  /// Handles a call with unknown outcome. The worker begins a new session.
+  [[gnu::cold]] void take_failure(Closure&& closure, const RpcError& error) {
     if (is_stopping()) return state_->queue.abort(closure);
     const bool late = error.failure() == rpc::Failure::deadline;
     lose(late ? concat("it ran a function for more than ", state_->options.function_timeout) : error.why());
@@ -463,7 +460,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
       return state_->queue.fail(closure,
-                                std::make_exception_ptr(error));  // not of this job, or it takes no such request
+                                std::make_exception_ptr(error));  // another job, or a rejected request
     if (may_run_again(closure)) return put_back(std::move(closure));
     state_->queue.fail(closure, std::make_exception_ptr(
                                     Unavailable(index_, address_,
@@ -471,11 +468,11 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
                                                        closure.attempts, " times, this one at last: ", error.why()),
                                                 "See whether the function ends the process that runs it")));
   }
-  /// Whether a function that came to nothing runs again (spec L14, L17).
+  /// True if a function without a result may run again (spec L14, L17).
   [[nodiscard]] bool may_run_again(const Closure& closure) const {
     return state_->options.most_attempts == 0 || closure.attempts < state_->options.most_attempts;
   }
-  void put_back(Closure&& closure) {
+  [[gnu::cold]] void put_back(Closure&& closure) {
     {
       const std::lock_guard lock{mutex_};
       ++done_.put_back;
@@ -495,13 +492,13 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     changed_.wait_for(lock, duration, [&] { return stopping_; });
   }
 
-  /// Why a worker is lost that does not know its session.
+  /// The reason for a loss if the worker does not know its session.
   static constexpr std::string_view anew = "it has begun anew";
 
   const std::shared_ptr<detail::CoordinatorState> state_;
   const std::size_t index_;
   const std::string address_;
-  // Lent to calls of the channel, whose destructor waits for their end.
+  // Borrowed by calls of `channel_`, whose destructor waits for them.
   std::vector<std::byte> watched_, farewell_, stop_message_;
   typename Transport::Channel channel_;
   std::atomic<bool> wake_requested_{false};
@@ -509,25 +506,25 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   mutable std::mutex mutex_;
   detail::ConditionVariable changed_;
   bool stopping_ = false;
-  bool ended_ = false;  ///< the thread
+  bool ended_ = false;  ///< the thread has ended
   Call* current_ = nullptr;
-  std::uint64_t session_ = 0;  ///< 0: none; only the thread writes it, and reads it without the lock
-  std::string_view running_;   ///< a function; empty: none
+  std::uint64_t session_ = 0;  ///< 0: none; written only by the thread, which reads it without the lock
+  std::string_view running_;   ///< current function; empty: none
   Clock::time_point running_since_;
   std::shared_ptr<detail::RemoteResult> running_result_;
-  std::uint64_t running_round_ = 0;   ///< of the queue
-  std::uint64_t run_ = 0;             ///< how many calls for functions there were; only the thread writes it
-  std::optional<Call> stopping_run_;  ///< asks the worker to stop that function
+  std::uint64_t running_round_ = 0;   ///< round of the queue
+  std::uint64_t run_ = 0;             ///< number of function calls; written only by the thread
+  std::optional<Call> stopping_run_;  ///< asks the worker to stop the function
   Clock::time_point lost_since_ = Clock::now();
   std::string why_lost_ = "it was not dialled yet";
-  bool told_ = false;  ///< `complain` has reported the worker since it was lost
+  bool told_ = false;  ///< `complain` has reported the worker since its loss
   Clock::time_point told_at_;
   CoordinatorMetrics done_;  ///< by this worker; counts of the whole coordinator stay 0
 
-  // Only the thread uses these.
+  // Used only by the thread:
   std::uint64_t session_before_ = 0;
-  std::size_t made_ = 0;     ///< resources that the worker has made in this session
-  bool waited_for_ = false;  ///< a line on stderr says so
+  std::size_t made_ = 0;     ///< resources that the worker has created in this session
+  bool waited_for_ = false;  ///< stderr reports the wait
   std::optional<Call> watching_;
 
   std::optional<Call> leaving_;  ///< of the first `leave`; read after the thread has ended

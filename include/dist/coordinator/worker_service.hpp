@@ -1,21 +1,16 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <dist/coordinator/closure_message.hpp>
 #include <dist/coordinator/per_worker.hpp>
-#include <dist/coordinator/worker_context.hpp>
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
@@ -26,47 +21,32 @@
 #include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 
 namespace dist {
 
-/// The worker's side of a ClusterCoordinator: the methods with which an rpc::Server runs the functions that coordinators
-/// schedule. Only functions that this program schedules somewhere are run, and bytes that are not their arguments are
-/// refused.
+/// The RPC methods of a worker, which run the functions that coordinators schedule. Runs only functions that this
+/// program schedules somewhere, and rejects invalid arguments.
 ///
 ///   dist::WorkerService<dist::Grpc> worker;
 ///   dist::Grpc::Server server{endpoint, options, worker.methods()};
 ///
-/// It must outlive the server. A function runs in a thread of the server, one at a time for each coordinator; the server
-/// needs one more thread for what coordinators ask meanwhile.
+/// It must outlive the server. Functions run in threads of the server, one at a time for each coordinator. The server
+/// needs one more thread for other requests.
 template <rpc::Transport Transport>
 class WorkerService {
  public:
   using Exchange = typename Transport::Exchange;
 
-  /// `to_servers`: how its functions call parameter servers.
-  explicit WorkerService(rpc::ChannelOptions to_servers = {.secret = net::job_secret(), .tls = net::job_tls()})
-      : to_servers_(std::move(to_servers)), thread_([this] { end_lost_sessions(); }) {}
+  /// `to_servers` are the options for the functions' calls to parameter servers.
+  explicit WorkerService(rpc::ChannelOptions to_servers = {.secret = net::job_secret(), .tls = net::job_tls()});
   WorkerService(const WorkerService&) = delete;
   WorkerService& operator=(const WorkerService&) = delete;
-  ~WorkerService() {
-    {
-      const std::lock_guard lock{mutex_};
-      ending_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
+  ~WorkerService();
 
-  [[nodiscard]] std::vector<rpc::Method<Exchange>> methods() {
-    return {method<&WorkerService::greet>(detail::greet_method), method<&WorkerService::watch>(detail::watch_method),
-            method<&WorkerService::make>(detail::make_method),   method<&WorkerService::run>(detail::run_method),
-            method<&WorkerService::stop>(detail::stop_method),   method<&WorkerService::leave>(detail::leave_method)};
-  }
+  [[nodiscard]] std::vector<rpc::Method<Exchange>> methods();
 
-  /// How many coordinators have a session with this worker.
   [[nodiscard]] std::size_t sessions() const {
     const std::lock_guard lock{mutex_};
     return sessions_.size();
@@ -80,20 +60,19 @@ class WorkerService {
     std::optional<Exchange> watch = {};  ///< ends with the coordinator
     const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 
-    /// Whether the coordinator is gone, or has never begun to watch.
+    /// True if the coordinator has exited, or has not sent its watch call within 30 s.
     [[nodiscard]] bool is_lost() const {
       return watch ? watch->cancelled() : std::chrono::steady_clock::now() - begin > std::chrono::seconds{30};
     }
   };
-  /// A reply of two pieces, which lives until it was sent.
+  /// A reply of two pieces.
   struct Answer {
     std::byte ending;
     std::vector<std::byte> bytes;
   };
 
-  template <void (WorkerService::*handle)(Exchange&)>
-  [[nodiscard]] rpc::Method<Exchange> method(std::string_view name) {
-    return {std::string{name}, [this](Exchange& exchange) {
+  [[nodiscard]] rpc::Method<Exchange> method(std::string_view name, void (WorkerService::*handle)(Exchange&)) {
+    return {std::string{name}, [this, handle](Exchange& exchange) {
               try {
                 (this->*handle)(exchange);
               } catch (const ArchiveError& error) {
@@ -102,7 +81,7 @@ class WorkerService {
             }};
   }
 
-  void greet(Exchange& exchange) {
+  [[gnu::cold]] void greet(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The greeting of a coordinator"};
     const bool same = request.get<std::string>() == binary_identity();
     detail::Handshake answer{binary_identity()};
@@ -114,14 +93,14 @@ class WorkerService {
     }
     exchange.reply(to_bytes(answer));
   }
-  void watch(Exchange& exchange) {
+  [[gnu::cold]] void watch(Exchange& exchange) {
     const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The watch of a coordinator");
     const std::lock_guard lock{mutex_};
     const auto found = sessions_.find(number);
     if (found == sessions_.end()) return exchange.reply({});
     if (!found->second->watch) found->second->watch.emplace(exchange.keep());
   }
-  void make(Exchange& exchange) {
+  [[gnu::cold]] void make(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The resource of a worker"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
     if (!session) return refuse(exchange, CallStatus::no_session, {});
@@ -141,7 +120,7 @@ class WorkerService {
     const auto is_to_stop = [&] { return exchange.cancelled() || session->is_stopped(number); };
     detail::FunctionRun its{&*session, is_to_stop};
     WorkerContext worker{its};
-    // The result or exception of a function after a request to stop does not count.
+    // After a request to stop that the function has seen, its result or exception is ignored.
     const auto has_stopped = [&] { return its.knows && session->is_stopped(number); };
     try {
       std::vector<std::byte> result = function(worker, request);
@@ -154,7 +133,7 @@ class WorkerService {
       refuse_with_exception(exchange, *session, its.in_function);
     }
   }
-  void stop(Exchange& exchange) {
+  [[gnu::cold]] void stop(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The end of a scheduled function"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
     const auto number = request.get<std::uint64_t>();
@@ -162,7 +141,7 @@ class WorkerService {
     if (session) session->stop(number);
     exchange.reply({});
   }
-  void leave(Exchange& exchange) {
+  [[gnu::cold]] void leave(Exchange& exchange) {
     const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The leave of a coordinator");
     std::vector<std::shared_ptr<Session>> ended;
     {
@@ -172,8 +151,7 @@ class WorkerService {
     exchange.reply({});
   }
 
-  /// Answers with the exception that is being handled.
-  static void refuse_with_exception(Exchange& exchange, const Session& session, bool in_function) {
+  [[gnu::cold]] static void refuse_with_exception(Exchange& exchange, const Session& session, bool in_function) {
     const auto trouble = [](const rpc::Outcome& outcome) {
       return detail::RemoteFailure{outcome.thrown, outcome.why.substr(0, longest_text)};
     };
@@ -201,7 +179,7 @@ class WorkerService {
   }
   static constexpr std::size_t longest_text = 65'536;
 
-  static void refuse(Exchange& exchange, CallStatus ending, const detail::RemoteFailure& trouble) {
+  [[gnu::cold]] static void refuse(Exchange& exchange, CallStatus ending, const detail::RemoteFailure& trouble) {
     answer(exchange, ending, to_bytes(trouble));
   }
   static void answer(Exchange& exchange, CallStatus ending, std::vector<std::byte> bytes) {
@@ -210,8 +188,8 @@ class WorkerService {
     exchange.reply(pieces, [answer] {});
   }
 
-  [[nodiscard]] static detail::WorkerResource made(Session& session, detail::ResourceMaker& maker,
-                                                   ArchiveReader& request) {
+  [[nodiscard, gnu::cold]] static detail::WorkerResource made(Session& session, detail::ResourceMaker& maker,
+                                                              ArchiveReader& request) {
     try {
       return maker(session, request);
     } catch (...) {
@@ -224,8 +202,8 @@ class WorkerService {
     const auto found = sessions_.find(number);
     return found == sessions_.end() ? nullptr : found->second;
   }
-  /// Begins a session, whose number it returns, and ends the one before.
-  [[nodiscard]] std::uint64_t add(std::shared_ptr<Session> session, std::uint64_t before) {
+  /// Adds a session, and ends the previous one of the coordinator.
+  [[nodiscard, gnu::cold]] std::uint64_t add(std::shared_ptr<Session> session, std::uint64_t before) {
     std::vector<std::shared_ptr<Session>> ended;
     const std::lock_guard lock{mutex_};
     end(before, ended);
@@ -233,8 +211,8 @@ class WorkerService {
     changed_.notify_one();
     return last_session_;
   }
-  /// The thread: ends the sessions of coordinators that are gone (spec L22).
-  void end_lost_sessions() {
+  /// Ends the sessions of lost coordinators, in a thread (spec L22).
+  [[gnu::cold]] void end_lost_sessions() {
     detail::name_this_thread("dist sessions");
     std::unique_lock lock{mutex_};
     for (;;) {
@@ -253,9 +231,9 @@ class WorkerService {
   }
   static constexpr std::chrono::milliseconds between_looks{100};
 
-  /// The caller holds `mutex_`, and destroys `ended` without it: resources may be slow to go. A function that still runs
-  /// in the session keeps them until it returns.
-  void end(std::uint64_t number, std::vector<std::shared_ptr<Session>>& ended) {
+  /// Requires `mutex_`. The caller must destroy `ended` without it, because resources may be slow to destroy. A running
+  /// function keeps its session alive.
+  [[gnu::cold]] void end(std::uint64_t number, std::vector<std::shared_ptr<Session>>& ended) {
     const auto found = sessions_.find(number);
     if (found == sessions_.end()) return;
     found->second->end();
@@ -269,9 +247,30 @@ class WorkerService {
   detail::ConditionVariable changed_;
   bool ending_ = false;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
-  /// Begins with the time, so that a process that is started again at the same address repeats no number.
+  /// Starts with the time, so that a restarted process at the same address does not repeat numbers.
   std::uint64_t last_session_ = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   std::thread thread_;
 };
+
+template <rpc::Transport Transport>
+WorkerService<Transport>::WorkerService(rpc::ChannelOptions to_servers)
+    : to_servers_(std::move(to_servers)), thread_([this] { end_lost_sessions(); }) {}
+
+template <rpc::Transport Transport>
+WorkerService<Transport>::~WorkerService() {
+  {
+    const std::lock_guard lock{mutex_};
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+template <rpc::Transport Transport>
+auto WorkerService<Transport>::methods() -> std::vector<rpc::Method<Exchange>> {
+  return {method(detail::greet_method, &WorkerService::greet), method(detail::watch_method, &WorkerService::watch),
+          method(detail::make_method, &WorkerService::make),   method(detail::run_method, &WorkerService::run),
+          method(detail::stop_method, &WorkerService::stop),   method(detail::leave_method, &WorkerService::leave)};
+}
 
 }  // namespace dist

@@ -1,20 +1,18 @@
 #pragma once
 
-#include <utility>
-
-#include <dist/cluster/task_endpoint.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::detail {
 
-DIST_INLINE std::size_t WorkerSession::server_at(const std::string& address) const {
+[[gnu::cold]] DIST_INLINE std::size_t WorkerSession::server_at(const std::string& address) const {
   std::size_t server = 0;
   while (server < place_.servers.size() && place_.servers[server] != address) ++server;
   return server;
 }
-DIST_INLINE void WorkerSession::keep(std::uint64_t id, WorkerResource resource) {
+[[gnu::cold]] DIST_INLINE void WorkerSession::keep(std::uint64_t id, WorkerResource resource) {
   const std::lock_guard lock{mutex_};
   resources_.emplace(id, std::move(resource));
 }
@@ -34,7 +32,7 @@ DIST_INLINE std::shared_ptr<void> WorkerSession::variables_of(std::uint64_t id) 
   const auto found = resources_.find(id);
   return found == resources_.end() ? nullptr : found->second.variables;
 }
-DIST_INLINE std::vector<net::Endpoint> WorkerSession::endpoints() const {
+[[gnu::cold]] DIST_INLINE std::vector<net::Endpoint> WorkerSession::endpoints() const {
   std::vector<net::Endpoint> endpoints;
   for (std::size_t server = 0; server < place_.servers.size(); ++server)
     endpoints.push_back(

@@ -7,11 +7,11 @@
 
 namespace dist {
 
-/// Bytes per cache line, and the alignment of every buffer that the library owns: one vector register of AVX-512.
+/// Bytes per cache line, and the alignment of all buffers that the library owns: one AVX-512 register.
 inline constexpr std::size_t cache_line = 64;
 
-/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Moves, does not copy. More
-/// bytes than can be counted are a std::bad_array_new_length, as from `new T[size]`.
+/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Move-only. Throws
+/// std::bad_array_new_length if the size in bytes overflows, like `new T[size]`.
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
@@ -31,6 +31,13 @@ class AlignedBuffer {
     std::swap(size_, other.size_);
     return *this;
   }
+  /// Takes over the memory of another buffer, and reinterprets its elements as bytes or its bytes as elements.
+  template <class U>
+    requires(std::is_same_v<T, std::byte> != std::is_same_v<U, std::byte>)
+  explicit AlignedBuffer(AlignedBuffer<U>&& other) noexcept
+      : data_(reinterpret_cast<T*>(other.data())), size_(other.size() * sizeof(U) / sizeof(T)) {
+    std::move(other).release();
+  }
   ~AlignedBuffer() {
     if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
   }
@@ -38,6 +45,11 @@ class AlignedBuffer {
   [[nodiscard]] T* data() noexcept { return data_; }
   [[nodiscard]] const T* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Gives up ownership of the memory without freeing it.
+  void release() && noexcept {
+    data_ = nullptr;
+    size_ = 0;
+  }
 
  private:
   static std::size_t bytes_of(std::size_t size) {

@@ -11,8 +11,8 @@
 
 namespace dist::detail {
 
-/// std::condition_variable without what <condition_variable> brings besides, stop tokens and semaphores, which take the compiler
-/// a tenth of what all of <dist/dist.hpp> takes. Times are those of std::chrono::steady_clock.
+/// std::condition_variable without the rest of `<condition_variable>` (stop tokens, semaphores), which is a tenth of
+/// the compile time of `<dist/dist.hpp>`. Uses std::chrono::steady_clock.
 class ConditionVariable {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,7 +27,7 @@ class ConditionVariable {
   }
   ConditionVariable(const ConditionVariable&) = delete;
   ConditionVariable& operator=(const ConditionVariable&) = delete;
-  /// In a forked child the threads that waited do not exist, and pthread_cond_destroy would wait for them.
+  /// Does nothing in a forked child, where pthread_cond_destroy would wait for threads that do not exist.
   ~ConditionVariable() {
     if (process_ == getpid()) pthread_cond_destroy(&condition_);
   }
@@ -35,20 +35,20 @@ class ConditionVariable {
   void notify_one() noexcept { pthread_cond_signal(&condition_); }
   void notify_all() noexcept { pthread_cond_broadcast(&condition_); }
 
-  /// Returns after a notification, or for no reason.
+  /// Waits for a notification. May wake up spuriously.
   void wait(Lock& lock) { pthread_cond_wait(&condition_, lock.mutex()->native_handle()); }
   template <class Done>
   void wait(Lock& lock, Done done) {
     while (!done()) wait(lock);
   }
-  /// The same, or at that time.
+  /// Waits for a notification, at most until `end`. May wake up spuriously.
   void wait_until(Lock& lock, Clock::time_point end) {
     const std::int64_t count = std::chrono::nanoseconds{end.time_since_epoch()}.count();
     const std::int64_t nanoseconds = count > 0 ? count : 0;
     const timespec at{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
     pthread_cond_timedwait(&condition_, lock.mutex()->native_handle(), &at);
   }
-  /// Returns what `done()` says last: false where it is still false at that time.
+  /// Waits until `done()` returns true or the time is `end`. Returns the last result of `done()`.
   template <class Done>
   bool wait_until(Lock& lock, Clock::time_point end, Done done) {
     while (!done()) {

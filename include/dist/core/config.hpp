@@ -1,58 +1,59 @@
-/// Compiler facts that every other header may rely on. Nothing here depends on an optional package.
+/// Properties of the compiler. Does not depend on optional packages.
 #pragma once
 
 #if __cplusplus < 202002L
 #error "dist needs C++20: compile with -std=c++20, or in CMake link dist::dist, which asks for it"
-#include <cpp20>  // there is none, and only a missing header ends a compilation
+#include <cpp20>  // does not exist; only a missing header ends a compilation
 #endif
 
 #define DIST_VERSION_MAJOR 0
 #define DIST_VERSION_MINOR 3
 #define DIST_VERSION_PATCH 0
 
-/// Marks a function that a host loop and a device kernel may both call.
+/// Marks a function that both host loops and device kernels may call.
 #ifdef __CUDACC__
 #define DIST_HD __host__ __device__
 #else
 #define DIST_HD
 #endif
 
-/// Marks an object of a namespace that kernels name, too, such as `dist::sum`: nvcc's host objects do not exist on a GPU.
+/// Marks a namespace-scope object that kernels also use, such as `dist::sum`: nvcc's host objects do not exist on a
+/// GPU.
 #ifdef __CUDA_ARCH__
 #define DIST_HD_OBJECT __device__ constexpr
 #else
 #define DIST_HD_OBJECT inline constexpr
 #endif
 
-/// A promise that the marked pointer is the only one through which its memory is written in this scope.
+/// Promises that, in this scope, the memory is written only through the marked pointer.
 #define DIST_RESTRICT __restrict__
 
-/// For the few functions whose whole point is to vanish into the caller's loop.
+/// Marks the few functions that must be inlined into the caller's loop.
 #define DIST_ALWAYS_INLINE inline __attribute__((always_inline))
-/// The same for a lambda: `[&](auto value) DIST_INLINE_LAMBDA { ... }`.
+/// DIST_ALWAYS_INLINE for a lambda: `[&](auto value) DIST_INLINE_LAMBDA { ... }`.
 #define DIST_INLINE_LAMBDA __attribute__((always_inline))
 
-/// Marks the functions that `x.hpp` declares and `x.ipp` beside it defines: inline, because `x.hpp` includes `x.ipp`,
-/// unless the program compiles <dist/compiled.ipp> once and says DIST_COMPILED everywhere. What needs a package is in
-/// <dist/compiled_mpi.ipp> and <dist/compiled_hosting.ipp>, or <dist/compiled_pjrt.ipp>, and is marked with the pairs below.
+/// Marks functions that are declared in `x.hpp` and defined in `x.ipp`. By default, `x.hpp` includes `x.ipp` and they
+/// are inline. If the program defines DIST_COMPILED, `<dist/compiled*.ipp>` compiles them once. Either way they are not
+/// inlined, to limit the size of programs. DIST_INLINE_DEFAULT marks functions that are `= default`, for which g++
+/// warns about the attribute.
 #ifdef DIST_COMPILED
 #define DIST_INLINE
+#define DIST_INLINE_DEFAULT
 #else
-#define DIST_INLINE inline
-#endif
-#ifdef DIST_COMPILED_MPI
-#define DIST_INLINE_MPI
+#if defined(__clang__) || defined(__CUDACC__)
+#define DIST_INLINE inline __attribute__((noinline))
 #else
-#define DIST_INLINE_MPI inline
+#define DIST_INLINE inline __attribute__((noinline, noclone))
 #endif
-#ifdef DIST_COMPILED_PJRT
-#define DIST_INLINE_PJRT
-#else
-#define DIST_INLINE_PJRT inline
+#define DIST_INLINE_DEFAULT inline
 #endif
+/// DIST_INLINE for functions of errors and slow paths, which the compiler optimises for size. Call them only under a
+/// condition: GCC also treats unconditional callers as cold, transitively, up to `main`.
+#define DIST_COLD [[gnu::cold]] DIST_INLINE
 
-/// Tells the vectoriser that the iterations of the following loop are independent. clang gets no such promise: it
-/// checks for overlap at run time by itself, and would warn about every loop that it cannot vectorise.
+/// Promises the vectoriser that the iterations of the next loop are independent. Empty for clang, which checks for
+/// overlap at run time, and would warn about loops that it cannot vectorise.
 #if defined(__GNUC__) && !defined(__clang__)
 #define DIST_INDEPENDENT_LOOP _Pragma("GCC ivdep")
 #else
@@ -60,17 +61,17 @@
 #endif
 
 namespace dist::detail {
-/// `static_assert(satisfied<Concept<T>>, "sentence")` says the sentence alone. Of a concept itself compilers tell line by
-/// line why it is not satisfied, behind which the sentence is lost.
+/// Evaluates a concept so that `static_assert(satisfied<Concept<T>>, "message")` prints only the message. Compilers
+/// explain bare concepts at length.
 template <bool condition>
 inline constexpr bool satisfied = condition;
 
-/// What a function that has refused its arguments returns, so that its result is no further error: never defined, and
-/// never called in a program that compiles.
+/// The return value of functions that have rejected their arguments with a static_assert, to avoid follow-up errors.
+/// Never defined.
 template <class T>
 T refused();
 
-/// The base of a class template for arguments that it refuses by a static_assert: making an object is no further error.
+/// Base class of templates that reject their arguments with a static_assert. Accepts all constructor arguments.
 struct Refused {
   explicit Refused(auto&&...) {}
 };

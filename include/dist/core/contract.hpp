@@ -1,9 +1,11 @@
-/// Checks for our own mistakes, not the user's: they state what the code around them relies on, and stop the program
-/// with the place and the condition when it does not hold.
+/// Assertions for bugs of the library, not of the user. They stop the program and print the location and the condition.
 ///
-/// DIST_CONTRACT_LEVEL chooses the cost: 0 none, 1 (default) checks outside inner loops, 2 also index checks in them, and
-/// the arguments of kernels.
+/// DIST_CONTRACT_LEVEL chooses the cost: 0 disables the checks, 1 (default) enables checks outside inner loops, 2 also
+/// enables index checks in inner loops and checks of kernel arguments.
 #pragma once
+
+#include <cstdio>
+#include <cstdlib>
 
 #include <dist/core/config.hpp>
 
@@ -13,11 +15,14 @@
 
 namespace dist::detail {
 
-[[noreturn]] void contract_failed(const char* condition, const char* file, int line);
+[[noreturn]] inline void contract_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "dist: broken contract at %s:%d: %s\n", file, line, condition);
+  std::abort();
+}
 
 }  // namespace dist::detail
 
-#ifdef __CUDA_ARCH__  // a kernel has nobody to tell
+#ifdef __CUDA_ARCH__  // a kernel cannot report errors
 #define DIST_CONTRACT_CHECK(condition) static_cast<void>(0)
 #else
 #define DIST_CONTRACT_CHECK(condition) \
@@ -34,8 +39,4 @@ namespace dist::detail {
 #define DIST_EXPECT_INNER(condition) DIST_CONTRACT_CHECK(condition)
 #else
 #define DIST_EXPECT_INNER(condition) static_cast<void>(0)
-#endif
-
-#ifndef DIST_COMPILED
-#include <dist/core/contract.ipp>
 #endif

@@ -11,49 +11,48 @@
 
 namespace dist {
 
-/// The statuses with which processes of a job end, so that a cluster knows which of them to start again.
+/// Exit statuses of the processes of a job. They tell cluster managers whether to restart the job.
 struct ExitCode {
-  /// The program failed with an error that is not the library's.
+  /// The program failed with an exception that is not a dist::Error.
   static constexpr int failure = 1;
-  /// The job has saved a checkpoint and ended on request: start it again, and do not count it as a failure.
+  /// The job saved a checkpoint and exited on request: restart it, and do not count this as a failure.
   static constexpr int preempted = 42;
-  /// Another try may succeed, such as after the loss of a process: start the job again, and count it.
+  /// A retry may succeed, for instance after the loss of a process: restart the job, and count a failure.
   static constexpr int try_again = 75;
-  /// The user must change something first, such as an argument or a file: do not start the job again.
+  /// The user has to change something first, such as an argument or a file: do not restart the job.
   static constexpr int must_change = 78;
 };
 
-/// Every mistake of a user, a file, the environment or a peer that the library reports.
+/// Base class of all errors of users, files, the environment and peers that the library reports.
 ///
-/// The text follows one grammar, "<problem> (<why>). <suggestion>.": the problem names the culprit (a variable, a file,
-/// a replica), the reason gives the values that disagree, the suggestion says what to change. Catch a derived type to
-/// react to one kind of mistake. Whatever the parts quote, the text does nothing to a terminal and has an end.
+/// The text has the form "<problem> (<why>). <suggestion>.": the problem names the variable, file or replica, the
+/// reason gives the conflicting values, the suggestion what to change. Catch derived types to handle one kind of error.
+/// Quoted input is escaped and its length limited.
 class Error : public std::runtime_error {
  public:
   Error(std::string_view problem, std::string_view why, std::string_view suggestion);
 
-  /// The status with which `main` ends because of this error (dist::exit_code): by default the one for what the user
-  /// must change.
+  /// Returns the process exit status for this error (see dist::exit_code). Default: ExitCode::must_change.
   [[nodiscard]] virtual int exit_code() const noexcept;
 
  private:
-  /// Lines stay: an exception of the program may have several.
+  /// Keeps line breaks: an exception of the program may have several lines.
   [[nodiscard]] static std::string shown(std::string_view part);
 };
 
-/// An argument that no state of the program could make valid: zero replicas, a batch of zero elements.
+/// An argument that is invalid in every state of the program, such as zero replicas or a batch of zero elements.
 class InvalidArgument : public Error {
  public:
   using Error::Error;
 };
 
-/// Extents that had to agree and do not.
+/// Extents that should match but do not.
 class ShapeMismatch : public Error {
  public:
   using Error::Error;
 };
 
-/// A file that is missing, unreadable, truncated, corrupt or of another format than its reader's.
+/// A file that is missing, unreadable, truncated, corrupt or of a format that its reader does not support.
 class FileError : public Error {
  public:
   FileError(std::string_view path, std::string_view problem, std::string_view why, std::string_view suggestion);
@@ -64,19 +63,19 @@ class FileError : public Error {
   std::string path_;
 };
 
-/// An object of one strategy was used with another, or in a context where it has no meaning (spec B08, B14).
+/// An object of one strategy was used with another strategy, or in a context where it is not supported (spec B08, B14).
 class WrongStrategy : public Error {
  public:
   using Error::Error;
 };
 
-/// Replicas did not issue the same collectives in the same order (spec E12).
+/// Replicas did not call the same collectives in the same order (spec E12).
 class CollectiveMismatch : public Error {
  public:
   using Error::Error;
 };
 
-/// A wait ended because its time was up.
+/// A timeout expired.
 class DeadlineExceeded : public Error {
  public:
   using Error::Error;
@@ -84,21 +83,20 @@ class DeadlineExceeded : public Error {
   [[nodiscard]] int exit_code() const noexcept override;
 };
 
-/// A process of the job is gone: it ended, was killed, or left without a word. What it held is lost, so the job is
-/// started again, all processes together (spec O01).
+/// A process of the job exited, was killed or lost its connection. Restart the whole job (spec O01).
 class Unavailable : public Error {
  public:
   Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion);
 
-  /// The number of the lost process among those of its kind, which are workers unless the text says otherwise.
+  /// The rank of the lost process among processes of its kind: workers, unless the message names another kind.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
-  /// How it was noticed.
+  /// The way in which the loss was detected.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   [[nodiscard]] int exit_code() const noexcept override;
 
  protected:
-  /// Of a process that is no worker: `problem` says which.
+  /// For processes other than workers: `problem` names the kind.
   Unavailable(std::string_view problem, std::size_t rank, std::string_view host, std::string_view why,
               std::string_view suggestion);
 
@@ -108,15 +106,14 @@ class Unavailable : public Error {
   std::string why_;
 };
 
-/// Another process of the job failed and said so: what left its replica function, or ended its part of a collective.
+/// Another process of the job reported a failure: an exception in its replica function or in its part of a collective.
 class PeerError : public Error {
  public:
   PeerError(std::size_t rank, std::string_view host, std::string_view what);
 
-  /// The number of the failed process among the workers.
+  /// The rank of the failed process among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
-  /// The text of its exception.
   [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
   [[nodiscard]] int exit_code() const noexcept override;
 
@@ -126,7 +123,7 @@ class PeerError : public Error {
   std::string thrown_;
 };
 
-/// Memory that the operating system refuses.
+/// The operating system could not provide memory.
 class OutOfMemory : public Error {
  public:
   using Error::Error;
@@ -134,15 +131,15 @@ class OutOfMemory : public Error {
   [[nodiscard]] int exit_code() const noexcept override;
 };
 
-/// An exception left the replica function of `replica()`, its number among all in sync. Surfaces once, in the thread
-/// that called `run`; the strategy stays usable. `cause()` is what the replica threw, and its text ends this one's.
+/// An exception that left the replica function of `replica()`, the index among all replicas in sync. Thrown once, in
+/// the thread that called `run`; the strategy stays usable. `cause()` is the original exception, whose text is at the
+/// end of this one.
 class ReplicaError : public Error {
  public:
   ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what, std::exception_ptr cause);
 
   [[nodiscard]] std::size_t replica() const noexcept { return replica_; }
   [[nodiscard]] const std::exception_ptr& cause() const noexcept { return cause_; }
-  /// The exit code of the cause.
   [[nodiscard]] int exit_code() const noexcept override;
 
  private:
@@ -150,7 +147,8 @@ class ReplicaError : public Error {
   std::exception_ptr cause_;
 };
 
-/// The status for an error that has reached `main`: Error::exit_code, and ExitCode::failure for other exceptions.
+/// Returns the exit status for an exception that reached `main`: Error::exit_code, or ExitCode::failure for other
+/// exceptions.
 ///
 ///     } catch (const std::exception& error) {
 ///       std::fprintf(stderr, "%s\n", error.what());

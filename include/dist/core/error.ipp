@@ -6,11 +6,11 @@
 
 namespace dist {
 
-DIST_INLINE Error::Error(std::string_view problem, std::string_view why, std::string_view suggestion)
+DIST_COLD Error::Error(std::string_view problem, std::string_view why, std::string_view suggestion)
     : std::runtime_error(
           concat(shown(problem), " (", shown(why), "). ", shown(suggestion), suggestion.ends_with('.') ? "" : ".")) {}
 
-DIST_INLINE std::string Error::shown(std::string_view part) { return printable(part, 4000, "\n\t"); }
+DIST_COLD std::string Error::shown(std::string_view part) { return printable(part, 4000, "\n\t"); }
 DIST_INLINE int Error::exit_code() const noexcept { return ExitCode::must_change; }
 DIST_INLINE int DeadlineExceeded::exit_code() const noexcept { return ExitCode::try_again; }
 DIST_INLINE int Unavailable::exit_code() const noexcept { return ExitCode::try_again; }
@@ -26,26 +26,26 @@ DIST_INLINE int ReplicaError::exit_code() const noexcept {
   return ExitCode::failure;
 }
 
-DIST_INLINE FileError::FileError(std::string_view path, std::string_view problem, std::string_view why,
-                                 std::string_view suggestion)
+DIST_COLD FileError::FileError(std::string_view path, std::string_view problem, std::string_view why,
+                               std::string_view suggestion)
     : Error(concat("File '", path, "' ", problem), why, suggestion), path_(path) {}
 
-DIST_INLINE Unavailable::Unavailable(std::size_t rank, std::string_view host, std::string_view why,
-                                     std::string_view suggestion)
+DIST_COLD Unavailable::Unavailable(std::size_t rank, std::string_view host, std::string_view why,
+                                   std::string_view suggestion)
     : Unavailable(concat("Worker ", rank, " on host ", host, " is gone"), rank, host, why, suggestion) {}
-DIST_INLINE Unavailable::Unavailable(std::string_view problem, std::size_t rank, std::string_view host,
-                                     std::string_view why, std::string_view suggestion)
+DIST_COLD Unavailable::Unavailable(std::string_view problem, std::size_t rank, std::string_view host,
+                                   std::string_view why, std::string_view suggestion)
     : Error(problem, why, suggestion), rank_(rank), host_(host), why_(why) {}
 
-DIST_INLINE PeerError::PeerError(std::size_t rank, std::string_view host, std::string_view what)
+DIST_COLD PeerError::PeerError(std::size_t rank, std::string_view host, std::string_view what)
     : Error(concat("Worker ", rank, " on host ", host, " failed"),
             "it told the others instead of coming to a collective", concat("It threw: ", what)),
       rank_(rank),
       host_(host),
       thrown_(what) {}
 
-DIST_INLINE ReplicaError::ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what,
-                                       std::exception_ptr cause)
+DIST_COLD ReplicaError::ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what,
+                                     std::exception_ptr cause)
     : Error(concat("Replica ", replica, " failed in its replica function"), concat("one of ", replicas, " replicas"),
             concat("It threw: ", what)),
       replica_(replica),

@@ -8,8 +8,8 @@
 
 namespace dist::detail {
 
-/// A function that its caller keeps as long as it is called. One piece of code takes it where a template parameter would
-/// make one for every lambda; a call through it cannot be inlined.
+/// A non-owning reference to a function, which must outlive it. Avoids one template instance per lambda; calls are not
+/// inlined.
 template <class Signature>
 class FunctionRef;
 template <class Result, class... Arguments>
@@ -31,8 +31,8 @@ class FunctionRef<Result(Arguments...)> {
   Result (*call_)(void*, Arguments...);
 };
 
-/// A function that is kept to be called later; empty ones are false. Copies share what was kept.
-/// std::function does the same, in a header that takes the compiler longer than all collectives between processes.
+/// An owning function object for later calls. Converts to false if empty. Copies share the function. Faster to compile
+/// than std::function.
 template <class Result, class... Arguments>
 class UniqueFunction {
  public:
@@ -46,7 +46,7 @@ class UniqueFunction {
         }) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return call_ != nullptr; }
-  /// Not of an empty one.
+  /// Must not be empty.
   Result operator()(Arguments... arguments) const { return call_(kept_.get(), std::forward<Arguments>(arguments)...); }
 
  private:

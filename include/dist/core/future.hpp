@@ -4,19 +4,19 @@
 
 namespace dist {
 
-/// What was started and goes on while the caller does something else: a collective in the background, a question to the
-/// other workers, what was put into a device's queue. `wait` returns when it is done and throws what ended it where that
-/// went wrong, a deadline for instance; a later call does the same again, at once. `is_done` says whether `wait` would
-/// return or throw without waiting.
+/// Asynchronous work: a background collective, a request to other workers, work in a device's queue. `wait` returns
+/// when the work is done, or throws its error, such as a timeout; later calls do the same at once. `is_done` returns
+/// true if `wait` would not block.
 ///
-/// What it reads and writes stays, untouched, until it is done. A handle that goes ends nothing: the work goes on.
+/// The inputs and outputs must stay valid and unchanged until the work is done. Destroying the handle does not cancel
+/// the work.
 template <class W>
 concept Future = std::movable<W> && requires(W& work, const W& seen) {
   work.wait();
   { seen.is_done() } -> std::same_as<bool>;
 };
 
-/// Work that was done at once: its result.
+/// The result of work that finished at once.
 template <class T>
 struct Ready {
   T result;
@@ -25,6 +25,7 @@ struct Ready {
   [[nodiscard]] constexpr bool is_done() const noexcept { return true; }
   [[nodiscard]] constexpr T value() const { return result; }
 };
+/// Deduces the type of the result.
 template <class T>
 Ready(T) -> Ready<T>;
 

@@ -14,8 +14,8 @@ struct IndexRange {
   friend constexpr bool operator==(IndexRange, IndexRange) = default;
 };
 
-/// The part `index` of `parts` nearly equal, contiguous parts of `count` indices. Every boundary is a multiple of
-/// `granule` (except the end), so that parts of one array share no cache line and no vector register.
+/// Returns part `index` of `count` indices divided into `parts` nearly equal contiguous parts. All boundaries except
+/// the end are multiples of `granule`, so that parts do not share cache lines.
 [[nodiscard]] constexpr IndexRange shard_of(std::size_t count, std::size_t index, std::size_t parts,
                                             std::size_t granule = 1) noexcept {
   const std::size_t granules = (count + granule - 1) / granule;
@@ -28,7 +28,7 @@ struct IndexRange {
   return {boundary(index), boundary(index + 1)};
 }
 
-/// A number that counts one kind of thing, so that a replica's number cannot be passed where a worker's is meant.
+/// A strongly typed index, so that a replica's index cannot be passed as a worker's.
 template <class Tag>
 class Id {
  public:
@@ -42,7 +42,7 @@ class Id {
   std::size_t index_ = 0;
 };
 
-/// A replica's place in the sync group: 0 to `num_replicas_in_sync() - 1` (spec E01).
+/// The index of a replica in the sync group: 0 to `num_replicas_in_sync() - 1` (spec E01).
 using ReplicaId = Id<struct ReplicaTag>;
 
 }  // namespace dist

@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <span>
 #include <string>
-#include <utility>
 
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
@@ -13,7 +12,7 @@
 namespace dist {
 
 namespace detail {
-/// Throws InvalidArgument for an index of indexed slices that an array of shape `dense_shape` does not have.
+/// Throws InvalidArgument if the row `index` is out of range for an array of shape `dense_shape`.
 inline void require_row(std::int64_t index, const Shape& dense_shape) {
   if (index < 0 || static_cast<std::uint64_t>(index) >= dense_shape[0])
     throw InvalidArgument("An index of indexed slices is out of range",
@@ -22,16 +21,16 @@ inline void require_row(std::int64_t index, const Shape& dense_shape) {
 }
 }  // namespace detail
 
-/// Rows of a large array of which most are zero, such as the gradient of an embedding: `values` row `i` belongs to row
-/// `indices[i]` of an array of shape `dense_shape`. Indices may repeat, then their rows add up; their order is kept
-/// (spec H10, P14). Does not own what it shows.
+/// A non-owning view of some rows of a large, mostly zero array, such as the gradient of an embedding: row `i` of
+/// `values` is row `indices[i]` of an array of shape `dense_shape`. Rows of repeated indices add up; the order is kept
+/// (spec H10, P14).
 template <class T>
 class IndexedSlicesView {
  public:
   using Element = T;
 
-  /// Throws ShapeMismatch unless there is one row of values for each index, of the shape of a row of `dense_shape`, and
-  /// InvalidArgument for an index that `dense_shape` does not have.
+  /// Throws ShapeMismatch unless `values` has one row of `dense_shape` for each index, and InvalidArgument if an index
+  /// is out of range for `dense_shape`.
   IndexedSlicesView(std::span<const std::int64_t> indices, TensorView<const T> values, Shape dense_shape)
       : indices_(indices), values_(values), dense_shape_(dense_shape) {
     if (dense_shape.rank() == 0 || values.shape() != dense_shape.with_rows(indices.size()))
@@ -45,7 +44,7 @@ class IndexedSlicesView {
   [[nodiscard]] std::span<const std::int64_t> indices() const noexcept { return indices_; }
   [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
   [[nodiscard]] const Shape& dense_shape() const noexcept { return dense_shape_; }
-  /// How many rows are given, repetitions included.
+  /// Number of rows, including repeated indices.
   [[nodiscard]] std::size_t rows() const noexcept { return indices_.size(); }
 
  private:
@@ -62,15 +61,14 @@ class IndexedSlices {
 
   /// No rows, of an array without rows.
   IndexedSlices() : IndexedSlices(0, Shape{0}) {}
-  /// Room for `rows` rows of an array of shape `dense_shape`, to be filled in. Throws ShapeMismatch for a scalar shape,
-  /// InvalidArgument for more elements than can be counted.
+  /// Allocates `rows` rows of an array of shape `dense_shape`, to be filled in. Throws ShapeMismatch if the shape is a
+  /// scalar, InvalidArgument if the number of elements overflows.
   IndexedSlices(std::size_t rows, Shape dense_shape)
       : indices_(Shape{rows}), values_(rows_of(dense_shape, rows)), dense_shape_(dense_shape) {}
-  /// Row `i` of `values` for each index `i`: `IndexedSlices<float>{{3, 0}, {{2, 2}, {1, 2, 3, 4}}, {10, 2}}`. Throws as
-  /// IndexedSlicesView does.
+  /// Row `i` of `values` belongs to index `i`: `IndexedSlices<float>{{3, 0}, {{2, 2}, {1, 2, 3, 4}}, {10, 2}}`. Throws
+  /// the errors of IndexedSlicesView.
   IndexedSlices(std::initializer_list<std::int64_t> indices, const Tensor<T>& values, Shape dense_shape)
       : IndexedSlices(IndexedSlicesView<T>{{indices.begin(), indices.size()}, values, dense_shape}) {}
-  /// Copies what `view` shows.
   explicit IndexedSlices(const IndexedSlicesView<T>& view) : IndexedSlices(view.rows(), view.dense_shape()) {
     for (std::size_t row = 0; row < view.rows(); ++row) indices_[row] = view.indices()[row];
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = view.values().data()[i];
@@ -83,10 +81,10 @@ class IndexedSlices {
   [[nodiscard]] const Shape& dense_shape() const noexcept { return dense_shape_; }
   [[nodiscard]] std::size_t rows() const noexcept { return indices_.size(); }
 
-  /// Throws InvalidArgument for an index that `dense_shape` does not have.
+  /// Throws InvalidArgument if an index is out of range for `dense_shape`.
   [[nodiscard]] IndexedSlicesView<T> view() const { return {indices(), values(), dense_shape_}; }
 
-  /// The same rows in the same order, of arrays of the same shape.
+  /// True if both have the same rows in the same order and the same dense shape.
   [[nodiscard]] friend bool operator==(const IndexedSlices&, const IndexedSlices&) = default;
 
  private:
@@ -102,12 +100,13 @@ class IndexedSlices {
   Shape dense_shape_;
 };
 
-/// "rows [3, 0] of [10, 2]: [[1, 2], [3, 4]]"
+/// Formats slices as "rows [3, 0] of [10, 2]: [[1, 2], [3, 4]]".
 template <class T>
 [[nodiscard]] std::string to_string(const IndexedSlicesView<T>& slices) {
   const TensorView<const std::int64_t> indices{slices.indices(), Shape{slices.rows()}};
   return concat("rows ", to_string(indices), " of ", to_string(slices.dense_shape()), ": ", to_string(slices.values()));
 }
+/// Formats slices as "rows [3, 0] of [10, 2]: [[1, 2], [3, 4]]".
 template <class T>
 [[nodiscard]] std::string to_string(const IndexedSlices<T>& slices) {
   return to_string(slices.view());

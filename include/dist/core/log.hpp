@@ -1,10 +1,12 @@
-/// Lines on stderr, each of which begins with "dist: ". Warnings are about what is allowed and seldom meant; DIST_WARNINGS=0
-/// in the environment silences them all.
+/// Messages on stderr, each with the prefix "dist: ". Warnings report usage that is allowed but rarely intended;
+/// DIST_WARNINGS=0 in the environment disables all of them.
 #pragma once
 
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,8 +15,7 @@
 
 namespace dist {
 
-/// Prints one line on the standard error: "dist: <words>". It is written at once and in one piece, so that lines of
-/// several processes do not mix.
+/// Prints the line "dist: <words>" on stderr with a single write, so that lines of several processes do not mix.
 inline void log_line(std::string_view words) {
   const std::string line = concat("dist: ", printable(words, 8000, "\n\t"), '\n');
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
@@ -24,15 +25,21 @@ inline void log_line(std::string_view words) {
 
 namespace dist::detail {
 
-/// Whether the environment leaves warnings on. Nothing may change it at the same time (getenv).
-[[nodiscard]] bool warnings_are_wanted() noexcept;
+/// True unless the environment disables warnings. Calls getenv: the environment must not change concurrently.
+[[nodiscard]] inline bool warnings_are_wanted() noexcept {
+  const char* const chosen = std::getenv("DIST_WARNINGS");
+  return chosen == nullptr || std::string_view{chosen} != "0";
+}
 
-/// One kind of warning: an object that lives as long as the process, which gives it once however often it is due.
+/// A warning that is printed at most once per process. The object must have static storage duration.
 class Warning {
  public:
-  /// Writes "dist: ", `sentence` and the end of the line, the first time. Thread-safe.
-  void emit(std::string_view sentence) noexcept;
-  /// Whether it was due before: it is not worth composing again.
+  /// Prints "dist: " and `sentence` on the first call only. Thread-safe.
+  void emit(std::string_view sentence) noexcept {
+    if (given_.exchange(true, std::memory_order_relaxed) || !warnings_are_wanted()) return;
+    std::fprintf(stderr, "dist: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+  }
+  /// True if the warning was already due, so that callers need not format it again.
   [[nodiscard]] bool was_given() const noexcept { return given_.load(std::memory_order_relaxed); }
 
  private:
@@ -40,7 +47,3 @@ class Warning {
 };
 
 }  // namespace dist::detail
-
-#ifndef DIST_COMPILED
-#include <dist/core/log.ipp>
-#endif

@@ -12,8 +12,8 @@
 
 namespace dist {
 
-/// Where memory lies, which the types of spans and views say. Code of the host reads and writes elements only where
-/// they are `host_accessible`; elsewhere it hands spans to a queue of the device.
+/// Memory space of spans and views, as part of their types. The host reads and writes elements only if
+/// `host_accessible`; otherwise it passes spans to a queue of the device.
 template <class P>
 concept MemorySpace = requires {
   { P::host_accessible } -> std::convertible_to<bool>;
@@ -24,13 +24,13 @@ struct HostMemory {
   static constexpr bool host_accessible = true;
 };
 
-/// Memory where the code runs that is given it: of what the bodies index that a queue runs on its device.
+/// Memory that is accessible where a queue runs function bodies.
 struct BodyMemory {
   static constexpr bool host_accessible = true;
 };
 
 namespace detail {
-/// Refuses, in a sentence, code of the host that touches elements elsewhere.
+/// Rejects host code that accesses elements in device memory, with a readable compile error.
 template <class Where>
 DIST_HD constexpr void require_host_access() {
   static_assert(Where::host_accessible,
@@ -39,7 +39,7 @@ DIST_HD constexpr void require_host_access() {
 }
 }  // namespace detail
 
-/// Elements one after another that the host may name but not touch: a std::span without what would read or write them.
+/// Contiguous elements in memory that the host cannot access: a std::span without element access.
 template <class T, MemorySpace Where>
 class DeviceSpan {
   static_assert(!Where::host_accessible, "what the host may touch is a std::span");
@@ -51,18 +51,17 @@ class DeviceSpan {
   DeviceSpan() = default;
   /// `data` points to `size` elements in `Where`.
   DIST_HD constexpr DeviceSpan(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
-  /// A span of mutable elements is also a span of constant ones.
+  /// A span of mutable elements converts to a span of constant elements.
   template <class Mutable>
     requires(std::is_const_v<T>&& std::is_same_v<const Mutable, T>)
   DIST_HD constexpr DeviceSpan(DeviceSpan<Mutable, Where> other) noexcept : data_(other.data()), size_(other.size()) {}
 
-  /// An address of the device, for its own code.
+  /// An address on the device, for device code.
   [[nodiscard]] DIST_HD constexpr T* data() const noexcept { return data_; }
   [[nodiscard]] DIST_HD constexpr std::size_t size() const noexcept { return size_; }
   [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
   [[nodiscard]] DIST_HD constexpr bool empty() const noexcept { return size_ == 0; }
 
-  /// `count` elements from `offset` on, or all from there.
   [[nodiscard]] constexpr DeviceSpan subspan(std::size_t offset, std::size_t count = std::dynamic_extent) const {
     DIST_EXPECT(offset <= size_);
     if (count == std::dynamic_extent) count = size_ - offset;
@@ -71,7 +70,7 @@ class DeviceSpan {
   }
   [[nodiscard]] constexpr DeviceSpan first(std::size_t count) const { return subspan(0, count); }
 
-  /// Refuses what a std::span has.
+  /// Rejects element access, which std::span has.
   template <std::integral Index>
   T& operator[](Index) const {
     detail::require_host_access<Where>();
@@ -94,20 +93,20 @@ struct SpanIn<T, Where> {
   using Type = std::span<T>;
 };
 
-/// True if the elements of a span or a view are in memory of a device, which the host cannot touch.
+/// True if the elements of a span or a view are in device memory, which the host cannot access.
 template <class Range>
 inline constexpr bool is_on_device = false;
 template <class T, class Where>
 inline constexpr bool is_on_device<DeviceSpan<T, Where>> = true;
 
-/// The place of the elements of any range, for `require_host_access`.
+/// The memory space of any range, for `require_host_access`.
 template <class Range>
 struct MemorySpaceOf {
   static constexpr bool host_accessible = !is_on_device<std::remove_cvref_t<Range>>;
 };
 }  // namespace detail
 
-/// The span of elements in `Where`: std::span where the host may touch them.
+/// The span type for elements in `Where`: std::span if the host can access them.
 template <class T, MemorySpace Where>
 using SpanIn = typename detail::SpanIn<T, Where>::Type;
 

@@ -1,4 +1,3 @@
-/// Reads floating-point numbers from text.
 #pragma once
 
 #include <cerrno>
@@ -14,20 +13,20 @@
 
 namespace dist::detail {
 
-/// Reads a decimal number from the beginning of [first, last), as std::from_chars does and whatever the locale is. A number that
-/// is too small for T becomes the nearest one, which may be 0, without an error. Works also with standard libraries that lack
-/// std::from_chars for such numbers, such as libc++ 19.
+/// Parses a decimal number at the start of [first, last) like std::from_chars, independent of the locale. Numbers too
+/// small for T become the nearest value, possibly 0, without an error. Does not need floating-point std::from_chars,
+/// which libc++ 19 lacks.
 template <class T>
   requires std::same_as<T, float> || std::same_as<T, double>
 [[nodiscard]] std::from_chars_result parse_float(const char* first, const char* last, T& value) {
 #ifdef __cpp_lib_to_chars
   const std::from_chars_result read = std::from_chars(first, last, value);
-  if (read.ec != std::errc::result_out_of_range) return read;  // which may be too large or too small
+  if (read.ec != std::errc::result_out_of_range) return read;  // too large or too small
 #endif
-  const std::string digits(first, last);  // strtod needs an end
+  const std::string digits(first, last);  // strtod needs a terminator
   const std::string_view unsigned_digits = std::string_view{digits}.substr(digits.starts_with('-') ? 1 : 0);
   const std::size_t letter = unsigned_digits.find_first_not_of(" \t\n\v\f\r+-");
-  if (letter != 0) return {first, std::errc::invalid_argument};  // strtod skips them
+  if (letter != 0) return {first, std::errc::invalid_argument};  // strtod would skip it
   if (unsigned_digits.starts_with("0x") || unsigned_digits.starts_with("0X")) {
     value = first == last || *first != '-' ? T{0} : -T{0};
     return {first + (digits.size() - unsigned_digits.size()) + 1, std::errc{}};

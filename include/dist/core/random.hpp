@@ -1,14 +1,13 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 
 #include <dist/core/config.hpp>
 
 namespace dist {
 
-/// Four random words. Bodies that run on devices use them, where std::array is out of reach.
+/// Four random words. Replaces std::array, which is not available in device code.
 struct RandomBlock {
   std::uint32_t words[4];
   friend constexpr bool operator==(const RandomBlock&, const RandomBlock&) = default;
@@ -34,35 +33,34 @@ struct RandomBlock {
   return counter;
 }
 
-/// Random numbers addressed by index instead of drawn in order: element `i` is the same whichever replica asks for it,
-/// so a stream does not depend on how many replicas share the work. `stream` separates uses of one seed.
+/// Counter-based random numbers: element `i` is the same on all replicas. `stream` separates independent uses of one
+/// seed.
 class RandomStream {
  public:
   DIST_HD constexpr explicit RandomStream(std::uint64_t seed, std::uint64_t stream = 0)
       : seed_(seed), stream_(stream) {}
 
-  /// 64 random bits.
   [[nodiscard]] DIST_HD constexpr std::uint64_t bits(std::uint64_t index) const { return lower(block(index)); }
 
-  /// Uniform in [0, 1), with all bits that `T` can hold.
+  /// Uniform in [0, 1), with the full precision of `T`.
   template <std::floating_point T = float>
   [[nodiscard]] DIST_HD constexpr T uniform(std::uint64_t index) const {
     return unit<T>(bits(index));
   }
 
-  /// An integer in [0, bound), by the high half of a product; the bias is below bound / 2^64.
+  /// An integer in [0, bound), from the high half of a product; the bias is below bound / 2^64.
   [[nodiscard]] DIST_HD constexpr std::uint64_t below(std::uint64_t bound, std::uint64_t index) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>((static_cast<Wide>(bits(index)) * bound) >> 64);
   }
 
-  /// Standard normal, by the Box-Muller transform of one block of four words.
+  /// A standard normal number, by the Box-Muller transform of one block of four words.
   template <std::floating_point T = float>
   [[nodiscard]] DIST_HD T normal(std::uint64_t index) const {
     const RandomBlock of_index = block(index);
     const double radius_uniform = 1.0 - unit<double>(lower(of_index));  // in (0, 1]
     const double angle = 6.283185307179586476925 * unit<double>(upper(of_index));
-    // The compiler's own names: <cmath> alone would cost a third of what all of core/ may.
+    // Builtins, because `<cmath>` alone would exceed a third of the compile time budget of core/.
     return static_cast<T>(__builtin_sqrt(-2.0 * __builtin_log(radius_uniform)) * __builtin_cos(angle));
   }
 

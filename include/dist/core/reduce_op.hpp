@@ -1,17 +1,17 @@
-/// How values of several replicas become one. An operation is an empty type with a `name` for messages, an `identity`,
-/// a call that combines two values, and `finish`, which sees the number of values once all are combined and leaves a
-/// single value as it is. Any such type takes part wherever Sum does. A combining call must be associative up to
-/// rounding; values come in rank order. For example, the value of largest magnitude:
+/// Reduction operations. An operation is an empty type with a `name` for messages, an `identity`, a call operator that
+/// combines two values, and `finish`, which receives the combined value and the number of values, and must return a
+/// single value unchanged. Custom operations are used like Sum. The call operator must be associative up to rounding;
+/// values are combined in rank order. For example, the value of largest magnitude:
 ///
 ///   struct LargestMagnitude {
-///     static constexpr std::string_view name = "largest_magnitude";  // names the operation: another one, another name
+///     static constexpr std::string_view name = "largest_magnitude";  // unique: it identifies the operation
 ///     template <dist::Reducible T> static constexpr T identity = T{0};
 ///     template <dist::Reducible T> constexpr T operator()(T a, T b) const { return b * b > a * a ? b : a; }
 ///     template <dist::Reducible T> static constexpr T finish(T combined, std::size_t) { return combined; }
 ///   };
 ///   const float gradient = replica.all_reduce(LargestMagnitude{}, mine);
 ///
-/// A function that combines two values becomes an operation with `reduction`: `reduction(std::multiplies<>{}, 1)`.
+/// `reduction` makes an operation from a binary function: `reduction(std::multiplies<>{}, 1)`.
 #pragma once
 
 #include <concepts>
@@ -32,23 +32,23 @@ template <class T>
 concept Floating =
     std::same_as<T, Float16> || std::same_as<T, BFloat16> || std::same_as<T, float> || std::same_as<T, double>;
 
-/// An element that can be reduced: a number that may be copied byte by byte.
+/// An element type that reductions support: a trivially copyable number.
 template <class T>
 concept Reducible = std::is_arithmetic_v<T> || Floating<T>;
 
-/// The type in which values of type `T` are combined, so that a reduction of many rounds once: float for 16-bit
+/// The type in which values of type `T` are combined, so that a long reduction rounds once: float for 16-bit
 /// floating-point types, otherwise `T`.
 template <class T>
 using Accumulator = std::conditional_t<std::same_as<T, Float16> || std::same_as<T, BFloat16>, float, T>;
 
 namespace detail {
 
-/// A reducible type of which values can be added: all but bool, whose sum would saturate silently.
+/// A reducible type that can be added: all except bool, whose sum would saturate silently.
 template <class T>
 concept Number = Reducible<T> && !std::same_as<T, bool>;
 
-/// The type in which numbers of type `T` are added and multiplied: of integers an unsigned one, so that they wrap
-/// around, which is undefined in a signed type.
+/// The type in which numbers of type `T` are added and multiplied: unsigned for integers, so that they wrap around, as
+/// signed overflow is undefined.
 template <class T>
 struct ArithmeticOf {
   using Type = T;
@@ -60,14 +60,13 @@ struct ArithmeticOf<T> {
 template <class T>
 using Arithmetic = typename ArithmeticOf<T>::Type;
 
-/// The NaN of all Min and Max. (A variable, as device code calls no function of the standard library.)
+/// The NaN that Min and Max return. A variable, because device code cannot call functions of the standard library.
 template <std::floating_point T>
 inline constexpr T quiet_nan = std::numeric_limits<T>::quiet_NaN();
 
-/// For Min and Max: NaN where `a` or `b` is one; else `one` or `other`, what a comparison of `a` with `b` and one of `b`
-/// with `a` choose. They are the same but for -0 and +0, of which `merge` makes one of both bits. There is one NaN for
-/// all, so the order of the values, which differs between policies, does not show. Without branches, so that loops are
-/// vectorised, and each comparison with its choice is one instruction.
+/// Computes Min and Max: NaN if `a` or `b` is NaN; otherwise `one` or `other`, the results of comparing `a` with `b`
+/// and `b` with `a`. These differ only for -0 and +0, whose bits `merge` combines. The NaN is always the same, so the
+/// result does not depend on the order of values. Branch-free, so that loops vectorise.
 template <std::floating_point T, class Merge>
 DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T one, T other, Merge merge) {
   T number = one;
@@ -78,7 +77,7 @@ DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T one, T other, Merge 
   return static_cast<bool>((a == a) & (b == b)) ? number : quiet_nan<T>;
 }
 
-/// For operations that return the combined value as it is.
+/// `finish` of operations that return the combined value unchanged.
 struct IdentityFinish {
   template <class T>
   DIST_HD static constexpr T finish(T combined, std::size_t) {
@@ -88,7 +87,7 @@ struct IdentityFinish {
 
 }  // namespace detail
 
-/// Integers wrap around.
+/// The sum. Integers wrap around.
 struct Sum : detail::IdentityFinish {
   static constexpr std::string_view name = "sum";
   template <detail::Number T>
@@ -100,7 +99,7 @@ struct Sum : detail::IdentityFinish {
   }
 };
 
-/// The arithmetic mean: floating-point types only, as an integer mean would round silently (spec G04).
+/// The arithmetic mean, for floating-point types only, as an integer mean would round silently (spec G04).
 struct Mean {
   static constexpr std::string_view name = "mean";
   template <Floating T>
@@ -111,12 +110,12 @@ struct Mean {
   }
   template <Floating T>
   DIST_HD static constexpr T finish(T combined, std::size_t count) {
-    using Wide = Accumulator<T>;  // in which the count of a 16-bit type does not overflow
+    using Wide = Accumulator<T>;  // the count may overflow a 16-bit type
     return static_cast<T>(static_cast<Wide>(combined) / static_cast<Wide>(count));
   }
 };
 
-/// The least value. NaN if any value is NaN, as in numpy.minimum and tf.minimum; -0 is less than +0.
+/// The minimum. NaN if any value is NaN, as in numpy.minimum and tf.minimum; -0 is less than +0.
 struct Min : detail::IdentityFinish {
   static constexpr std::string_view name = "min";
   template <Reducible T>
@@ -133,7 +132,7 @@ struct Min : detail::IdentityFinish {
   }
 };
 
-/// The greatest value. NaN if any value is NaN, as in numpy.maximum and tf.maximum; +0 is greater than -0.
+/// The maximum. NaN if any value is NaN, as in numpy.maximum and tf.maximum; +0 is greater than -0.
 struct Max : detail::IdentityFinish {
   static constexpr std::string_view name = "max";
   template <Reducible T>
@@ -150,7 +149,7 @@ struct Max : detail::IdentityFinish {
   }
 };
 
-/// Integers wrap around.
+/// The product. Integers wrap around.
 struct Prod : detail::IdentityFinish {
   static constexpr std::string_view name = "prod";
   template <detail::Number T>
@@ -162,7 +161,7 @@ struct Prod : detail::IdentityFinish {
   }
 };
 
-/// Of integers bit by bit; of bool: whether all are true.
+/// Bitwise AND of integers; for bool, true if all are true.
 struct BitAnd : detail::IdentityFinish {
   static constexpr std::string_view name = "bit_and";
   template <std::integral T>
@@ -173,7 +172,7 @@ struct BitAnd : detail::IdentityFinish {
   }
 };
 
-/// Of integers bit by bit; of bool: whether any is true.
+/// Bitwise OR of integers; for bool, true if any is true.
 struct BitOr : detail::IdentityFinish {
   static constexpr std::string_view name = "bit_or";
   template <std::integral T>
@@ -184,7 +183,7 @@ struct BitOr : detail::IdentityFinish {
   }
 };
 
-/// Of integers bit by bit; of bool: whether an odd number of them is true.
+/// Bitwise XOR of integers; for bool, true if an odd number is true.
 struct BitXor : detail::IdentityFinish {
   static constexpr std::string_view name = "bit_xor";
   template <std::integral T>
@@ -195,24 +194,33 @@ struct BitXor : detail::IdentityFinish {
   }
 };
 
+/// The operation Sum.
 DIST_HD_OBJECT Sum sum{};
+/// The operation Mean.
 DIST_HD_OBJECT Mean mean{};
+/// The operation Min.
 DIST_HD_OBJECT Min min{};
+/// The operation Max.
 DIST_HD_OBJECT Max max{};
+/// The operation Prod.
 DIST_HD_OBJECT Prod prod{};
+/// The operation BitAnd.
 DIST_HD_OBJECT BitAnd bit_and{};
+/// The operation BitOr.
 DIST_HD_OBJECT BitOr bit_or{};
+/// The operation BitXor.
 DIST_HD_OBJECT BitXor bit_xor{};
 
 namespace detail {
 
-/// Whether what a function of two `T` returns stands for a `T` without loss: a lambda of int does not combine double.
+/// True if `R`, the result of a function of two `T`, represents `T` without loss: a lambda of int cannot combine
+/// double.
 template <class R, class T>
 concept ResultFor = Reducible<R> &&(Floating<T> ? Floating<R> && sizeof(R) >= sizeof(T) : std::is_integral_v<R>);
 
 }  // namespace detail
 
-/// A function that combines two values, and its identity. Made by `reduction`.
+/// A binary function and its identity, made by `reduction`.
 template <class Fn, Reducible Identity>
 struct ReductionBy : detail::IdentityFinish {
   static_assert(std::is_empty_v<Fn> && std::is_default_constructible_v<Fn>,
@@ -232,16 +240,16 @@ struct ReductionBy : detail::IdentityFinish {
   DIST_HD constexpr T operator()(T a, T b) const { return static_cast<T>(Fn{}(a, b)); }
 };
 
-/// The operation that combines values by `fn(a, b)`, such as `std::multiplies<>{}` or a lambda without captures, in rank
-/// order; `identity` is the value that changes no other: `reduction([](auto a, auto b) { return std::hypot(a, b); }, 0)`.
-/// `fn` must be associative up to rounding. Kernels call only what is marked DIST_HD: a lambda or a function of the standard
-/// library combines values in the host's memory.
+/// Makes an operation from `fn(a, b)`, such as `std::multiplies<>{}` or a lambda without captures, and its `identity`:
+/// `reduction([](auto a, auto b) { return std::hypot(a, b); }, 0)`. Values are combined in rank order; `fn` must be
+/// associative up to rounding. Kernels call only functions marked DIST_HD: other lambdas and standard functions combine
+/// values in host memory.
 template <class Fn, Reducible Identity>
 [[nodiscard]] constexpr ReductionBy<Fn, Identity> reduction(Fn, Identity identity) {
   return {{}, identity};
 }
 
-/// Refuses an identity of another type than a number.
+/// Rejects an identity that is not a number.
 template <class Fn, class Identity>
   requires(!Reducible<Identity>)
 [[nodiscard]] constexpr Sum reduction(Fn, const Identity&) {
@@ -254,7 +262,7 @@ template <class Fn, class Identity>
 
 namespace detail {
 
-/// The value of `T` that changes no other under `op`.
+/// Returns the identity of `op` for `T`.
 template <class T, class Op>
   requires requires { Op::template identity<T>; }
 [[nodiscard]] constexpr T identity_of(const Op&) { return Op::template identity<T>; }
@@ -262,7 +270,7 @@ template <class T, class Op>
   requires requires(const Op op) { op.template identity_as<T>(); }
 [[nodiscard]] constexpr T identity_of(const Op& op) { return op.template identity_as<T>(); }
 
-/// An operation of which every object is like another, at most with an identity of its own.
+/// An operation without state, except perhaps an identity.
 template <class Op, class T>
 concept Stateless = std::is_empty_v<Op> ||
     (std::is_default_constructible_v<Op>&& requires(const Op op) { op.template identity_as<T>(); });
@@ -276,8 +284,8 @@ concept Combines = requires(const Op op, T value, std::size_t count) {
 
 }  // namespace detail
 
-/// `Op` combines values of type `T`: it has a name for messages, an identity, a binary call and a `finish`, the last
-/// three for `T` and for its Accumulator.
+/// `Op` combines values of type `T`: it has a name for messages, and an identity, a binary call operator and `finish`
+/// for `T` and for its Accumulator.
 template <class Op, class T>
 concept ReduceOp = Reducible<T> && detail::Stateless<Op, T> && requires {
   { Op::name } -> std::convertible_to<std::string_view>;
@@ -285,11 +293,11 @@ concept ReduceOp = Reducible<T> && detail::Stateless<Op, T> && requires {
 
 namespace detail {
 
-/// Operations on records of several numbers, `Op::Record`, which one queue combines: no messages name them.
+/// Operations on records of several numbers, `Op::Record`, within one queue. They have no name for messages.
 template <class Op, class T>
 concept CombinesRecords = std::same_as<typename Op::Record, T> && std::is_trivially_copyable_v<T> && Combines<Op, T>;
 
-/// `Op` on a part of the values; the result is finished later, together with the other parts.
+/// `Op` on a part of the values, without `finish`, which is called once all parts are combined.
 template <class Op>
 struct Unfinished : IdentityFinish {
   static constexpr std::string_view name = Op::name;
@@ -304,8 +312,16 @@ struct Unfinished<Unfinished<Op>> : Unfinished<Op> {};
 template <class Fn, class Identity>
 struct Unfinished<ReductionBy<Fn, Identity>> : ReductionBy<Fn, Identity> {};
 
-/// The one sentence for a reduction that does not fit its values; says whether it does. `if constexpr` evaluates this
-/// before anything else, so that no other error comes first.
+/// Maps Unfinished<Op> to `Op`, and other operations to themselves.
+template <class Op>
+struct FinishedOf {
+  using Type = Op;
+};
+template <class Op>
+struct FinishedOf<Unfinished<Op>> : FinishedOf<Op> {};
+
+/// True if the reduction supports these values; otherwise a single readable compile error. Called in `if constexpr`, so
+/// that this error is the first.
 template <class Op, class T>
 [[nodiscard]] DIST_HD constexpr bool require_reduce_op() {
   constexpr bool has_name = requires { Op::name; };
@@ -323,7 +339,7 @@ template <class Op, class T>
       "bool, bitwise reductions need an integer type; one of your own needs an identity, a call and a finish for it");
   return fits;
 }
-/// The same for values that one queue combines.
+/// True if a queue can combine these values with `Op`; otherwise a single readable compile error.
 template <class Op, class T>
 [[nodiscard]] DIST_HD constexpr bool require_queue_op() {
   if constexpr (CombinesRecords<Op, T>)

@@ -14,7 +14,7 @@ class Shape;
 
 namespace detail {
 
-/// Throw what the constructors of shapes, and of views of so many elements, say.
+/// Throw the errors of the constructors of shapes and views.
 [[noreturn]] void refuse_rank(std::size_t rank);
 [[noreturn]] void refuse_extents(std::size_t rank);
 [[noreturn]] void refuse_elements(std::size_t elements, const Shape& shape);
@@ -29,7 +29,7 @@ class Shape {
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::size_t> extents)
       : Shape(std::span<const std::size_t>{extents.begin(), extents.size()}) {}
-  /// Throws InvalidArgument when there are more than `max_rank` extents, or more elements than can be counted.
+  /// Throws InvalidArgument if there are more than `max_rank` extents, or the number of elements overflows.
   constexpr explicit Shape(std::span<const std::size_t> extents) : rank_(extents.size()) {
     if (rank_ > max_rank) detail::refuse_rank(rank_);
     std::size_t product = 1;
@@ -50,7 +50,7 @@ class Shape {
     return product;
   }
 
-  /// This shape behind a new outermost axis: the shape of `count` such arrays stacked.
+  /// Returns this shape with a new outermost axis: the shape of `count` such arrays stacked.
   [[nodiscard]] constexpr Shape stacked(std::size_t count) const {
     std::size_t extents[max_rank + 1] = {count};
     for (std::size_t axis = 0; axis < rank_; ++axis) extents[axis + 1] = extents_[axis];
@@ -58,11 +58,14 @@ class Shape {
   }
 
   /// The shape of one element along the outermost axis.
-  [[nodiscard]] constexpr Shape row() const {
-    return rank_ == 0 ? Shape{} : Shape(std::span<const std::size_t>{extents_ + 1, rank_ - 1});
+  [[nodiscard]] constexpr Shape row() const noexcept {
+    Shape row;
+    for (std::size_t axis = 1; axis < max_rank; ++axis) row.extents_[axis - 1] = extents_[axis];
+    row.rank_ = rank_ == 0 ? 0 : rank_ - 1;
+    return row;
   }
 
-  /// This shape with another outermost extent; a scalar stays a scalar.
+  /// Returns this shape with outermost extent `count`; a scalar stays a scalar.
   [[nodiscard]] constexpr Shape with_rows(std::size_t count) const {
     Shape changed = *this;
     if (rank_ > 0) changed.extents_[0] = count;
@@ -77,11 +80,11 @@ class Shape {
   }
 
  private:
-  std::size_t extents_[max_rank] = {};
+  std::size_t extents_[max_rank] = {};  // 0 after the last axis
   std::size_t rank_ = 0;
 };
 
-/// "[64, 28, 28, 1]"; "[]" is a scalar.
+/// Formats a shape as "[64, 28, 28, 1]"; "[]" is a scalar.
 [[nodiscard]] std::string to_string(const Shape& shape);
 
 }  // namespace dist

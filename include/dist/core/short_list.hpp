@@ -9,7 +9,7 @@
 
 namespace dist::detail {
 
-/// A list of values that are their bytes. Up to `few` of them lie in the list itself, so that a short one asks for no memory.
+/// A list of trivially copyable values. Up to `few` values are stored inline, without heap memory.
 template <class T, std::size_t few>
 class ShortList {
   static_assert(std::is_trivially_copyable_v<T>, "a ShortList copies its values as bytes");
@@ -28,24 +28,14 @@ class ShortList {
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
 
   void push_back(T value) { append(&value, 1); }
-  /// The values do not lie in this list.
+  /// `values` must not point into this list.
   void append(const T* values, std::size_t count) {
     if (count == 0) return;
-    const std::size_t before = size();
-    if (more_.empty() && count <= few - before) {
-      copy(values, count, few_ + before);
-      size_ += count;
-      return;
-    }
-    if (more_.empty()) {
-      more_.reserve(count + 2 * few);
-      more_.resize(before);
-      copy(few_, before, more_.data());
-    }
-    more_.resize(before + count);
-    copy(values, count, more_.data() + before);
+    if (!more_.empty() || count > few - size_) return append_more(values, count);
+    copy(values, count, few_ + size_);
+    size_ += count;
   }
-  /// All values, which the list has no longer.
+  /// Returns all values and empties the list.
   [[nodiscard]] std::vector<T> take() {
     std::vector<T> all = std::exchange(more_, {});
     if (all.empty() && size_ > 0) {
@@ -57,13 +47,22 @@ class ShortList {
   }
 
  private:
+  /// Appends if the list does not fit into `few_`.
+  [[gnu::noinline]] void append_more(const T* values, std::size_t count) {
+    const std::size_t before = size();
+    if (more_.empty()) {
+      more_.reserve(count + 2 * few);
+      more_.assign(few_, few_ + before);
+    }
+    more_.insert(more_.end(), values, values + count);
+  }
   static void copy(const T* from, std::size_t count, T* to) {
     std::memcpy(static_cast<void*>(to), from, count * sizeof(T));
   }
 
   T few_[few]{};
-  std::size_t size_ = 0;  ///< of those in `few_`, where `more_` is empty
-  std::vector<T> more_;   ///< all values, where they are more
+  std::size_t size_ = 0;  ///< of `few_`, if `more_` is empty
+  std::vector<T> more_;   ///< all values, if `few_` is too small
 };
 
 }  // namespace dist::detail

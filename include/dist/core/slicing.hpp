@@ -1,4 +1,4 @@
-/// Parts of tensors, chosen axis by axis as Python's `tensor[1, 2:8:3, ...]` does.
+/// Slices of tensors, as in Python: `tensor[1, 2:8:3, ...]`.
 #pragma once
 
 #include <concepts>
@@ -14,43 +14,45 @@
 
 namespace dist {
 
-/// The indices `begin`, `begin + step`, … before `end`, of one axis: Python's `begin:end:step`. Negative indices count from the
-/// end of the axis, what is left out reaches to its end, and what lies outside is left away: `Range{}` is all of an axis,
-/// `Range{1, -1}` all but the first and the last index, `Range{.step = -1}` all backwards.
+/// The indices `begin`, `begin + step`, … before `end` of one axis, as Python's `begin:end:step`. Negative indices
+/// count from the end, missing ones reach to the end of the axis, and indices out of range are clamped: `Range{}` is
+/// the whole axis, `Range{1, -1}` all except the first and the last index, `Range{.step = -1}` the reversed axis.
 struct Range {
   std::optional<std::ptrdiff_t> begin = {};
   std::optional<std::ptrdiff_t> end = {};
   std::ptrdiff_t step = 1;
 };
-/// As many whole axes as the other parts of a slice leave: Python's `...`.
+/// Selects all axes that the other parts of a slice do not name: Python's `...`.
 struct Ellipsis {};
+/// Python's `...`, see Ellipsis.
 inline constexpr Ellipsis ellipsis{};
-/// An axis of one index that the tensor does not have: Python's `None`, numpy.newaxis.
+/// A new axis with one index: Python's `None`, numpy.newaxis.
 struct NewAxis {};
+/// Python's `None` and numpy.newaxis, see NewAxis.
 inline constexpr NewAxis new_axis{};
 
-/// What chooses among the indices of an axis: a whole number, which takes the axis away, a Range, `ellipsis` or `new_axis`.
+/// One part of a slice: an integer, which removes the axis, a Range, `ellipsis` or `new_axis`.
 template <class P>
 concept SlicePart = (std::integral<P> && !std::same_as<P, bool>) || std::same_as<P, Range> ||
                     std::same_as<P, Ellipsis> || std::same_as<P, NewAxis>;
 
-/// Which elements of a tensor a slice has.
+/// The elements of a tensor that a slice selects.
 class Selection {
  public:
-  /// Of one axis the indices `first`, `first + step`, …, `count` of them.
+  /// The `count` indices `first`, `first + step`, … of one axis.
   struct Axis {
     std::size_t first = 0;
     std::ptrdiff_t step = 1;
     std::size_t count = 0;
 
     [[nodiscard]] constexpr std::size_t operator[](std::size_t i) const noexcept {
-      return first + i * static_cast<std::size_t>(step);  // which wraps around for negative steps
+      return first + i * static_cast<std::size_t>(step);  // wraps around if `step` is negative
     }
   };
 
-  /// The parts for the axes of `what`, such as "variable 'table'", of that shape; axes behind the last part are whole. Throws
-  /// InvalidArgument for an index that an axis does not have, a step of 0, more parts than axes, two ellipses, and a result of
-  /// more axes than a shape can have.
+  /// Selects the parts of `what`, for instance "variable 'table'", whose shape is `shape`; axes after the last part are
+  /// whole. Throws InvalidArgument if an index is out of range, a step is 0, there are more parts than axes or two
+  /// ellipses, or the result has more axes than a shape can have.
   template <SlicePart... Parts>
   [[nodiscard]] static Selection of(std::string_view what, const Shape& shape, const Parts&... parts) {
     Builder builder{what, shape, (0 + ... + int{std::integral<Parts> || std::same_as<Parts, Range>})};
@@ -58,18 +60,17 @@ class Selection {
     return builder.finish();
   }
 
-  /// Of the tensor, by its axes.
+  /// The selected indices of axis `number` of the tensor.
   [[nodiscard]] const Axis& axis(std::size_t number) const noexcept { return axes_[number]; }
-  /// Of the result.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  /// The same of a tensor that has no other rows than the chosen ones, in their order.
+  /// Returns the same selection for a tensor that consists of only the selected rows, in their order.
   [[nodiscard]] Selection of_chosen_rows() const noexcept {
     Selection rows = *this;
     rows.axes_[0] = {0, 1, axes_[0].count};
     return rows;
   }
 
-  /// The chosen elements of `tensor`, which has the shape that this was made for.
+  /// Copies the selected elements of `tensor`, whose shape must be the one passed to `of`.
   template <class T>
   [[nodiscard]] Tensor<std::remove_const_t<T>> from(TensorView<T> tensor) const {
     Tensor<std::remove_const_t<T>> chosen{shape_};
@@ -89,7 +90,7 @@ class Selection {
     void add(Index index) {
       if constexpr (!std::signed_integral<Index> && sizeof(Index) >= sizeof(std::ptrdiff_t)) {
         constexpr auto most = static_cast<Index>(static_cast<std::size_t>(-1) / 2);
-        add(static_cast<std::ptrdiff_t>(index < most ? index : most));  // which no axis has
+        add(static_cast<std::ptrdiff_t>(index < most ? index : most));  // out of range for all axes
       } else {
         add(static_cast<std::ptrdiff_t>(index));
       }
@@ -109,7 +110,7 @@ class Selection {
 
     std::string_view what_;
     Shape of_;
-    std::size_t named_;  // axes
+    std::size_t named_;  // axes with an index or a Range
     Axis axes_[Shape::max_rank] = {};
     std::size_t next_ = 0;
     bool has_ellipsis_ = false;
@@ -119,7 +120,7 @@ class Selection {
 
   Selection() = default;
 
-  /// Copies what is chosen of the elements of `tensor` from `first` on, those of `axis` and of the axes behind it.
+  /// Copies the selected elements of `axis` and all inner axes, starting at element `first` of `tensor`.
   template <class T, class To>
   void copy(TensorView<T> tensor, std::size_t axis, std::size_t first, std::span<To> to, std::size_t& done) const {
     if (axis == tensor.shape().rank()) {
@@ -138,7 +139,7 @@ class Selection {
 
 namespace detail {
 
-/// Refuses, in a sentence, what is no part of a slice, and says whether it did not.
+/// True if all parts are valid parts of a slice; otherwise a readable compile error.
 template <class... Parts>
 [[nodiscard]] consteval bool require_slice_parts() {
   static_assert(
@@ -150,8 +151,8 @@ template <class... Parts>
 
 }  // namespace detail
 
-/// A copy of the elements of `tensor` that the parts choose: `sliced(view, 0, Range{2, 8, 3})` is Python's `view[0, 2:8:3]`.
-/// Throws as Selection::of does.
+/// Returns a copy of the selected elements of `tensor`: `sliced(view, 0, Range{2, 8, 3})` is Python's `view[0, 2:8:3]`.
+/// Throws the errors of Selection::of.
 template <class T, class... Parts>
 [[nodiscard]] Tensor<std::remove_const_t<T>> sliced(TensorView<T> tensor, const Parts&... parts) {
   if constexpr (detail::require_slice_parts<Parts...>())
@@ -162,13 +163,13 @@ template <class T, class... Parts>
 
 namespace detail {
 
-/// Throws ShapeMismatch for a mask of another shape than the first axes of `what`, and for one without axes.
+/// Throws ShapeMismatch unless the mask has at least one axis, and its extents are the first extents of `shape`.
 void require_mask(std::string_view what, const Shape& shape, const Shape& mask);
 
 }  // namespace detail
 
-/// The elements, or the rows along its last axes, of `tensor` for which `mask` is true, one after another: numpy's
-/// `tensor[mask]`. Throws ShapeMismatch unless the extents of the mask are the first ones of the tensor.
+/// Returns the elements of `tensor`, or the rows along its last axes, for which `mask` is true: numpy's `tensor[mask]`.
+/// Throws ShapeMismatch unless the extents of the mask are the first extents of the tensor.
 template <class T>
 [[nodiscard]] Tensor<std::remove_const_t<T>> masked(TensorView<T> tensor, TensorView<const bool> mask) {
   detail::require_mask("a tensor", tensor.shape(), mask.shape());

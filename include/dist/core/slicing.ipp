@@ -27,7 +27,7 @@ DIST_INLINE void Selection::Builder::add(const Range& range) {
                           "Give a positive step, or a negative one to go backwards");
   const auto extent = static_cast<std::ptrdiff_t>(of_[next_]);
   const bool forwards = range.step > 0;
-  const std::ptrdiff_t least = forwards ? 0 : -1;  // before the first index that the axis has
+  const std::ptrdiff_t least = forwards ? 0 : -1;  // before the first index of the axis
   const std::ptrdiff_t most = forwards ? extent : extent - 1;
   const auto within = [&](std::ptrdiff_t index) {
     if (index < 0) index += extent;

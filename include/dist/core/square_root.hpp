@@ -8,7 +8,7 @@
 
 namespace dist::detail {
 
-/// std::sqrt without <cmath>, whose special functions take the compiler a tenth of what all of <dist/dist.hpp> takes.
+/// std::sqrt without `<cmath>`, whose special functions would be a tenth of the compile time of `<dist/dist.hpp>`.
 [[nodiscard]] DIST_HD inline double square_root(double x) noexcept {
 #if defined(__CUDA_ARCH__)
   return ::sqrt(x);  // nvcc declares it

@@ -5,8 +5,8 @@
 
 namespace dist {
 
-/// Opens /dev/null as standard input, output and error where they are closed. A file or socket that got one of their
-/// numbers would receive what the program and its libraries print. Call it before code that opens descriptors by itself.
+/// Opens /dev/null as standard input, output and error if they are closed. Otherwise the next file or socket could
+/// receive the program's output. Call it before code that opens descriptors.
 inline void fill_standard_descriptors() noexcept {
   int next = 0;
   do next = ::open("/dev/null", O_RDWR);
@@ -16,8 +16,8 @@ inline void fill_standard_descriptors() noexcept {
 
 namespace detail {
 
-/// Returns `descriptor`, or another descriptor of the same file if its number belongs to standard input, output or error,
-/// which then are filled. Returns -1 with errno set on failure.
+/// Returns `descriptor`, or a duplicate if its number is 0, 1 or 2; these are then opened as /dev/null. Returns -1 and
+/// sets errno on failure.
 [[nodiscard]] inline int above_standard(int descriptor) noexcept {
   if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
   const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -13,7 +13,6 @@ struct StaticShape {
   static constexpr std::size_t rank = sizeof...(Extents);
   static constexpr std::size_t elements = (std::size_t{1} * ... * Extents);
 
-  /// The extent of one axis.
   template <std::size_t Axis>
   static constexpr std::size_t extent = [] {
     static_assert(Axis < rank, "this StaticShape has no such axis");
@@ -21,7 +20,7 @@ struct StaticShape {
     return all[Axis];
   }();
 
-  /// The extent of the last axis; 1 without axes.
+  /// The extent of the last axis; 1 for a scalar.
   static constexpr std::size_t last_extent = [] {
     constexpr std::size_t all[] = {1, Extents...};
     return all[rank];
@@ -39,7 +38,7 @@ struct ThenExtent<Shape, Last, std::index_sequence<Axis...>> {
 };
 }  // namespace detail
 
-/// A StaticShape's first `Count` extents, and one more.
+/// The first `Count` extents of a StaticShape, followed by `Last`.
 template <class Shape, std::size_t Count, std::size_t Last>
 using FirstExtentsAnd = typename detail::ThenExtent<Shape, Last, std::make_index_sequence<Count>>::Type;
 

@@ -1,4 +1,4 @@
-/// How loops over much memory say what they will read, and where what they write goes.
+/// Prefetches and non-temporal stores for loops over large memory.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace dist::detail {
 
-/// Whether operands of this many elements are too large for a cache. Smaller ones are fetched a block ahead;
-/// of larger ones the processor's own prefetching is better, and copies for others go past the caches.
+/// True if operands of this many elements do not fit into a cache. Smaller ones are prefetched one block ahead; larger
+/// ones rely on the hardware prefetcher, and copies for other threads bypass the caches.
 template <class T>
 [[nodiscard]] constexpr bool exceeds_caches(std::size_t elements) {
   return elements >= (std::size_t{1} << 20) / sizeof(T);
 }
 
-/// Prefetches the memory from `first` to `last`, line by line, while other work goes on. Advice only:
-/// the range may reach beyond what there is.
+/// Prefetches the memory from `first` to `last`, one cache line at a time. A hint only: the range may extend past valid
+/// memory.
 DIST_ALWAYS_INLINE void prefetch(const void* first, const void* last) {
   for (auto line = reinterpret_cast<std::uintptr_t>(first); line < reinterpret_cast<std::uintptr_t>(last); line += 64)
     __builtin_prefetch(reinterpret_cast<const void*>(line));
 }
 
-/// Copies past the caches: for memory that another processor will read, much later, where reading what is overwritten
-/// would cost as much as the copy. Others see the copy after `finish_streams` and a synchronisation.
+/// Copies with non-temporal stores: for memory that another processor reads much later. Visible to other threads after
+/// `finish_streams` and a synchronisation.
 template <class T>
 DIST_ALWAYS_INLINE void stream_copy(const T* from, std::size_t count, T* to) {
   static_assert(std::is_trivially_copyable_v<T> && 16 % sizeof(T) == 0);
@@ -41,7 +41,7 @@ DIST_ALWAYS_INLINE void stream_copy(const T* from, std::size_t count, T* to) {
     auto* const target = reinterpret_cast<Vector*>(to + before);
     for (std::size_t i = 0; i < vectors; ++i) {
       Vector vector;
-      __builtin_memcpy(&vector, source + i * sizeof(Vector), sizeof(Vector));  // one load, of any alignment
+      __builtin_memcpy(&vector, source + i * sizeof(Vector), sizeof(Vector));  // one load of any alignment
 #ifdef __clang__
       __builtin_nontemporal_store(vector, target + i);
 #else
@@ -55,15 +55,14 @@ DIST_ALWAYS_INLINE void stream_copy(const T* from, std::size_t count, T* to) {
 #endif
   std::copy_n(from, count, to);
 }
-/// Ends the calling thread's copies past the caches: its next announcement comes after them.
+/// Orders the calling thread's non-temporal stores before its later stores.
 DIST_ALWAYS_INLINE void finish_streams() {
 #if defined(__SSE2__) && !defined(__CUDACC__)
   __builtin_ia32_sfence();
 #endif
 }
 
-/// Gives the other members a copy of `mine`, where they do not share that memory; `copy_of(rank)` is where a member's
-/// belongs.
+/// Copies `mine` to each member that does not share this memory. `copy_of(rank)` is the destination for member `rank`.
 template <class T, class CopyOf>
 DIST_ALWAYS_INLINE void copy_to_others(std::size_t members, CopyOf&& copy_of, std::span<const T> mine,
                                        bool past_caches) {

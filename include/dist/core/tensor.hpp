@@ -20,8 +20,8 @@ namespace dist {
 template <class T>
 class Tensor;
 
-/// A typed, non-owning view of a dense row-major array in `Where`: a pointer that knows its extents. The host touches
-/// elements in host-accessible memory only.
+/// A typed, non-owning view of a dense, row-major array in `Where`: a pointer and a shape. The host accesses elements
+/// in host-accessible memory only.
 template <class T, MemorySpace Where = HostMemory>
 class TensorView {
  public:
@@ -31,16 +31,16 @@ class TensorView {
   TensorView() : shape_{0} {}
   /// `data` must point to `shape.elements()` elements that outlive the view.
   TensorView(T* data, Shape shape) : data_(data), shape_(shape) {}
-  /// Throws ShapeMismatch when `elements` are not as many as `shape` says.
+  /// Throws ShapeMismatch unless there are `shape.elements()` elements.
   TensorView(SpanIn<T, Where> elements, Shape shape) : data_(elements.data()), shape_(shape) {
     if (elements.size() != shape.elements()) detail::refuse_elements(elements.size(), shape);
   }
-  /// A view of mutable elements is also a view of constant ones.
+  /// A view of mutable elements converts to a view of constant elements.
   template <class Mutable>
     requires(std::is_const_v<T>&& std::is_same_v<const Mutable, T>)
   TensorView(TensorView<Mutable, Where> other) : data_(other.data()), shape_(other.shape()) {}
 
-  /// Every tensor is also a view of itself.
+  /// A tensor converts to a view of itself.
   TensorView(Tensor<T>& tensor) requires Where::host_accessible : data_(tensor.data()), shape_(tensor.shape()) {}
   TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires(std::is_const_v<T>&& Where::host_accessible)
       : data_(tensor.data()), shape_(tensor.shape()) {}
@@ -50,29 +50,27 @@ class TensorView {
   [[nodiscard]] DIST_HD std::size_t size() const noexcept { return shape_.elements(); }
   [[nodiscard]] SpanIn<T, Where> elements() const noexcept { return {data_, size()}; }
 
-  /// The same elements for the body that a queue of their device runs: it indexes them there.
+  /// Returns a view that function bodies on the elements' device can index.
   [[nodiscard]] TensorView<T, BodyMemory> in_body() const noexcept { return {data_, shape_}; }
 
   /// The outermost extent: the batch size of a batch.
   [[nodiscard]] DIST_HD std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
-  /// `count` rows from `first` on.
   [[nodiscard]] TensorView rows(std::size_t first, std::size_t count) const {
     DIST_EXPECT(shape_.rank() > 0 && first + count <= shape_[0]);
     return {data_ + first * row_size(), shape_.with_rows(count)};
   }
-  /// Row `index`, one axis less.
+  /// Returns row `index`, with one axis less.
   [[nodiscard]] TensorView row(std::size_t index) const {
     DIST_EXPECT_INNER(shape_.rank() > 0 && index < shape_[0]);
     return {data_ + index * row_size(), shape_.row()};
   }
-  /// Elements of one row.
   [[nodiscard]] DIST_HD std::size_t row_size() const noexcept {
     std::size_t product = 1;
     for (std::size_t axis = 1; axis < shape_.rank(); ++axis) product *= shape_[axis];
     return product;
   }
 
-  /// One index per axis.
+  /// Takes one index per axis.
   template <class... Indices>
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] DIST_HD T& operator()(Indices... indices) const {
@@ -100,8 +98,7 @@ template <class T, class Where>
 inline constexpr bool is_on_device<TensorView<T, Where>> = !Where::host_accessible;
 }  // namespace detail
 
-/// An owning dense row-major array, aligned to a cache line. `resize` keeps its memory when it is large enough, so that
-/// a tensor that is filled again and again does not allocate in a steady state.
+/// An owning, dense, row-major array, aligned to a cache line. `resize` reuses the memory if it is large enough.
 template <class T>
 class Tensor {
  public:
@@ -109,21 +106,24 @@ class Tensor {
 
   Tensor() : shape_{0} {}
   explicit Tensor(Shape shape) : shape_(shape), buffer_(shape.elements()) {}
-  /// A copy of what `view` shows.
+  /// Takes ownership of `bytes`, which hold `shape.elements()` elements.
+  Tensor(Shape shape, AlignedBuffer<std::byte> bytes) : shape_(shape), buffer_(std::move(bytes)) {
+    DIST_EXPECT(buffer_.size() >= shape_.elements());
+  }
   explicit Tensor(TensorView<const T> view) : Tensor(view.shape()) { copy_elements(view.data()); }
   template <class U, MemorySpace Where>
     requires(!Where::host_accessible)
   explicit Tensor(TensorView<U, Where> view) : Tensor(view.shape()) { detail::require_host_access<Where>(); }
-  /// The elements row by row: `Tensor<float>{{2, 2}, {1, 2, 3, 4}}`. Throws ShapeMismatch when they are not as many as
-  /// `shape` says.
+  /// The elements in row-major order: `Tensor<float>{{2, 2}, {1, 2, 3, 4}}`. Throws ShapeMismatch unless there are
+  /// `shape.elements()` of them.
   Tensor(Shape shape, std::span<const T> elements) : Tensor(TensorView<const T>{elements, shape}) {}
   Tensor(Shape shape, std::initializer_list<T> elements)
       : Tensor(shape, std::span<const T>{elements.begin(), elements.size()}) {}
-  /// A tensor that was moved from holds other elements or none, and stays usable.
+  /// A moved-from tensor has unspecified elements or none, and stays usable.
   Tensor(Tensor&& other) noexcept : shape_(std::exchange(other.shape_, Shape{0})), buffer_(std::move(other.buffer_)) {}
   Tensor& operator=(Tensor&& other) noexcept {
     std::swap(shape_, other.shape_);
-    buffer_ = std::move(other.buffer_);  // which swaps
+    buffer_ = std::move(other.buffer_);  // a swap
     return *this;
   }
   Tensor(const Tensor& other) : Tensor(other.shape_) { copy_elements(other.data()); }
@@ -136,11 +136,11 @@ class Tensor {
   }
   ~Tensor() = default;
 
-  /// Gives the tensor another shape. With no more elements than before, those that remain keep their values; otherwise
-  /// the elements are unspecified.
+  /// Changes the shape. If the number of elements does not grow, the remaining elements keep their values; otherwise
+  /// all elements are unspecified.
   void resize(Shape shape) {
     if (shape.elements() > buffer_.size()) buffer_ = AlignedBuffer<T>(shape.elements());
-    shape_ = shape;  // after what may throw
+    shape_ = shape;  // last, as the allocation may throw
   }
 
   [[nodiscard]] T* data() noexcept { return buffer_.data(); }
@@ -151,11 +151,17 @@ class Tensor {
   [[nodiscard]] std::span<const T> elements() const noexcept { return {data(), size()}; }
   [[nodiscard]] std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
 
+  /// Returns the memory of the elements, which may be larger than the elements, and empties the tensor.
+  [[nodiscard]] AlignedBuffer<std::byte> take_bytes() && {
+    shape_ = Shape{0};
+    return AlignedBuffer<std::byte>(std::move(buffer_));
+  }
+
   [[nodiscard]] TensorView<T> view() noexcept { return {data(), shape_}; }
   [[nodiscard]] TensorView<const T> view() const noexcept { return {data(), shape_}; }
   [[nodiscard]] T& operator[](std::size_t index) { return view()[index]; }
   [[nodiscard]] const T& operator[](std::size_t index) const { return view()[index]; }
-  /// One index per axis.
+  /// Takes one index per axis.
   template <class... Indices>
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] T& operator()(Indices... indices) { return view()(indices...); }
@@ -163,7 +169,6 @@ class Tensor {
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] const T& operator()(Indices... indices) const { return view()(indices...); }
 
-  /// The same shape and equal elements.
   [[nodiscard]] friend bool operator==(const Tensor& a, const Tensor& b) noexcept {
     if (a.shape_ != b.shape_) return false;
     for (std::size_t i = 0; i < a.size(); ++i)
@@ -180,7 +185,7 @@ class Tensor {
   AlignedBuffer<T> buffer_;
 };
 
-/// "[[1, 2], [3, 4]]"; a scalar is its number.
+/// Formats a tensor as "[[1, 2], [3, 4]]", a scalar as its number.
 template <class T, MemorySpace Where>
 [[nodiscard]] std::string to_string(TensorView<T, Where> tensor) {
   detail::require_host_access<Where>();
@@ -190,6 +195,7 @@ template <class T, MemorySpace Where>
     joined += concat(row == 0 ? "" : ", ", to_string(tensor.row(row)));
   return joined + "]";
 }
+/// Formats a tensor as "[[1, 2], [3, 4]]", a scalar as its number.
 template <class T>
 [[nodiscard]] std::string to_string(const Tensor<T>& tensor) {
   return to_string(tensor.view());

@@ -1,22 +1,25 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <string_view>
+#include <sys/prctl.h>
 
-#include <dist/core/config.hpp>
+#include <array>
+#include <string_view>
 
 namespace dist::detail {
 
-/// A thread's name as the system keeps it: at most 15 characters, which debuggers, `top -H` and traces show.
+/// The name of a thread, at most 15 characters, as shown by debuggers, `top -H` and traces.
 using ThreadName = std::array<char, 16>;
 
-/// Longer names are cut.
-void name_this_thread(std::string_view name) noexcept;
-[[nodiscard]] ThreadName name_of_this_thread() noexcept;
+/// Names the calling thread. Longer names are cut.
+inline void name_this_thread(std::string_view name) noexcept {
+  ThreadName kept{};
+  name.copy(kept.data(), kept.size() - 1);
+  static_cast<void>(prctl(PR_SET_NAME, kept.data()));
+}
+[[nodiscard]] inline ThreadName name_of_this_thread() noexcept {
+  ThreadName name{};
+  static_cast<void>(prctl(PR_GET_NAME, name.data()));
+  return name;
+}
 
 }  // namespace dist::detail
-
-#ifndef DIST_COMPILED
-#include <dist/core/thread_name.ipp>
-#endif

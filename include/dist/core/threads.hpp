@@ -1,9 +1,9 @@
-/// std::thread and std::this_thread without std::jthread, whose stop tokens bring semaphores. Whoever prints a
-/// std::thread::id includes <thread>.
+/// std::thread and std::this_thread without std::jthread, whose stop tokens include semaphores. To print a
+/// std::thread::id, include `<thread>`.
 #pragma once
 
 #if __has_include(<bits/std_thread.h>) && __has_include(<bits/this_thread_sleep.h>)
-#include <bits/std_thread.h>  // libstdc++'s parts of <thread> that <future> includes, since GCC 11
+#include <bits/std_thread.h>  // the parts of libstdc++ that `<future>` includes, since GCC 11
 #include <bits/this_thread_sleep.h>
 #else
 #include <thread>
@@ -15,8 +15,7 @@
 
 namespace dist::detail {
 
-/// The process in which an object was made. A forked child of it has a copy of the object, but neither the threads nor the
-/// connections that the object uses.
+/// The process that created an object. A forked child has a copy of the object, but not its threads or connections.
 class OwnProcess {
  public:
   /// False in a forked child.
@@ -26,8 +25,7 @@ class OwnProcess {
   pid_t id_ = getpid();
 };
 
-/// A thread that its owner joins. A forked child of the process has a copy of the owner, but not the thread: there it is
-/// not joinable, and is left alone.
+/// A thread that its owner joins. In a forked child it is not joinable, and not destroyed.
 class JoinedThread {
  public:
   JoinedThread() noexcept : thread_() {}

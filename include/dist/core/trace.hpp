@@ -1,5 +1,5 @@
-/// A file of what all strategies of a job do, for chrome://tracing and ui.perfetto.dev: by one line in the program, or
-/// without one by DIST_TRACE=path in the environment.
+/// Traces of all strategies of a job for chrome://tracing and ui.perfetto.dev, enabled by a TraceFile or by
+/// DIST_TRACE=path in the environment.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@
 
 namespace dist {
 
-/// Is told when spans begin and end, in the threads that they are of: it makes them ranges of a profiler. Spans of a thread
-/// lie within each other.
+/// Receives the begin and end of spans, in the threads that run them, and forwards them to a profiler as ranges. Spans
+/// of a thread are nested.
 class SpanListener {
  public:
   virtual void begin(std::string_view name, std::int64_t number) noexcept = 0;
-  /// Of the last span that this thread began.
+  /// Ends the last span that this thread began.
   virtual void end() noexcept = 0;
 
  protected:
@@ -31,100 +31,100 @@ class SpanListener {
   ~SpanListener() = default;
 };
 
-/// What the threads of this process did, and when: a fixed number of events, which any thread
-/// records without waiting. What can be traced takes a `Trace*`, and costs one comparison where that is null.
+/// A log of timed events in the threads of this process, with a fixed capacity. Recording does not block. Traceable
+/// functions take a `Trace*`, at the cost of one comparison if it is null.
 class Trace {
  public:
-  /// From `begin` to `end`, in nanoseconds of the clock of `now()`.
+  /// An event from `begin` to `end`, in nanoseconds of the clock of `now()`.
   struct Event {
     std::array<char, 48> label{};
-    std::int64_t number = 0;  ///< which of several things of that name
+    std::int64_t number = 0;  ///< distinguishes events with the same name
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    int thread = 0;  ///< the system's number of it, or the number of a row
+    int thread = 0;  ///< the system's thread number, or the number of a row
 
     [[nodiscard]] std::string_view name() const noexcept { return label.data(); }
   };
 
-  /// Events beyond `capacity` are counted and dropped. Throws what std::vector throws.
+  /// Counts and drops events beyond `capacity`. Throws the exceptions of std::vector.
   explicit Trace(std::size_t capacity = 16384);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// No other trace of this process has or had it.
+  /// A number that is unique among all traces that this process has created.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
 
-  /// The time of a clock that never goes back and that all processes of a machine share.
+  /// The time of a monotonic clock that all processes of a machine share, in nanoseconds.
   [[nodiscard]] static std::int64_t now() noexcept;
 
-  /// Names of more than 47 characters are cut. The thread's name, as the system knows it, is kept with its first event.
+  /// Records an event of the calling thread. Names are cut after 47 characters. The first event of a thread also stores
+  /// the thread's name.
   [[gnu::cold]] void record(std::string_view name, std::int64_t number, std::int64_t begin, std::int64_t end) noexcept;
 
-  /// The number of a new row for events of something that is no thread, such as a queue of a GPU. Thread-safe. Throws what
-  /// std::vector throws.
+  /// Adds a row for events outside threads, such as a GPU queue, and returns its number. Thread-safe. Throws the
+  /// exceptions of std::vector.
   [[nodiscard]] int add_row(std::string name);
-  /// The same as `record` for a row.
+  /// Records an event of a row from `add_row`.
   [[gnu::cold]] void record_on(int row, std::string_view name, std::int64_t number, std::int64_t begin,
                                std::int64_t end) noexcept;
 
-  /// What a TraceSpan does: the time at which it begins, of which the listener is told, and the event once it has ended.
+  /// Used by TraceSpan: `begin_span` notifies the listener and returns the time, `end_span` records the event.
   [[nodiscard, gnu::cold]] std::int64_t begin_span(std::string_view name, std::int64_t number) noexcept;
   [[gnu::cold]] void end_span(std::string_view name, std::int64_t number, std::int64_t begin) noexcept;
 
-  /// Lets `listener` know of all spans, until it is taken away by null. Call it while no span goes on. Returns false, and
-  /// changes nothing, where there is one already.
+  /// Sets the listener for all spans, or removes it if null. Call it outside spans. Returns false, and changes nothing,
+  /// if there is already a listener.
   [[nodiscard]] bool set_listener(SpanListener* listener) noexcept;
 
-  /// Whether there is room for any, as there is none where only a listener is of interest.
+  /// True if the capacity is not 0. It is 0 if only a listener is used.
   [[nodiscard]] bool keeps_events() const noexcept { return !events_.empty(); }
 
-  /// In the order of recording: within a thread, that of their ends. Call it while nobody records, like all that
-  /// follows.
+  /// The events in the order of recording: within a thread, by end time. Call this and the following functions only
+  /// while nothing is recorded.
   [[nodiscard]] std::span<const Event> events() const noexcept;
   [[nodiscard]] std::size_t dropped() const noexcept;
   void clear() noexcept { next_.store(0, std::memory_order_relaxed); }
 
-  /// For how many nanoseconds events whose names start with `one` and with `other` went on at the same time, added up
-  /// over all pairs of them.
+  /// Returns for how many nanoseconds events whose names start with `one` overlap with events whose names start with
+  /// `other`, summed over all pairs.
   [[nodiscard]] std::int64_t overlap(std::string_view one, std::string_view other) const noexcept;
 
-  /// What the trace calls this process: worker 1 is number 1, its name may say on which host. Without a call it has the
-  /// system's number and no name.
+  /// Names this process in the trace: worker 1 has number 1, and its name may contain the host. The default is the
+  /// process id, without a name.
   void name_process(std::size_t number, std::string name);
 
-  /// The events as JSON that chrome://tracing and ui.perfetto.dev show, as those of process number `process`. The times
-  /// of processes of one machine fit together.
+  /// Returns the events as JSON for chrome://tracing and ui.perfetto.dev, as process number `process`. Times of
+  /// processes of one machine are comparable.
   [[nodiscard]] std::string chrome_json(std::size_t process = 0) const;
-  /// Writes that to a file. Throws FileError.
+  /// Throws FileError.
   void write_chrome_json(const std::string& path, std::size_t process = 0) const;
 
-  /// Makes a file without events that `append_to_file` can add to. Throws FileError.
+  /// Creates an empty trace file for `append_to_file`. Throws FileError.
   static void clear_file(const std::string& path);
-  /// Adds the events of this process to those that other processes have written to the file, whose lock keeps them
-  /// apart. Throws FileError.
+  /// Appends the events of this process to the file, under a file lock. Throws FileError.
   void append_to_file(const std::string& path) const;
 
  private:
-  /// A thread, or what `add_row` has made.
+  /// A thread, or a row from `add_row`.
   struct Row {
     int number;
     std::string name;
   };
-  /// No thread of Linux has this number or a greater one.
+  /// Greater than all thread numbers of Linux.
   static constexpr int first_added_row = 1 << 23;
 
   [[noreturn]] static void refuse(const std::string& path);
 
   void name_thread() noexcept;
 
-  /// What stands between the brackets.
+  /// The JSON between the brackets.
   [[nodiscard]] std::string json_events(std::size_t process) const;
 
-  /// With the nanoseconds as decimals.
+  /// Keeps the nanoseconds as decimals.
   [[nodiscard]] static std::string microseconds(std::int64_t nanoseconds);
   [[nodiscard]] static std::string quoted(std::string_view name);
 
-  /// Which trace knows the calling thread's name.
+  /// The id of the last trace that stored the calling thread's name.
   inline static thread_local std::uint64_t named_here = 0;
   inline static constinit std::atomic<std::uint64_t> traces_made{0};
 
@@ -139,14 +139,14 @@ class Trace {
   std::atomic<SpanListener*> listener_{nullptr};
 };
 
-/// What something is called in a trace, if there is one. `name` must live until it has ended.
+/// The name of an event, and the trace that records it, if any. `name` must outlive the event.
 struct ProfilerLabel {
   Trace* trace = nullptr;
   std::string_view name = {};
   std::int64_t number = 0;
 };
 
-/// Records that something goes on while this object lives; without a trace, nothing.
+/// Records an event for the lifetime of this object. Does nothing without a trace.
 class TraceSpan {
  public:
   explicit TraceSpan(const ProfilerLabel& label) noexcept
@@ -164,7 +164,7 @@ class TraceSpan {
 
 namespace detail {
 
-/// What strategies, collectives and input record to; null while nobody asked for a trace.
+/// The trace to which strategies, collectives and input record; null if tracing is off.
 inline constinit std::atomic<Trace*> active_trace{nullptr};
 
 /// A label in the active trace.
@@ -180,24 +180,24 @@ struct SourceLine {
   int line;
 };
 
-/// The line of the call; as a default argument, that of the function's caller.
+/// Returns the line of the call; as a default argument, the line of the function's caller.
 [[nodiscard]] constexpr SourceLine here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept {
   return {file, line};
 }
 
-/// Records what strategies do from here to the end of this object's life, and then writes it to a file:
+/// Records the work of strategies during the lifetime of this object, and then writes it to a file:
 ///
 ///     dist::TraceFile trace{"trace.json"};
 ///
 /// There are events for each replica's part of a run, for each collective of a replica, and for the input; threads and
-/// processes have names. A replica's queue on a GPU has a row of its own, which shows when the GPU did the work of these
-/// runs and collectives; what a StepGraph captures is one event there. `Default` and `OneDevice` record nothing, as they
-/// are the plain loop: use a TraceSpan there. The processes of a job that name the same file write one file together.
-/// Strategies that it is to see are made after it and end before it.
+/// processes are named. Each replica's GPU queue has its own row, which shows when the GPU executed the runs and
+/// collectives; a captured StepGraph is one event. `Default` and `OneDevice` record nothing: use TraceSpan there.
+/// Processes of a job that name the same file share it. Strategies must be created after the TraceFile and destroyed
+/// before it.
 class TraceFile {
  public:
-  /// Empties the file, if there is one. Events beyond `capacity` are dropped, and a warning counts them. Throws
-  /// FileError for a path that cannot be written, WrongStrategy while another TraceFile lives.
+  /// Truncates or creates the file. Events beyond `capacity` are dropped and counted in a warning. Throws FileError if
+  /// the path is not writable, WrongStrategy if another TraceFile exists.
   explicit TraceFile(std::string path, std::size_t capacity = std::size_t{1} << 18);
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
@@ -210,7 +210,7 @@ class TraceFile {
 
 namespace detail {
 
-/// Starts the trace that DIST_TRACE asks for, once in a process; it is written when the process ends in order.
+/// Starts the trace requested by DIST_TRACE, once per process. It is written when the process exits normally.
 void trace_as_the_environment_asks();
 
 /// Names this process in the active trace.

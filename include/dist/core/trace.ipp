@@ -151,18 +151,18 @@ DIST_INLINE void Trace::append_to_file(const std::string& path) const {
   if (!written) refuse(path);
 }
 
-DIST_INLINE void Trace::refuse(const std::string& path) {
+DIST_COLD void Trace::refuse(const std::string& path) {
   throw FileError(path, "A trace could not be written", std::strerror(errno),
                   "Give a path in a folder that exists, with room for it");
 }
 
-DIST_INLINE void Trace::name_thread() noexcept {
+DIST_COLD void Trace::name_thread() noexcept {
   named_here = id_;
   const std::lock_guard lock{names_lock_};
   try {
     rows_.push_back({static_cast<int>(gettid()), detail::name_of_this_thread().data()});
   } catch (...) {
-    // It stays without a name.
+    // The row stays unnamed.
   }
 }
 

@@ -8,23 +8,21 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
-#include <dist/core/text.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
 namespace detail {
-/// A visitor that takes every part, for the concept.
+/// A visitor that accepts all parts, for the concept.
 struct AnyVisitor {
   template <class Part>
   void operator()(std::string_view, Part&&) const {}
 };
 }  // namespace detail
 
-/// Something that outlives a run and names its parts: `track(visit)` calls `visit(name, part)` for each of them, always in
-/// the same order. A part is Trackable itself, or a leaf: a number of the program's, or what has a `whole(scope)` and a
-/// `restore(scope, values)`, as a DistributedVariable does. The same walk saves, restores, counts and prints.
+/// An object with named parts: `track(visit)` calls `visit(name, part)` for each part, always in the same order. A part
+/// is Trackable, or a leaf: a number, or an object with `whole(scope)` and `restore(scope, values)`, such as a
+/// DistributedVariable. One walk serves to save, restore, count and print.
 ///
 ///     void track(auto& visit) { visit("network", network_); visit("epoch", epoch_); }
 template <class X>
@@ -32,49 +30,61 @@ concept Trackable = requires(std::remove_cvref_t<X>& tracked, detail::AnyVisitor
   tracked.track(visit);
 };
 
-/// Something Trackable that a checkpoint which was saved without it leaves as it is: `static constexpr bool may_be_absent =
-/// true`. All parts of it are so, too.
+/// A Trackable that a restore leaves unchanged if the checkpoint does not contain it: `static constexpr bool
+/// may_be_absent = true`. This includes all its parts.
 template <class X>
 concept MayBeAbsent = Trackable<X> && std::remove_cvref_t<X>::may_be_absent;
 
-/// Says where in a walk a leaf lies: the names on the way to it, as in "network/dense_1/kernel".
+namespace detail {
+
+/// The path of names to the current part of a walk, such as "network/dense_1/kernel".
+class WalkPath {
+ public:
+  /// Enters a part. Returns the argument for `end`.
+  std::size_t begin(std::string_view name);
+  void end(std::size_t length) { key_.resize(length); }
+  /// Returns the key of the current leaf, valid until the next leaf. Throws InvalidArgument if the key already
+  /// occurred.
+  std::string_view leaf();
+
+ private:
+  std::string key_;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace detail
+
+/// The visitor of a walk.
 template <class See>
 class Walk {
  public:
   explicit Walk(See& see) : see_(see) {}
 
-  /// Throws InvalidArgument for a second leaf of the same key.
+  /// Throws InvalidArgument if a second leaf has the same key.
   template <class Part>
   void operator()(std::string_view name, Part&& part) {
-    const std::size_t length = key_.size();
-    if (length > 0) key_ += '/';
-    key_ += name;
+    const std::size_t length = path_.begin(name);
     if constexpr (Trackable<Part>) {
       const bool in_optional = std::exchange(is_optional_, is_optional_ || MayBeAbsent<Part>);
       part.track(*this);
       is_optional_ = in_optional;
+    } else if constexpr (std::invocable<See&, std::string_view, Part&, bool>) {
+      see_(path_.leaf(), part, is_optional_);
     } else {
-      if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end())
-        throw InvalidArgument(concat("Two parts of what is tracked are named '", key_, "'"),
-                              "one would take the place of the other", "Give one of them another name");
-      keys_.push_back(key_);
-      if constexpr (std::invocable<See&, std::string_view, Part&, bool>)
-        see_(std::string_view{keys_.back()}, part, is_optional_);
-      else
-        see_(std::string_view{keys_.back()}, part);
+      see_(path_.leaf(), part);
     }
-    key_.resize(length);
+    path_.end(length);
   }
 
  private:
   See& see_;
-  std::string key_;
-  std::vector<std::string> keys_;
-  bool is_optional_ = false;  // the part in which the walk is
+  detail::WalkPath path_;
+  bool is_optional_ = false;  // the current part may be absent
 };
 
-/// Calls `see(key, leaf)` for every leaf of `tracked`, or `see(key, leaf, is_optional)`, see MayBeAbsent. Keys come from the walk, not from the names of variables, so that
-/// they are the same in every program that is built alike. Throws InvalidArgument for two leaves of one key.
+/// Calls `see(key, leaf)` or `see(key, leaf, is_optional)` (see MayBeAbsent) for each leaf of `tracked`. Keys consist
+/// of the names in the walk, and do not depend on the names of variables. Throws InvalidArgument if two leaves have the
+/// same key.
 template <Trackable Tracked, class See>
 void walk(Tracked&& tracked, See&& see) {
   Walk<std::remove_reference_t<See>> visit{see};
@@ -82,3 +92,7 @@ void walk(Tracked&& tracked, See&& see) {
 }
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/core/track.ipp>
+#endif

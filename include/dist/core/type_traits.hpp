@@ -1,23 +1,22 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace dist::detail {
 
-/// False, for a static_assert that fails only when the template around it is instantiated with these arguments.
+/// False, for a static_assert that fails only when the enclosing template is instantiated with these arguments.
 template <class...>
 inline constexpr bool always_false = false;
 
-/// Whether `T` is a `Template` of some types.
+/// True if `T` is an instance of `Template`.
 template <class T, template <class...> class Template>
 inline constexpr bool is_specialization = false;
 template <template <class...> class Template, class... Arguments>
 inline constexpr bool is_specialization<Template<Arguments...>, Template> = true;
 
-/// The compiler's name of a type, for messages and to tell types of different replicas apart.
+/// The compiler's name of a type, for messages and to compare types between replicas.
 template <class T>
 [[nodiscard]] constexpr std::string_view type_name() {
   std::string_view name = __PRETTY_FUNCTION__;  // "… [with T = float; …]" or "… [T = float]"
@@ -38,15 +37,15 @@ struct NoOp {
 
 namespace dist::detail {
 
-/// Everything converts to it, by a conversion that is worse than every conversion of the language itself.
+/// Converts from all types, by a conversion that is worse than all built-in conversions.
 struct FromAnything {
   template <class Argument>
   FromAnything(Argument&&) noexcept;  // never called
 };
 
-/// A function object beside a function that takes all arguments, which is chosen where the object does not take them.
-/// Where a lambda takes them, neither is better: the lambda's parameters fit the first argument better, and the other
-/// function fits the object better, because it is not const. The compiler sees that before it asks what a call returns.
+/// A function object with an additional overload that takes all arguments and is chosen if the object does not take
+/// them. If a lambda takes them, the call is ambiguous: the lambda's parameters match the first argument better, and
+/// the overload matches the object better, because it is not const. This is decided before return type deduction.
 template <class Fn, class... Rest>
 struct CallProbe : Fn {
   using Fn::operator();
@@ -67,9 +66,9 @@ template <class Fn, class First, class... Rest>
 concept TakesUnseen =
     std::is_class_v<Fn> && !std::is_final_v<Fn> && !HasOneCall<Fn> && !AnswersProbe<Fn, First, Rest...>;
 
-/// Whether an lvalue of type `Fn` may be called with these arguments. std::is_invocable instantiates the body of a
-/// generic lambda to learn its result, so a mistake in the body is reported a second time, as a function that does not
-/// take its arguments. This looks at the body only if the lambda is mutable.
+/// True if an lvalue of type `Fn` is callable with these arguments. std::is_invocable instantiates the body of a
+/// generic lambda to deduce its result, so an error in the body is reported again as a wrong argument type. This
+/// function instantiates the body only if the lambda is mutable.
 template <class Fn, class First, class... Rest>
 [[nodiscard]] constexpr bool is_callable() {
   if constexpr (TakesUnseen<std::remove_const_t<Fn>, First, Rest...>)
@@ -78,7 +77,7 @@ template <class Fn, class First, class... Rest>
     return std::is_invocable_v<Fn&, First, Rest...>;
 }
 
-/// A base beside `Fn`, which makes the name `operator()` ambiguous if `Fn` has one, too.
+/// A second base class that makes the name `operator()` ambiguous if `Fn` has one.
 struct OneCall {
   void operator()();
 };

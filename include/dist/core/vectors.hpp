@@ -8,7 +8,7 @@
 
 namespace dist::detail {
 
-/// Bytes of the widest vector registers that this translation unit is compiled for.
+/// Bytes of the widest vector registers for which this translation unit is compiled.
 #if defined(__AVX512F__)
 inline constexpr std::size_t vector_bytes = 64;
 #elif defined(__AVX2__)
@@ -17,8 +17,7 @@ inline constexpr std::size_t vector_bytes = 32;
 inline constexpr std::size_t vector_bytes = 16;
 #endif
 
-/// `count` numbers with which a loop does the same to each, side by side: it is vectorised by clang where they are a vector,
-/// and by g++ where they are an array.
+/// The type of `count` numbers that a loop processes in parallel: clang vectorises vector types, g++ vectorises arrays.
 template <class T, std::size_t count>
 struct LanesOf {
   using Type = T[count];
@@ -33,8 +32,8 @@ struct LanesOf<T, count> {
 template <class T, std::size_t count>
 using Lanes = typename LanesOf<T, count>::Type;
 
-// Not for nvcc, whose front end does not take the attribute on templates.
-#if defined(__x86_64__) && !defined(__CUDACC__)
+// Enabled by DIST_DISPATCH_VECTORS. Not for nvcc, whose front end rejects the attribute on templates.
+#if defined(DIST_DISPATCH_VECTORS) && defined(__x86_64__) && !defined(__CUDACC__)
 #define DIST_DISPATCHES_VECTORS 1
 #ifdef __clang__
 #define DIST_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
@@ -53,10 +52,10 @@ template <class Body>
 #undef DIST_AVX512
 #endif
 
-/// Calls `body.template operator()<bytes>()`, compiled for the widest vectors that the processor has, of so many bytes:
-/// by the target flags of the translation unit where these are wide enough, else chosen at run time. What the body does
-/// is compiled for them as far as it is inlined, so write it as
-/// `[&]<std::size_t Bytes>() DIST_INLINE_LAMBDA { ... }`. One test of a flag per call.
+/// Calls `body.template operator()<bytes>()`, compiled for the widest vectors of the translation unit's target. With
+/// DIST_DISPATCH_VECTORS, chooses the widest vectors of the processor at run time, at the cost of testing one flag per
+/// call. Only inlined code is compiled for these vectors, so write the body as `[&]<std::size_t Bytes>()
+/// DIST_INLINE_LAMBDA { ... }`.
 template <class Body>
 DIST_ALWAYS_INLINE void with_widest_vectors(Body&& body) {
 #ifdef DIST_DISPATCHES_VECTORS

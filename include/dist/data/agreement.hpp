@@ -1,4 +1,4 @@
-/// How the workers that share a dataset agree.
+/// Agreement between the workers that share a dataset.
 #pragma once
 
 #include <concepts>
@@ -8,16 +8,16 @@
 
 namespace dist::data {
 
-/// One worker's part in what is agreed on in one pass over the data: Work that is started again for each question.
-/// `start(holds)` asks whether something holds on any worker, on this one or not, and does not wait for what the others
-/// say: `wait()` does, and `any()` only until that gives the answer. The next `start` waits for what was started before.
-/// A worker on which it holds has the answer and may go on. Every other one waits for it first, because it may have to pass
-/// on what it hears. Whether something holds on all is whether it fails to hold on any.
+/// One worker's part in the decisions of a pass. A decision is the logical OR of one Boolean per worker. `start(holds)`
+/// waits for the previous decision, and begins one with this worker's value, without waiting for the others. `any()`
+/// waits for the result, `wait()` for the end of this worker's part. If its value is true, a worker has the result at
+/// once; otherwise it must wait, because it may have to forward the result.
 ///
-/// All workers start equally often. A pass may end before what it started is done, and takes it back without waiting.
-/// A wait ends at a deadline, or when a worker is gone, with an exception; the pass is over then.
+/// All workers start the same number of decisions. A pass that ends early cancels a pending decision without waiting. A
+/// wait throws at a deadline or if a worker has exited; the pass is over then.
 ///
-/// `note_thrown_by_data(what)` says what this worker's data threw: the others are told that, where it ends the pass.
+/// `note_thrown_by_data(what)` records an exception of this worker's data, to report it to the others if it ends the
+/// pass.
 template <class P>
 concept AgreementPass = Future<P> && requires(P pass, bool holds, std::string_view what) {
   pass.start(holds);
@@ -25,15 +25,15 @@ concept AgreementPass = Future<P> && requires(P pass, bool holds, std::string_vi
   pass.note_thrown_by_data(what);
 };
 
-/// Workers that can agree: each of them begins the same passes in the same order. Passes do not disturb each other, so
-/// that one can begin in the loop over another.
+/// Workers that make common decisions. All begin the same passes in the same order. Passes may be nested.
 template <class A>
 concept Agreement = std::copy_constructible<A> && requires(const A& agreement) {
   { agreement.begin() } -> AgreementPass;
 };
 
-/// A single worker, which asks nobody.
+/// The agreement of a single worker, which needs no communication.
 struct NoAgreement {
+  /// A pass whose decisions are this worker's own values.
   class Pass {
    public:
     void start(bool holds) noexcept { holds_ = holds; }

@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/error.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
@@ -15,10 +14,9 @@
 
 namespace dist::data {
 
-/// A source that reads files and can be told to read some of them only (spec I08): `shard_files(n, i)` is the same
-/// source with files i, i + n, i + 2n, … of its `num_files()`. It is found through all steps that have one dataset
-/// before them. Where `interleave` opens the names of a list, the list is divided: `files({...}) |
-/// interleave(...)`.
+/// A source that can read a subset of its files (spec I08): `shard_files(n, i)` returns the same source with files i, i
+/// + n, i + 2n, … of its `num_files()`. Only steps with one upstream dataset may follow it. A list of files that
+/// `interleave` opens is such a source: `files({...}) | interleave(...)`.
 template <class D>
 concept ShardableByFile = Dataset<D> && std::movable<D> && requires(const D& source, std::size_t number) {
   { source.num_files() } -> std::same_as<std::size_t>;
@@ -42,8 +40,8 @@ inline constexpr bool is_shard_dataset = false;
 template <class D>
 inline constexpr bool is_shard_dataset<ShardDataset<D>> = true;
 
-/// Whether `IsWanted::of<Step>` of `D` or of a step that it was made of. A step says what it was made of by a
-/// member `upstream()`, or `upstreams()` that gives a tuple of references where these are several.
+/// True if `IsWanted::of<Step>` holds for `D` or one of its upstream steps. A step gives access to them by a member
+/// `upstream()`, or `upstreams()`, which returns a tuple of references.
 template <class D, class IsWanted>
 [[nodiscard]] constexpr bool has_step() {
   if constexpr (IsWanted::template of<D>)
@@ -64,7 +62,13 @@ struct IsShard {
 template <class D>
 inline constexpr bool has_shard = has_step<D, IsShard>();
 
-/// True if the source reads files, at least one for each worker.
+/// Throws InvalidArgument if there are fewer files than workers.
+void require_files(std::size_t files, std::size_t workers);
+/// Throws InvalidArgument: the source, of type `type`, reads no files, or the policy is invalid.
+[[noreturn]] void refuse_source(std::string_view type);
+[[noreturn]] void refuse_policy(AutoShardPolicy policy);
+
+/// True if the source reads files, at least one per worker.
 template <Dataset D>
 [[nodiscard]] bool has_files_for(D& dataset, std::size_t num_workers) {
   if constexpr (ShardableByFile<SourceOf<D>>) return source_of(dataset).num_files() >= num_workers;
@@ -76,20 +80,15 @@ void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
   using Source = SourceOf<D>;
   if constexpr (ShardableByFile<Source>) {
     Source& source = source_of(dataset);
-    if (source.num_files() < num_workers)
-      throw InvalidArgument("There are fewer files than workers",
-                            concat(source.num_files(), " files for ", num_workers, " workers"),
-                            "Split the data into more files, or use AutoShardPolicy::data or off");
+    require_files(source.num_files(), num_workers);
     source = source.shard_files(num_workers, index);
   } else {
-    throw InvalidArgument(
-        concat("AutoShardPolicy::file found no files in the source ", dist::detail::type_name<Source>()),
-        "it has no members num_files() and shard_files(n, i)", "Read from files, or use AutoShardPolicy::data or off");
+    refuse_source(dist::detail::type_name<Source>());
   }
 }
 
-/// Replaces every `shard(shard_hint)` in the dataset. It looks only where there can be one: a `cache` that
-/// may change is one of its own from then on.
+/// Replaces every `shard(shard_hint)` in the dataset. Does not touch datasets without one: that would give a `cache`
+/// new memory.
 template <Dataset D>
 void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
   if constexpr (is_shard_dataset<D>)
@@ -102,14 +101,14 @@ void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
     shard_by_hint(dataset.upstream(), num_workers, index);
 }
 
-/// A step that a shard may go before as well as after: `over(make)` is the same step over `make(upstream)`.
+/// A step that commutes with sharding: `over(make)` returns the same step over `make(upstream)`.
 template <class D, class Make>
 concept CommutesWithShard = requires(D dataset, Make make) {
   std::move(dataset).over(make);
 };
 
-/// The shard goes before prefetches at the end, so that they run ahead by what is used, and before a shuffle there,
-/// whose buffer then holds nothing but the worker's own elements (spec I09).
+/// Shards `dataset` by element, before trailing prefetches, so that they run ahead by elements in use, and before a
+/// trailing shuffle, so that its buffer holds only this worker's elements (spec I09).
 template <Dataset D>
 [[nodiscard]] auto shard_by_data(D dataset, std::size_t num_workers, std::size_t index) {
   const auto shard_upstream = [&](auto upstream) { return shard_by_data(std::move(upstream), num_workers, index); };
@@ -121,9 +120,9 @@ template <Dataset D>
 
 }  // namespace detail
 
-/// Makes `dataset` read what worker `index` of `num_workers` is to read of it, as far as that is decided at its source
-/// or at a hint. Returns what was done: `off` if nothing was to be done; `data` when it is left to the caller to keep
-/// every W-th element. As `auto_shard` throws.
+/// Restricts `dataset` to the data of worker `index` of `num_workers`, if that is done at the source or at a hint.
+/// Returns the applied policy; after `data` the caller must keep every `num_workers`-th element. Throws like
+/// `auto_shard`.
 template <Dataset D>
 AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num_workers, std::size_t index) {
   detail::require_shard(num_workers, index);
@@ -142,16 +141,14 @@ AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num
       detail::shard_by_file(dataset, num_workers, index);
       return AutoShardPolicy::file;
   }
-  throw InvalidArgument("There is no such auto-shard policy", concat("its number is ", static_cast<int>(policy)),
-                        "Use AutoShardPolicy::off, automatic, file, data or hint");
+  detail::refuse_policy(policy);
 }
 
-/// The part of `dataset` that worker `index` of `num_workers` reads (spec I07 to I14). Every worker passes over it in
-/// the same order, as that depends on nothing but the seed and the epoch, so that the parts are disjoint.
+/// The part of `dataset` that worker `index` of `num_workers` reads (spec I07 to I14). The parts are disjoint, because
+/// the order depends only on the seed and the epoch. One worker reads everything under every policy (spec I14).
 ///
-/// Throws InvalidArgument for a worker that is not among them and, under `file`, when there are fewer files than workers, or
-/// none. A pass throws it under `data` when there are fewer elements than workers. One worker reads everything under every
-/// policy (spec I14).
+/// Throws InvalidArgument if `index` is out of range and, under `file`, if the source reads fewer files than workers.
+/// Under `data`, a pass throws InvalidArgument if there are fewer elements than workers.
 template <Dataset D>
 [[nodiscard]] auto auto_shard(D dataset, AutoShardPolicy policy, std::size_t num_workers, std::size_t index) {
   const bool by_data = shard_source(dataset, policy, num_workers, index) == AutoShardPolicy::data;
@@ -159,3 +156,7 @@ template <Dataset D>
 }
 
 }  // namespace dist::data
+
+#ifndef DIST_COMPILED
+#include <dist/data/auto_shard.ipp>
+#endif

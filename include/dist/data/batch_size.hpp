@@ -1,50 +1,49 @@
-/// What a dataset of batches knows of their sizes before the pass.
+/// Properties of batched datasets that are available before a pass.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 
 #include <dist/core/contract.hpp>
 
 namespace dist::data {
 
-/// What knows the number of rows of its batches.
+/// A dataset that declares the number of rows of its batches.
 template <class D>
 concept HasBatchSize = requires(const D& dataset) {
   dataset.batch_size();
 };
 
-/// The number of rows of every batch of a dataset except partial ones: what its member `batch_size()` says. 0
-/// when it is not known, or there is no such member (spec I02).
+/// Returns the dataset's `batch_size()`, the number of rows of its full batches, or 0 (unknown) without such a member
+/// (spec I02).
 template <class D>
 [[nodiscard]] constexpr std::size_t known_batch_size(const D& dataset) {
   if constexpr (HasBatchSize<D>) return dataset.batch_size();
   return 0;
 }
 
-/// Which batches may have fewer rows than the batch size. Where `any` may, some may have no row at all.
+/// The batches that may have fewer rows than the batch size. Under `any`, batches may also be empty.
 enum class PartialBatches : unsigned char { none, last, any };
 
-/// What knows which of its batches may be partial.
+/// A dataset that declares which of its batches may be partial.
 template <class D>
 concept HasPartialBatches = requires(const D& dataset) {
   dataset.partial_batches();
 };
 
-/// What a dataset's member `partial_batches()` says; any may be partial where there is no such member.
+/// Returns the dataset's `partial_batches()`, or `any` without such a member.
 template <class D>
 [[nodiscard]] constexpr PartialBatches partial_batches_of(const D& dataset) {
   if constexpr (HasPartialBatches<D>) return dataset.partial_batches();
   return PartialBatches::any;
 }
 
-/// The same for batches in another order, or repeated: the last one may then be anywhere.
+/// Returns which batches may be partial after a change of order or a repetition: the last one may then be anywhere.
 template <class D>
 [[nodiscard]] constexpr PartialBatches reordered_partial_batches_of(const D& dataset) {
   return partial_batches_of(dataset) == PartialBatches::none ? PartialBatches::none : PartialBatches::any;
 }
 
-/// How many elements one pass over a dataset gives: a number, infinitely many, or unknown before the pass.
+/// The number of elements of one pass over a dataset: a number, infinite, or unknown before the pass.
 class Cardinality {
  public:
   [[nodiscard]] static constexpr Cardinality known(std::size_t count) { return {Kind::known, count}; }
@@ -53,7 +52,7 @@ class Cardinality {
 
   [[nodiscard]] constexpr bool is_known() const noexcept { return kind_ == Kind::known; }
   [[nodiscard]] constexpr bool is_infinite() const noexcept { return kind_ == Kind::infinite; }
-  /// Only of a known cardinality.
+  /// Requires a known cardinality.
   [[nodiscard]] constexpr std::size_t count() const {
     DIST_EXPECT(is_known());
     return count_;
@@ -69,18 +68,18 @@ class Cardinality {
   Kind kind_;
 };
 
-/// What becomes of elements that do not fill the last batch.
+/// The treatment of elements that do not fill the last batch.
 enum class Remainder : bool { keep, drop };
 
 namespace detail {
 
-/// How many groups of `size` these elements make.
+/// Returns the number of groups of `size` elements.
 [[nodiscard]] inline Cardinality groups_of(Cardinality elements, std::size_t size, Remainder remainder) {
   if (!elements.is_known()) return elements;
   const std::size_t partial = remainder == Remainder::keep && elements.count() % size != 0 ? 1 : 0;
   return Cardinality::known(elements.count() / size + partial);
 }
-/// Which of the batches of `rows` may be partial.
+/// Returns which batches may be partial if `rows` rows are batched.
 [[nodiscard]] inline PartialBatches partial_batches_of_rows(Cardinality rows, std::size_t batch_size,
                                                             Remainder remainder) {
   const bool divisible = rows.is_infinite() || (rows.is_known() && rows.count() % batch_size == 0);

@@ -17,7 +17,7 @@ namespace dist::data {
 
 namespace detail {
 
-/// What the copies and the passes of a cached dataset share.
+/// The state that the copies and passes of a cached dataset share.
 template <Dataset D>
 struct Cache {
   enum class State : unsigned char { empty, filling, full };
@@ -25,11 +25,11 @@ struct Cache {
   explicit Cache(D cached) : dataset(std::move(cached)) {}
 
   D dataset;
-  std::vector<ElementOf<D>> elements;  // written by the one pass that fills, read once the state is full
+  std::vector<ElementOf<D>> elements;  // written by the filling pass, read once the state is full
   std::atomic<State> state{State::empty};
 };
 
-/// The right to fill a cache. One pass has it at a time, and gives it back if it does not complete.
+/// The right to fill a cache. One pass at a time has it, until it ends.
 template <Dataset D>
 class CacheFill {
  public:
@@ -84,6 +84,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
                             "Put cache before repeat");
   }
 
+  /// One pass, over the cache if it is full.
   class Iterator {
    public:
     explicit Iterator(detail::Cache<D>& cache) : cache_(&cache) {
@@ -100,7 +101,8 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
     }
 
    private:
-    bool next_of_upstream(Element& element) {
+    /// Not inlined: only the first pass calls it, and it contains the whole dataset.
+    [[gnu::noinline]] bool next_of_upstream(Element& element) {
       try {
         if (upstream_->next(element)) {
           fill_.add(element);
@@ -116,7 +118,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
 
     detail::Cache<D>* cache_;
     detail::CacheFill<D> fill_;
-    std::optional<IteratorOf<D>> upstream_;  // none when the cache was full from the start
+    std::optional<IteratorOf<D>> upstream_;  // empty if the cache was full at the start
     std::size_t index_ = 0;
   };
 
@@ -124,7 +126,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
   [[nodiscard]] Cardinality cardinality() const { return cache_->dataset.cardinality(); }
   [[nodiscard]] std::size_t batch_size() const { return known_batch_size(cache_->dataset); }
   [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(cache_->dataset); }
-  /// The dataset that is cached, to be changed: from now on this object has its own cache, not that of its copies.
+  /// Returns the cached dataset for modification. This object gets a new cache; its copies keep theirs.
   [[nodiscard]] D& upstream() requires std::copy_constructible<D> {
     cache_ = std::make_shared<detail::Cache<D>>(D(cache_->dataset));
     return cache_->dataset;
@@ -134,12 +136,11 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
   std::shared_ptr<detail::Cache<D>> cache_;
 };
 
-/// Keeps the elements in memory: what comes before is computed in the first complete pass and never again (spec I31). A
-/// pass that is broken off keeps nothing. Copies of the dataset share the memory, which is that of all elements, and of
-/// none of those that are views. Passes may run at the same time, on any threads.
+/// Keeps the elements in memory: the upstream steps run in the first complete pass only (spec I31). Copies of the
+/// dataset share the memory. Views are stored as views, without their data. Passes may run concurrently in any threads.
 ///
-/// Every pass gives epoch 0 of what comes before: shuffle after the cache, not before it, to have another order in
-/// every epoch. Throws InvalidArgument for an infinite dataset.
+/// Every pass reads epoch 0 of the upstream dataset: shuffle after the cache for another order in every epoch. Throws
+/// InvalidArgument if the dataset is infinite.
 [[nodiscard]] inline auto cache() {
   return Pipe{[]<Dataset D>(D dataset) {
     constexpr bool copyable = std::copyable<ElementOf<D>>;

@@ -1,6 +1,6 @@
-/// CIFAR-10 and CIFAR-100 (Krizhevsky: "Learning multiple layers of features from tiny images", 2009): 50000 training and
-/// 10000 test images of 32 x 32 pixels, in 10 or 100 classes. Their binary version is read: records of one byte for each
-/// label and 3072 for the pixels, those of the red channel first, then green and blue, each row by row.
+/// CIFAR-10 and CIFAR-100 (Krizhevsky: "Learning multiple layers of features from tiny images", 2009): 50000 training
+/// and 10000 test images of 32 x 32 pixels, in 10 or 100 classes. Reads the binary version: one byte per label, then
+/// the red, the green and the blue channel, each row-major.
 #pragma once
 
 #include <concepts>
@@ -8,11 +8,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/dataset.hpp>
@@ -22,15 +20,15 @@
 
 namespace dist::data {
 
-/// Which of its two labels an image of CIFAR-100 has: one of 20 superclasses, or one of 100 classes.
+/// The label of CIFAR-100 to use: one of 20 superclasses, or one of 100 classes.
 enum class CifarLabel : unsigned char { coarse, fine };
 
 namespace detail {
 
-/// How the records of one of the two datasets are laid out, and where it comes from.
+/// The record layout of a dataset, and a suggestion for error messages.
 struct CifarFormat {
   std::size_t labels;  // bytes before the pixels
-  std::size_t label;   // which of them is taken
+  std::size_t label;   // index of the label to use
   unsigned classes;
   const char* suggestion;
 };
@@ -38,7 +36,7 @@ struct CifarFormat {
 inline constexpr std::size_t cifar_side = 32;
 inline constexpr std::size_t cifar_channels = 3;
 
-/// How many records `file` has. Throws FileError unless it has whole ones only, and not more than any release has.
+/// Returns the number of records of `file`. Throws FileError if its size does not fit any release.
 [[nodiscard]] inline std::size_t cifar_records(const io::RandomAccessFile& file, const CifarFormat& format) {
   constexpr std::uint64_t most = 1'000'000;
   const std::uint64_t size = format.labels + cifar_side * cifar_side * cifar_channels;
@@ -97,12 +95,11 @@ template <class Pixel>
 
 }  // namespace detail
 
-/// CIFAR-10 as examples: `x` an image [32, 32, 3], of floats in [0, 1] or, with `cifar10<std::uint8_t>`, of bytes, which
-/// take a quarter of the memory; `y` its class, 0 to 9, as a scalar of std::int32_t. `folder` holds data_batch_1.bin to
-/// data_batch_5.bin and test_batch.bin.
+/// CIFAR-10 as examples: `x` is an image [32, 32, 3] of floats in [0, 1], or of bytes with `cifar10<std::uint8_t>`; `y`
+/// is its class, 0 to 9, as a scalar of std::int32_t. `folder` contains data_batch_1.bin to data_batch_5.bin and
+/// test_batch.bin.
 ///
-/// Throws FileError, which names the file, when one is missing, has no whole number of records, or has a label that is no
-/// class.
+/// Throws FileError if a file is missing, is not a whole number of records, or has an invalid label.
 template <class Pixel = float>
 [[nodiscard]] TensorSlices<Example<Tensor<Pixel>, Tensor<std::int32_t>>> cifar10(const std::string& folder,
                                                                                  Split split) {
@@ -116,8 +113,8 @@ template <class Pixel = float>
       files, {1, 0, 10, "Give the folder cifar-10-batches-bin of cifar-10-binary.tar.gz, the binary version"});
 }
 
-/// CIFAR-100 as examples, as `cifar10`: `y` is the class, 0 to 99, or the superclass, 0 to 19. `folder` holds train.bin and
-/// test.bin. Throws FileError as `cifar10` does.
+/// CIFAR-100 as examples: `x` is an image as in `cifar10`; `y` is the class, 0 to 99, or the superclass, 0 to 19.
+/// `folder` contains train.bin and test.bin. Throws FileError like `cifar10`.
 template <class Pixel = float>
 [[nodiscard]] TensorSlices<Example<Tensor<Pixel>, Tensor<std::int32_t>>> cifar100(const std::string& folder,
                                                                                   Split split,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -14,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/parse_float.hpp>
@@ -26,7 +24,7 @@
 
 namespace dist::data {
 
-/// A column of CSV files, by its name in the header row, and the member of the rows that takes its cells. Made by `column`.
+/// A column of CSV files, by its name in the header row, and the struct member for its cells. Made by `column`.
 template <class Row, class T>
 struct Column {
   using Member = T Row::*;
@@ -36,28 +34,28 @@ struct Column {
   std::optional<T> if_empty;
 };
 
-/// The column `name`, whose cells become `member`: a number, a bool ("true" or "false" in any case, "1" or "0"), a
-/// std::string, or a std::optional of one, which has no value for an empty cell. A number becomes the nearest one of the
-/// member's type, 0 where it is too small.
+/// Maps the column `name` to `member`: a number, a bool ("true" or "false" in any case, "1" or "0"), a std::string, or
+/// a std::optional of these, which is empty for an empty cell. Numbers are rounded to the nearest value of the member's
+/// type, too small ones to 0.
 template <class Row, class T>
 [[nodiscard]] Column<Row, T> column(std::string name, T Row::*member) {
   return {std::move(name), member, std::nullopt};
 }
-/// The same, and what an empty cell stands for.
+/// Maps the column `name` to `member`. An empty cell has the value `if_empty`.
 template <class Row, class T>
 [[nodiscard]] Column<Row, T> column(std::string name, T Row::*member, std::type_identity_t<T> if_empty) {
   return {std::move(name), member, std::move(if_empty)};
 }
 
-/// How CSV files are written.
+/// The format of CSV files.
 struct CsvOptions {
   char separator = ',';
-  std::size_t max_bytes = io::csv_default_max_bytes;  ///< of a row
+  std::size_t max_bytes = io::csv_default_max_bytes;  ///< limit for one row
 };
 
 namespace detail {
 
-/// How a cell did not become a value.
+/// The reason why a cell cannot be converted.
 enum class CellFailure : unsigned char { none, is_empty, is_no_value, is_out_of_range };
 
 [[nodiscard]] inline std::string_view without_blanks(std::string_view cell) {
@@ -79,7 +77,7 @@ inline constexpr bool is_cell =
 template <class T>
 inline constexpr bool is_cell<std::optional<T>> = is_cell<T>;
 
-/// Writes what `cell` says over `value`.
+/// Parses `cell` into `value`.
 template <class T>
 [[nodiscard]] CellFailure parse_cell(std::string_view cell, T& value) {
   const std::string_view words = without_blanks(cell);
@@ -96,7 +94,7 @@ template <class T>
   } else {
     if (words.empty()) return CellFailure::is_empty;
     const std::size_t sign =
-        words.size() > 1 && words[0] == '+' && words[1] != '-' ? 1 : 0;  // from_chars takes no plus
+        words.size() > 1 && words[0] == '+' && words[1] != '-' ? 1 : 0;  // from_chars accepts no plus sign
     const char* const end = words.data() + words.size();
     const auto [stop, error] = [&] {
       if constexpr (std::floating_point<T>)
@@ -110,7 +108,7 @@ template <class T>
   }
 }
 
-/// What messages call the values of a member.
+/// The name of a member's type in messages.
 template <class T>
 [[nodiscard]] constexpr std::string_view cell_type() {
   if constexpr (dist::detail::is_specialization<T, std::optional>)
@@ -121,181 +119,150 @@ template <class T>
     return dtype_name<T>;
 }
 
-/// Throws FileError for a cell that is no value of its column's type.
-[[noreturn]] inline void refuse_cell(const std::string& path, std::string_view type, std::string_view place,
-                                     std::string_view cell, CellFailure failure) {
-  if (failure == CellFailure::is_empty)
-    throw FileError(
-        path, "has an empty cell", place,
-        "Give column(...) a third argument, what empty cells stand for, or let the member be a std::optional");
-  throw FileError(
-      path,
-      concat(failure == CellFailure::is_no_value ? "has a cell that is no " : "has a cell out of the range of ", type),
-      concat(place, ": ", quoted(cell)), "Correct the cell, or give the member another type");
-}
+/// One pass over the cells of the named columns, row by row. Refers to the files, options and names.
+class CsvRows {
+ public:
+  CsvRows(const std::vector<std::string>& files, const CsvOptions& options, std::vector<std::string_view> names)
+      : files_(&files), options_(&options), names_(std::move(names)), places_(names_.size()) {}
+
+  /// Reads the next row. Returns false at the end.
+  bool next();
+  [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
+  void seek(std::uint64_t position);
+
+  [[nodiscard]] std::string_view cell(std::size_t column) const { return record_[places_[column]]; }
+  /// Throws FileError: the cell is not a value of the column's type.
+  [[noreturn]] void refuse_cell(std::size_t column, std::string_view type, CellFailure failure) const;
+
+ private:
+  using Reader = io::CsvReader<io::FileSource>;
+
+  void open(const std::string& path);
+  /// Returns the index of this column in the header row, which record_ must hold.
+  [[nodiscard]] std::size_t place_of(std::string_view name) const;
+
+  const std::vector<std::string>* files_;
+  const CsvOptions* options_;
+  std::vector<std::string_view> names_;
+  std::vector<std::size_t> places_;  // of the columns in the file
+  std::unique_ptr<Reader> reader_;   // of the file before `file_`
+  std::size_t file_ = 0;
+  std::size_t columns_of_file_ = 0;
+  io::CsvRecord record_;
+  std::uint64_t given_ = 0;
+};
+
+/// Throws InvalidArgument if `files` is empty, or if the separator is invalid.
+void require_csv(const std::vector<std::string>& files, const CsvOptions& options);
 
 }  // namespace detail
 
 /// The rows of CSV files as structs, one file after the other. Made by `csv`.
 template <class Row, class... Ts>
 class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
+  using Columns = std::tuple<Column<Row, Ts>...>;
+
  public:
   using Element = Row;
 
-  CsvDataset(std::vector<std::string> files, CsvOptions options, std::tuple<Column<Row, Ts>...> columns)
-      : files_(std::move(files)), options_(options), columns_(std::move(columns)) {}
+  CsvDataset(std::vector<std::string> files, CsvOptions options, const Column<Row, Ts>&... columns)
+      : CsvDataset(std::move(files), options, std::make_shared<const Columns>(columns...)) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
-    explicit Iterator(const CsvDataset& dataset) : dataset_(&dataset) {}
+    explicit Iterator(const CsvDataset& dataset)
+        : columns_(dataset.columns_.get()), rows_(dataset.files_, dataset.options_, dataset.names()) {}
 
     bool next(Row& row) {
-      if (!read()) return false;
-      take_cells(row);
-      return true;
-    }
-
-    [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
-    /// Rows before are read again, but their cells are not looked at.
-    void seek(std::uint64_t position) {
-      if (position < given_) *this = Iterator{*dataset_};
-      while (given_ < position && read()) continue;
-    }
-
-   private:
-    using Reader = io::CsvReader<io::FileSource>;
-
-    /// Reads the next row into record_.
-    bool read() {
-      for (;;) {
-        if (reader_ == nullptr) {
-          if (file_ == dataset_->files_.size()) return false;
-          open(dataset_->files_[file_++]);
-        }
-        if (reader_->next(record_)) break;
-        reader_.reset();
-      }
-      if (record_.size() != columns_of_file_)
-        throw FileError(
-            reader_->name(), "has a row of another length",
-            concat("line ", record_.line(), " has ", record_.size(), " cells, the header row has ", columns_of_file_),
-            "Correct the row, or choose the separator that the file has");
-      ++given_;
-      return true;
-    }
-
-    void open(const std::string& path) {
-      reader_ =
-          std::make_unique<Reader>(io::FileSource{path}, dataset_->options_.separator, dataset_->options_.max_bytes);
-      if (!reader_->next(record_))
-        throw FileError(path, "has no header row", "it is empty", "Begin the file with the names of its columns");
-      columns_of_file_ = record_.size();
-      each_column([&]<std::size_t I>() { places_[I] = place_of(std::get<I>(dataset_->columns_).name); });
-    }
-
-    /// Which column of the header row in record_ has this name.
-    [[nodiscard]] std::size_t place_of(std::string_view name) const {
-      std::size_t place = record_.size();
-      std::string names;
-      for (std::size_t i = 0; i < record_.size(); ++i) {
-        names += concat(i == 0 ? "" : ", ", record_[i]);
-        if (record_[i] != name) continue;
-        if (place != record_.size())
-          throw FileError(reader_->name(), concat("has two columns called ", quoted(name)),
-                          concat("columns ", place + 1, " and ", i + 1, " of its header row"),
-                          "Give each column a name of its own");
-        place = i;
-      }
-      if (place == record_.size())
-        throw FileError(reader_->name(), concat("has no column ", quoted(name)),
-                        concat("its header row has: ", printable(names, 400)),
-                        "Name one of these, or choose the separator that the file has");
-      return place;
-    }
-
-    void take_cells(Row& row) const {
+      if (!rows_.next()) return false;
       each_column([&]<std::size_t I>() {
-        const auto& column = std::get<I>(dataset_->columns_);
+        const auto& column = std::get<I>(*columns_);
         using T = std::tuple_element_t<I, std::tuple<Ts...>>;
-        const std::string_view cell = record_[places_[I]];
+        const std::string_view cell = rows_.cell(I);
         T& member = row.*column.member;
         if (column.if_empty && detail::without_blanks(cell).empty()) {
           member = *column.if_empty;
           return;
         }
-        if (const auto failure = detail::parse_cell(cell, member); failure != detail::CellFailure::none) {
-          detail::refuse_cell(
-              reader_->name(), detail::cell_type<T>(),
-              concat("line ", record_.line(), ", column ", places_[I] + 1, " (", quoted(column.name), ")"), cell,
-              failure);
-        }
+        if (const auto failure = detail::parse_cell(cell, member); failure != detail::CellFailure::none)
+          rows_.refuse_cell(I, detail::cell_type<T>(), failure);
       });
+      return true;
     }
 
+    [[nodiscard]] std::uint64_t position() const noexcept { return rows_.position(); }
+    /// Reads the preceding rows without parsing their cells.
+    void seek(std::uint64_t position) { rows_.seek(position); }
+
+   private:
     static void each_column(auto&& body) {
       [&]<std::size_t... I>(std::index_sequence<I...>) { (body.template operator()<I>(), ...); }
       (std::index_sequence_for<Ts...>{});
     }
 
-    const CsvDataset* dataset_;
-    std::unique_ptr<Reader> reader_;  // of the file before `file_`
-    std::size_t file_ = 0;
-    std::size_t columns_of_file_ = 0;
-    std::array<std::size_t, sizeof...(Ts)> places_{};  // of the columns in the file
-    io::CsvRecord record_;
-    std::uint64_t given_ = 0;
+    const Columns* columns_;
+    detail::CsvRows rows_;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*this}; }
-  /// Rows are only counted by reading them.
+  /// Unknown: rows are counted in the pass.
   [[nodiscard]] Cardinality cardinality() const { return Cardinality::unknown(); }
 
   [[nodiscard]] std::size_t num_files() const noexcept { return files_.size(); }
-  /// The rows of every `shards`-th file from file `shard` on: what one of `shards` workers reads (spec I08). Throws
-  /// InvalidArgument when there is no such shard, and when there are fewer files than shards.
+  /// The rows of every `shards`-th file, starting at file `shard` (spec I08). Throws InvalidArgument if `shard` is out
+  /// of range, or if there are fewer files than shards.
   [[nodiscard]] CsvDataset shard_files(std::size_t shards, std::size_t shard) const {
     return {detail::files_of_shard(files_, shards, shard), options_, columns_};
   }
 
  private:
+  CsvDataset(std::vector<std::string> files, CsvOptions options, std::shared_ptr<const Columns> columns)
+      : files_(std::move(files)), options_(options), columns_(std::move(columns)) {}
+
+  [[nodiscard]] std::vector<std::string_view> names() const {
+    return std::apply([](const auto&... column) { return std::vector<std::string_view>{column.name...}; }, *columns_);
+  }
+
   std::vector<std::string> files_;
   CsvOptions options_;
-  std::tuple<Column<Row, Ts>...> columns_;
+  std::shared_ptr<const Columns> columns_;
 };
 
-/// A dataset of the rows of CSV files (RFC 4180) as structs, whose members take the cells of the columns that are named:
+/// A dataset of the rows of CSV files (RFC 4180) as structs, whose members receive the cells of the named columns:
 ///
 ///     struct Flower { float length; float width; std::string kind; };
 ///     auto flowers = csv("iris.csv", column("length", &Flower::length), column("width", &Flower::width),
 ///                        column("kind", &Flower::kind));
 ///
-/// Each file begins with a header row; its columns may be in any order, and there may be others. Blanks around numbers and
-/// truth values do not count. To be batched, map the structs to tensors. The files are opened when their turn comes.
+/// Each file begins with a header row. Other columns are ignored, and so are blanks around numbers and bools. To batch
+/// the rows, map the structs to tensors. A file is opened when the pass reaches it.
 ///
-/// Throws InvalidArgument for no files and for a separator that is none and, while iterating, FileError, which names the
-/// file, the line and the column, when a file is missing, as `io::CsvReader` does, for a column that the header row does
-/// not have or has twice, for a row of another length, and for a cell that is no value of its member's type.
+/// Throws InvalidArgument if `files` is empty, or if the separator is invalid. A pass throws FileError, with the file,
+/// line and column, if a file is missing or malformed (see `io::CsvReader`), if the header row lacks a column or has it
+/// twice, if a row has another length, or if a cell is not a value of its member's type.
 template <class Row, class... Ts>
 [[nodiscard]] CsvDataset<Row, Ts...> csv(std::vector<std::string> files, CsvOptions options,
-                                         Column<Row, Ts>... columns) {
+                                         const Column<Row, Ts>&... columns) {
   static_assert(sizeof...(Ts) > 0, "csv: name a column and the member that takes it: column(\"name\", &Row::member)");
   static_assert((detail::is_cell<Ts> && ...),
                 "csv: the members must be numbers, bools, std::strings, or std::optionals of these");
-  if (files.empty()) throw InvalidArgument("csv has nothing to read", "the list of files is empty", "Name a file");
-  if (std::string_view{"\"\r\n"}.find(options.separator) != std::string_view::npos)
-    throw InvalidArgument("csv cannot separate cells",
-                          concat("the separator is ", quoted(std::string_view{&options.separator, 1})),
-                          "Use a comma, a semicolon or a tab");
-  return {std::move(files), options, {std::move(columns)...}};
+  detail::require_csv(files, options);
+  return {std::move(files), options, columns...};
 }
+/// A dataset of the rows of CSV files with comma-separated cells.
 template <class Row, class... Ts>
-[[nodiscard]] CsvDataset<Row, Ts...> csv(std::vector<std::string> files, Column<Row, Ts>... columns) {
-  return csv(std::move(files), CsvOptions{}, std::move(columns)...);
+[[nodiscard]] CsvDataset<Row, Ts...> csv(std::vector<std::string> files, const Column<Row, Ts>&... columns) {
+  return csv(std::move(files), CsvOptions{}, columns...);
 }
 /// A dataset of the rows of one file.
 template <std::convertible_to<std::string> Path, class... Arguments>
-[[nodiscard]] auto csv(Path&& file, Arguments... arguments) {
-  return csv(std::vector<std::string>(1, std::forward<Path>(file)), std::move(arguments)...);
+[[nodiscard]] auto csv(Path&& file, const Arguments&... arguments) {
+  return csv(std::vector<std::string>(1, std::forward<Path>(file)), arguments...);
 }
 
 }  // namespace dist::data
+
+#ifndef DIST_COMPILED
+#include <dist/data/csv.ipp>
+#endif

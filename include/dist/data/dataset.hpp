@@ -1,8 +1,7 @@
-/// What a dataset is, how it is looped over, and how datasets are piped: `source | shuffle(1000) | batch(32)`.
+/// Datasets, loops over them, and pipelines: `source | shuffle(1000) | batch(32)`.
 ///
-/// A dataset is a value that describes a sequence of elements. Nothing is read until it is iterated, and
-/// every iteration is one pass with a number, its epoch: the same epoch gives the same elements in the same
-/// order, another epoch may shuffle them otherwise (spec I31).
+/// A dataset is a value that describes a sequence of elements. Every pass over it has a number, its epoch: the same
+/// epoch returns the same elements in the same order; another epoch may be shuffled differently (spec I31).
 #pragma once
 
 #include <concepts>
@@ -18,22 +17,20 @@
 
 namespace dist::data {
 
-/// One pass over a dataset. `next` writes the next element over the caller's and returns true, or returns
-/// false at the end and ever after. The caller hands in the same element again and again, so that its memory
-/// is reused: a steady state does not allocate. What `next` throws ends the pass.
+/// One pass over a dataset. `next` assigns the next element and returns true, or returns false from the end on. Pass
+/// the same element again to reuse its memory: in the steady state nothing is allocated. An exception ends the pass.
 template <class I, class Element>
 concept ElementIterator = std::movable<I> && requires(I iterator, Element& element) {
   { iterator.next(element) } -> std::same_as<bool>;
 };
 
-/// A sequence of elements that can be passed over any number of times.
+/// A sequence of elements that can be iterated any number of times.
 ///
-/// `iterate(epoch)` starts a pass; its iterator refers to the dataset, which must neither move nor end before
-/// it. An element is a value, or holds views that stay valid as long as the dataset, unless it `lends_elements`.
+/// `iterate(epoch)` starts a pass, which refers to the dataset; until it ends the dataset must not move. An element is
+/// a value, or contains views that are valid as long as the dataset, unless it `lends_elements`.
 ///
-/// A dataset may say more of itself: `is_batched` and `lends_elements` below, `batch_size()` and `partial_batches()` of
-/// its batches (see batch_size.hpp), and what it was made of by `upstream()`, or `upstreams()` where that is several
-/// datasets (see auto_shard.hpp).
+/// Optional members: `is_batched` and `lends_elements` (see below), `batch_size()` and `partial_batches()` (see
+/// batch_size.hpp), `upstream()` or `upstreams()` (see auto_shard.hpp).
 template <class D>
 concept Dataset = std::move_constructible<D> && std::default_initializable<typename D::Element> &&
     std::movable<typename D::Element> && requires(const D& dataset, std::uint64_t epoch) {
@@ -41,48 +38,50 @@ concept Dataset = std::move_constructible<D> && std::default_initializable<typen
   { dataset.iterate(epoch) } -> ElementIterator<typename D::Element>;
 };
 
+/// The type of the elements of `D`.
 template <Dataset D>
 using ElementOf = typename D::Element;
+/// The type of a pass over `D`.
 template <class D>
 using IteratorOf = decltype(std::declval<const D&>().iterate(std::uint64_t{}));
 
-/// What a dataset was made of.
+/// A dataset with access to its upstream dataset.
 template <class D>
 concept HasUpstream = requires(D& dataset) {
   dataset.upstream();
 };
+/// A dataset with access to its upstream datasets, as a tuple of references.
 template <class D>
 concept HasUpstreams = requires(D& dataset) {
   dataset.upstreams();
 };
 
-/// What tells how many elements a pass has, and what gives its epochs by number. Datasets and distributed datasets do;
-/// what else can be looped over need not.
+/// A range that reports its number of elements.
 template <class D>
 concept HasCardinality = requires(const D& dataset) {
   dataset.cardinality();
 };
+/// A range whose epochs can be selected by number.
 template <class D>
 concept HasEpochs = requires(D& dataset, std::uint64_t number) {
   dataset.epoch(number);
 };
 
-/// Whether the elements of `D` are batches, whose rows can be divided among replicas (spec I02). A dataset
-/// says so by a member `is_batched`; one that does not is not batched.
+/// True if the elements of `D` are batches, whose rows can be divided among replicas (spec I02). A dataset declares it
+/// by a member `is_batched`; the default is false.
 template <class D>
 inline constexpr bool is_batched = requires {
   requires D::is_batched;
 };
 
-/// Whether the elements of `D` are views that end at the next element of the pass, so that no step may hold two of
-/// them. A dataset says so by a member `lends_elements`; the elements of one that does not stay.
+/// True if the elements of `D` are views that expire at the next element of the pass, so that no step may hold two. A
+/// dataset declares it by a member `lends_elements`; the default is false.
 template <class D>
 inline constexpr bool lends_elements = requires {
   requires D::lends_elements;
 };
 
-/// The next element of a pass, or none at its end (spec I22). For loops that end on another condition than the data;
-/// reuses no memory, unlike `next`.
+/// Returns the next element of a pass, or nothing at its end (spec I22). Unlike `next`, it reuses no memory.
 template <class Element, class I>
   requires ElementIterator<I, Element>
 [[nodiscard]] std::optional<Element> next_of(I& iterator) {
@@ -91,8 +90,7 @@ template <class Element, class I>
   return element;
 }
 
-/// The C++ input iterator over one pass: what a range-based for loop holds. The element lives in it and is
-/// reused.
+/// The C++ input iterator over one pass, for range-based for loops.
 template <class Iterator, class Element>
 class Cursor {
  public:
@@ -117,7 +115,7 @@ class Cursor {
   bool has_element_ = false;
 };
 
-/// The range of one epoch of a dataset that outlives it.
+/// The range of one epoch of a dataset, which must outlive it.
 template <class D, class Element>
 class EpochRange {
  public:
@@ -131,8 +129,8 @@ class EpochRange {
   std::uint64_t epoch_;
 };
 
-/// Gives a dataset its loops: `for (const auto& element : dataset)`. Each loop over the same object is a new
-/// epoch, the first one epoch 0; `epoch(n)` is the range of a certain one.
+/// Adds loops to a dataset: `for (const auto& element : dataset)`. Each loop over the same object is a new epoch, from
+/// 0 on; `epoch(n)` is the range of epoch n.
 template <class Derived>
 class DatasetRange {
  public:
@@ -151,8 +149,8 @@ class DatasetRange {
   std::uint64_t next_epoch_ = 0;
 };
 
-/// The base of what a step makes of one dataset, `D`. What `Derived` does not say of itself is what `D` says; of batches, as
-/// long as its elements are batches. Its class `Iterator` is made of it and the epoch.
+/// Base class of a pipeline step over one dataset, `D`. By default the step has the properties of `D`; batch properties
+/// only if its elements are batches. `Derived::Iterator` takes the step and the epoch.
 template <class Derived, Dataset D>
 class StepDataset : public DatasetRange<Derived> {
  public:
@@ -176,11 +174,12 @@ class StepDataset : public DatasetRange<Derived> {
   D dataset_;
 };
 
-/// A step of a pipe: `make` turns a dataset into another one.
+/// A step of a pipeline: `make` turns a dataset into another one.
 template <class Make>
 struct Pipe {
   Make make;
 };
+/// Deduces `Make`.
 template <class Make>
 Pipe(Make) -> Pipe<Make>;
 
@@ -195,23 +194,23 @@ template <class D, class Make>
                   "the left side of | is not a dataset: begin with a source such as dist::data::tensor_slices(...)");
 }
 
-/// A pass over a dataset that can be taken up again: `position()` is how many elements it has given, and `seek(position)`
-/// makes it go on as if it had given so many, of the same epoch, under whatever number of replicas. What lies before is
-/// not read again where that can be avoided.
+/// A pass that can be resumed: `position()` is the number of elements returned, and `seek(position)` continues after
+/// that many elements of the same epoch, under any number of replicas. It avoids reading the skipped elements if
+/// possible.
 ///
-/// Arrays, ranges, rows of CSV and folders of images have such passes; so have take, skip, zip, enumerate, map, random_map,
-/// shuffle, batch, rebatch and prefetch of what has. Other files have not, nor have filter, repeat, concatenate, shard,
-/// interleave, unbatch and cache: there, Model::fit reads again what lies before.
+/// Resumable are arrays, ranges, rows of CSV, folders of images, and the steps take, skip, zip, enumerate, map,
+/// random_map, shuffle, batch, rebatch and prefetch over these. Not resumable are other files and the steps filter,
+/// repeat, concatenate, shard, interleave, unbatch and cache: there, Model::fit reads the skipped elements again.
 template <class I>
 concept Resumable = requires(I iterator, const I& pass, std::uint64_t position) {
   { pass.position() } -> std::same_as<std::uint64_t>;
   iterator.seek(position);
 };
 
-/// Where a program is in its passes over a dataset, to be kept with what else outlives a run.
+/// A program's position in its passes over a dataset, for checkpoints.
 struct Position {
   std::uint64_t epoch = 0;
-  std::uint64_t elements = 0;  ///< given in this epoch
+  std::uint64_t elements = 0;  ///< returned in this epoch
 
   void track(auto& visit) {
     visit("epoch", epoch);
@@ -219,7 +218,7 @@ struct Position {
   }
 };
 
-/// Which part of a dataset.
+/// The part of a dataset to load.
 enum class Split : bool { train, test };
 
 }  // namespace dist::data

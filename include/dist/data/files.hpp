@@ -14,7 +14,7 @@ namespace dist::data {
 
 namespace detail {
 
-/// Files `shard`, `shard + shards`, ... of the list, as `FilesDataset::shard_files` promises.
+/// Returns files `shard`, `shard + shards`, ... of the list. Throws like `FilesDataset::shard_files`.
 template <class File>
 [[nodiscard]] std::vector<File> files_of_shard(const std::vector<File>& files, std::size_t shards, std::size_t shard) {
   require_shard(shards, shard);
@@ -35,6 +35,7 @@ class FilesDataset : public DatasetRange<FilesDataset> {
 
   explicit FilesDataset(std::vector<std::string> files) : files_(std::move(files)) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     explicit Iterator(const FilesDataset& dataset) : dataset_(&dataset) {}
@@ -54,8 +55,8 @@ class FilesDataset : public DatasetRange<FilesDataset> {
   [[nodiscard]] Cardinality cardinality() const { return Cardinality::known(files_.size()); }
 
   [[nodiscard]] std::size_t num_files() const noexcept { return files_.size(); }
-  /// Every `shards`-th file from file `shard` on: what one of `shards` workers reads (spec I08). Throws InvalidArgument
-  /// when there is no such shard, and when there are fewer files than shards.
+  /// Every `shards`-th file, starting at file `shard` (spec I08). Throws InvalidArgument if `shard` is out of range, or
+  /// if there are fewer files than shards.
   [[nodiscard]] FilesDataset shard_files(std::size_t shards, std::size_t shard) const {
     return FilesDataset{detail::files_of_shard(files_, shards, shard)};
   }
@@ -64,8 +65,8 @@ class FilesDataset : public DatasetRange<FilesDataset> {
   std::vector<std::string> files_;
 };
 
-/// A dataset of the paths in the list, to be shuffled, and read by `interleave` or `flat_map`:
-/// `files({"a.tfrecord", "b.tfrecord"}) | interleave([](const std::string& file) { return tfrecord(file); }, 2)`.
+/// A dataset of the paths in the list, to shuffle, and to read by `interleave` or `flat_map`: `files({"a.tfrecord",
+/// "b.tfrecord"}) | interleave([](const std::string& file) { return tfrecord(file); }, 2)`.
 [[nodiscard]] inline FilesDataset files(std::vector<std::string> paths) { return FilesDataset{std::move(paths)}; }
 
 }  // namespace dist::data

@@ -13,7 +13,7 @@ namespace dist::data {
 
 namespace detail {
 
-/// Starts a pass of a generator: hands the epoch to the factory if it takes one.
+/// Starts a pass of a generator, with the epoch if the factory takes one.
 template <class Factory>
 [[nodiscard]] auto start_generator(const Factory& factory, std::uint64_t epoch) {
   if constexpr (std::is_invocable_v<const Factory&, std::uint64_t>)
@@ -22,7 +22,7 @@ template <class Factory>
     return factory();
 }
 
-/// A callable that gives callables that give std::optional<Element>.
+/// A callable that returns callables that return `std::optional<Element>`.
 template <class Factory>
 inline constexpr bool is_generator_factory = [] {
   if constexpr (std::is_invocable_v<const Factory&, std::uint64_t> || std::is_invocable_v<const Factory&>) {
@@ -35,7 +35,7 @@ inline constexpr bool is_generator_factory = [] {
 
 }  // namespace detail
 
-/// What a function of the user gives, call by call. Made by `generator`.
+/// The results of a user's function. Made by `generator`.
 template <class Factory>
 class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
   using Generator = decltype(detail::start_generator(std::declval<const Factory&>(), std::uint64_t{}));
@@ -46,6 +46,7 @@ class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
   GeneratorDataset(Factory factory, Cardinality cardinality)
       : factory_(std::move(factory)), cardinality_(cardinality) {}
 
+  /// One pass over the results of one generator.
   class Iterator {
    public:
     Iterator(const GeneratorDataset& dataset, std::uint64_t epoch)
@@ -63,7 +64,7 @@ class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
     }
 
    private:
-    std::unique_ptr<Generator> generator_;  // none once it has ended, so that it is not called again
+    std::unique_ptr<Generator> generator_;  // empty after the end, so that it is not called again
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
@@ -74,14 +75,13 @@ class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
   Cardinality cardinality_;
 };
 
-/// A dataset whose elements a function makes (spec I30). Every pass calls `factory`, with the epoch if it takes one,
-/// for a generator: a function that gives the next element as a std::optional, and an empty one at the end.
+/// A dataset whose elements a function makes (spec I30). Every pass calls `factory`, with the epoch if it takes one. It
+/// returns a generator: a function that returns the next element as a std::optional, empty at the end.
 ///
 ///   generator([] { return [i = 0]() mutable { return i < 3 ? std::optional{i++} : std::nullopt; }; })
 ///
-/// What it throws reaches the loop unchanged. `cardinality` is what the dataset says of itself; a generator that
-/// depends on the epoch alone keeps the promise of a dataset, the same elements in the same epoch. An element that owns
-/// memory is made anew every time: a dataset class of your own can reuse it.
+/// Exceptions propagate unchanged. `cardinality` is the cardinality to report. The elements should depend only on the
+/// epoch. An element that owns memory is allocated every time; a user-defined dataset can reuse it.
 template <class Factory>
 [[nodiscard]] auto generator(Factory factory, Cardinality cardinality = Cardinality::unknown()) {
   constexpr bool is_factory = detail::is_generator_factory<Factory>;

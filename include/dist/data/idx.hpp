@@ -1,5 +1,5 @@
-/// Reads IDX files, the format of MNIST and its kin: two zero bytes, a type code, the rank, one big-endian
-/// 32-bit extent per axis, then the elements, big-endian and row-major.
+/// Reads IDX files, the format of MNIST: two zero bytes, a type code, the rank, one big-endian 32-bit extent per axis,
+/// then the elements, big-endian and row-major.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include <dist/core/algorithms.hpp>
@@ -18,10 +17,10 @@
 
 namespace dist::data {
 
-/// The most elements that the readers of whole files accept unless told otherwise.
+/// The default limit on the number of elements of a file.
 inline constexpr std::size_t idx_default_max_elements = std::size_t{1} << 30;
 
-/// The largest number of elements to read, and what the message about a larger one suggests.
+/// The maximum number of elements to read, and the suggestion in the error message.
 struct ElementLimit {
   constexpr ElementLimit(std::size_t most, const char* otherwise = "Raise max_elements if the file is sound")
       : elements(most), suggestion(otherwise) {}
@@ -62,9 +61,8 @@ inline constexpr IdxType idx_type<double>{0x0E, "float64"};
 
 inline constexpr const char* idx_fetch_again = "Download or copy the file again";
 
-/// The extents that the header announces, with at most `limit` elements in all.
-template <io::ByteSource Source>
-[[nodiscard]] Shape read_idx_shape(Source& source, IdxType wanted, ElementLimit limit) {
+/// Reads the extents from the header. Throws FileError if they multiply to more than `limit` elements.
+[[nodiscard]] inline Shape read_idx_shape(io::detail::AnySource source, IdxType wanted, ElementLimit limit) {
   unsigned char magic[4];
   if (const std::size_t count =
           io::read_full(source, std::as_writable_bytes(std::span<unsigned char>{magic, sizeof magic}));
@@ -89,31 +87,27 @@ template <io::ByteSource Source>
                     concat("rank ", rank, ", expected 1 to ", Shape::max_rank), "Store it with fewer axes");
 
   std::size_t extents[Shape::max_rank];
-  // A limit on the number of elements. An empty axis counts as one, so that no product of extents can overflow.
-  std::size_t bound = 1;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     unsigned char bytes[4];
     if (io::read_full(source, std::as_writable_bytes(std::span<unsigned char>{bytes, sizeof bytes})) < sizeof bytes)
       throw FileError(source.name(), "is truncated", concat("the header ends before extent ", axis + 1, " of ", rank),
                       idx_fetch_again);
     extents[axis] = std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
-    const std::size_t factor = std::max<std::size_t>(extents[axis], 1);
-    if (bound > limit.elements / factor)
-      throw FileError(source.name(), "announces too many elements",
-                      concat("the extents up to axis ", axis, " multiply to more than ", limit.elements),
-                      limit.suggestion);
-    bound *= factor;
   }
-  return Shape{std::span<const std::size_t>{extents, rank}};
+  const std::span<const std::size_t> all{extents, rank};
+  if (const std::size_t axis = io::detail::axis_beyond(all, limit.elements); axis < rank)
+    throw FileError(source.name(), "announces too many elements",
+                    concat("the extents up to axis ", axis, " multiply to more than ", limit.elements),
+                    limit.suggestion);
+  return Shape{all};
 }
 
 }  // namespace detail
 
-/// Reads the whole of `source` as one IDX array of `T`.
+/// Reads all of `source` as one IDX array of `T`.
 ///
-/// Throws FileError when the data are not IDX, hold another type, are truncated, are followed by more bytes,
-/// or announce more than `max_elements` elements. Memory follows the data: never more than about three times
-/// what was really read, whatever the header announces.
+/// Throws FileError if the data are not IDX, have another element type, are truncated, have trailing bytes, or declare
+/// more than `max_elements` elements. Memory use is at most about three times the bytes read.
 template <class T, io::ByteSource Source>
 [[nodiscard]] Tensor<T> read_idx(Source& source, ElementLimit max_elements) {
   static_assert(detail::idx_type<T>.code != 0,

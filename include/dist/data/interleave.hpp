@@ -14,7 +14,7 @@
 
 namespace dist::data {
 
-/// The elements of the datasets that a function makes of the elements of `D`, taken in turns. Made by `interleave`.
+/// The interleaved elements of datasets that a function makes from the elements of `D`. Made by `interleave`.
 template <Dataset D, class MakeDataset>
 class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>> {
   static_assert(!data::lends_elements<D>,
@@ -23,7 +23,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
   using Inner = std::remove_cvref_t<std::invoke_result_t<const MakeDataset&, const ElementOf<D>&>>;
 
  public:
-  /// Owns what the elements of the datasets view, because these end before the pass does.
+  /// Owns its data, because the inner datasets end before the pass does.
   using Element = Owned<ElementOf<Inner>>;
   static constexpr bool is_batched = data::is_batched<Inner>;
   static constexpr bool lends_elements = data::lends_elements<Inner> && std::same_as<Element, ElementOf<Inner>>;
@@ -34,6 +34,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
         cycle_length_(cycle_length),
         block_length_(block_length) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const InterleaveDataset& dataset, std::uint64_t epoch)
@@ -67,7 +68,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
     }
 
    private:
-    /// The argument lives as long as the dataset that was made of it.
+    /// An open dataset. Owns the argument that the dataset was made from.
     struct Slot {
       ElementOf<D> argument{};
       std::optional<Inner> dataset;
@@ -111,7 +112,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  /// Unknown, unless there is nothing to make datasets of.
+  /// Unknown unless the upstream dataset is empty.
   [[nodiscard]] Cardinality cardinality() const {
     return dataset_.cardinality() == Cardinality::known(0) ? Cardinality::known(0) : Cardinality::unknown();
   }
@@ -124,13 +125,13 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
   std::size_t block_length_;
 };
 
-/// Makes a dataset of every element and takes their elements in turns: `block_length` consecutive elements of each of
-/// `cycle_length` datasets that are open at a time. A dataset that ends gives its turn up; when the turn comes round
-/// again, the next dataset takes its place. This is the order of tf.data (spec I08, I30).
+/// Makes a dataset from every element and interleaves them: `block_length` consecutive elements of each of
+/// `cycle_length` open datasets in turn. A dataset that ends passes its turn on; at its next turn the next dataset is
+/// opened in its place. The order is the same as in tf.data (spec I08, I30).
 ///
-/// `make_dataset` is called as a constant. What it makes may refer to its argument, and is passed over with the number
-/// of the outer epoch. Elements that are views are copied, as their dataset ends before the pass does. Throws
-/// InvalidArgument when either length is 0.
+/// `make_dataset` is called as const. Its result may refer to its argument, and is iterated in the outer epoch.
+/// Elements that are views are copied, because their dataset ends before the pass. Throws InvalidArgument if either
+/// length is 0.
 template <class MakeDataset>
 [[nodiscard]] auto interleave(MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length = 1) {
   if (cycle_length == 0 || block_length == 0)
@@ -152,7 +153,7 @@ template <class MakeDataset>
   }};
 }
 
-/// Makes a dataset of every element, and gives the elements of one after those of the other.
+/// Makes a dataset from every element, and concatenates their elements.
 template <class MakeDataset>
 [[nodiscard]] auto flat_map(MakeDataset make_dataset) {
   return interleave(std::move(make_dataset), 1);

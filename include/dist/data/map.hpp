@@ -1,22 +1,24 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/random.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
 
-/// Whether a function of batches gives batches with as many rows.
+/// The effect of a function on the number of rows of a batch.
 enum class RowCount : bool { changes, kept };
 
-/// Every element of `D` passed through a function. What it makes of a batch stands for a batch; whether that has rows to
-/// divide is another question. Made by `map`.
+/// The results of a function for every element of `D`. The result for a batch counts as a batch, even without rows to
+/// divide. Made by `map`.
 template <Dataset D, class Function>
 class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
  public:
@@ -26,6 +28,7 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
   MapDataset(D dataset, Function function, RowCount rows)
       : StepDataset<MapDataset, D>(std::move(dataset)), function_(std::move(function)), rows_(rows) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const MapDataset& dataset, std::uint64_t epoch)
@@ -55,7 +58,7 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
     ElementOf<D> argument_{};
   };
 
-  /// The batch size before the function: when distributed, rows are joined to batches of this size again.
+  /// The batch size of the upstream dataset: a distributed dataset joins rows to such batches again.
   [[nodiscard]] std::size_t batch_size() const { return HasRows<Element> ? known_batch_size(this->dataset_) : 0; }
   [[nodiscard]] PartialBatches partial_batches() const {
     return rows_ == RowCount::kept ? partial_batches_of(this->dataset_) : PartialBatches::any;
@@ -66,11 +69,11 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
   RowCount rows_;
 };
 
-/// Passes every element through `function`, which is called as a constant and gives a value that does not
-/// refer to its argument.
+/// Replaces every element by `function(element)`. `function` is called as const; its result must not refer to its
+/// argument.
 ///
-/// After `batch`, RowCount::kept says that the function changes no batch's number of rows, so that the number of steps
-/// of a distributed dataset is known (spec I27). Throws, while iterating, ShapeMismatch when it does.
+/// After `batch`, RowCount::kept declares that the function keeps the number of rows, so that the number of steps of a
+/// distributed dataset is known (spec I27). A pass throws ShapeMismatch otherwise.
 template <class Function>
 [[nodiscard]] auto map(Function function, RowCount rows = RowCount::changes) {
   return Pipe{[function = std::move(function), rows]<Dataset D>(D dataset) {
@@ -79,6 +82,123 @@ template <class Function>
       return MapDataset<D, Function>{std::move(dataset), function, rows};
     else
       static_assert(callable, "map: the function must be callable, as a constant, with an element of the dataset");
+  }};
+}
+
+/// The elements of `D` that satisfy a predicate. Made by `filter`.
+template <Dataset D, class Predicate>
+class FilterDataset : public StepDataset<FilterDataset<D, Predicate>, D> {
+ public:
+  FilterDataset(D dataset, Predicate predicate)
+      : StepDataset<FilterDataset, D>(std::move(dataset)), predicate_(std::move(predicate)) {}
+
+  /// One pass over the dataset.
+  class Iterator {
+   public:
+    Iterator(const FilterDataset& dataset, std::uint64_t epoch)
+        : predicate_(&dataset.predicate_), upstream_(dataset.dataset_.iterate(epoch)) {}
+
+    bool next(ElementOf<D>& element) {
+      while (upstream_.next(element))
+        if ((*predicate_)(std::as_const(element))) return true;
+      return false;
+    }
+
+   private:
+    const Predicate* predicate_;
+    IteratorOf<D> upstream_;
+  };
+
+  /// Unknown unless the upstream dataset is empty.
+  [[nodiscard]] Cardinality cardinality() const {
+    return this->dataset_.cardinality() == Cardinality::known(0) ? Cardinality::known(0) : Cardinality::unknown();
+  }
+
+ private:
+  Predicate predicate_;
+};
+
+/// Keeps the elements for which `predicate`, called as const, returns true; after `batch`, whole batches. Never returns
+/// if no element of an infinite dataset satisfies the predicate.
+template <class Predicate>
+[[nodiscard]] auto filter(Predicate predicate) {
+  return Pipe{[predicate = std::move(predicate)]<Dataset D>(D dataset) {
+    constexpr bool chooses = std::predicate<const Predicate&, const ElementOf<D>&>;
+    if constexpr (chooses)
+      return FilterDataset<D, Predicate>{std::move(dataset), predicate};
+    else
+      static_assert(chooses,
+                    "filter: the predicate must be callable, as a constant, with an element of the dataset, and give "
+                    "a bool");
+  }};
+}
+
+/// The results of a function with random numbers for every element of `D`. Made by `random_map`.
+template <Dataset D, class Function>
+class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
+  static_assert(
+      !data::is_batched<D>,
+      "random_map: put it, random_flip and random_crop before batch, so that each example has random numbers of "
+      "its own");
+
+ public:
+  using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>(),
+                                                                               std::declval<const RandomStream&>()))>;
+
+  RandomMapDataset(D dataset, Function function, std::uint64_t seed)
+      : StepDataset<RandomMapDataset, D>(std::move(dataset)), function_(std::move(function)), seed_(seed) {}
+
+  /// One pass over the dataset.
+  class Iterator {
+   public:
+    Iterator(const RandomMapDataset& dataset, std::uint64_t epoch)
+        : function_(&dataset.function_),
+          upstream_(dataset.dataset_.iterate(epoch)),
+          seeds_(dataset.seed_, stream_of(epoch)) {}
+
+    bool next(Element& element) {
+      if (!upstream_.next(argument_)) return false;
+      element = (*function_)(std::as_const(argument_), RandomStream{seeds_.bits(index_)});
+      ++index_;
+      return true;
+    }
+
+    [[nodiscard]] std::uint64_t position() const requires Resumable<IteratorOf<D>> { return upstream_.position(); }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      upstream_.seek(position);
+      index_ = upstream_.position();
+    }
+
+   private:
+    /// Returns the stream of random numbers of an epoch, separate from other uses of the same seed.
+    static constexpr std::uint64_t stream_of(std::uint64_t epoch) { return std::uint64_t{0x72616E646F6D6D00} ^ epoch; }
+
+    const Function* function_;
+    IteratorOf<D> upstream_;
+    RandomStream seeds_;  // the seeds of the elements' streams
+    ElementOf<D> argument_{};
+    std::uint64_t index_ = 0;
+  };
+
+ private:
+  Function function_;
+  std::uint64_t seed_;
+};
+
+/// Replaces every element by `function(element, random)`. `function` is called as const; its result must not refer to
+/// its arguments. `random` is a RandomStream that depends only on `seed`, the epoch and the element's index in the
+/// dataset. Before distribution the results are therefore independent of the number of replicas and workers, and of a
+/// resumed pass. Exception: under AutoShardPolicy::file, each worker counts only the elements of its files.
+template <class Function>
+[[nodiscard]] auto random_map(Function function, std::uint64_t seed = 0) {
+  return Pipe{[function = std::move(function), seed]<Dataset D>(D dataset) {
+    constexpr bool callable = std::is_invocable_v<const Function&, const ElementOf<D>&, const RandomStream&>;
+    if constexpr (callable)
+      return RandomMapDataset<D, Function>{std::move(dataset), function, seed};
+    else
+      static_assert(callable,
+                    "random_map: the function must be callable, as a constant, with an element of the dataset and a "
+                    "dist::RandomStream");
   }};
 }
 

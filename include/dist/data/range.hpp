@@ -9,7 +9,7 @@
 
 namespace dist::data {
 
-/// Integers at equal distances. Made by `range`.
+/// Integers in equal steps. Made by `range`.
 class RangeDataset : public DatasetRange<RangeDataset> {
  public:
   using Element = std::int64_t;
@@ -17,13 +17,14 @@ class RangeDataset : public DatasetRange<RangeDataset> {
   RangeDataset(std::int64_t start, std::uint64_t count, std::int64_t step)
       : start_(start), count_(count), step_(step) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     explicit Iterator(const RangeDataset& dataset) : dataset_(&dataset) {}
 
     bool next(std::int64_t& element) {
       if (index_ == dataset_->count_) return false;
-      // Modulo 2^64: only what lies in the range, and so fits, is ever given out.
+      // Computed modulo 2^64: the results are in the range, so they fit.
       element = static_cast<std::int64_t>(static_cast<std::uint64_t>(dataset_->start_) +
                                           index_ * static_cast<std::uint64_t>(dataset_->step_));
       ++index_;
@@ -47,8 +48,8 @@ class RangeDataset : public DatasetRange<RangeDataset> {
   std::int64_t step_;
 };
 
-/// The integers from `start` up (or, with a negative step, down) to `stop`, which is not among them. Throws
-/// InvalidArgument for a step of 0.
+/// The integers from `start` (inclusive) to `stop` (exclusive), ascending, or descending if `step` is negative. Throws
+/// InvalidArgument if `step` is 0.
 [[nodiscard]] inline RangeDataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1) {
   if (step == 0)
     throw InvalidArgument("range does not get anywhere", "step is 0", "Give a positive step, or a negative one");

@@ -9,8 +9,9 @@
 
 namespace dist::data {
 
-/// Where a program wants its data divided among workers, see `shard(ShardHint)`.
+/// Marks where to divide the data among workers, see `shard(ShardHint)`.
 struct ShardHint {};
+/// The argument of `shard(shard_hint)`.
 inline constexpr ShardHint shard_hint{};
 
 /// Every n-th element of `D`. Made by `shard`.
@@ -19,15 +20,16 @@ class ShardDataset : public StepDataset<ShardDataset<D>, D> {
  public:
   ShardDataset(D dataset, std::size_t num_shards, std::size_t index)
       : StepDataset<ShardDataset, D>(std::move(dataset)), num_shards_(num_shards), index_(index) {}
-  /// The shard of worker `index` (spec I09): a pass throws InvalidArgument when a worker gets no element.
+  /// The shard of worker `index` (spec I09). A pass throws InvalidArgument if any worker has no element.
   [[nodiscard]] static ShardDataset of_workers(D dataset, std::size_t num_workers, std::size_t index) {
     ShardDataset shard{std::move(dataset), num_workers, index};
     shard.must_reach_all_ = num_workers > 1;
     return shard;
   }
-  /// One shard, until `replace_hint`.
+  /// The whole dataset, until `replace_hint` is called.
   ShardDataset(D dataset, ShardHint) : StepDataset<ShardDataset, D>(std::move(dataset)), is_hint_(true) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const ShardDataset& dataset, std::uint64_t epoch)
@@ -46,8 +48,7 @@ class ShardDataset : public StepDataset<ShardDataset<D>, D> {
     }
 
    private:
-    /// Reads ahead to the first element of the last shard, so that a worker learns that another one has no data before
-    /// it uses its own.
+    /// Reads ahead to the first element of the last shard, to detect a worker without data early.
     void reach_all() {
       ElementOf<D> of_others{};
       for (; seen_ < num_shards_; --skip_) read(of_others);
@@ -77,13 +78,13 @@ class ShardDataset : public StepDataset<ShardDataset<D>, D> {
   [[nodiscard]] Cardinality cardinality() const {
     const Cardinality all = this->dataset_.cardinality();
     if (!all.is_known()) return all;
-    const std::size_t larger = all.count() % num_shards_;  // so many shards have one element more
+    const std::size_t larger = all.count() % num_shards_;  // number of shards with one more element
     return Cardinality::known(all.count() / num_shards_ + (index_ < larger ? 1 : 0));
   }
 
-  /// Whether `replace_hint` has a place here.
+  /// True if this shard is a hint, for `replace_hint`.
   [[nodiscard]] bool is_hint() const noexcept { return is_hint_; }
-  /// Shard `index` of `num_shards` from now on; a pass then throws InvalidArgument when a shard gets no element.
+  /// Makes this shard `index` of `num_shards`. A pass then throws InvalidArgument if any shard has no element.
   void replace_hint(std::size_t num_shards, std::size_t index) {
     num_shards_ = num_shards;
     index_ = index;
@@ -107,14 +108,14 @@ inline void require_shard(std::size_t num_shards, std::size_t index) {
 
 }  // namespace detail
 
-/// Elements `index`, `index + num_shards`, `index + 2 * num_shards`, … (spec I09): all shards together are the dataset.
-/// Throws InvalidArgument for a shard that is not among them.
+/// Elements `index`, `index + num_shards`, `index + 2 * num_shards`, … (spec I09). The shards partition the dataset.
+/// Throws InvalidArgument if `index` is out of range.
 [[nodiscard]] inline auto shard(std::size_t num_shards, std::size_t index) {
   detail::require_shard(num_shards, index);
   return Pipe{[=]<Dataset D>(D dataset) { return ShardDataset<D>{std::move(dataset), num_shards, index}; }};
 }
-/// Where `distribute_dataset` with AutoShardPolicy::hint divides the data among the workers (spec I11). Otherwise the
-/// whole dataset.
+/// Marks where `distribute_dataset` divides the data among workers under AutoShardPolicy::hint (spec I11). Otherwise it
+/// is the whole dataset.
 [[nodiscard]] inline auto shard(ShardHint hint) {
   return Pipe{[=]<Dataset D>(D dataset) { return ShardDataset<D>{std::move(dataset), hint}; }};
 }

@@ -14,7 +14,7 @@
 
 namespace dist::data {
 
-/// Whether every epoch has its own order (spec I31).
+/// The order of the epochs: the same, or a new one in each epoch (spec I31).
 enum class Reshuffle : bool { never, each_epoch };
 
 /// The elements of `D` in random order. Made by `shuffle`.
@@ -33,6 +33,7 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
         seed_(seed),
         reshuffle_(reshuffle) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const ShuffleDataset& dataset, std::uint64_t epoch)
@@ -43,8 +44,8 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
           all_(dataset.cardinality()) {}
 
     [[nodiscard]] std::uint64_t position() const noexcept { return drawn_; }
-    /// Draws again what was drawn, by number; only the elements that are in the buffer then are read. Where the number of
-    /// elements is not known, all before are.
+    /// Repeats the random draws on element numbers, then reads only the elements in the buffer. Reads all preceding
+    /// elements if their number is unknown.
     void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
       upstream_.seek(0);
       buffer_.clear();
@@ -90,10 +91,11 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
     }
 
    private:
-    /// A part of the seed's streams that other users of the same seed do not touch.
+    /// Returns the stream of random numbers of an epoch, separate from other uses of the same seed.
     static constexpr std::uint64_t stream_of(std::uint64_t epoch) { return std::uint64_t{0x73687566666C6500} ^ epoch; }
 
-    void fill() {
+    /// Not inlined: called once per pass.
+    [[gnu::noinline]] void fill() {
       buffer_.reserve(expected_);
       while (buffer_.size() < capacity_ && !exhausted_) {
         buffer_.emplace_back();
@@ -115,7 +117,7 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
   };
 
   [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(this->dataset_); }
-  /// The same step over `make(upstream)`.
+  /// Returns the same shuffle over `make(upstream)`.
   template <class Make>
   [[nodiscard]] auto over(Make make) && {
     return data::ShuffleDataset<decltype(make(std::move(this->dataset_)))>{make(std::move(this->dataset_)),
@@ -123,7 +125,7 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
   }
 
  private:
-  /// How many elements the buffer will hold, as far as that is known.
+  /// The number of elements that the buffer will hold; 0 if unknown.
   [[nodiscard]] std::size_t expected() const {
     const Cardinality all = this->dataset_.cardinality();
     if (!all.is_known()) return 0;
@@ -135,10 +137,9 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
   Reshuffle reshuffle_;
 };
 
-/// Keeps a buffer of `buffer_size` elements and gives out a uniformly random one of them, which the next one
-/// of the dataset replaces. A buffer as large as the dataset makes every permutation equally likely. The
-/// order depends on `seed` and, unless told otherwise, on the epoch, and on nothing else. Throws
-/// InvalidArgument for an empty buffer.
+/// Keeps a buffer of `buffer_size` elements and returns a uniformly random one, which the next element of the dataset
+/// replaces. A buffer of the size of the dataset makes all permutations equally likely. The order depends only on
+/// `seed` and, with Reshuffle::each_epoch, the epoch. Throws InvalidArgument if `buffer_size` is 0.
 [[nodiscard]] inline auto shuffle(std::size_t buffer_size, std::uint64_t seed = 0,
                                   Reshuffle reshuffle = Reshuffle::each_epoch) {
   if (buffer_size == 0)

@@ -17,6 +17,7 @@ class TakeDataset : public StepDataset<TakeDataset<D>, D> {
  public:
   TakeDataset(D dataset, std::size_t count) : StepDataset<TakeDataset, D>(std::move(dataset)), count_(count) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const TakeDataset& dataset, std::uint64_t epoch)
@@ -51,7 +52,7 @@ class TakeDataset : public StepDataset<TakeDataset<D>, D> {
   std::size_t count_;
 };
 
-/// Ends after `count` elements, or with the dataset if that has fewer. The dataset is not asked for more than `count`.
+/// Ends after `count` elements, or with the dataset. Does not read further elements.
 [[nodiscard]] inline auto take(std::size_t count) {
   return Pipe{[=]<Dataset D>(D dataset) { return TakeDataset<D>{std::move(dataset), count}; }};
 }
@@ -62,6 +63,7 @@ class SkipDataset : public StepDataset<SkipDataset<D>, D> {
  public:
   SkipDataset(D dataset, std::size_t count) : StepDataset<SkipDataset, D>(std::move(dataset)), count_(count) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const SkipDataset& dataset, std::uint64_t epoch)
@@ -75,7 +77,7 @@ class SkipDataset : public StepDataset<SkipDataset<D>, D> {
       return true;
     }
 
-    /// See Resumable. The first elements are not made then.
+    /// See Resumable. A seek does not make the first elements.
     [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
     void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
       upstream_.seek(count_ + position);
@@ -100,12 +102,12 @@ class SkipDataset : public StepDataset<SkipDataset<D>, D> {
   std::size_t count_;
 };
 
-/// Passes over the first `count` elements: they are made, and thrown away, when the first element is asked for.
+/// Skips the first `count` elements: the first call of `next` makes and discards them.
 [[nodiscard]] inline auto skip(std::size_t count) {
   return Pipe{[=]<Dataset D>(D dataset) { return SkipDataset<D>{std::move(dataset), count}; }};
 }
 
-/// The elements of `D` again and again, each round a new epoch of `D`. Made by `repeat`.
+/// The elements of `D`, repeated; each round is a new epoch of `D`. Made by `repeat`.
 template <Dataset D>
 class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
  public:
@@ -113,6 +115,7 @@ class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
 
   RepeatDataset(D dataset, std::size_t rounds) : StepDataset<RepeatDataset, D>(std::move(dataset)), rounds_(rounds) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const RepeatDataset& dataset, std::uint64_t epoch)
@@ -142,7 +145,7 @@ class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
     std::size_t rounds_;
     IteratorOf<D> upstream_;
     std::size_t round_ = 0;
-    bool empty_ = true;  // this round, so far
+    bool empty_ = true;  // true if this round has had no element yet
   };
 
   [[nodiscard]] Cardinality cardinality() const {
@@ -155,7 +158,7 @@ class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
   [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(this->dataset_); }
 
  private:
-  /// The first inner epoch of an outer one, such that no two outer epochs share an inner one.
+  /// Returns the first inner epoch of an outer epoch. No two outer epochs share an inner one.
   [[nodiscard]] std::uint64_t first_epoch(std::uint64_t epoch) const {
     return rounds_ == forever ? epoch << 32 : epoch * rounds_;
   }
@@ -163,11 +166,11 @@ class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
   std::size_t rounds_;
 };
 
-/// Repeats the dataset `rounds` times; every round is shuffled anew where the dataset shuffles (spec I31).
+/// Repeats the dataset `rounds` times. A shuffled dataset is reshuffled in every round (spec I31).
 [[nodiscard]] inline auto repeat(std::size_t rounds) {
   return Pipe{[=]<Dataset D>(D dataset) { return RepeatDataset<D>{std::move(dataset), rounds}; }};
 }
-/// Repeats the dataset for ever, or until a round has no element.
+/// Repeats the dataset forever, or until a round has no element.
 [[nodiscard]] inline auto repeat() {
   return Pipe{[]<Dataset D>(D dataset) { return RepeatDataset<D>{std::move(dataset), RepeatDataset<D>::forever}; }};
 }

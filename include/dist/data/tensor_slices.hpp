@@ -19,10 +19,11 @@ class TensorSlices : public DatasetRange<TensorSlices<Arrays>> {
  public:
   using Element = RowOf<Arrays>;
 
-  /// Throws ShapeMismatch for an array without axes, and when features and labels differ in number.
+  /// Throws ShapeMismatch if an array has no axes, or if the numbers of features and labels differ.
   explicit TensorSlices(Arrays arrays)
       : count_(row_count(arrays)), arrays_(std::make_shared<const Arrays>(std::move(arrays))) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     explicit Iterator(const TensorSlices& dataset) : dataset_(&dataset) {}
@@ -51,12 +52,12 @@ class TensorSlices : public DatasetRange<TensorSlices<Arrays>> {
   std::shared_ptr<const Arrays> arrays_;
 };
 
-/// A dataset of the rows of `x`: views with one axis less, of rank 0 when `x` has rank 1.
+/// A dataset of the rows of `x`: views with one axis less, of rank 0 if `x` has rank 1.
 template <class X>
 [[nodiscard]] TensorSlices<Tensor<X>> tensor_slices(Tensor<X> x) {
   return TensorSlices<Tensor<X>>{std::move(x)};
 }
-/// A dataset of the examples whose features are the rows of `x` and whose labels are the rows of `y`.
+/// A dataset of examples whose features are the rows of `x` and whose labels are the rows of `y`.
 template <class X, class Y>
 [[nodiscard]] TensorSlices<Example<Tensor<X>, Tensor<Y>>> tensor_slices(Tensor<X> x, Tensor<Y> y) {
   return TensorSlices<Example<Tensor<X>, Tensor<Y>>>{{std::move(x), std::move(y)}};

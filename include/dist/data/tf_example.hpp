@@ -1,5 +1,5 @@
-/// Takes serialized tf.train.Example messages apart, the usual content of TFRecord files: named lists of bytes, floats
-/// or integers. Knows as much of the wire format of protocol buffers as that takes.
+/// Parser for serialized tf.train.Example messages, the usual content of TFRecord files: named lists of bytes, floats
+/// or integers.
 #pragma once
 
 #include <bit>
@@ -17,15 +17,15 @@ namespace dist::data {
 
 namespace detail {
 
-/// The fields of one message of protocol buffers, in the order of its bytes. Fields of wire types that are not asked
-/// for are skipped. Throws InvalidArgument where the bytes are no such message.
+/// Reads the fields of a protobuf message in order. Skips unexpected wire types. Throws InvalidArgument if the bytes
+/// are malformed.
 class WireReader {
  public:
   enum class Type : unsigned { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  /// Goes to the next field; false at the end. The value of the last one must have been read or skipped.
+  /// Reads the tag of the next field. Returns false at the end. The previous value must have been read or skipped.
   [[nodiscard]] bool next() {
     if (rest_.empty()) return false;
     const std::uint64_t tag = varint();
@@ -89,15 +89,15 @@ class WireReader {
 
 }  // namespace detail
 
-/// The features of one tf.train.Example. Parse one record after the other with the same object: its memory is reused.
+/// The features of one tf.train.Example. Parse all records with the same object to reuse memory.
 ///
-/// Names and bytes are views of the record that was parsed last, and stay valid as long as it.
+/// Names and bytes are views of the last parsed record.
 class TfExample {
  public:
   TfExample() = default;
   explicit TfExample(std::string_view record) { parse(record); }
 
-  /// Replaces the features by those of `record`. Throws InvalidArgument when it is not an Example.
+  /// Replaces the features by the features of `record`. Throws InvalidArgument if it is not an Example.
   void parse(std::string_view record) {
     features_.clear();
     bytes_.clear();
@@ -110,8 +110,8 @@ class TfExample {
         example.skip();
   }
 
-  /// The list of that name. Throws InvalidArgument when there is none (the message lists the names that there
-  /// are), and when it holds values of another kind. A feature of no kind is an empty list of any.
+  /// Returns the list with this name. Throws InvalidArgument if it does not exist (the message lists the names), or if
+  /// it holds values of another kind. A feature without a kind is an empty list of any kind.
   [[nodiscard]] std::span<const std::string_view> bytes(std::string_view name) const {
     return list(name, Kind::bytes, bytes_);
   }
@@ -156,7 +156,7 @@ class TfExample {
     features_.push_back(feature);
   }
 
-  /// If there are several kinds, the last one counts; lists of the same kind are joined.
+  /// The last of several kinds wins; lists of the same kind are joined.
   void parse_feature(std::string_view message, Feature& feature) {
     for (Wire field{message}; field.next();)
       if (field.is(1, Type::bytes))
@@ -170,7 +170,7 @@ class TfExample {
         field.skip();
   }
 
-  /// Numbers come one to a field, or packed: many in one field of bytes.
+  /// Numbers are encoded one per field, or packed: many in one field of bytes.
   template <class T, class Read>
   static void parse_list(std::string_view message, Feature& feature, Kind kind, std::vector<T>& values, Read read) {
     if (feature.kind != kind) feature = {feature.name, kind, values.size(), 0};
@@ -185,7 +185,7 @@ class TfExample {
     feature.count = values.size() - feature.first;
   }
 
-  /// If a name comes several times, the last one counts.
+  /// If a name occurs several times, the last one wins.
   [[nodiscard]] const Feature* find(std::string_view name) const {
     for (std::size_t i = features_.size(); i-- > 0;)
       if (features_[i].name == name) return &features_[i];

@@ -18,7 +18,7 @@ namespace dist::data {
 
 namespace detail {
 
-/// How a plain file is opened.
+/// Opens an uncompressed file.
 struct OpenPlain {
   [[nodiscard]] io::FileSource operator()(const std::string& path) const { return io::FileSource{path}; }
 };
@@ -36,6 +36,7 @@ class TfRecordDataset : public DatasetRange<TfRecordDataset<Open>> {
   TfRecordDataset(std::vector<std::string> files, std::size_t max_bytes)
       : files_(std::move(files)), max_bytes_(max_bytes) {}
 
+  /// One pass over the dataset.
   class Iterator {
    public:
     explicit Iterator(const TfRecordDataset& dataset) : dataset_(&dataset) {}
@@ -58,13 +59,13 @@ class TfRecordDataset : public DatasetRange<TfRecordDataset<Open>> {
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*this}; }
-  /// Records are only counted by reading them.
+  /// Unknown: records are counted in the pass.
   [[nodiscard]] Cardinality cardinality() const { return Cardinality::unknown(); }
 
   [[nodiscard]] const std::vector<std::string>& files() const noexcept { return files_; }
   [[nodiscard]] std::size_t num_files() const noexcept { return files_.size(); }
-  /// The records of every `shards`-th file from file `shard` on: what one of `shards` workers reads (spec I08). Throws
-  /// InvalidArgument when there is no such shard, and when there are fewer files than shards.
+  /// The records of every `shards`-th file, starting at file `shard` (spec I08). Throws InvalidArgument if `shard` is
+  /// out of range, or if there are fewer files than shards.
   [[nodiscard]] TfRecordDataset shard_files(std::size_t shards, std::size_t shard) const {
     return {detail::files_of_shard(files_, shards, shard), max_bytes_};
   }
@@ -74,11 +75,11 @@ class TfRecordDataset : public DatasetRange<TfRecordDataset<Open>> {
   std::size_t max_bytes_;
 };
 
-/// A dataset of the records of TFRecord files, as bytes in a std::string whose memory is reused, in the order of the
-/// list. The files are opened when their turn comes.
+/// A dataset of the records of TFRecord files, in the order of the list. A record is a std::string of bytes, whose
+/// memory is reused. A file is opened when the pass reaches it.
 ///
-/// Throws InvalidArgument for no files and, while iterating, FileError when a file is missing and as `TfRecordReader`
-/// does: a record of more than `max_bytes` bytes is refused.
+/// Throws InvalidArgument if `files` is empty. A pass throws FileError if a file is missing or malformed, or if a
+/// record has more than `max_bytes` bytes.
 [[nodiscard]] inline TfRecordDataset<detail::OpenPlain> tfrecord(
     std::vector<std::string> files, std::size_t max_bytes = io::tfrecord_default_max_bytes) {
   if (files.empty()) throw InvalidArgument("tfrecord has nothing to read", "the list of files is empty", "Name a file");

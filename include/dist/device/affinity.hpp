@@ -5,15 +5,18 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/device/device.hpp>
+#include <dist/device/topology.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// A set of processors in the system's form, of any size: machines may have more than a cpu_set_t has room for.
+/// A dynamically sized cpu_set_t, for machines with more processors than fit into a cpu_set_t.
 class ProcessorMask {
  public:
   explicit ProcessorMask(std::size_t processors) : words_(processors / bits + 1) {}
@@ -31,23 +34,24 @@ class ProcessorMask {
   std::vector<unsigned long> words_;
 };
 
-/// The processors that thread `id` may run on, in ascending order; 0 is the calling thread.
+/// Returns the processors on which thread `id` may run, in ascending order; 0 is the calling thread.
 [[nodiscard]] std::vector<std::size_t> processors_of_thread(int id);
 
 }  // namespace detail
 
-/// The processors that this process may run on, in ascending order: what a launcher or a container left it. They are
-/// those of the main thread, so that a thread that was pinned sees the same; a main thread that an OpenMP runtime has
-/// bound (OMP_PROC_BIND) sees its own place only.
+/// Returns the processors on which this process may run, in ascending order, as restricted by a launcher or container.
+/// This is the affinity of the main thread, so that pinned threads get the same result; if an OpenMP runtime has bound
+/// the main thread (OMP_PROC_BIND), only its place.
 [[nodiscard]] std::vector<std::size_t> allowed_processors();
 
-/// Asks that the calling thread, and the threads that it starts from now on, stay on these processors. A refusal is not
-/// an error: placement is advice.
+/// Binds the calling thread, and threads that it starts later, to these processors. Ignores failures, as placement is
+/// only an optimisation.
 void bind_this_thread(std::span<const std::size_t> processors);
+/// Binds the calling thread to one processor. Ignores failures.
 void pin_this_thread(std::size_t processor);
 
-/// Binds the calling thread to these processors. The destructor gives the thread the processors that it had before, if it is
-/// called in that thread and the thread is still bound as here.
+/// Binds the calling thread to these processors. The destructor restores the previous affinity, if it runs in the same
+/// thread and the affinity has not changed since.
 class ThreadBinding {
  public:
   explicit ThreadBinding(std::span<const std::size_t> processors);
@@ -61,10 +65,37 @@ class ThreadBinding {
   std::vector<std::size_t> bound_;
 };
 
-/// Moves the calling thread to `processor` without binding it there: where it may run is as it was afterwards, and only
-/// that processor for the few microseconds in between. Nothing happens if it may not run there: then somebody decided
-/// otherwise. Takes no memory.
+/// Moves the calling thread to `processor` without binding it there: restricts its affinity for a few microseconds, and
+/// then restores it. Does nothing if the affinity excludes `processor`. Does not allocate.
 void move_this_thread(std::size_t processor) noexcept;
+
+namespace detail {
+
+/// Parses the number of tasks of a node from Slurm's compressed list for all nodes, such as "3(x2),2,1". Returns 0 if
+/// it is malformed; `<dist/cluster/slurm_resolver.hpp>` reports such errors.
+[[nodiscard]] std::size_t tasks_of_node(const char* list, std::size_t node) noexcept;
+
+/// Returns the local rank and local size from the launcher's environment variables (Open MPI, MPICH and Intel MPI,
+/// MVAPICH, torchrun, Slurm's srun); a single process if they are missing or invalid.
+[[nodiscard]] LocalProcesses local_processes() noexcept;
+
+/// Returns the positions in `places` that process `here.number` of `here.count` uses: parts of equal size, with
+/// processors near each other. Returns all positions if there are fewer than processes.
+[[nodiscard]] std::vector<std::size_t> share_of(const Topology& places, LocalProcesses here);
+
+/// True if this process is not bound: it may run on all processors of the first process of the machine or container.
+[[nodiscard]] bool is_unbound();
+
+}  // namespace detail
+
+/// Returns the processors for the replicas of this process, as positions in `allowed_processors()`: all of them, unless
+/// a launcher started several unbound processes on this machine. Then each process gets a separate part.
+[[nodiscard]] std::vector<std::size_t> share_of_processors();
+
+/// Returns the CPU quota of this process in whole processors, at least 1, as limited by its control groups. Returns the
+/// largest number without a limit. Reads cpu.max (cgroup v2), and cpu.cfs_quota_us and cpu.cfs_period_us (v1), of the
+/// process's group and all its ancestors, from the files under `root`.
+[[nodiscard]] std::size_t processor_quota(const std::string& root = "");
 
 }  // namespace dist
 

@@ -10,35 +10,34 @@
 
 namespace dist {
 
-/// The memory that a strategy gives its variables: one contiguous, page-aligned region per replica of this process, all
-/// with the same layout. A slice is one offset that holds in every region, so a collective knows where its
-/// peers' elements are without asking, and works on them in place.
+/// The variable memory of a strategy: one contiguous, page-aligned region per replica of this process, all with the
+/// same layout. A slice has the same offset in all regions, so collectives work in place on their peers' elements.
 ///
-/// Regions are reserved as addresses only; pages come with their first touch, zeroed, near the processor that touched
-/// them. Thread-safe.
+/// Regions only reserve addresses; the first access to a page allocates it, zeroed, on the NUMA node of the accessing
+/// processor. Thread-safe.
 class Arena {
  public:
-  /// Reserves `replicas` regions. `capacity` is the most that all slices of one region may hold together, in bytes; it
-  /// costs addresses, not memory. Throws OutOfMemory when even addresses are refused.
+  /// Reserves `replicas` regions of `capacity` bytes of addresses, not memory. `capacity` limits the total size of
+  /// slices per region. Throws OutOfMemory if the addresses cannot be reserved.
   Arena(std::size_t replicas, std::size_t capacity);
-  /// In memory that other processes map too (SharedMemory), which is zeroed and outlives the arena: the regions lie
-  /// one after another in `shared`, which starts at a page.
+  /// Uses zeroed memory that other processes map too (SharedMemory), and that outlives the arena. The regions are
+  /// consecutive in `shared`, which is page-aligned.
   Arena(std::size_t replicas, std::span<std::byte> shared);
-  /// With room for all memory of the machine, or what the limits of this process leave of it, in equal shares: regions
-  /// fill alike, so together they can never hold more.
+  /// Reserves equal shares of the machine's memory, or of what the limits of this process allow: regions fill equally,
+  /// so they cannot need more in total.
   explicit Arena(std::size_t replicas);
-  /// The same for replicas on these devices, which are processors of one memory.
+  /// Reserves memory for replicas on these devices, which are processors with shared memory.
   explicit Arena(std::span<const std::size_t> devices) : Arena(devices.size()) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
-  /// The memory of this machine, in bytes: the most that slices can ever hold together.
+  /// Returns the memory of this machine in bytes: an upper limit for all slices together.
   [[nodiscard]] static std::size_t physical_memory() noexcept;
 
-  /// The most bytes for memory that is mapped `mappings` times: that of the machine, or an equal share of half the
-  /// addresses that the limit on virtual memory (ulimit -v) leaves; threads, libraries and the program's own data have
-  /// the other half.
+  /// Returns the maximum size in bytes of memory that is mapped `mappings` times: the machine's memory, or an equal
+  /// share of half the addresses that the limit on virtual memory (ulimit -v) leaves. The other half is for everything
+  /// else.
   [[nodiscard]] static std::size_t largest_reservation(std::size_t mappings = 1);
 
   [[nodiscard]] std::size_t replicas() const noexcept { return regions_.size(); }
@@ -46,24 +45,24 @@ class Arena {
     return regions_[replica] + offset;
   }
 
-  /// The offset of a new slice of `bytes` zero bytes, aligned to a page. Throws OutOfMemory.
+  /// Allocates a page-aligned slice of `bytes` zero bytes. Returns its offset. Throws OutOfMemory.
   [[nodiscard]] std::size_t allocate(std::size_t bytes);
 
-  /// Gives back the slice of `bytes` bytes at `offset`, and its pages to the operating system.
+  /// Frees the slice of `bytes` bytes at `offset`, and returns its pages to the operating system.
   void release(std::size_t offset, std::size_t bytes) noexcept;
 
  private:
   static std::size_t page_size() noexcept;
   static std::size_t round_up(std::size_t bytes) noexcept;
 
-  /// Whether the system keeps shared pages that it was advised to remove, and says otherwise, as qemu-user does.
+  /// True if MADV_REMOVE reports success without removing shared pages, as in qemu-user.
   [[nodiscard]] static bool keeps_shared_pages() noexcept;
   void unmap() noexcept;
 
   std::size_t capacity_;
   bool is_shared_ = false;
   std::vector<std::byte*> regions_;
-  std::vector<IndexRange> free_;  // bytes of each region, in ascending order; no two touch
+  std::vector<IndexRange> free_;  // bytes of each region, in ascending order and not adjacent
   std::mutex mutex_;
 };
 

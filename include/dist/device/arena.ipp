@@ -25,8 +25,7 @@ DIST_INLINE Arena::Arena(std::size_t replicas, std::size_t capacity) : capacity_
                         concat(capacity_, " bytes: ", std::strerror(code)),
                         "Raise the limit on virtual memory (ulimit -v), or ask for fewer replicas");
     }
-    // Collectives stream through all regions at once; with small pages they wait for address translation. Advice
-    // only.
+    // Collectives access all regions at once; with small pages they would be limited by TLB misses. A hint only.
     static_cast<void>(madvise(region, capacity_, MADV_HUGEPAGE));
     regions_.push_back(static_cast<std::byte*>(region));
   }
@@ -54,7 +53,7 @@ DIST_INLINE std::size_t Arena::largest_reservation(std::size_t mappings) {
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return memory;
   std::size_t used = 0;
   if (std::FILE* const file = std::fopen("/proc/self/statm", "re")) {
-    if (std::fscanf(file, "%zu", &used) != 1) used = 0;  // pages
+    if (std::fscanf(file, "%zu", &used) != 1) used = 0;
     std::fclose(file);
   }
   used *= page_size();
@@ -87,8 +86,8 @@ DIST_INLINE void Arena::release(std::size_t offset, std::size_t bytes) noexcept 
   const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
   const std::lock_guard lock{mutex_};
   for (std::size_t replica = 0; replica < replicas(); ++replica) {
-    // Without its pages the next slice here starts from zeros like every other. The system keeps those that the
-    // program has locked (mlock, mlockall).
+    // Drops the pages, so that the next slice here starts with zeros. The system keeps pages that the program has
+    // locked (mlock, mlockall).
     std::byte* const slice = at(replica, offset);
     if (madvise(slice, size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0 || (is_shared_ && keeps_shared_pages()))
       std::memset(slice, 0, size);

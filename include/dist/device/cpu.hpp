@@ -21,38 +21,38 @@
 
 namespace dist {
 
-/// The host's processors as devices: one replica is one thread, its memory is the host's.
+/// The host's processors as devices: each replica is a thread and uses host memory.
 struct Cpu {
   static constexpr std::string_view name = "Cpu";
-  /// As it stands in device names.
+  /// The type in device names.
   static constexpr std::string_view type = "cpu";
   using Memory = Arena;
   using Space = HostMemory;
   template <class T>
   using Span = std::span<T>;
 
-  /// The work is done at once, by the thread that puts it here: every call is the loop itself, and what orders or waits
-  /// is empty.
+  /// A queue that runs work at once, in the calling thread, as plain loops.
   class Queue {
    public:
     using Space = HostMemory;
+    /// A marker in the queue, always complete.
     struct Event {
       explicit constexpr Event(const Queue&) noexcept {}
     };
 
     static constexpr void enter() noexcept {}
 
-    /// Calls `body(i)` for every index of the range, in one loop that the compiler may vectorise: the calls must not
-    /// depend on each other.
+    /// Calls `body(i)` for each index of the range. The calls must be independent, as the compiler may vectorise the
+    /// loop.
     template <class Body>
     static DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) {
       DIST_INDEPENDENT_LOOP
       for (std::size_t i = range.begin; i < range.end; ++i) body(i);
     }
 
-    /// `op` over `body(i)` for every index of the range. Eight interleaved partial results, so that the loop vectorises;
-    /// the order depends on the range only, so the same range gives the same bits. 16-bit floating-point values are
-    /// combined as floats and rounded once.
+    /// Reduces `body(i)` over all indices of the range with `op`. Uses eight interleaved partial results, so that the
+    /// loop vectorises. The order depends only on the range, so results are reproducible. 16-bit floating-point values
+    /// are combined as floats and rounded once.
     template <class Op, class Body>
     [[nodiscard]] static DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) {
       using T = std::decay_t<decltype(body(range.begin))>;
@@ -74,20 +74,20 @@ struct Cpu {
       }
     }
 
-    /// The same, not waited for.
+    /// `transform_reduce` as a Future.
     template <class Op, class Body>
     [[nodiscard]] static DIST_ALWAYS_INLINE auto start_transform_reduce(Op op, IndexRange range, Body&& body) {
       return Ready{transform_reduce(op, range, std::forward<Body>(body))};
     }
 
-    /// The same into the one element of `to`.
+    /// `transform_reduce` into the single element of `to`.
     template <class Op, class Body, class T>
     static DIST_ALWAYS_INLINE void transform_reduce_to(Op op, IndexRange range, Body&& body, std::span<T> to) {
       DIST_EXPECT(to.size() == 1);
       to[0] = transform_reduce(op, range, std::forward<Body>(body));
     }
 
-    /// As many elements, which do not overlap unless they are the same.
+    /// Copies elements between spans of equal size, which must be identical or not overlap.
     template <class T>
     static DIST_ALWAYS_INLINE void copy(std::type_identity_t<std::span<const T>> from, std::span<T> to) {
       DIST_EXPECT(from.size() == to.size());
@@ -103,31 +103,33 @@ struct Cpu {
     static constexpr void wait() noexcept {}
     [[nodiscard]] static constexpr bool is_done() noexcept { return true; }
   };
-  /// Of replicas on these devices, which need nothing.
+  /// The queues of replicas on these devices, without state.
   struct Queues {
     explicit constexpr Queues(std::span<const std::size_t>, std::chrono::nanoseconds = {}) noexcept {}
     [[nodiscard]] constexpr Queue operator[](std::size_t) const noexcept { return {}; }
   };
 
-  /// As many as there are processors that this process may use.
+  /// Returns the number of processors that this process may use.
   [[nodiscard]] static std::size_t count();
 
-  /// The lesser of `count()` and the quota of the process's control groups under `root` (processor_quota).
+  /// Returns the smaller of `count()` and the CPU quota of the process's control groups under `root` (processor_quota).
   [[nodiscard]] static std::size_t most_at_once(const std::string& root = "");
 
-  /// The devices of `replicas` replicas when nobody names them, in replica order: one per core, near each other
-  /// (placement_order), among this process's share of the processors. Fewer than replicas when these share them all.
+  /// Returns the default devices for `replicas` replicas, in replica order: one per core, near each other
+  /// (placement_order), from this process's share of the processors. Returns fewer devices than replicas if they are
+  /// shared.
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas);
 
-  /// The processor of each replica's thread, given their devices. None where replicas share devices; nor where a quota
-  /// below `count()` says that other jobs use the same processors, because bound threads would wait for these.
+  /// Returns the processor of each replica's thread, given their devices. Returns none if replicas share devices, or a
+  /// quota below `count()` indicates that other jobs use the same processors, because bound threads would wait for
+  /// these.
   [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t> devices,
                                                            const std::string& root = "");
 
-  /// "/cpu:0"
+  /// Returns a name such as "/cpu:0".
   [[nodiscard]] static std::string device_name(std::size_t device);
 
-  /// Throws the InvalidArgument of `device`, which names no processor that this process may use.
+  /// Throws InvalidArgument for `device`, which is not a processor that this process may use.
   [[noreturn]] static void refuse(std::string_view device);
 };
 

@@ -5,7 +5,6 @@
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/device/processor_share.hpp>
 #include <dist/device/topology.hpp>
 
 namespace dist {
@@ -40,7 +39,7 @@ DIST_INLINE std::vector<std::size_t> Cpu::processors(std::span<const std::size_t
 
 DIST_INLINE std::string Cpu::device_name(std::size_t device) { return concat("/", type, ":", device); }
 
-DIST_INLINE void Cpu::refuse(std::string_view device) {
+DIST_COLD void Cpu::refuse(std::string_view device) {
   throw InvalidArgument(concat("Device '", device, "' is not there"),
                         concat("this process may use ", count(), " of that type, from /", type, ":0 on"),
                         "Name a device that is there, or widen the processors that the process may use");

@@ -16,7 +16,7 @@
 
 namespace dist {
 
-/// This process among those of a job that run on this machine.
+/// The rank of this process among the processes of a job on this machine.
 struct LocalProcesses {
   std::size_t number = 0;
   std::size_t count = 1;
@@ -31,24 +31,22 @@ struct FloatOfIndex {
 };
 }  // namespace detail
 
-/// An in-order stream of work on one device, which a replica owns: a cheap handle, which copies name the same stream.
-/// What is put there is done in that order, now or later; the memory that it reads and writes stays as it is until
-/// then. Bodies are copied, run where the device's memory is, and capture nothing of the host by reference unless that
-/// is host-accessible.
+/// An in-order work queue of one device, owned by a replica: a cheap handle, whose copies refer to the same queue. Work
+/// runs in order, possibly asynchronously; its memory must stay unchanged until it is done. Bodies are copied. They
+/// must not capture references to host objects unless the memory is host-accessible.
 ///
-/// - `enter()`: called by a host thread before it puts work there for the first time.
-/// - `for_each(range, body)`: `body(i)` for every index; the calls must not depend on each other.
-/// - `transform_reduce(op, range, body)`: `op` over `body(i)` for every index, waited for. The order of combination
-///   depends on the range only, so the same range gives the same bits.
-/// - `start_transform_reduce(op, range, body)`: the same, not waited for: a Future, whose `value()` waits.
-/// - `transform_reduce_to(op, range, body, to)`: the same into the one element of `to`, without waiting.
-/// - `copy(from, to)`: as many elements, between the host and the device or within the device. The host's span is left
-///   alone until `wait`.
-/// - `fill(to, value)`: every element.
-/// - `record(event)` notes what was put so far; `wait_for(event)`, on any queue of the device's type, puts what follows
-///   after that, without waiting on the host. An `Event{queue}` that was not recorded is over.
-/// - `wait()`: returns when all that was put is done; the host then sees what it wrote. The queue is the Future of all that
-///   was started there.
+/// - `enter()`: a host thread calls it before it first submits work.
+/// - `for_each(range, body)`: calls `body(i)` for each index. The calls must be independent.
+/// - `transform_reduce(op, range, body)`: reduces `body(i)` over all indices with `op`, and waits. The order depends
+///   only on the range, so results are reproducible.
+/// - `start_transform_reduce(op, range, body)`: returns a Future of the reduction; `value()` waits.
+/// - `transform_reduce_to(op, range, body, to)`: reduces into the single element of `to`, without waiting.
+/// - `copy(from, to)`: copies between spans of equal size, from or to the host or within the device. A host span must
+///   stay untouched until `wait`.
+/// - `fill(to, value)`: sets all elements.
+/// - `record(event)` marks all earlier work; `wait_for(event)`, on any queue of the device type, orders later work
+///   after it, without blocking the host. An `Event{queue}` is complete until it is recorded.
+/// - `wait()`: waits for all submitted work, whose results the host then sees. The queue is the Future of all its work.
 template <class Q>
 concept Queue = std::copyable<Q> && Future<Q> && MemorySpace<typename Q::Space> &&
     std::constructible_from<typename Q::Event, const Q&> &&
@@ -71,13 +69,13 @@ concept Queue = std::copyable<Q> && Future<Q> && MemorySpace<typename Q::Space> 
   queue.is_done();
 };
 
-/// The memory that a strategy gives its variables: a region on the device of each replica, given by the devices'
-/// numbers, all with the same layout. A slice is one offset that holds in every region.
+/// The variable memory of a strategy: a region on each replica's device, given by device numbers, all with the same
+/// layout. A slice has the same offset in all regions.
 ///
-/// - `allocate(bytes)`: the offset of a new slice, aligned for every element type, of bytes that are zero. Throws
+/// - `allocate(bytes)`: returns the offset of a new slice of zero bytes, aligned for all element types. Throws
 ///   OutOfMemory.
-/// - `release(offset, bytes)`: gives it back, once the devices have done what they do there.
-/// - `at(replica, offset)`: its address in a replica's region.
+/// - `release(offset, bytes)`: frees the slice, after the devices' work on it.
+/// - `at(replica, offset)`: returns the address in a replica's region.
 ///
 /// Thread-safe.
 template <class M>
@@ -90,14 +88,14 @@ concept ReplicaMemory = std::constructible_from<M, std::span<const std::size_t>>
   noexcept;
 };
 
-/// How batches come to a replica of a device whose memory the host cannot touch: slots that are used in turn, beside the
-/// replica's work. All is called outside runs, by one thread at a time.
+/// The input buffers of a replica on a device whose memory the host cannot access: slots used in turn, concurrently
+/// with the replica's work. Use it outside runs, from one thread at a time.
 ///
-/// - `Ring{queue, slots}`: the replica's queue outlives every call but the destructor.
-/// - `prepare(bytes)`: memory of the host for the next batch, which goes to `destination()`. The host waits only where all
-///   slots are in use.
-/// - `upload(queue)`: the batch goes to the device; what is put on the queue from now on sees it there.
-/// - `retire(queue)`: all that uses the batch was put on the queue. Nothing where there is none.
+/// - `Ring{queue, slots}`: the replica's queue must outlive all calls except the destructor.
+/// - `prepare(bytes)`: returns host memory for the next batch, whose device address is `destination()`. Waits only if
+///   all slots are in use.
+/// - `upload(queue)`: copies the batch to the device, before later work on the queue.
+/// - `retire(queue)`: releases the batch after all earlier work on the queue. Does nothing without a batch.
 template <class Ring, class Q>
 concept InputRing = std::constructible_from<Ring, const Q&, std::size_t> &&
     requires(Ring ring, const Q& queue, std::size_t bytes) {
@@ -107,22 +105,22 @@ concept InputRing = std::constructible_from<Ring, const Q&, std::size_t> &&
   ring.retire(queue);
 };
 
-/// Devices that also reach memory of the host: `D::Memory::on_host(devices)` is a ReplicaMemory there, with one region for
-/// the replicas on all of them.
+/// Devices that can access host memory: `D::Memory::on_host(devices)` is a ReplicaMemory there, with one region for all
+/// replicas.
 template <class D>
 concept ReachesHostMemory = requires(std::span<const std::size_t> devices) {
   { D::Memory::on_host(devices)->replicas() } -> std::same_as<std::size_t>;
 };
 
-/// Devices that do not always reach each other's memory: `require_reach(queues, replicas)` throws the error of those that
-/// do not.
+/// Devices that may be unable to access each other's memory: `require_reach(queues, replicas)` throws if any of them
+/// are.
 template <class D>
 concept MayNotReach = requires(const typename D::Queues& queues, std::size_t replicas) {
   D::require_reach(queues, replicas);
 };
 
-/// Devices that put work of several queues into one graph: while a `D::Graph::Capture{graph}` lives, what is put on the
-/// queues becomes a part of the graph, which `capture.end()` makes ready and `graph.launch()` puts on the first queue.
+/// Devices that support graphs of work on several queues: a `D::Graph::Capture{graph}` captures the work of the queues
+/// during its lifetime, `capture.end()` prepares the graph, and `graph.launch()` launches it on the first queue.
 template <class D>
 concept CapturesWork = requires(typename D::Graph& graph, typename D::Graph::Capture& capture) {
   capture.end();
@@ -130,7 +128,7 @@ concept CapturesWork = requires(typename D::Graph& graph, typename D::Graph::Cap
 };
 
 namespace detail {
-/// Whether batches come to these devices: those of the host's memory are there already.
+/// True if the devices use host memory, or have an InputRing for batches.
 template <class D>
 [[nodiscard]] constexpr bool takes_input() {
   if constexpr (D::Space::host_accessible)
@@ -140,33 +138,32 @@ template <class D>
 }
 }  // namespace detail
 
-/// Devices that the processes of a machine share out: `placement(replicas, here)` takes them from the part of process
-/// `here.number`.
+/// Devices that the processes of a machine divide among them: `placement(replicas, here)` returns devices from the
+/// share of process `here.number`.
 template <class D>
 concept SharedOutOnHost = requires(std::size_t replicas, LocalProcesses here) {
   { D::placement(replicas, here) } -> std::same_as<std::vector<std::size_t>>;
 };
 
-/// Devices of which a process may use fewer at the same time than there are: `most_at_once()`, which is the default
-/// number of replicas.
+/// Devices that limit concurrent use below their number: `most_at_once()` is the default number of replicas.
 template <class D>
 concept LimitsUse = requires {
   { D::most_at_once() } -> std::same_as<std::size_t>;
 };
 
-/// A type of devices on which replicas run, numbered from 0.
+/// A type of devices for replicas, numbered from 0.
 ///
-/// - `name` ("Cpu"), and `type` as it stands in device names ("cpu" in "/cpu:0", which is `device_name(0)`).
-/// - `count()`: how many this process may use.
-/// - `refuse(name)`: throws the error of a name that names none of these: it says which there are, and what to do.
-/// - `placement(replicas)`: the devices of so many replicas when nobody names them; fewer when these share them all.
-/// - `processors(devices)`: the processor of the host on which the thread of each replica stays, given the replicas'
-///   devices; none when the system is to place the threads.
-/// - `MemorySpace` of its memory, and `Span<T>` of elements there.
-/// - `Queues{devices, timeout}`: what the queues of the replicas on these devices need, owned by the strategy;
-///   `queues[replica]` is the `Queue` of one, for which the host waits so long, or with 0 as long as it takes.
+/// - `name` ("Cpu"), and `type`, the type in device names ("cpu" in "/cpu:0", which is `device_name(0)`).
+/// - `count()`: the number of devices that this process may use.
+/// - `refuse(name)`: throws the error for an unknown device name.
+/// - `placement(replicas)`: the default devices for `replicas` replicas; fewer if they are shared.
+/// - `processors(devices)`: the host processor for the thread of each replica, given the replicas' devices; none if the
+///   system places the threads.
+/// - `Space`, the MemorySpace of its memory, and `Span<T>` for elements there.
+/// - `Queues{devices, timeout}`: the state of the replicas' queues, owned by the strategy; `queues[replica]` is one
+///   `Queue`. The host waits at most `timeout` for it (0: no limit).
 /// - `Memory{devices}`: see ReplicaMemory.
-/// - `InputRing`, where the host cannot touch their memory.
+/// - `InputRing`, if the host cannot access the memory.
 template <class D>
 concept Device = MemorySpace<typename D::Space> && Queue<typename D::Queue> && ReplicaMemory<typename D::Memory> &&
     std::same_as<typename D::Queue::Space, typename D::Space> &&

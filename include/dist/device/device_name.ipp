@@ -33,7 +33,7 @@ DIST_INLINE DeviceName parse_device_name(std::string_view name) {
     for (const char letter : part.substr(0, colon))
       device.type += static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
     const std::string_view digits = part.substr(colon + 1);
-    constexpr std::size_t most_digits = 9;  // far from where a number could overflow
+    constexpr std::size_t most_digits = 9;  // far from overflow
     if (digits.empty() || digits.size() > most_digits || !rest.empty())
       refuse("a type, a colon and a number were expected");
     for (const char digit : digits) {

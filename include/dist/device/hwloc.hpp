@@ -19,13 +19,12 @@
 #include <dist/device/affinity.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/device/topology.hpp>
-#include <dist/device/topology_source.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// A machine as hwloc sees it.
+/// A machine topology from hwloc.
 class HwlocMachine {
  public:
   HwlocMachine() {
@@ -37,7 +36,7 @@ class HwlocMachine {
                   "Correct the environment variables that begin with HWLOC_, or do without hwloc's devices");
   }
 
-  /// The processors below an object, which may be none.
+  /// The processors below an object, possibly none.
   struct Members {
     hwloc_const_bitmap_t set;
     [[nodiscard]] bool has(std::size_t processor) const {
@@ -58,7 +57,7 @@ class HwlocMachine {
       if (hwloc_obj_type_is_dcache(each->type) != 0) last = each;
     return of(last);
   }
-  /// hwloc only ranks kinds of cores; twice as much for each rank keeps them apart.
+  /// hwloc only ranks the kinds of cores; doubling the value for each rank separates them.
   [[nodiscard]] std::size_t capacity(std::size_t processor) const {
     const hwloc_obj_t unit = find(processor);
     const int kind = unit == nullptr ? -1 : hwloc_cpukinds_get_by_cpuset(machine_.get(), unit->cpuset, 0);
@@ -89,16 +88,15 @@ class HwlocMachine {
 
 }  // namespace detail
 
-/// What `processors` share, as hwloc knows it: like read_topology, but also where the system's files are not those of
-/// Linux, or a file or a description replaces the machine (HWLOC_XMLFILE, HWLOC_SYNTHETIC). Throws Error when hwloc
-/// cannot tell.
+/// Returns the topology of `processors` from hwloc: like read_topology, but also for systems other than Linux, and for
+/// machines described by HWLOC_XMLFILE or HWLOC_SYNTHETIC. Throws Error if hwloc fails.
 [[nodiscard]] inline Topology read_hwloc_topology(std::span<const std::size_t> processors) {
   return detail::topology_from(processors, detail::HwlocMachine{});
 }
 
-/// The devices of `replicas` replicas by hwloc's view of the machine, in the order of placement_order, for the options
-/// of a strategy: `MirroredOptions{.devices = hwloc_devices(2)}`. Throws InvalidArgument for no replicas and for more
-/// than there are devices, Error when hwloc cannot tell how the machine is built.
+/// Returns the devices for `replicas` replicas by hwloc's topology, ordered by placement_order, for a strategy's
+/// options: `MirroredOptions{.devices = hwloc_devices(2)}`. Throws InvalidArgument unless `replicas` is at least 1 and
+/// at most the number of devices, Error if hwloc fails.
 [[nodiscard]] inline std::vector<std::string> hwloc_devices(std::size_t replicas) {
   const Topology places = read_hwloc_topology(allowed_processors());
   if (replicas == 0 || replicas > places.size())

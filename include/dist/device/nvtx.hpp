@@ -11,18 +11,17 @@
 
 namespace dist {
 
-/// What strategies do from here to the end of this object's life, as ranges of NVTX, which Nsight Systems and other
-/// profilers show beside the work of GPUs:
+/// Shows the work of strategies during the lifetime of this object as NVTX ranges in Nsight Systems and other
+/// profilers:
 ///
 ///     dist::NvtxRanges ranges;
 ///
-/// The ranges are in the domain "dist", in the threads that they are of, with the names that a TraceFile has: each
-/// replica's part of a run, each collective of a replica, the input. The payload is the number of the replica. Without a
-/// profiler nothing of it is kept. A TraceFile that is to record the same is made before, or asked for by DIST_TRACE.
-/// Strategies that it is to see are made after it and end before it.
+/// The ranges are in the domain "dist", with the names, threads and events of a TraceFile. The payload is the replica's
+/// number. Without a profiler nothing is recorded. To use it together with a TraceFile, create that first, or enable it
+/// by DIST_TRACE. Strategies must be created after this object and destroyed before it.
 class NvtxRanges final : private SpanListener {
  public:
-  /// Throws WrongStrategy while other NvtxRanges live.
+  /// Throws WrongStrategy if another NvtxRanges exists.
   NvtxRanges() {
     detail::trace_as_the_environment_asks();
     Trace* const active = detail::active_trace.load();

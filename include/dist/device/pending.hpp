@@ -8,27 +8,29 @@
 
 namespace dist {
 
-/// The place of a value that a queue copies to the host. Whoever copies keeps it until the value is there, or does not come.
+/// The destination of a value that a queue copies to the host. The queue shares ownership until the value arrives or is
+/// lost.
 struct HostCopyState {
   enum class State { under_way, there, lost };
   State state = State::under_way;
-  std::exception_ptr why;  ///< what made it lost, if something did
+  std::exception_ptr why;  ///< the cause of a loss, if known
 };
+/// The destination of a value of type `T`.
 template <class T>
 struct HostCopyOf : HostCopyState {
   T value{};
 };
 
-/// A value that a device computes, for which only those wait who ask for it: a Future, whose copies mean the same value. It may
-/// outlive its queue. One thread at a time uses it, as the queue.
+/// A value that a device computes: a Future, which only blocks callers that read it. Copies refer to the same value.
+/// May outlive its queue. Not thread-safe, like the queue.
 template <class T, class Queue>
 class Pending {
  public:
   Pending(Queue queue, std::shared_ptr<const HostCopyOf<T>> arrival)
       : queue_(std::move(queue)), arrival_(std::move(arrival)) {}
 
-  /// Returns when the value is there. Throws what a wait for the queue throws, what another one threw before, and
-  /// InvalidArgument where the work was not done at all.
+  /// Waits for the value. Throws the exceptions of the queue's `wait` or of an earlier wait, and InvalidArgument if the
+  /// work was never executed.
   void wait() const {
     if (arrival_->state == HostCopyState::State::under_way) queue_.wait();
     if (arrival_->state == HostCopyState::State::there) return;
@@ -39,7 +41,7 @@ class Pending {
   }
   [[nodiscard]] bool is_done() const { return arrival_->state != HostCopyState::State::under_way || queue_.is_done(); }
 
-  /// Waits.
+  /// Waits for the value and returns it.
   [[nodiscard]] T value() const {
     wait();
     return arrival_->value;

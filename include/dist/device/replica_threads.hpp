@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/wait.hpp>
@@ -21,20 +22,20 @@ namespace dist {
 
 namespace detail {
 
-/// Thrown in a replica that waits for a peer that has failed: it only unwinds the replica function, because the peer's
-/// own exception is the one that the caller of `run` sees.
+/// Thrown in a replica that waits for a failed peer, to unwind its replica function. The caller of `run` gets the
+/// peer's exception.
 struct PeerFailed {};
 
 }  // namespace detail
 
-/// What the replicas of one `run` know of each other: which failed, and which have returned. A replica that waits
-/// for a peer looks here, so that it never waits for one that will not come.
+/// The state of the replicas during a `run`: which have failed, and which have returned. Replicas that wait for a peer
+/// check it, so that they never wait for one that has ended.
 class RunStatus {
  public:
   explicit RunStatus(std::size_t replicas);
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
-  /// How errors number a replica: among the replicas of all processes.
+  /// The number of a replica in errors: among the replicas of all processes.
   [[nodiscard]] std::size_t id(std::size_t replica) const noexcept { return first_id_ + replica; }
   [[nodiscard]] std::size_t in_sync() const noexcept { return in_sync_; }
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
@@ -42,13 +43,13 @@ class RunStatus {
     return returned_[replica].run.load(std::memory_order_acquire) == run_;
   }
 
-  /// Notes that `failure` began in this replica, although it leaves the replica functions of others, too.
+  /// Records that `failure` originated in this replica, even if other replica functions throw it, too.
   void blame(std::size_t replica, const std::exception_ptr& failure) const;
 
  private:
   friend class ReplicaThreads;
 
-  /// The replica in which `failure`, which left the replica function of `replica`, began.
+  /// Returns the replica in which `failure`, thrown by the replica function of `replica`, originated.
   [[nodiscard]] std::size_t culprit(std::size_t replica, const std::exception_ptr& failure) const;
 
   struct alignas(cache_line) Flag {
@@ -66,21 +67,19 @@ class RunStatus {
 };
 
 /// One thread per replica: the thread that calls `run` is replica 0, the others are persistent workers, each pinned to
-/// a processor of its own where it is given one. A `run` costs about a microsecond when cores are free: one store that
-/// the spinning workers see. Workers that find nothing to do sleep after a bounded spin.
+/// a separate processor if given. With free cores, a `run` costs about a microsecond. Idle workers sleep after a
+/// bounded spin.
 class ReplicaThreads {
-  struct Nothing {
-    void operator()() const noexcept {}
-  };
-
  public:
+  using Task = detail::FunctionRef<void(std::size_t replica)>;
+
   static constexpr std::size_t most_replicas = 4096;
 
-  /// `processors` are one for each replica, or none when replicas share processors and the system places them. A run
-  /// waits at most `timeout` for another thread's run to end, and with 0 as long as it takes.
+  /// `processors` has one entry per replica, or none if replicas share processors and the system places them. `timeout`
+  /// limits the wait for a run of another thread (0: no limit).
   ///
-  /// Throws InvalidArgument when there are no replicas, or more than `most_replicas`, OutOfMemory when the system gives
-  /// no threads for them.
+  /// Throws InvalidArgument unless there are 1 to `most_replicas` replicas, OutOfMemory if the system cannot create
+  /// threads.
   explicit ReplicaThreads(std::size_t replicas, std::span<const std::size_t> processors = {},
                           std::chrono::nanoseconds timeout = std::chrono::minutes{10});
   ReplicaThreads(const ReplicaThreads&) = delete;
@@ -90,18 +89,17 @@ class ReplicaThreads {
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
   [[nodiscard]] const RunStatus& status() const noexcept { return status_; }
-  /// Lets errors number the replicas from `first_id` on, of `in_sync` ones in all processes. Between runs only.
+  /// Numbers the replicas in errors from `first_id`, among `in_sync` replicas of all processes. Call it between runs.
   void set_ids(std::size_t first_id, std::size_t in_sync) noexcept {
     status_.first_id_ = first_id;
     status_.in_sync_ = in_sync;
   }
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
-  /// Whether the calling thread is inside a replica function of these replicas.
+  /// True if the calling thread is in a replica function of these replicas.
   [[nodiscard]] bool runs_here() const noexcept;
 
-  /// Lets one thread at a time use what the replicas share. A thread that has the turn may take it again. Throws
-  /// DeadlineExceeded when the turn of another thread does not end within the timeout, WrongStrategy on the thread of
-  /// another replica than the first while a run is going on.
+  /// An exclusive, recursive lock of the state that replicas share. Throws DeadlineExceeded if another thread holds it
+  /// longer than the timeout, WrongStrategy during a run in the threads of all replicas except the first.
   class Turn {
    public:
     explicit Turn(const ReplicaThreads& threads) : threads_(threads) {
@@ -122,34 +120,32 @@ class ReplicaThreads {
     bool is_outermost_;
   };
 
-  /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
+  /// Calls `task(replica)` once in each replica's thread and waits for all.
   ///
-  /// The first exception that leaves a task becomes a ReplicaError here. Before, and after every other run,
-  /// `after_run()` is called, which puts in order what the run left behind while no other can start.
+  /// The first exception of a task is thrown as ReplicaError. Each run ends with a call of `after_run()`, before that
+  /// exception and before other runs, to reset the state.
   ///
-  /// Runs of several threads take turns (spec H20). Throws DeadlineExceeded when the calling thread does not get its turn
-  /// in time, WrongStrategy when a replica function of these replicas calls it.
-  template <class Task, class AfterRun = Nothing>
-  void run(Task&& task, AfterRun&& after_run = {}) {
+  /// Runs of several threads take turns (spec H20). Throws DeadlineExceeded if the wait for other runs times out,
+  /// WrongStrategy if called in a replica function of these replicas.
+  void run(Task task, detail::FunctionRef<void()> after_run) {
     const Turn turn{*this};
     if (running_.load(std::memory_order_relaxed)) refuse_nested_run();
     const Running running{*this};
-    argument_ = const_cast<void*>(static_cast<const void*>(&task));
-    task_ = [](void* argument, std::size_t replica) {
-      (*static_cast<std::remove_reference_t<Task>*>(argument))(replica);
-    };
+    task_ = task;
     ++status_.run_;
     leave_workers_processors();
-    start_workers();
-    perform(0);
+    if (size() > 1) start_workers();
+    perform(0, task);
     for (std::size_t replica = 1; replica < size(); ++replica) await(replica);
     after_run();
     if (status_.failed()) rethrow();
     status_.blamed_.clear();
   }
+  void run(Task task) {
+    run(task, [] {});
+  }
 
  private:
-  using TaskCall = void (*)(void*, std::size_t);
   struct Running {
     explicit Running(ReplicaThreads& threads) : threads_(threads) { set(true); }
     Running(const Running&) = delete;
@@ -162,11 +158,11 @@ class ReplicaThreads {
     ReplicaThreads& threads_;
   };
 
-  /// The caller is not bound. But where the system woke it on the processor of a sleeping worker, the two would share
-  /// that for milliseconds, in which all replicas wait for them.
+  /// Moves the caller off the workers' processors. The caller is not bound, and if the system scheduled it on the
+  /// processor of a sleeping worker, both would share it for milliseconds, delaying all replicas.
   void leave_workers_processors() const noexcept;
 
-  /// Waits for the turn of another thread to end, and begins this thread's.
+  /// Waits for other threads to release the lock, and acquires it.
   void await_turn() const;
   [[noreturn]] static void refuse_nested_run();
 
@@ -181,7 +177,19 @@ class ReplicaThreads {
 
   void work(std::size_t replica) noexcept;
 
-  void perform(std::size_t replica) noexcept;
+  /// Calls the task and records that this replica has returned. Inlined for a direct call of replica 0's task.
+  void perform(std::size_t replica, Task task) noexcept {
+    try {
+      task(replica);
+    } catch (...) {
+      note_failure(replica);
+    }
+    auto& returned = status_.returned_[replica].run;
+    returned.store(status_.run_, std::memory_order_release);
+    if (replica != 0) returned.notify_one();
+  }
+  /// Records the current exception.
+  void note_failure(std::size_t replica) noexcept;
 
   void await(std::size_t replica) const noexcept {
     const auto& returned = status_.returned_[replica].run;
@@ -193,17 +201,17 @@ class ReplicaThreads {
 
   RunStatus status_;
   std::int64_t timeout_;
-  std::vector<std::size_t> processors_;  // of the replicas; none where the system places them
+  std::vector<std::size_t> processors_;  // of the replicas; empty if the system places them
   detail::SpinBudget budget_{};
-  TaskCall task_ = nullptr;
-  void* argument_ = nullptr;
+  std::optional<Task>
+      task_;  ///< none when the workers must exit; a member, because the caller's stack is far from the workers
   std::size_t failed_replica_ = 0;
   std::exception_ptr cause_;
   std::atomic<bool> failing_{false};
   std::atomic<bool> running_{false};
   mutable std::atomic<std::thread::id> in_turn_{};
   alignas(cache_line) std::atomic<std::uint32_t> start_{0};
-  std::vector<detail::JoinedThread> workers_;  // last: the threads use everything above
+  std::vector<detail::JoinedThread> workers_;  // last: the threads use all other members
 };
 
 }  // namespace dist

@@ -16,12 +16,12 @@ namespace dist {
 DIST_INLINE RunStatus::RunStatus(std::size_t replicas)
     : replicas_(replicas), in_sync_(replicas), returned_(new Flag[replicas]) {}
 
-DIST_INLINE void RunStatus::blame(std::size_t replica, const std::exception_ptr& failure) const {
+DIST_COLD void RunStatus::blame(std::size_t replica, const std::exception_ptr& failure) const {
   const std::lock_guard lock{blaming_};
   blamed_.emplace_back(replica, failure);
 }
 
-DIST_INLINE std::size_t RunStatus::culprit(std::size_t replica, const std::exception_ptr& failure) const {
+DIST_COLD std::size_t RunStatus::culprit(std::size_t replica, const std::exception_ptr& failure) const {
   const std::lock_guard lock{blaming_};
   for (const auto& [origin, blamed] : blamed_)
     if (blamed == failure) return origin;
@@ -65,12 +65,12 @@ DIST_INLINE void ReplicaThreads::leave_workers_processors() const noexcept {
     move_this_thread(processors_.front());
 }
 
-DIST_INLINE void ReplicaThreads::refuse_nested_run() {
+DIST_COLD void ReplicaThreads::refuse_nested_run() {
   throw WrongStrategy("run was called while a run of the same strategy is going on", "a replica function called it",
                       "Call run outside replica functions and what they merge; merge_call sees all replicas at once");
 }
 
-DIST_INLINE void ReplicaThreads::await_turn() const {
+DIST_COLD void ReplicaThreads::await_turn() const {
   if (runs_here()) refuse_nested_run();
   const std::int64_t start = detail::monotonic_nanoseconds();
   const std::thread::id self = std::this_thread::get_id();
@@ -94,7 +94,7 @@ DIST_INLINE std::size_t ReplicaThreads::checked(std::size_t replicas) {
 }
 
 DIST_INLINE void ReplicaThreads::stop() noexcept {
-  task_ = nullptr;
+  task_.reset();
   start_workers();
   for (detail::JoinedThread& worker : workers_) worker.join();
 }
@@ -103,27 +103,19 @@ DIST_INLINE void ReplicaThreads::work(std::size_t replica) noexcept {
   detail::name_this_thread(concat("dist replica ", replica));
   for (std::uint32_t seen = 0;;) {
     seen = detail::wait_for_change(start_, seen, budget_);
-    if (task_ == nullptr) return;
-    perform(replica);
+    if (!task_) return;
+    perform(replica, *task_);
   }
 }
 
-DIST_INLINE void ReplicaThreads::perform(std::size_t replica) noexcept {
-  try {
-    task_(argument_, replica);
-  } catch (...) {
-    if (!failing_.exchange(true, std::memory_order_acq_rel)) {
-      cause_ = std::current_exception();
-      failed_replica_ = status_.culprit(replica, cause_);
-      status_.failed_.store(true, std::memory_order_release);
-    }
-  }
-  auto& returned = status_.returned_[replica].run;
-  returned.store(status_.run_, std::memory_order_release);
-  if (replica != 0) returned.notify_one();
+DIST_COLD void ReplicaThreads::note_failure(std::size_t replica) noexcept {
+  if (failing_.exchange(true, std::memory_order_acq_rel)) return;
+  cause_ = std::current_exception();
+  failed_replica_ = status_.culprit(replica, cause_);
+  status_.failed_.store(true, std::memory_order_release);
 }
 
-DIST_INLINE void ReplicaThreads::rethrow() {
+DIST_COLD void ReplicaThreads::rethrow() {
   failing_.store(false, std::memory_order_relaxed);
   status_.failed_.store(false, std::memory_order_relaxed);
   status_.blamed_.clear();

@@ -13,14 +13,14 @@
 
 namespace dist::detail {
 
-/// A thread of the library's own, which runs `work` with all signals blocked: a program's signal handlers run in its
-/// own threads. Throws OutOfMemory, naming what the thread is `for_what`, when the system gives none.
+/// Starts a thread of the library with all signals blocked, so that signal handlers run in the program's threads.
+/// Throws OutOfMemory with the purpose `for_what` if the system cannot create a thread.
 template <class Work>
 [[nodiscard]] std::thread start_service_thread(std::string_view for_what, Work work) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread inherits
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
   try {
     std::thread thread{[work = std::move(work)]() mutable {
       name_this_thread("dist service");

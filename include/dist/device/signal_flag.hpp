@@ -7,54 +7,28 @@
 #include <cstring>
 #include <optional>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist::detail {
 
-/// While it lives, a signal sets a flag instead of doing what it did before, which it does again afterwards. One at a time
-/// in a process.
+/// Lets a signal set a flag, instead of its previous action, during the lifetime of this object. One object per process
+/// at a time.
 class SignalFlag {
  public:
-  /// Throws InvalidArgument where there is one already, or the system does not let the signal be handled.
-  explicit SignalFlag(int signal) : signal_(signal) {
-    if (exists.exchange(true))
-      throw InvalidArgument("A second PreemptionHandler was made", "the first one still waits for its signal",
-                            "Use one for the whole program");
-    is_set.store(false);
-    status.store(0);
-    struct sigaction handle {};
-    handle.sa_handler = [](int) { is_set.store(true, std::memory_order_relaxed); };
-    handle.sa_flags = SA_RESTART;
-    sigemptyset(&handle.sa_mask);
-    if (sigaction(signal_, &handle, &before_) != 0) {
-      exists.store(false);
-      throw InvalidArgument(concat("Signal ", signal, " cannot be handled"), std::strerror(errno),
-                            "Give one that a program may handle, such as SIGTERM");
-    }
-  }
+  /// Throws InvalidArgument if another object exists, or the signal cannot be handled.
+  explicit SignalFlag(int signal);
   SignalFlag(const SignalFlag&) = delete;
   SignalFlag& operator=(const SignalFlag&) = delete;
-  ~SignalFlag() {
-    sigaction(signal_, &before_, nullptr);
-    exists.store(false);
-  }
+  ~SignalFlag();
 
-  /// Makes the flag of a signal that the program neither handles nor ignores, unless there is another flag.
-  static void make_if_free(std::optional<SignalFlag>& flag, int signal) {
-    struct sigaction now {};
-    if (signal <= 0 || sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 ||
-        now.sa_handler != SIG_DFL)
-      return;
-    try {
-      flag.emplace(signal);
-    } catch (const InvalidArgument&) {  // another one was made meanwhile
-    }
-  }
-  /// Whether the signal has come.
+  /// Creates the flag if the program neither handles nor ignores the signal, and no other flag exists.
+  static void make_if_free(std::optional<SignalFlag>& flag, int signal);
+  /// True if the signal has arrived.
   [[nodiscard]] static bool came() noexcept { return is_set.load(std::memory_order_relaxed); }
-  /// The program ends with this status because the signal has come.
+  /// Sets the exit status for a program that exits because of the signal.
   static void obey(int exit_code) noexcept { status.store(exit_code, std::memory_order_relaxed); }
-  /// That status, also after the end of the object; 0 where the program has not obeyed.
+  /// Returns that status, also after the object is destroyed; 0 if none was set.
   [[nodiscard]] static int obeyed() noexcept { return status.load(std::memory_order_relaxed); }
 
  private:
@@ -68,3 +42,7 @@ class SignalFlag {
 };
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/device/signal_flag.ipp>
+#endif

@@ -7,13 +7,16 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// One wait: it is there while `size` is not 0.
+/// A registered wait, valid if `size` is not 0.
 struct NotedWait {
   std::atomic<bool> taken{false};
   std::atomic<std::size_t> size{0};
@@ -21,19 +24,19 @@ struct NotedWait {
   std::array<char, 400> words{};
 };
 
-/// What the threads of this process wait for, where a signal handler can read it: no locks, no memory that moves.
+/// The current waits of this process, readable in a signal handler: without locks or reallocation.
 class WaitBoard {
  public:
   static constexpr std::size_t places = 64;
 
-  /// A free place, or `places` where there is none.
+  /// Returns a free place, or `places` if all are taken.
   [[nodiscard]] static std::size_t claim() noexcept;
   static void write(std::size_t place, std::string_view words, std::int64_t since) noexcept;
   static void release(std::size_t place) noexcept;
-  /// What lines call this process.
+  /// Sets the name of this process for the output.
   static void name_process(std::string_view name) noexcept;
 
-  /// Writes a line for each wait to the standard error. May be called in a signal handler.
+  /// Prints a line for each wait to stderr. Async-signal-safe.
   static void print() noexcept;
 
  private:
@@ -46,12 +49,11 @@ class WaitBoard {
 
 }  // namespace detail
 
-/// A wait that has become slow, so that `kill -USR1` can ask the process what it waits for. Loops that wait for others
-/// call `note` where they look about every millisecond whether there is still hope. The first tenth of a second costs no
-/// more than a look at the clock: nobody asks about it, and a text takes memory.
+/// A wait that `kill -USR1` reports once it has become slow. Waiting loops call `note` about every millisecond. The
+/// first tenth of a second only costs a clock read, without a description.
 class SlowWait {
  public:
-  /// A wait is worth a text after so many nanoseconds.
+  /// Waits shorter than `quiet` nanoseconds are not reported.
   explicit SlowWait(std::int64_t quiet = 100'000'000) noexcept : outer_(innermost_), quiet_(quiet) {
     innermost_ = this;
   }
@@ -62,8 +64,8 @@ class SlowWait {
     if (place_ < detail::WaitBoard::places) detail::WaitBoard::release(place_);
   }
 
-  /// `describe()` is a text such as "for worker 1 (host east) in all_reduce(sum) of 4 f32"; asked for when the wait is
-  /// worth it, and about every second, because which peer is missing may change.
+  /// Registers the wait with the text of `describe()`, such as "for worker 1 (host east) in all_reduce(sum) of 4 f32".
+  /// Calls `describe` only if the wait is slow, and then about once per second, as the missing peer may change.
   template <class Describe>
   void note(Describe&& describe) {
     constexpr std::int64_t second = 1'000'000'000;
@@ -78,7 +80,7 @@ class SlowWait {
     if (place_ < detail::WaitBoard::places) detail::WaitBoard::write(place_, std::string_view{describe()}, since_);
   }
 
-  /// The same where nobody else says what this wait is for: it never takes the place of another text.
+  /// Registers a default description after twice the time of `note`; never replaces another one.
   template <class Describe>
   void note_otherwise(Describe&& describe) {
     const std::int64_t now = detail::monotonic_nanoseconds();
@@ -86,8 +88,8 @@ class SlowWait {
     if (noted_ == 0 && now - since_ >= 2 * quiet_) note(describe);
   }
 
-  /// The same for the innermost wait of this thread, where the loop and what it looks for are written apart. Waits of a
-  /// thread end in the reverse order of their beginning.
+  /// Registers the innermost wait of this thread, for loops whose condition is in another function. Waits of a thread
+  /// are nested.
   template <class Describe>
   static void note_innermost(Describe&& describe) {
     if (innermost_ != nullptr) innermost_->note(describe);
@@ -103,21 +105,21 @@ class SlowWait {
   std::int64_t noted_ = 0;
 };
 
-/// As long as it lives, a signal makes the process print what it waits for, for whom, and since when: SIGUSR1, or the
-/// signal with the number DIST_REPORT_SIGNAL, 0 for none. A program that handles or ignores the signal itself keeps
-/// doing so: only a signal that would end the process is taken.
+/// Prints the current waits of this process, with peers and durations, on a signal during the lifetime of this object:
+/// SIGUSR1, or the signal number DIST_REPORT_SIGNAL (0: none). Only replaces the default action, which would terminate
+/// the process; keeps handlers of the program.
 class ReportSignal {
  public:
   ReportSignal();
   ReportSignal(const ReportSignal&) = delete;
   ReportSignal& operator=(const ReportSignal&) = delete;
-  /// The signal ends the process again, unless the program has taken it over meanwhile.
+  /// Restores the default action, unless the program has installed a handler meanwhile.
   ~ReportSignal();
 
-  /// The process answers from now on to its end.
+  /// Handles the signal until the process exits.
   static void answer_to_the_end();
 
-  /// What the lines call this process: "worker 1 on host east".
+  /// Sets the name of this process for the output: "worker 1 on host east".
   static void name_process(std::string_view name) noexcept;
 
  private:
@@ -126,6 +128,29 @@ class ReportSignal {
   int signal_ = 0;
 };
 
+/// The default timeout for waits of the host for a device.
+inline constexpr std::chrono::nanoseconds longest_device_wait = std::chrono::minutes{10};
+
+namespace detail {
+
+/// Polls `is_over()`, a non-blocking query of a device's runtime, with `pause()` in between, of at most about a
+/// millisecond. Throws DeadlineExceeded after `timeout` (0: never). `describe()` returns the name of the work: "queue 1
+/// of GPU 0"; `look` is a suggestion: "Look at nvidia-smi whether the GPU is lost".
+template <class IsOver, class Pause, class Describe>
+void await(IsOver&& is_over, Pause&& pause, Describe&& describe, std::chrono::nanoseconds timeout,
+           std::string_view look) {
+  SlowWait slow;
+  for (const std::int64_t begin = monotonic_nanoseconds(); !is_over(); pause()) {
+    const std::int64_t waited = monotonic_nanoseconds() - begin;
+    if (timeout.count() != 0 && waited >= timeout.count())
+      throw DeadlineExceeded(concat("Work was not done in time: ", describe()),
+                             concat("the host waited ", std::chrono::nanoseconds{waited}, " for it"),
+                             concat(look, ", or set a longer timeout"));
+    slow.note([&] { return concat("for ", describe()); });
+  }
+}
+
+}  // namespace detail
 }  // namespace dist
 
 #ifndef DIST_COMPILED

@@ -46,7 +46,7 @@ class WaitBoard::Line {
   std::size_t used_ = 0;
 };
 
-DIST_INLINE std::size_t WaitBoard::claim() noexcept {
+DIST_COLD std::size_t WaitBoard::claim() noexcept {
   for (std::size_t place = 0; place < places; ++place) {
     bool free = false;
     if (entries_[place].taken.compare_exchange_strong(free, true)) return place;
@@ -54,9 +54,9 @@ DIST_INLINE std::size_t WaitBoard::claim() noexcept {
   return places;
 }
 
-DIST_INLINE void WaitBoard::write(std::size_t place, std::string_view words, std::int64_t since) noexcept {
+DIST_COLD void WaitBoard::write(std::size_t place, std::string_view words, std::int64_t since) noexcept {
   NotedWait& entry = entries_[place];
-  entry.size.store(0);  // a signal that comes now sees nothing here
+  entry.size.store(0);  // invisible to a signal handler from here
   const std::size_t size = std::min(words.size(), entry.words.size());
   std::memcpy(entry.words.data(), words.data(), size);
   entry.since.store(since);
@@ -74,7 +74,7 @@ DIST_INLINE void WaitBoard::name_process(std::string_view name) noexcept {
   name_size_.store(size);
 }
 
-DIST_INLINE void WaitBoard::print() noexcept {
+DIST_COLD void WaitBoard::print() noexcept {
   const std::int64_t now = monotonic_nanoseconds();
   bool waits = false;
   for (const NotedWait& entry : entries_) {
@@ -112,7 +112,7 @@ DIST_INLINE ReportSignal::~ReportSignal() {
 
 DIST_INLINE void ReportSignal::answer_to_the_end() { static const ReportSignal until_the_process_ends; }
 
-DIST_INLINE void ReportSignal::on_signal(int) noexcept {
+DIST_COLD void ReportSignal::on_signal(int) noexcept {
   const int before = errno;
   detail::WaitBoard::print();
   errno = before;

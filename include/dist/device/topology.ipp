@@ -8,9 +8,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
-#include <dist/device/cpu_id.hpp>
 #include <dist/device/topology.hpp>
-#include <dist/device/topology_source.hpp>
 
 namespace dist {
 
@@ -32,7 +30,7 @@ DIST_INLINE std::string text_of_file(const std::string& name) {
   return {buffer.data(), filled};
 }
 
-/// A machine as Linux describes it in files. What is not there, or not as expected, is an empty list or 0.
+/// A machine as described by Linux in files. Missing or invalid information is an empty list or 0.
 class SystemFiles {
  public:
   explicit SystemFiles(const std::string& root) : root_(root) {
@@ -43,7 +41,7 @@ class SystemFiles {
         nodes_.push_back(ProcessorList{text_of(concat("/node/node", node, "/cpulist"))});
   }
 
-  // From the lists only: core_id is unique within a package on some machines, and within a cluster of cores on others.
+  // Uses only the lists: core_id is unique per package on some machines, and per cluster of cores on others.
   [[nodiscard]] ProcessorList core(std::size_t processor) const {
     return either(processor, "/topology/core_cpus_list", "/topology/thread_siblings_list");
   }
@@ -69,13 +67,13 @@ class SystemFiles {
     }
     return ProcessorList{last_level == 0 ? std::string{} : text_of(shared_by)};
   }
-  /// In the scheduler's units: what the core computes in a time, next to the others.
+  /// The relative computing speed, in the scheduler's units.
   [[nodiscard]] std::size_t capacity(std::size_t processor) const {
     return number(concat("/cpu/cpu", processor, "/cpu_capacity"));
   }
 
  private:
-  /// The older of the two names is all that older kernels have, and newer ones may drop it.
+  /// Reads the older name if the newer one is missing, as older kernels only have that, and future ones may drop it.
   [[nodiscard]] ProcessorList either(std::size_t processor, const char* newer, const char* older) const {
     const std::string folder = concat("/cpu/cpu", processor);
     ProcessorList list{text_of(folder + newer)};
@@ -112,7 +110,7 @@ DIST_INLINE std::vector<std::size_t> listed_processors(std::span<const std::size
 DIST_INLINE std::vector<std::size_t> placement_order(const Topology& places) {
   struct Core {
     std::vector<std::size_t> threads;  // by position
-    detail::ProcessorKey key{};        // cores are taken in ascending order of it
+    detail::ProcessorKey key{};        // sort key of the cores
   };
   std::vector<Core> cores;
   std::size_t highest_speed = 0;

@@ -12,7 +12,7 @@
 
 namespace dist::detail {
 
-/// Tells the processor that this is a spin loop.
+/// Hints to the processor that this is a spin loop.
 inline void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -21,30 +21,29 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Nanoseconds of a clock that never goes back.
+/// Returns the nanoseconds of a monotonic clock.
 inline std::int64_t monotonic_nanoseconds() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// How long a waiting thread keeps its core: so many looks at what it waits for, then so many between which it lets
-/// others run. Afterwards it sleeps.
+/// The number of polls of a waiting thread before it sleeps: first spinning, then yielding between polls.
 ///
-/// With a core per replica a peer is at most microseconds away, and spinning is the shortest wait. With more replicas
-/// than cores the peer may need this very core, so the thread gives it up at once; and as being woken from sleep takes
-/// longer than a short collective, it looks again a hundred times before it sleeps.
+/// With a core per replica a peer is at most microseconds away, so spinning is fastest. With more replicas than cores
+/// the peer may need this core, so the thread yields at once; a hundred times, because a wake-up takes longer than a
+/// short collective.
 struct SpinBudget {
   unsigned spins;
   unsigned yields = 0;
 
   static constexpr SpinBudget own_core() { return {4'000, 1'000}; }
   static constexpr SpinBudget shared_core() { return {16, 100}; }
-  /// Longer than it takes to wake a thread, so that of two that take turns neither sleeps because the other one was late.
+  /// Longer than a wake-up, so that neither of two alternating threads sleeps because the other was late.
   static constexpr SpinBudget of_a_wake() { return {100, 150}; }
 };
 
-/// Looks within the budget whether `is_over()`; returns what it saw last.
+/// Polls `is_over()` within the budget. Returns the last result.
 template <class IsOver>
 bool look_within(SpinBudget budget, IsOver&& is_over) {
   for (unsigned spin = 0; spin < budget.spins; ++spin) {
@@ -58,13 +57,13 @@ bool look_within(SpinBudget budget, IsOver&& is_over) {
   return is_over();
 }
 
-/// An event count: threads sleep here until what they wait for may have come. A notification costs one look at a
-/// shared counter while nobody sleeps. `flags` tell the system what may wait: FUTEX_PRIVATE_FLAG for threads of one
-/// process, 0 for those of all processes that map its memory, where zeroed memory is one for which nobody waits.
+/// An event count: threads sleep until a condition may hold. Without sleepers, a notification costs one read of a
+/// shared counter. `flags` are futex flags: FUTEX_PRIVATE_FLAG for threads of one process, 0 for all processes that map
+/// the memory, where zeroed memory is a valid object without sleepers.
 template <int flags>
 class BasicEventCount {
  public:
-  /// Returns when `awaited()` holds, after a `notify`, after `longest` nanoseconds, or for no reason.
+  /// Sleeps until `awaited()` holds, a `notify`, `longest` nanoseconds have passed, or a spurious wake-up.
   template <class Awaited>
   void wait(Awaited&& awaited, std::int64_t longest) {
     sleepers_.fetch_add(1);
@@ -76,8 +75,8 @@ class BasicEventCount {
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  /// Wakes all sleepers if `awaited()`, which is asked only when there are some. What it looks at must have been
-  /// written in a sequentially consistent way before.
+  /// Wakes all sleepers if `awaited()`, which is only called if there are any. Its inputs must have been written with
+  /// sequential consistency before.
   template <class Awaited>
   void notify(Awaited&& awaited) {
     if (sleepers_.load() == 0 || !awaited()) return;
@@ -96,7 +95,7 @@ class BasicEventCount {
 using EventCount = BasicEventCount<FUTEX_PRIVATE_FLAG>;
 using SharedEventCount = BasicEventCount<0>;
 
-/// Waits until `word` is no longer `old`: spins within the budget, then sleeps until it is notified.
+/// Waits until `word` differs from `old`: spins within the budget, then sleeps until notified. Returns the new value.
 inline std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old,
                                      SpinBudget budget) noexcept {
   for (unsigned spin = 0; spin < budget.spins; ++spin) {

@@ -12,21 +12,21 @@ namespace dist::hlo {
 namespace untyped {
 
 [[nodiscard]] Value replica_id();
-/// By "add", "multiply", "minimum" or "maximum".
+/// `reduction` is "add", "multiply", "minimum" or "maximum".
 [[nodiscard]] Value all_reduce(std::string_view reduction, Value x);
 [[nodiscard]] Value all_gather(Value x, std::size_t axis);
 [[nodiscard]] Value reduce_scatter(std::string_view reduction, Value x, std::size_t axis);
 
-/// Throws InvalidArgument unless the program is for so many replicas.
+/// Throws InvalidArgument if the program has another number of replicas.
 void require_replicas(std::size_t replicas, std::string_view collective);
 
 }  // namespace untyped
 
-/// The number of the replica that runs the program, from 0.
+/// The index of the running replica, from 0.
 [[nodiscard]] inline Traced<std::uint32_t> replica_id() { return Traced<std::uint32_t>{untyped::replica_id()}; }
 
-/// Reduces `x` of all replicas, element by element, by dist::sum, dist::prod, dist::min, dist::max or, for floating-point
-/// elements, dist::mean. Every replica has the result.
+/// Reduces `x` over all replicas, element by element, by dist::sum, dist::prod, dist::min, dist::max or, for
+/// floating-point elements, dist::mean.
 template <class Op, class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> all_reduce(Op, Traced<T, Extents...> x) {
   if constexpr (std::same_as<Op, Mean>) {
@@ -37,8 +37,8 @@ template <class Op, class T, std::size_t... Extents>
   }
 }
 
-/// What all replicas have, one behind the other along Axis, by their numbers. `Replicas` is how many there are. Throws
-/// InvalidArgument where the program is traced for another number.
+/// Concatenates `x` of all `Replicas` replicas along Axis, in replica order. Throws InvalidArgument if the program
+/// has another number of replicas.
 template <std::size_t Replicas, std::size_t Axis = 0, class T, std::size_t... Extents>
 [[nodiscard]] auto all_gather(Traced<T, Extents...> x) {
   using X = Traced<T, Extents...>;
@@ -49,8 +49,8 @@ template <std::size_t Replicas, std::size_t Axis = 0, class T, std::size_t... Ex
   return Result{untyped::all_gather(x.value(), Axis)};
 }
 
-/// Reduces `x` of all replicas, of which each gets an equal part along Axis, by their numbers. Throws InvalidArgument where
-/// the program is traced for another number of replicas than `Replicas`.
+/// Reduces `x` over all `Replicas` replicas; each receives an equal part along Axis, in replica order. Throws
+/// InvalidArgument if the program has another number of replicas.
 template <std::size_t Replicas, std::size_t Axis = 0, class Op, class T, std::size_t... Extents>
 [[nodiscard]] auto reduce_scatter(Op, Traced<T, Extents...> x) {
   using X = Traced<T, Extents...>;

@@ -11,14 +11,14 @@ namespace dist::hlo::untyped {
 
 namespace detail {
 
-/// The group of all replicas, as an attribute: "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>".
+/// Returns an attribute: `replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>`.
 [[nodiscard]] DIST_INLINE std::string all_replicas() {
   const std::size_t replicas = Trace::current().replicas();
   return concat("replica_groups = dense<[[", dist::joined(axes_in_order(replicas)), "]]> : tensor<1x", replicas,
                 "xi64>");
 }
 
-/// A collective that reduces. The gradient of a sum is known.
+/// Records a reducing collective. Only sums have a gradient.
 [[nodiscard]] DIST_INLINE Value reducing(std::string_view name, std::string_view reduction, Value x,
                                          std::string attributes, const Shape& shape, Pullback of_sum) {
   const ElementKind element = type_of(x).element;
@@ -35,7 +35,7 @@ DIST_INLINE Value replica_id() {
 }
 
 DIST_INLINE Value all_reduce(std::string_view reduction, Value x) {
-  if (Trace::current().replicas() == 1) return x;  // which XLA would copy
+  if (Trace::current().replicas() == 1) return x;  // XLA would copy it
   return detail::reducing("all_reduce", reduction, x, detail::all_replicas(), type_of(x).shape,
                           [](Value, Value g) { return all_reduce("add", g); });
 }

@@ -18,39 +18,38 @@ class Function;
 template <class Signature>
 class Program;
 
-/// Compiled programs in files of a folder, so that another process need not compile them again. A file has all that its
-/// program was compiled from: the text, the number of replicas, the plugin (its version, size and date) and, as code for
-/// CPUs is for those on which it was compiled, what they can do. Another program or plugin has another file; nothing removes
-/// the old ones. Several processes may use a folder at a time.
+/// A folder of compiled programs, which several processes may share. The key of a file includes all inputs of the
+/// compilation: the module, the number of replicas, the plugin (version, size and date) and, for CPU code, the CPU's
+/// features. Old files are never removed.
 class CompileCache {
  public:
-  /// Makes the folder where there is none. Throws FileError where it cannot.
+  /// Creates the folder if necessary. Throws FileError.
   explicit CompileCache(std::string folder);
 
-  /// The function as a program for the client's devices (<dist/hlo/program.hpp>). Throws what `executable` throws.
+  /// Compiles a function for the client's devices (<dist/hlo/program.hpp>). Throws the errors of `executable`.
   template <class Signature>
   [[nodiscard]] Program<Signature> compile(const pjrt::Client& client, const Function<Signature>& function) {
     return Program<Signature>{executable(client, function.module(), function.replicas()), function.rows()};
   }
-  /// A module, for so many replicas: loaded, or compiled and kept. A file that is damaged, or that the plugin does not take,
-  /// is written anew; one that cannot be written is a warning. Throws what Executable's constructor throws.
+  /// Loads a module's executable, or compiles and stores it. Replaces a file that is damaged or that the plugin
+  /// rejects. A file that cannot be written causes a warning. Throws the errors of Executable's constructor.
   [[nodiscard]] pjrt::Executable executable(const pjrt::Client& client, std::string_view module, std::size_t replicas);
 
-  /// How many programs came from files, and how many were compiled.
+  /// The numbers of loaded and of compiled programs.
   [[nodiscard]] std::size_t loaded() const noexcept { return loaded_; }
   [[nodiscard]] std::size_t compiled() const noexcept { return compiled_; }
 
  private:
-  // A file is a head, the key, and the executable. The head is the format, the sizes of both, and their checksums.
+  // Header (format, both sizes, checksum), key, executable.
   static constexpr std::string_view format = "dist-hlo";
   static constexpr std::size_t head_size = format.size() + 2 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
   [[nodiscard]] static std::string key_of(const pjrt::Client& client, std::string_view module, std::size_t replicas);
 
-  /// The model and the flags of the first processor, as Linux lists them.
+  /// Model and features of the first processor, as listed by Linux.
   [[nodiscard]] static std::string what_cpus_can_do();
 
-  /// The file's name is a number made from the key (FNV-1a); whether the file is the right one, the key in it says.
+  /// The file's name is a hash of the key (FNV-1a); the key in the file detects collisions.
   [[nodiscard]] std::string path_of(std::string_view key) const;
 
   [[nodiscard]] static std::optional<pjrt::Executable> load(const pjrt::Client& client, const std::string& path,
@@ -67,6 +66,6 @@ class CompileCache {
 
 }  // namespace dist::hlo
 
-#ifndef DIST_COMPILED_PJRT
+#ifndef DIST_COMPILED
 #include <dist/hlo/compile_cache.ipp>
 #endif

@@ -22,8 +22,8 @@
 
 namespace dist::hlo {
 
-DIST_INLINE_PJRT pjrt::Executable CompileCache::executable(const pjrt::Client& client, std::string_view module,
-                                                           std::size_t replicas) {
+DIST_INLINE pjrt::Executable CompileCache::executable(const pjrt::Client& client, std::string_view module,
+                                                      std::size_t replicas) {
   const std::string key = key_of(client, module, replicas);
   const std::string path = path_of(key);
   if (std::optional<pjrt::Executable> loaded = load(client, path, key, replicas)) {
@@ -36,14 +36,12 @@ DIST_INLINE_PJRT pjrt::Executable CompileCache::executable(const pjrt::Client& c
   return executable;
 }
 
-DIST_INLINE_PJRT CompileCache::CompileCache(std::string folder) : folder_(std::move(folder)) {
-  io::make_folders(folder_);
-}
+DIST_INLINE CompileCache::CompileCache(std::string folder) : folder_(std::move(folder)) { io::make_folders(folder_); }
 
-DIST_INLINE_PJRT std::string CompileCache::key_of(const pjrt::Client& client, std::string_view module,
-                                                  std::size_t replicas) {
+DIST_INLINE std::string CompileCache::key_of(const pjrt::Client& client, std::string_view module,
+                                             std::size_t replicas) {
   struct stat plugin {};
-  if (::stat(client.api().path().c_str(), &plugin) != 0) plugin = {};  // found by the loader in a folder of its own
+  if (::stat(client.api().path().c_str(), &plugin) != 0) plugin = {};  // found on the loader's search path
   const PJRT_Api_Version& version = client.api().get()->pjrt_api_version;
   return concat(client.platform(), " ", client.version(), " PJRT ", version.major_version, ".", version.minor_version,
                 " ", client.api().path(), " ", plugin.st_size, " ", plugin.st_mtim.tv_sec, ".", plugin.st_mtim.tv_nsec,
@@ -51,12 +49,12 @@ DIST_INLINE_PJRT std::string CompileCache::key_of(const pjrt::Client& client, st
                 without_locations(module));
 }
 
-DIST_INLINE_PJRT std::string CompileCache::what_cpus_can_do() {
+DIST_INLINE std::string CompileCache::what_cpus_can_do() {
   constexpr std::size_t longest = 1 << 16;
   std::string list(longest, '\0');
   io::FileSource source{"/proc/cpuinfo"};
   list.resize(io::read_full(source, std::as_writable_bytes(std::span{list})));
-  list.resize(std::min(list.size(), list.find("\n\n")));  // behind the first processor
+  list.resize(std::min(list.size(), list.find("\n\n")));  // keeps the first processor only
   std::string lines;
   for (std::size_t begin = 0; begin < list.size();) {
     const std::size_t end = std::min(list.find('\n', begin), list.size());
@@ -68,12 +66,12 @@ DIST_INLINE_PJRT std::string CompileCache::what_cpus_can_do() {
   return lines;
 }
 
-DIST_INLINE_PJRT std::string CompileCache::path_of(std::string_view key) const {
+DIST_INLINE std::string CompileCache::path_of(std::string_view key) const {
   return concat(folder_, "/", ::dist::detail::hash_of(key), ".xla");
 }
 
-DIST_INLINE_PJRT std::optional<pjrt::Executable> CompileCache::load(const pjrt::Client& client, const std::string& path,
-                                                                    std::string_view key, std::size_t replicas) {
+DIST_INLINE std::optional<pjrt::Executable> CompileCache::load(const pjrt::Client& client, const std::string& path,
+                                                               std::string_view key, std::size_t replicas) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return std::nullopt;
   try {
@@ -94,8 +92,7 @@ DIST_INLINE_PJRT std::optional<pjrt::Executable> CompileCache::load(const pjrt::
   return std::nullopt;
 }
 
-DIST_INLINE_PJRT void CompileCache::keep(const std::string& path, std::string_view key,
-                                         const pjrt::Executable& executable) {
+DIST_INLINE void CompileCache::keep(const std::string& path, std::string_view key, const pjrt::Executable& executable) {
   try {
     const std::vector<std::byte> program = executable.serialized();
     io::AtomicFile file{path};
@@ -109,8 +106,7 @@ DIST_INLINE_PJRT void CompileCache::keep(const std::string& path, std::string_vi
   }
 }
 
-DIST_INLINE_PJRT std::vector<std::byte> CompileCache::head_of(std::string_view key,
-                                                              std::span<const std::byte> program) {
+DIST_INLINE std::vector<std::byte> CompileCache::head_of(std::string_view key, std::span<const std::byte> program) {
   std::vector<std::byte> head(head_size);
   std::byte* at = head.data();
   std::memcpy(at, format.data(), format.size());

@@ -9,15 +9,15 @@ namespace dist::hlo {
 
 namespace untyped {
 
-/// Correlates images [N, ..., C] with kernels [..., C / groups, F], whose first axes are those of windows on the images, to
-/// [N, ..., F]. `windows` has one for each axis that they slide along; the shapes tell the number of groups.
+/// Correlates images [N, ..., C] with kernels [..., C / groups, F]; returns [N, ..., F]. `windows` has one entry per
+/// spatial axis. Shapes determine the number of groups.
 [[nodiscard]] Value convolution(Value images, Value kernels, const WindowAxes& windows);
 
 }  // namespace untyped
 
-/// Correlates images with kernels, as convolutional layers do: images [N, H, W, C] and kernels [h, w, C / G, F] give
-/// [N, outputs, outputs, F]. The kernels are not flipped. `Along` are Windows for each axis that kernels slide along, here H
-/// and W; padding is 0. Channels and kernels are in G groups, one after another, and a kernel sees the channels of its group.
+/// Correlates images [N, H, W, C] with kernels [h, w, C / G, F], without flipping them; returns [N, outputs, outputs,
+/// F]. `Along` are Windows for each spatial axis, here H and W; padding is 0. A kernel reads only the channels of its
+/// group.
 ///
 ///     hlo::convolution<hlo::Windows<3>, hlo::Windows<3>>(images, kernels)
 template <class... Along, class T, std::size_t... Images, std::size_t... Kernels>

@@ -7,16 +7,15 @@
 #include <dist/core/text.hpp>
 #include <dist/hlo/convolution.hpp>
 
-// Both gradients of a convolution are convolutions, of operands whose axes are in another order. XLA would take most orders
-// as attributes of the operation, but brings the operands into this one itself: on its CPUs that is not faster, and with a
-// kernel that is reversed by an attribute 3 to 18 times slower (27 November 2026). So one order is enough, and convolutions
-// have gradients of any order.
+// Both gradients of a convolution are convolutions of operands with permuted axes. XLA accepts most permutations as
+// attributes, but then transposes the operands itself: on CPUs this is not faster, and 3 to 18 times slower for a
+// reversed kernel (27 November 2026). With a single axis order, gradients of any order exist.
 
 namespace dist::hlo::untyped {
 
 namespace detail {
 
-/// The last axis has `groups` parts of equal extents, one after another: these change places with `axis`.
+/// Exchanges `axis` with the `groups` equal parts of the last axis.
 [[nodiscard]] DIST_INLINE Value exchanged(Value x, std::size_t axis, std::size_t groups) {
   const Shape shape = type_of(x).shape;
   const std::size_t last = shape.rank() - 1;
@@ -40,7 +39,7 @@ namespace detail {
                      back);
 }
 
-/// Sums over the rows of the batch, as the forward pass sums over channels.
+/// Sums over the batch like the forward pass over channels.
 [[nodiscard]] DIST_INLINE Value kernel_gradient(Value images, Value gradient, const WindowAxes& windows,
                                                 std::size_t groups) {
   WindowAxes of_kernels;

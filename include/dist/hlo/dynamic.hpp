@@ -12,22 +12,22 @@
 
 namespace dist::hlo {
 
-/// An array of a program whose shape is known when the program is traced, not when C++ compiles, such as a part of the
-/// user's batch. `x.as<hlo::batch, 10>()` is the traced array. Operators and functions work element by element, on arrays of
-/// one shape, and on an array and one number.
+/// An array of a program whose shape is known while tracing, not at compile time, such as a part of the user's batch.
+/// `x.as<hlo::batch, 10>()` is the traced array. Operators and functions work element by element on arrays of one
+/// shape, or on an array and a number.
 template <class T>
 class Dynamic {
  public:
   using Element = T;
-  /// Of other elements.
+  /// A Dynamic of another element type.
   template <class Other>
   using With = Dynamic<Other>;
 
-  /// A value with elements of this type.
+  /// Wraps a value of this element type.
   explicit Dynamic(Value value) noexcept : value_(value) {}
-  /// One number, a constant. Throws InvalidArgument where no program is traced.
+  /// A constant. Throws InvalidArgument outside of a trace.
   Dynamic(T constant) : value_(untyped::constant({element_kind<T>, Shape{}}, literal(constant))) {}
-  /// The same from a number of another type.
+  /// A constant, converted from another type.
   template <class Number>
     requires(std::floating_point<Number> && !std::same_as<Number, T>)
   explicit Dynamic(Number constant) : Dynamic(static_cast<T>(constant)) {}
@@ -35,28 +35,29 @@ class Dynamic {
   Dynamic(Traced<T, Extents...> array) noexcept : value_(array.value()) {}
 
   [[nodiscard]] Value value() const noexcept { return value_; }
-  /// Throws InvalidArgument where another program is traced than that of the array.
+  /// Throws InvalidArgument if the array belongs to another program.
   [[nodiscard]] Shape shape() const { return Trace::current().type(value_).shape; }
 
-  /// Throws ShapeMismatch unless it has these extents, of which hlo::batch is the number of rows.
+  /// Returns the array with static extents; hlo::batch is the number of rows. Throws ShapeMismatch if its shape
+  /// differs.
   template <std::size_t... Extents>
   [[nodiscard]] Traced<T, Extents...> as() const {
     require_shape(Traced<T, Extents...>::type().shape);
     return Traced<T, Extents...>{value_};
   }
-  /// The same numbers as another type; what is no whole number is cut for an integer type.
+  /// Converts the elements; conversion to integers truncates.
   template <class Other>
   [[nodiscard]] Dynamic<Other> as() const {
     return Dynamic<Other>{untyped::convert(value_, element_kind<Other>)};
   }
 
-  /// The sum of all elements, one number.
+  /// The sum of all elements.
   [[nodiscard]] Dynamic sum() const {
     return Dynamic{
         untyped::reduce("add", value_, literal(T{}), untyped::axes_in_order(untyped::type_of(value_).shape.rank()))};
   }
 
-  // All that take two arrays throw ShapeMismatch where these have different shapes and none is one number.
+  // Binary operations throw ShapeMismatch if the shapes differ and neither operand is a number.
   [[nodiscard]] friend Dynamic operator+(Dynamic a, Dynamic b) { return combined(untyped::add, a, b); }
   [[nodiscard]] friend Dynamic operator-(Dynamic a, Dynamic b) { return combined(untyped::subtract, a, b); }
   [[nodiscard]] friend Dynamic operator*(Dynamic a, Dynamic b) { return combined(untyped::multiply, a, b); }
@@ -81,10 +82,10 @@ class Dynamic {
   [[nodiscard]] friend Dynamic sqrt(Dynamic a) requires Floating<T> { return Dynamic{untyped::sqrt(a.value_)}; }
   /// 1 / sqrt(a).
   [[nodiscard]] friend Dynamic rsqrt(Dynamic a) requires Floating<T> { return Dynamic{untyped::rsqrt(a.value_)}; }
-  /// The greater and the lesser element of two; NaN where one of them is.
+  /// Maximum and minimum, element by element; NaN if either element is NaN.
   [[nodiscard]] friend Dynamic max(Dynamic a, Dynamic b) { return combined(untyped::maximum, a, b); }
   [[nodiscard]] friend Dynamic min(Dynamic a, Dynamic b) { return combined(untyped::minimum, a, b); }
-  /// `a` where `condition` holds, and `b` elsewhere.
+  /// `a` if `condition` is true, otherwise `b`, element by element.
   [[nodiscard]] friend Dynamic select(Dynamic<bool> condition, Dynamic a, Dynamic b) {
     const Shape shape = common(common(condition.shape(), a.shape()), b.shape());
     return Dynamic{untyped::select(spread(condition.value(), shape), spread(a.value_, shape), spread(b.value_, shape))};

@@ -13,8 +13,8 @@
 
 namespace dist::hlo {
 
-/// An argument whose memory becomes that of the first result of its type that no argument before has. The caller has
-/// nothing left of it.
+/// An argument that is consumed: its memory is reused for the first result of the same type that no earlier argument
+/// has taken.
 template <TracedArray Array>
 struct Donated {
   using Type = Array;
@@ -32,7 +32,7 @@ struct ArgumentOf<Donated<Array>> {
   using Type = Array;
   static constexpr bool is_donated = true;
 };
-/// What the function that is traced gets for an argument.
+/// The parameter type of a traced function.
 template <class Argument>
 using TracedArgument = typename ArgumentOf<Argument>::Type;
 
@@ -51,7 +51,7 @@ inline constexpr bool are_traced = false;
 template <class... Results>
 inline constexpr bool are_traced<std::tuple<Results...>> = (TracedArray<Results> && ...);
 
-/// Which result takes the memory of each argument; `results` where none does.
+/// The index of the result that reuses each argument's memory; otherwise `results`.
 template <class Results, class... Arguments>
 struct Donations;
 template <class... Results, class... Arguments>
@@ -84,8 +84,7 @@ struct Donations<std::tuple<Results...>, Arguments...> {
 
 }  // namespace detail
 
-/// A program for XLA with the types of its results and arguments, `Function<std::tuple<Results...>(Arguments...)>`, as
-/// `trace` gives it.
+/// A program for XLA with typed results and arguments, `Function<std::tuple<Results...>(Arguments...)>`; see `trace`.
 template <class Signature>
 class Function;
 template <class... Results, class... Arguments>
@@ -94,10 +93,10 @@ class Function<std::tuple<Results...>(Arguments...)> {
   Function(std::string module, std::size_t replicas, std::optional<std::size_t> rows = std::nullopt)
       : module_(std::move(module)), replicas_(replicas), rows_(rows) {}
 
-  /// A module of StableHLO whose function `main` is the program.
+  /// A StableHLO module with the program as function `main`.
   [[nodiscard]] const std::string& module() const noexcept { return module_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
-  /// The rows of a replica's batch; nothing where it has none.
+  /// The rows of a replica's batch; empty without a batch.
   [[nodiscard]] std::optional<std::size_t> rows() const noexcept { return rows_; }
 
  private:
@@ -131,9 +130,9 @@ template <class... Arguments, class Body>
 
 }  // namespace detail
 
-/// Writes down what `body` does with traced arguments, as a program for so many replicas: calls it once, with a
-/// `Traced<T, Extents...>` for each of Arguments, which are such types or Donated ones. It returns a traced value, or a
-/// std::tuple of some. XLA's errors name `place`. Throws InvalidArgument.
+/// Traces `body` as a program for `replicas` replicas. Calls `body` once, with a `Traced<T, Extents...>` for each of
+/// Arguments, which are such types or Donated ones; `body` returns one or a std::tuple of them. XLA's errors name
+/// `place`. Throws InvalidArgument.
 ///
 ///     auto mean_of_squares = hlo::trace<hlo::Traced<float, 100>>(2, [](auto x) {
 ///       return hlo::all_reduce(dist::mean, hlo::reduce(dist::sum, x * x));
@@ -142,7 +141,7 @@ template <class... Arguments, class Body>
 [[nodiscard]] auto trace(std::size_t replicas, Body&& body, SourceLine place = here()) {
   return detail::traced<Arguments...>(replicas, std::nullopt, std::forward<Body>(body), place);
 }
-/// The same for batches of so many rows for each replica, which the extent hlo::batch stands for.
+/// Traces `body` for batches of `rows` rows per replica, the extent hlo::batch.
 template <class... Arguments, class Body>
 [[nodiscard]] auto trace(std::size_t replicas, std::size_t rows, Body&& body, SourceLine place = here()) {
   return detail::traced<Arguments...>(replicas, rows, std::forward<Body>(body), place);

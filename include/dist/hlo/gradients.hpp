@@ -14,15 +14,15 @@ namespace dist::hlo {
 
 namespace untyped {
 
-/// The gradients of `of`, one floating-point number, by each of the values `by`.
+/// The gradients of the floating-point number `of` with respect to the values `by`.
 [[nodiscard]] std::vector<Value> gradients(Value of, std::span<const Value> by);
 
 }  // namespace untyped
 
-/// The derivatives of a number by the elements of arrays from which the program has computed it, as arrays of the same
-/// shapes: zero where it does not depend on them. Reverse-mode differentiation of the operations that were recorded so far,
-/// collectives among them; under these, of the sum of what all replicas compute. Throws InvalidArgument, which names it, for
-/// an operation on the way whose gradient is not known, such as a loop.
+/// Returns the derivatives of a number with respect to arrays, in the same shapes, by reverse-mode differentiation of
+/// the operations recorded before the call; zero for arrays on which the number does not depend. Through collectives,
+/// it differentiates the sum over all replicas. Throws InvalidArgument, naming the operation, if an operation in
+/// between has no gradient, such as a loop.
 ///
 ///     const auto [of_weights, of_bias] = hlo::gradients(loss, std::tuple{weights, bias});
 template <class T, TracedArray... By>
@@ -32,20 +32,19 @@ template <class T, TracedArray... By>
   return detail::arrays_of<std::tuple<By...>>(untyped::gradients(of.value(), detail::values_of(by)));
 }
 
-/// `x`, as a constant to hlo::gradients.
+/// Returns `x` as a constant for hlo::gradients.
 template <TracedArray X>
 [[nodiscard]] X stop_gradient(X x) {
   return X{untyped::stop_gradient(x.value())};
 }
 
-/// `y`, a function of each element of `x`, with a gradient of its own instead of that of the operations which computed it:
-/// `pullback(gradient)` is the gradient of `x`, from that of `y`. For functions whose slope is not that of their operations, as
-/// where they have a kink.
+/// Returns `y`, an elementwise function of `x`, with an explicit gradient: `pullback(gradient)` returns the gradient
+/// of `x` for a gradient of `y`. Useful for functions with a kink.
 ///
 ///     const auto y = hlo::with_gradient(hlo::max(x, 0), x, [=](auto of_y) { return hlo::select(x > 0, of_y, 0); });
 template <TracedArray X, class Pullback>
 [[nodiscard]] X with_gradient(X y, std::type_identity_t<X> x, Pullback pullback) {
-  // A choice of y, which XLA removes: it only says that y depends on x.
+  // A select that always returns y, which XLA removes; it records the dependence on x.
   return X{Trace::current().add({.name = "select",
                                  .operands = {Traced<bool>{true}.value(), y.value(), x.value()},
                                  .attributes = {},

@@ -13,11 +13,11 @@ namespace dist::hlo::untyped {
 
 DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
   const Trace& trace = Trace::current();
-  const std::size_t count = trace.operations();  // gradients are operations, too
+  const std::size_t count = trace.operations();  // gradients add operations
 
-  std::set<std::size_t> dependent;  // on what the gradients are by
+  std::set<std::size_t> dependent;  // on values in `by`
   for (const Value value : by) {
-    static_cast<void>(trace.type(value));  // refuses one that is not known here
+    static_cast<void>(trace.type(value));  // throws for a value of another program
     dependent.insert(value.number);
   }
   const auto is_dependent = [&](Value value) { return dependent.contains(value.number); };
@@ -26,7 +26,7 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
     const auto depends = [&] {
       for (std::size_t i = 0; i < operation.operands.size(); ++i)
         if (is_dependent(operation.operands[i]) && (operation.pullbacks.empty() || operation.pullbacks[i])) return true;
-      // The body of a loop uses values from outside, too, of which the regions before have been looked at.
+      // A loop's body may depend on outer values. Its operations precede the loop, so they are checked already.
       return std::any_of(operation.regions.begin(), operation.regions.end(), [&](const Region& region) {
         return std::any_of(region.results.begin(), region.results.end(), is_dependent);
       });

@@ -10,22 +10,21 @@ namespace dist::hlo {
 
 namespace untyped {
 
-/// The elements of `x` in a box of this shape, whose first one has the index `first[i]` along axis i.
+/// Returns the block of shape `shape` that starts at index `first[i]` along axis i.
 [[nodiscard]] Value dynamic_slice(Value x, const std::vector<Value>& first, const Shape& shape);
-/// `x` with the elements of `part` in that box.
+/// Returns `x` with the block that starts at index `first[i]` along axis i replaced by `part`.
 [[nodiscard]] Value dynamic_update_slice(Value x, Value part, const std::vector<Value>& first);
-/// The rows of `table` with these numbers: the axes of `rows`, then those of a row.
+/// Returns rows of `table` by index, with the axes of `rows`, then of a row.
 [[nodiscard]] Value take(Value table, Value rows);
-/// `table`, to whose rows with these numbers those of `updates` are added.
+/// Adds `updates` to the rows of `table` with these indices.
 [[nodiscard]] Value scatter_add(Value table, Value rows, Value updates);
 
-/// For an array of this rank: `first` along `axis`, and 0 along all others.
+/// Start indices: `first` along `axis`, 0 along all others.
 [[nodiscard]] std::vector<Value> first_along(std::size_t rank, std::size_t axis, Value first);
 
 }  // namespace untyped
 
-/// Count elements along Axis, from an index on that the program computes. From one that is too great, or below 0, it takes
-/// the nearest elements that are as many.
+/// Returns Count elements along Axis from a computed index, clamped to the valid range.
 template <std::size_t Axis, std::size_t Count, class T, std::size_t... Extents, std::integral Index>
 [[nodiscard]] auto dynamic_slice(Traced<T, Extents...> x, Traced<Index> first) {
   using X = Traced<T, Extents...>;
@@ -37,8 +36,7 @@ template <std::size_t Axis, std::size_t Count, class T, std::size_t... Extents, 
       untyped::dynamic_slice(x.value(), untyped::first_along(X::rank, Axis, first.value()), Result::type().shape)};
 }
 
-/// `x` with the elements of `part` along Axis, from an index on that the program computes; where `part` would not fit there,
-/// at the nearest one where it does.
+/// Returns `x` with `part` inserted along Axis at a computed index, clamped to the valid range.
 template <std::size_t Axis, class T, std::size_t... Extents, std::size_t... OfPart, std::integral Index>
 [[nodiscard]] Traced<T, Extents...> dynamic_update_slice(Traced<T, Extents...> x, Traced<T, OfPart...> part,
                                                          Traced<Index> first) {
@@ -52,15 +50,15 @@ template <std::size_t Axis, class T, std::size_t... Extents, std::size_t... OfPa
   return X{untyped::dynamic_update_slice(x.value(), part.value(), untyped::first_along(X::rank, Axis, first.value()))};
 }
 
-/// The rows of `table` with these numbers, an array for each number: the axes of `rows`, then those of a row. A number that
-/// no row has takes the nearest one; its gradient is lost.
+/// Gathers rows of `table` by index, with the axes of `rows`, then of a row. Indices out of range are clamped,
+/// and pass no gradient.
 template <class T, std::size_t Rows, std::size_t... OfRow, std::integral Index, std::size_t... OfRows>
 [[nodiscard]] Traced<T, OfRows..., OfRow...> take(Traced<T, Rows, OfRow...> table, Traced<Index, OfRows...> rows) {
   static_assert(Rows != batch && ((OfRow != batch) && ...), "hlo::take cannot take rows of an array of a batch");
   return Traced<T, OfRows..., OfRow...>{untyped::take(table.value(), rows.value())};
 }
 
-/// `table`, to whose rows with these numbers those of `updates` are added; for a number that no row has, nothing is.
+/// Adds `updates` to the rows of `table` with these indices; ignores indices out of range.
 template <class T, std::size_t Rows, std::size_t... OfRow, std::integral Index, std::size_t... OfRows>
 [[nodiscard]] Traced<T, Rows, OfRow...> scatter_add(Traced<T, Rows, OfRow...> table, Traced<Index, OfRows...> rows,
                                                     Traced<T, OfRows..., OfRow...> updates) {

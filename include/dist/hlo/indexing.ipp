@@ -13,7 +13,7 @@ namespace detail {
 
 [[nodiscard]] DIST_INLINE Shape row_shape(Value table) { return type_of(table).shape.row(); }
 
-/// "1, 2": the axes of a row behind those of the numbers of rows.
+/// The axes of a row after the axes of the indices: "1, 2".
 [[nodiscard]] DIST_INLINE std::string axes_of_row(Value rows, Value table) {
   const std::size_t first = type_of(rows).shape.rank();
   return dist::joined(axes_in_order(row_shape(table).rank()), ", ", [&](std::size_t axis) { return first + axis; });

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -8,13 +7,14 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/hlo/traced.hpp>
 
 namespace dist::hlo {
 
-/// Axes of a traced array, in an order.
+/// A list of axes.
 template <std::size_t... Axis>
 struct Axes {
   static constexpr std::array<std::size_t, sizeof...(Axis)> list{Axis...};
@@ -22,7 +22,7 @@ struct Axes {
 
 namespace detail {
 
-/// Extents that a function has worked out when C++ compiles.
+/// Extents as compile-time constants.
 template <std::size_t Rank>
 using Extents = std::array<std::size_t, Rank>;
 
@@ -32,11 +32,11 @@ template <class T, auto extents, std::size_t... Axis>
 struct TracedOf<T, extents, std::index_sequence<Axis...>> {
   using Type = Traced<T, extents[Axis]...>;
 };
-/// The traced array of these extents.
+/// The traced array with these extents.
 template <class T, auto extents>
 using TracedWith = typename TracedOf<T, extents, std::make_index_sequence<extents.size()>>::Type;
 
-/// Whether an array of this rank has these axes, of which none is named twice.
+/// True if the array has all these axes, and none is repeated.
 template <std::size_t Count>
 [[nodiscard]] constexpr bool are_axes(const std::array<std::size_t, Count>& axes, std::size_t rank) {
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -48,7 +48,7 @@ template <std::size_t... Axis>
   return are_axes(std::array<std::size_t, sizeof...(Axis)>{Axis...}, rank);
 }
 
-/// The extents without these axes.
+/// Extents without these axes.
 template <std::size_t Removed, std::size_t Rank>
 [[nodiscard]] constexpr Extents<Rank - Removed> without(const Extents<Rank>& extents,
                                                         const std::array<std::size_t, Removed>& axes) {
@@ -67,7 +67,7 @@ template <std::size_t First, std::size_t Second>
   return all;
 }
 
-/// The extents at these axes.
+/// Extents of these axes.
 template <std::size_t Count, std::size_t Rank>
 [[nodiscard]] constexpr Extents<Count> at(const Extents<Rank>& extents, const std::array<std::size_t, Count>& axes) {
   Extents<Count> taken{};
@@ -100,7 +100,7 @@ inline constexpr std::string_view reduction_name = [] {
 
 }  // namespace detail
 
-/// `x` whose axis i becomes axis Axes[i] of the result, and which is repeated along the other axes.
+/// Broadcasts `x`: its axis i becomes axis Axes[i] of the result; all other axes repeat it.
 template <TracedArray Result, std::size_t... Axes, class T, std::size_t... Extents>
 [[nodiscard]] Result broadcast(Traced<T, Extents...> x) {
   static_assert(std::same_as<typename Result::Element, T>, "hlo::broadcast keeps the type of elements");
@@ -111,7 +111,7 @@ template <TracedArray Result, std::size_t... Axes, class T, std::size_t... Exten
   return Result{untyped::broadcast(x.value(), Result::type().shape, {Axes...})};
 }
 
-/// The same elements, row by row, in another shape, which has hlo::batch as often.
+/// Reshapes in row-major order. The number of hlo::batch extents must not change.
 template <std::size_t... To, class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, To...> reshape(Traced<T, Extents...> x) {
   using Result = Traced<T, To...>;
@@ -121,7 +121,7 @@ template <std::size_t... To, class T, std::size_t... Extents>
   return Result{untyped::reshape(x.value(), Result::type().shape)};
 }
 
-/// The axes in another order: axis i of the result is axis Axes[i] of `x`.
+/// Permutes axes: axis i of the result is axis Axes[i] of `x`.
 template <std::size_t... Axes, class T, std::size_t... Extents>
 [[nodiscard]] auto transpose(Traced<T, Extents...> x) {
   using X = Traced<T, Extents...>;
@@ -130,10 +130,9 @@ template <std::size_t... Axes, class T, std::size_t... Extents>
   return Traced<T, X::extents[Axes]...>{untyped::transpose(x.value(), {Axes...})};
 }
 
-/// Sums of products over the axes SummedOfA of `a` and SummedOfB of `b`, which have the same extents in this order. Along the
-/// axes BatchOfA and BatchOfB, an array of each is a product by itself. The result has the axes of the batch, then the other
-/// axes of `a`, then those of `b`: `contract<hlo::Axes<2>, hlo::Axes<1>, hlo::Axes<0>, hlo::Axes<0>>(a, b)` are the products
-/// of as many pairs of matrices.
+/// Contracts the axes SummedOfA of `a` with the axes SummedOfB of `b`, of the same extents in this order, separately
+/// along the batch axes. The result has the batch axes, then the other axes of `a`, then of `b`:
+/// `contract<hlo::Axes<2>, hlo::Axes<1>, hlo::Axes<0>, hlo::Axes<0>>(a, b)` is a batched matrix product.
 template <class SummedOfA, class SummedOfB, class BatchOfA = Axes<>, class BatchOfB = Axes<>, class T, std::size_t... A,
           std::size_t... B>
 [[nodiscard]] auto contract(Traced<T, A...> a, Traced<T, B...> b) {
@@ -155,13 +154,13 @@ template <class SummedOfA, class SummedOfB, class BatchOfA = Axes<>, class Batch
       a.value(), b.value(),
       {listed(BatchOfA::list), listed(BatchOfB::list), listed(SummedOfA::list), listed(SummedOfB::list)})};
 }
-/// The same over one axis of each: `contract<1, 0>(a, b)` is the product of two matrices.
+/// Contracts one axis each: `contract<1, 0>(a, b)` is a matrix product.
 template <std::size_t AxisOfA, std::size_t AxisOfB, class T, std::size_t... A, std::size_t... B>
 [[nodiscard]] auto contract(Traced<T, A...> a, Traced<T, B...> b) {
   return contract<Axes<AxisOfA>, Axes<AxisOfB>>(a, b);
 }
 
-/// Reduces these axes of `x` by dist::sum, dist::prod, dist::min or dist::max; all axes where none is named.
+/// Reduces these axes, or all if none are given, by dist::sum, dist::prod, dist::min or dist::max.
 template <std::size_t... Axes, class Op, class T, std::size_t... Extents>
 [[nodiscard]] auto reduce(Op, Traced<T, Extents...> x) {
   using X = Traced<T, Extents...>;
@@ -195,7 +194,7 @@ template <std::size_t Axis, std::size_t First, std::size_t Count, class T, std::
       untyped::slice_along(x.value(), Axis, First, First + Count)};
 }
 
-/// `x`, with so many elements of this value before and behind it along Axis.
+/// Pads `x` with this value at the start and end of Axis.
 template <std::size_t Axis, std::size_t Before, std::size_t Behind, class T, std::size_t... Extents>
 [[nodiscard]] auto pad(Traced<T, Extents...> x, std::type_identity_t<Traced<T>> value) {
   using X = Traced<T, Extents...>;
@@ -208,7 +207,7 @@ template <std::size_t Axis, std::size_t Before, std::size_t Behind, class T, std
       untyped::pad(x.value(), value.value(), before, behind, untyped::Axes(X::rank, 0))};
 }
 
-/// `x` with the elements along these axes in the opposite order.
+/// Reverses these axes.
 template <std::size_t... Axis, class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> reverse(Traced<T, Extents...> x) {
   static_assert(detail::are_axes<Axis...>(sizeof...(Extents)),
@@ -216,7 +215,7 @@ template <std::size_t... Axis, class T, std::size_t... Extents>
   return Traced<T, Extents...>{untyped::reverse(x.value(), {Axis...})};
 }
 
-/// `a`, and behind it along Axis, `b`.
+/// Concatenates `a` and `b` along Axis.
 template <std::size_t Axis, class T, std::size_t... A, std::size_t... B>
 [[nodiscard]] auto concatenate(Traced<T, A...> a, Traced<T, B...> b) {
   constexpr detail::Extents<sizeof...(A)> of_a{A...};

@@ -9,8 +9,7 @@
 
 namespace dist::hlo {
 
-/// Philox4x32-10 of traced words, with the bits of dist::philox: four random words for each counter, as a function of it and
-/// a key.
+/// Philox4x32-10 on traced words, bit for bit like dist::philox: four random words per counter.
 template <class Word>
 [[nodiscard]] std::array<Word, 4> philox(std::array<Word, 4> counter, Word key_0, Word key_1) {
   static_assert(TracedArray<Word> && std::same_as<typename Word::Element, std::uint32_t>,
@@ -30,15 +29,15 @@ template <class Word>
   return counter;
 }
 
-/// The random numbers of a dist::RandomStream in a program: number `index` has the same bits as on the host.
+/// The random numbers of a dist::RandomStream in a program, with the same bits as on the host.
 class RandomStream {
  public:
   using Number = Traced<std::uint64_t>;
 
-  /// Of a seed; `stream` separates uses of one seed.
+  /// `stream` separates uses of the same seed.
   explicit RandomStream(Number seed, Number stream) : seed_(seed), stream_(stream) {}
 
-  /// 64 random bits for each index.
+  /// 64 random bits per index.
   template <std::size_t... Extents>
   [[nodiscard]] Traced<std::uint64_t, Extents...> bits(Traced<std::uint64_t, Extents...> index) const {
     using Wide = Traced<std::uint64_t, Extents...>;
@@ -50,7 +49,7 @@ class RandomStream {
     return (words[1].template as<std::uint64_t>() << Wide{32U}) | words[0].template as<std::uint64_t>();
   }
 
-  /// Uniform in [0, 1), with all bits that `T` can hold.
+  /// Uniform numbers in [0, 1) with the full precision of `T`.
   template <std::floating_point T = float, std::size_t... Extents>
   [[nodiscard]] Traced<T, Extents...> uniform(Traced<std::uint64_t, Extents...> index) const {
     using Wide = Traced<std::uint64_t, Extents...>;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,38 +11,60 @@
 #include <vector>
 
 #include <dist/core/tensor.hpp>
+#include <dist/device/pjrt/buffer.hpp>
 #include <dist/device/pjrt/executable.hpp>
 #include <dist/hlo/function.hpp>
 
 namespace dist::hlo {
 
-/// An array for each replica, in the memory of its device: what a Program takes and returns for a Traced<T, Extents...>.
-/// What it holds may still be computed; whoever reads it waits.
+/// A number that a program computes asynchronously; only callers that read it wait. Copies share it. Models Future.
+template <class T>
+class PendingNumber {
+ public:
+  /// The result type of `strategy.reduce`.
+  using Reduced = T;
+
+  /// Takes over a buffer of one element without axes.
+  explicit PendingNumber(pjrt::Buffer buffer) : buffer_(std::make_shared<const pjrt::Buffer>(std::move(buffer))) {}
+
+  /// Throws the error of the program, or DeadlineExceeded.
+  void wait() const { buffer_->wait(); }
+  [[nodiscard]] bool is_done() const { return buffer_->is_done(); }
+  /// Waits for the number.
+  [[nodiscard]] T value() const { return buffer_->download<T>()[0]; }
+  operator T() const { return value(); }
+
+ private:
+  std::shared_ptr<const pjrt::Buffer> buffer_;
+};
+
+/// One array per replica, in the memory of its device; the argument and result type of a Program for a
+/// `Traced<T, Extents...>`. It may still be computed; readers wait.
 template <TracedArray A>
 class PerReplica {
  public:
   using Element = typename A::Element;
 
-  /// `parts[r]` is for replica r; where A has the extent hlo::batch, the parts may have any number of rows, all the same.
-  /// Throws ShapeMismatch, InvalidArgument, OutOfMemory and PjrtError.
+  /// Uploads `parts[r]` for replica r. With the extent hlo::batch, parts may have any number of rows, the same for
+  /// all. Throws ShapeMismatch, InvalidArgument, OutOfMemory or PjrtError.
   PerReplica(const pjrt::Client& client, std::span<const Tensor<Element>> parts) {
     for (std::size_t replica = 0; replica < parts.size(); ++replica) {
       require_shape(replica, parts[replica].shape());
       buffers_.push_back(upload(client, replica, parts[replica]));
     }
   }
-  /// The same array for each of so many replicas.
+  /// Uploads the same array for each replica.
   PerReplica(const pjrt::Client& client, std::size_t replicas, const Tensor<Element>& part)
       : PerReplica(client, std::vector<Tensor<Element>>(replicas, part)) {}
-  /// Takes over buffers of this type and shape, and of so many rows where A has the extent hlo::batch.
+  /// Takes over buffers of this type and shape, with `rows` rows for the extent hlo::batch.
   explicit PerReplica(std::vector<pjrt::Buffer> buffers, std::optional<std::size_t> rows = std::nullopt) noexcept
       : buffers_(std::move(buffers)), rows_(rows) {}
 
   [[nodiscard]] std::size_t replicas() const noexcept { return buffers_.size(); }
-  /// The rows of each part; nothing where A has no extent hlo::batch.
+  /// The rows of each part; empty without the extent hlo::batch.
   [[nodiscard]] std::optional<std::size_t> rows() const noexcept { return rows_; }
   [[nodiscard]] const pjrt::Buffer& buffer(std::size_t replica) const { return buffers_.at(replica); }
-  /// What replica `replica` has, when it is there. Throws what went wrong in its program, and DeadlineExceeded.
+  /// Waits for the array of a replica and returns it. Throws the error of the program, or DeadlineExceeded.
   [[nodiscard]] Tensor<Element> on(std::size_t replica) const {
     if (replica >= buffers_.size())
       throw InvalidArgument(concat("There is no replica ", replica),
@@ -74,7 +97,7 @@ class PerReplica {
 
 namespace detail {
 
-/// How a Program takes an argument: a donated one is moved there.
+/// The parameter type for an argument; Donated arguments are moved.
 template <class Argument>
 struct Passed {
   using Type = const PerReplica<Argument>&;
@@ -89,8 +112,8 @@ struct Passed<Donated<A>> {
 template <class Signature>
 class Program;
 
-/// A traced function that XLA has compiled for the first devices of a client. A call starts it on all replicas, and returns
-/// their results, which they may still compute.
+/// A traced function compiled by XLA for the first devices of a client. A call starts it on all replicas and returns
+/// results that may still be computed.
 ///
 ///     const hlo::Program program{client, hlo::trace<...>(2, ...)};
 ///     auto [loss, weights] = program(batch, std::move(weights_before));
@@ -99,17 +122,17 @@ class Program<std::tuple<Results...>(Arguments...)> {
  public:
   using Function = hlo::Function<std::tuple<Results...>(Arguments...)>;
 
-  /// Throws ProgramRefused, and InvalidArgument where there are fewer devices than replicas.
+  /// Throws ProgramRefused, or InvalidArgument if there are fewer devices than replicas.
   Program(pjrt::Client client, const Function& function)
       : Program(pjrt::Executable{std::move(client), function.module(), function.replicas()}, function.rows()) {}
-  /// What was compiled for the same function, of so many rows.
+  /// Takes an executable of this function for batches of `batch_rows` rows.
   explicit Program(pjrt::Executable executable, std::optional<std::size_t> batch_rows = std::nullopt) noexcept
       : executable_(std::move(executable)), rows_(batch_rows) {}
 
   [[nodiscard]] const pjrt::Executable& executable() const noexcept { return executable_; }
 
-  /// A std::tuple of the results; one that is alone comes without it. Throws InvalidArgument for arguments of another number
-  /// of replicas, ShapeMismatch for those of another number of rows, and PjrtError.
+  /// Returns a std::tuple of the results, or a single result itself. Throws InvalidArgument for another number of
+  /// replicas, ShapeMismatch for another number of rows, or PjrtError.
   auto operator()(typename detail::Passed<Arguments>::Type... arguments) const {
     const std::size_t replicas = executable_.replicas();
     std::vector<std::vector<const pjrt::Buffer*>> lists(replicas);
@@ -147,6 +170,7 @@ class Program<std::tuple<Results...>(Arguments...)> {
   pjrt::Executable executable_;
   std::optional<std::size_t> rows_;
 };
+/// Deduces the signature from the function.
 template <class Signature>
 Program(pjrt::Client, const Function<Signature>&) -> Program<Signature>;
 

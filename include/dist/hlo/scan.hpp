@@ -15,17 +15,17 @@ namespace dist::hlo {
 
 namespace untyped {
 
-/// What a loop does with its state.
+/// A function of a loop's state.
 using StateFunction = std::function<std::vector<Value>(const std::vector<Value>&)>;
-/// `condition` returns one value, and `body` the state of the next pass.
+/// `condition` returns one value, `body` the next state.
 [[nodiscard]] std::vector<Value> loop(const StateFunction& condition, const StateFunction& body,
                                       const std::vector<Value>& initial);
 
 }  // namespace untyped
 
-/// A loop of the program, for as long as `condition(state...)` holds: `body(state...)` returns the state of the next pass,
-/// a std::tuple of the same types. Returns the state at the end. Both functions are called once, to be traced; what they
-/// use besides is what it was before the loop.
+/// Runs a loop in the program while `condition(state...)` is true. `body(state...)` returns the next state, a
+/// std::tuple of the same types. Returns the final state. Both functions are traced once; other values that they use
+/// are constant in the loop.
 template <class Condition, class Body, TracedArray... State>
 [[nodiscard]] std::tuple<State...> loop(Condition&& condition, Body&& body, State... initial) {
   static_assert(std::same_as<std::invoke_result_t<Condition, State...>, Traced<bool>>,
@@ -45,7 +45,7 @@ template <class Condition, class Body, TracedArray... State>
 
 namespace detail {
 
-/// Whether all arrays have a first axis, with the same extent.
+/// True if the arrays have a first axis of the same extent.
 template <TracedArray First, TracedArray... More>
 [[nodiscard]] constexpr bool share_first_extent() {
   if constexpr (First::rank == 0 || ((More::rank == 0) || ...))
@@ -54,7 +54,7 @@ template <TracedArray First, TracedArray... More>
     return ((More::extents[0] == First::extents[0]) && ...);
 }
 
-/// The array at `index` along the first axis.
+/// The element at `index` along the first axis.
 template <class T, std::size_t Count, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> element(Traced<T, Count, Extents...> arrays, Traced<std::int32_t> index) {
   return reshape<Extents...>(dynamic_slice<0, 1>(arrays, index));
@@ -62,8 +62,8 @@ template <class T, std::size_t Count, std::size_t... Extents>
 
 }  // namespace detail
 
-/// A loop over the first axis of arrays, which have one extent there: `body(elements..., state...)`, with the element of each
-/// array, returns the state of the next pass, a std::tuple of the same types. Returns the state at the end.
+/// Runs a loop over the first axis of arrays of equal length. `body(elements..., state...)` returns the next state, a
+/// std::tuple of the same types. Returns the final state.
 ///
 ///     // The sum of the gradients of four smaller batches.
 ///     const auto [sum] = hlo::scan([&](auto images, auto targets, auto so_far) {

@@ -19,7 +19,7 @@ namespace dist::hlo {
 
 using ::dist::here;
 
-/// A value of a program that is traced, by its number, and which program that is.
+/// A value of a traced program.
 struct Value {
   std::uint64_t trace;
   std::size_t number;
@@ -27,101 +27,98 @@ struct Value {
   friend bool operator==(Value, Value) = default;
 };
 
-/// The gradient of an operand, from the result of its operation and the gradient of this result.
+/// Returns the gradient of an operand, from the operation's result and its gradient.
 using Pullback = std::function<Value(Value result, Value gradient)>;
 
-/// Operations that another one runs, such as the body of a loop.
+/// Operations nested in another operation, such as the body of a loop.
 struct Region {
   std::vector<Value> arguments;
-  /// By their numbers in the trace.
+  /// Indices in the trace.
   std::vector<std::size_t> operations;
   std::vector<Value> results;
 };
 
-/// Where an operation comes from: "program/layer 2 (dense)", "cnn.cpp:40".
+/// The origin of an operation: "program/layer 2 (dense)", "cnn.cpp:40".
 struct Location {
   std::string scope;
   std::string place;
 
   friend bool operator==(const Location&, const Location&) = default;
 };
-/// "program/layer 2 (dense) at cnn.cpp:40".
+/// Returns "program/layer 2 (dense) at cnn.cpp:40".
 [[nodiscard]] std::string to_string(const Location& location);
 
-/// An operation of StableHLO, or of CHLO, as it is recorded.
+/// A recorded operation of StableHLO or CHLO.
 struct Operation {
-  /// Without the dialect: "add"; that of another dialect with it: "chlo.erf".
+  /// Without the dialect if it is StableHLO: "add", "chlo.erf".
   std::string_view name;
   std::vector<Value> operands;
-  /// As StableHLO writes them: "dimension = 0 : i64, ...".
+  /// In StableHLO syntax: "dimension = 0 : i64, ...".
   std::string attributes;
-  /// For each operand; an empty function where no gradient passes, because the result only has steps there. No list at all:
-  /// the operation has no gradient yet.
+  /// One per operand, empty if the result is piecewise constant. An empty list means no known gradient.
   std::vector<Pullback> pullbacks;
   std::vector<Region> regions = {};
   std::vector<Value> results = {};
-  /// Of the trace, which sets it; none where it comes from no Scope.
+  /// Set and owned by the trace; null outside of a Scope.
   const Location* location = nullptr;
 };
 
-/// An argument whose memory becomes that of a result, by their places in the lists.
+/// The indices of an argument, and of the result that reuses its memory.
 struct Donation {
   std::size_t argument;
   std::size_t result;
 };
 
-/// The program that this thread writes down: its operations, in order. While it lives, operations on traced values add to
-/// it; where traces are nested, to the innermost.
+/// Records a program on this thread during its lifetime. With nested traces, the innermost records.
 class Trace {
  public:
-  /// For so many replicas, and so many rows in the batch of each where the program has batches. Throws InvalidArgument for
-  /// no replica, or no row.
+  /// Throws InvalidArgument if either number is 0.
   explicit Trace(std::size_t replicas, std::optional<std::size_t> rows = std::nullopt);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace() { current_ = outer_; }
 
-  /// The innermost one of this thread. Throws InvalidArgument where there is none.
+  /// The innermost trace of this thread. Throws InvalidArgument if no program is being traced.
   [[nodiscard]] static Trace& current();
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
-  /// The rows of a replica's batch. Throws InvalidArgument where the program has no batches.
+  /// The rows of a replica's batch. Throws InvalidArgument if the program has no batches.
   [[nodiscard]] std::size_t batch() const;
 
-  /// One more argument of the program, at any time, also while a region is traced.
+  /// Adds an argument to the program, even while a region is traced.
   [[nodiscard]] Value argument(const Type& type);
-  /// Records an operation, and gives its result, or its results.
+  /// Records an operation, and returns its results.
   [[nodiscard]] Value add(Operation operation, const Type& result);
   [[nodiscard]] std::vector<Value> add(Operation operation, const std::vector<Type>& results);
-  /// The operations that `body` records: it is called once, with arguments of these types, and returns the results.
+  /// Records `body`, which is called once with arguments of these types, and returns the results.
   [[nodiscard]] Region region(const std::vector<Type>& arguments,
                               const std::function<std::vector<Value>(const std::vector<Value>&)>& body);
 
-  /// Throw InvalidArgument for a value of another program, or of a region that is over.
+  /// The type of a value. Throws InvalidArgument for a value of another program, or of a closed region.
   [[nodiscard]] const Type& type(Value value) const { return entry(value).type; }
-  /// How the program names it: "%3".
+  /// The value's name in the program: "%3". Throws InvalidArgument like `type`.
   [[nodiscard]] std::string name(Value value) const;
 
-  /// How many operations there are, with those of all regions.
+  /// The number of operations, including all regions.
   [[nodiscard]] std::size_t operations() const noexcept { return operations_.size(); }
   [[nodiscard]] const Operation& operation(std::size_t number) const { return operations_.at(number); }
-  /// Whether `value` can be used now: it is of this program, and of no region that is over.
+  /// True if the value belongs to this program, and to no closed region.
   [[nodiscard]] bool is_visible(Value value) const noexcept;
 
-  /// The location of the operations that are recorded from now on, and that of those before.
+  /// Sets the location of subsequent operations, and returns the previous one.
   const Location* enter(const Location* location) noexcept { return std::exchange(location_, location); }
   [[nodiscard]] const Location* location() const noexcept { return location_; }
   [[nodiscard]] const Location* known(Location location);
 
-  /// The module of StableHLO whose function `main` has these arguments and results. Throws InvalidArgument where an argument
-  /// of the program is not listed.
+  /// Returns a StableHLO module with function `main`. Throws InvalidArgument if the list lacks an argument of the
+  /// program.
   [[nodiscard]] std::string module(std::span<const Value> arguments, std::span<const Value> results,
                                    std::span<const Donation> donations = {}) const;
 
  private:
   struct Entry {
     Type type;
-    /// The number of the region that has it; 0 is the program.
+    /// The number of the value's region; 0 is the program.
     std::size_t region;
   };
   /// A region that is being traced.
@@ -141,24 +138,24 @@ class Trace {
   std::optional<std::size_t> rows_;
   std::uint64_t id_;
   Trace* outer_;
-  std::deque<Entry> values_;          // whose types stay in place while others are added
-  std::deque<Operation> operations_;  // which stay in place while their rules record others
+  std::deque<Entry> values_;          // references to types must stay valid
+  std::deque<Operation> operations_;  // pullbacks record operations while they run
   std::vector<Open> open_{{0}};
   std::size_t regions_ = 0;
   std::vector<Value> arguments_;
-  std::deque<Location> locations_;  // few, which stay in place
+  std::deque<Location> locations_;  // operations point to locations
   const Location* location_ = nullptr;
 };
 
-/// While it lives, operations of the program that is traced come from a part of it with this name: XLA's errors and profiles
-/// name it, and a line of C++. Scopes are nested, and one without a line has that of the one around it.
+/// Names a part of the program during its lifetime: XLA's errors and profiles report this name and a line of C++.
+/// Scopes nest; a scope without a line uses the line of the enclosing one.
 ///
 ///     const hlo::Scope scope{"encoder", hlo::here()};
 class Scope {
  public:
-  /// Throws InvalidArgument where no program is traced.
+  /// Throws InvalidArgument outside of a trace.
   explicit Scope(std::string_view name, std::optional<SourceLine> place = std::nullopt);
-  /// Of the gradient of an operation.
+  /// The scope of an operation's gradient.
   explicit Scope(const Operation& operation);
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -169,8 +166,7 @@ class Scope {
   const Location* outer_;
 };
 
-/// The text of a module as if none of its operations came from a Scope: what a program computes does not depend on where it
-/// is written.
+/// Removes locations, which do not affect the computation.
 [[nodiscard]] std::string without_locations(std::string_view text);
 
 }  // namespace dist::hlo

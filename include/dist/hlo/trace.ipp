@@ -102,12 +102,12 @@ DIST_INLINE std::string Trace::name(Value value) const {
 
 namespace detail {
 
-/// "%1, %2".
+/// `%1, %2`
 [[nodiscard]] DIST_INLINE std::string names_of(std::span<const Value> values) {
   return dist::joined(values, ", ", [](Value value) { return concat("%", value.number); });
 }
 
-/// The types of values, "(tensor<f32>, tensor<2xi32>)".
+/// `(tensor<f32>, tensor<2xi32>)`
 template <class TypeOf>
 [[nodiscard]] std::string types_of(std::span<const Value> values, const TypeOf& type_of) {
   return concat("(", dist::joined(values, ", ", type_of), ")");
@@ -126,7 +126,7 @@ DIST_INLINE void Trace::write(std::string& out, const Region& region) const {
                 ") : ", detail::types_of(region.results, type_of), " -> ()\n}");
 }
 
-// Operations are written in MLIR's generic form, which is the same for all.
+// MLIR's generic form, the same for all operations.
 DIST_INLINE void Trace::write(std::string& out, const std::vector<std::size_t>& operations) const {
   const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
   for (const std::size_t number : operations) {

@@ -17,40 +17,40 @@
 
 namespace dist::hlo {
 
-/// An array of a program that is traced, known when the program runs: what the host's code does with it, the program does
-/// later. Type and shape are known when C++ compiles, but for the number of rows where an extent is hlo::batch;
-/// `Traced<float>` is one number. Operators and functions work element by element, as on a number, so that code that is a
-/// template over its number type is traced without a change. Numbers of the host are constants of the program.
+/// An array of a program that is being traced: host code records operations, and the program executes them later.
+/// Type and shape are compile-time constants, except the number of rows, the extent hlo::batch; `Traced<float>` is a
+/// single number. Operators and functions work element by element, like on a number, so templates over a number type
+/// can be traced unchanged. Host numbers become constants.
 template <class T, std::size_t... Extents>
 class Traced {
  public:
   using Element = T;
   static constexpr std::size_t rank = sizeof...(Extents);
   static constexpr std::array<std::size_t, rank> extents{Extents...};
-  /// How many extents are hlo::batch.
+  /// The number of hlo::batch extents.
   static constexpr std::size_t batch_axes = (std::size_t{0} + ... + (Extents == batch ? 1 : 0));
-  /// For each row of the batch, where it has one.
+  /// Per row of the batch, if there is one.
   static constexpr std::size_t elements = (std::size_t{1} * ... * (Extents == batch ? 1 : Extents));
-  /// Of other elements, in the same shape.
+  /// A Traced of another element type and the same shape.
   template <class Other>
   using With = Traced<Other, Extents...>;
 
   static_assert(rank <= Shape::max_rank, "a traced array has more axes than a dist::Shape holds");
 
-  /// The result of an operation of this type.
+  /// Wraps a value of this type.
   explicit Traced(Value value) noexcept : value_(value) {}
-  /// A constant. Throws InvalidArgument where no program is traced.
+  /// A constant. Throws InvalidArgument outside of a trace.
   Traced(T constant) : value_(untyped::constant(type(), literal(constant))) {}
-  /// The same from a number of another type.
+  /// A constant, converted from another type.
   template <class Number>
     requires(std::floating_point<Number> && !std::same_as<Number, T>)
   explicit Traced(Number constant) : Traced(static_cast<T>(constant)) {}
-  /// A traced number for each element.
+  /// Broadcasts a traced number to all elements.
   template <std::same_as<Traced<T>> Number>
     requires(rank != 0)
   Traced(Number number) : value_(untyped::broadcast(number.value(), type().shape, {})) {}
 
-  /// There is no such value yet.
+  /// Fails to compile: the value does not exist yet.
   template <class Number>
     requires std::is_arithmetic_v<Number>
   explicit operator Number() const {
@@ -61,7 +61,8 @@ class Traced {
   }
 
   [[nodiscard]] Value value() const noexcept { return value_; }
-  /// The type in the program that is traced. Throws InvalidArgument where that has no batches, and the array has.
+  /// The type in the traced program. Throws InvalidArgument if the array has a batch axis but the program has no
+  /// batches.
   [[nodiscard]] static Type type() {
     if constexpr (batch_axes == 0) {
       return {element_kind<T>, shape()};
@@ -124,7 +125,7 @@ class Traced {
   [[nodiscard]] friend Traced erf(Traced a) { return function(untyped::erf, a); }
   [[nodiscard]] friend Traced floor(Traced a) { return function(untyped::floor, a); }
 
-  /// The same numbers as another type; what is no whole number is cut for an integer type.
+  /// Converts the elements; conversion to integers truncates.
   template <class Other>
   [[nodiscard]] With<Other> as() const {
     return With<Other>{untyped::convert(value_, element_kind<Other>)};
@@ -157,19 +158,19 @@ inline constexpr bool is_traced<Traced<T, Extents...>> = true;
 template <class T>
 concept TracedArray = detail::is_traced<T>;
 
-/// The greater element of two; NaN where one of them is.
+/// Maximum, element by element; NaN if either element is NaN.
 template <TracedArray A>
 [[nodiscard]] A max(A a, std::type_identity_t<A> b) {
   return A{untyped::maximum(a.value(), b.value())};
 }
-/// The lesser element of two; NaN where one of them is.
+/// Minimum, element by element; NaN if either element is NaN.
 template <TracedArray A>
 [[nodiscard]] A min(A a, std::type_identity_t<A> b) {
   return A{untyped::minimum(a.value(), b.value())};
 }
-/// Each element as the closest number that Half, BFloat16 or Float16, has, ties to even, in the type of `a` still; what is beyond
-/// the range of Half becomes infinite. XLA may leave out a conversion to Half and back, but never this. The gradient passes as
-/// it is.
+/// Rounds each element to the nearest value of Half, BFloat16 or Float16, ties to even, in the type of `a`; overflow
+/// becomes infinity. Unlike a conversion to Half and back, XLA never optimises it away. The gradient passes
+/// unchanged.
 template <class Half, TracedArray A>
 [[nodiscard]] A rounded(A a) {
   static_assert(std::same_as<Half, BFloat16> || std::same_as<Half, Float16>,
@@ -177,7 +178,7 @@ template <class Half, TracedArray A>
   static_assert(std::floating_point<typename A::Element>, "hlo::rounded takes elements of float or double");
   return A{untyped::rounded(a.value(), element_kind<Half>)};
 }
-/// `a` where `condition` holds, and `b` elsewhere.
+/// `a` if `condition` is true, otherwise `b`, element by element.
 template <TracedArray A>
 [[nodiscard]] A select(typename A::template With<bool> condition, A a, std::type_identity_t<A> b) {
   return A{untyped::select(condition.value(), a.value(), b.value())};
@@ -189,7 +190,7 @@ template <TracedArray... Arrays>
 [[nodiscard]] std::vector<Value> values_of(const std::tuple<Arrays...>& arrays) {
   return std::apply([](const Arrays&... each) { return std::vector<Value>{each.value()...}; }, arrays);
 }
-/// The arrays of a std::tuple type that these values are.
+/// Converts values to a std::tuple of arrays.
 template <class Arrays>
 [[nodiscard]] Arrays arrays_of(std::span<const Value> values) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -14,12 +14,13 @@
 
 namespace dist::hlo {
 
-/// As an extent: the rows of a replica's batch. They are one number in a program, known when it is traced.
+/// The extent of a batch axis: the rows of a replica's batch, fixed while tracing.
 inline constexpr std::size_t batch = static_cast<std::size_t>(-1);
 
-/// The number types of StableHLO that C++ has as well.
+/// StableHLO's element types with a C++ equivalent.
 enum class ElementKind : std::uint8_t { i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f16, bf16, f32, f64 };
 
+/// The element type for the C++ type T.
 template <class T>
 inline constexpr ElementKind element_kind = [] {
   constexpr auto wider_by = [](ElementKind narrowest) {
@@ -34,9 +35,10 @@ inline constexpr ElementKind element_kind = [] {
   return wider_by(std::signed_integral<T> ? ElementKind::i8 : ElementKind::ui8);
 }();
 
+/// True for types of floating-point numbers.
 [[nodiscard]] constexpr bool is_floating(ElementKind kind) noexcept { return kind >= ElementKind::f16; }
 
-/// StableHLO's name of a number type: "f32", "i64", "ui8", "i1".
+/// StableHLO's name: "f32", "i64", "ui8", "i1".
 [[nodiscard]] std::string_view name_of(ElementKind kind) noexcept;
 
 /// The type of a value in a program.
@@ -47,11 +49,12 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// As StableHLO writes it: "tensor<64x10xf32>".
+/// StableHLO's notation: `tensor<64x10xf32>`.
 [[nodiscard]] std::string to_string(const Type& type);
 
-/// A number as StableHLO reads it back without a change.
+/// StableHLO's notation of a number, without loss of precision.
 [[nodiscard]] std::string literal(double value, ElementKind kind);
+/// StableHLO's notation of a number of type T.
 template <class T>
 [[nodiscard]] std::string literal(T value) {
   if constexpr (std::same_as<T, bool>)

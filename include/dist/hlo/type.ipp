@@ -31,7 +31,7 @@ DIST_INLINE std::string literal(double value, ElementKind kind) {
     std::snprintf(digits, sizeof digits, "%.17e", value);
     return digits;
   }
-  // StableHLO has infinities and NaN as bits, in all digits of the type.
+  // StableHLO writes infinities and NaN as bits, in full width.
   const auto as_float = static_cast<float>(value);
   if (kind == ElementKind::f64)
     std::snprintf(digits, sizeof digits, "0x%016llX",

@@ -1,6 +1,6 @@
-/// The operations below those of traced arrays, on values whose types are known when the program is traced: what gradients
-/// are made of, and headers with more operations. Each records its rule for gradients. That shapes fit is up to the caller:
-/// the functions on traced arrays check it when C++ compiles, and XLA refuses what does not.
+/// Operations on values whose types are known while tracing, the basis of traced arrays. Each records its gradient.
+/// The caller must ensure that shapes match: functions on traced arrays check them at compile time, and XLA rejects a
+/// mismatch.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ namespace dist::hlo::untyped {
 using Axes = std::vector<std::size_t>;
 
 [[nodiscard]] const Type& type_of(Value x);
-/// 0, 1, and so on.
+/// 0, 1, ..., rank - 1
 [[nodiscard]] Axes axes_in_order(std::size_t rank);
 [[nodiscard]] Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent);
 [[nodiscard]] Axes extents_of(const Shape& shape);
 
-/// "name = array<i64: 0, 2>" and "name = 1 : i64", as attributes of operations.
+/// Returns attributes: `name = array<i64: 0, 2>` and `name = 1 : i64`.
 [[nodiscard]] std::string list(std::string_view name, std::span<const std::size_t> numbers);
 [[nodiscard]] std::string number(std::string_view name, std::size_t number);
 
-/// Every element is `number`, written as `literal` writes it.
+/// All elements are `number`; for `literal` see hlo::literal.
 [[nodiscard]] Value constant(const Type& type, const std::string& literal);
 [[nodiscard]] Value constant(const Type& type, double number);
 /// `number` in the type of `x`.
@@ -37,13 +37,13 @@ using Axes = std::vector<std::size_t>;
 [[nodiscard]] Value subtract(Value a, Value b);
 [[nodiscard]] Value multiply(Value a, Value b);
 [[nodiscard]] Value divide(Value a, Value b);
-/// With the sign of `a`.
+/// The remainder, with the sign of `a`.
 [[nodiscard]] Value remainder(Value a, Value b);
 [[nodiscard]] Value power(Value a, Value b);
-/// The gradient of both goes to `a` where they are equal.
+/// For equal elements, both gradients pass to `a`.
 [[nodiscard]] Value maximum(Value a, Value b);
 [[nodiscard]] Value minimum(Value a, Value b);
-/// "and", "or", "xor", "shift_left", "shift_right_arithmetic" or "shift_right_logical".
+/// `operation` is "and", "or", "xor", "shift_left", "shift_right_arithmetic" or "shift_right_logical".
 [[nodiscard]] Value bitwise(std::string_view operation, Value a, Value b);
 
 [[nodiscard]] Value negate(Value x);
@@ -63,44 +63,44 @@ using Axes = std::vector<std::size_t>;
 [[nodiscard]] Value erf(Value x);
 [[nodiscard]] Value logical_not(Value x);
 
-/// "EQ", "NE", "LT", "LE", "GT" or "GE".
+/// `direction` is "EQ", "NE", "LT", "LE", "GT" or "GE".
 [[nodiscard]] Value compare(std::string_view direction, Value a, Value b);
 [[nodiscard]] Value select(Value condition, Value a, Value b);
 [[nodiscard]] Value convert(Value x, ElementKind kind);
-/// Each number as the closest one that `half`, f16 or bf16, has, in the type of `x`. The gradient passes as it is.
+/// Rounds each element to the nearest value of `half`, f16 or bf16, in the type of `x`. The gradient passes
+/// unchanged.
 [[nodiscard]] Value rounded(Value x, ElementKind half);
-/// `x`, of which no gradient is known.
+/// Returns `x` without a gradient.
 [[nodiscard]] Value stop_gradient(Value x);
 
-/// Axis i of `x` is axis `axes[i]` of the result.
+/// Axis i of `x` becomes axis `axes[i]` of the result.
 [[nodiscard]] Value broadcast(Value x, const Shape& shape, const Axes& axes);
 [[nodiscard]] Value reshape(Value x, const Shape& shape);
 /// Axis i of the result is axis `axes[i]` of `x`.
 [[nodiscard]] Value transpose(Value x, const Axes& axes);
 
-/// The axes of a product of arrays: of both in the same order.
+/// Batch axes and summed axes, in the same order for both operands.
 struct Contraction {
   Axes batch_of_a, batch_of_b;
   Axes summed_of_a, summed_of_b;
 };
-/// Sums of products; the result has the axes of the batch, then the other axes of `a`, then those of `b`.
+/// The result has the batch axes, then the other axes of `a`, then of `b`.
 [[nodiscard]] Value contract(Value a, Value b, const Contraction& axes);
 
-/// The function of two numbers in a reduction: "add", "multiply", "minimum" or "maximum".
+/// `reduction` is "add", "multiply", "minimum" or "maximum".
 [[nodiscard]] Region reducer(std::string_view reduction, ElementKind kind);
-/// By the function of that name, from `start`. The gradient of an extremum is shared equally by the elements that
-/// have it.
+/// Reduces `axes`, from `start`. Equal extrema share the gradient equally.
 [[nodiscard]] Value reduce(std::string_view reduction, Value x, const std::string& start, const Axes& axes);
 /// Each element is its index along `axis`.
 [[nodiscard]] Value iota(const Type& type, std::size_t axis);
 
-/// The elements of each axis from `first` to before `limit`, of which it takes each `stride`-th.
+/// Every `stride`-th element of each axis, from `first` to before `limit`.
 [[nodiscard]] Value slice(Value x, const Axes& first, const Axes& limit, const Axes& stride);
 /// The elements along one axis from `first` to before `limit`.
 [[nodiscard]] Value slice_along(Value x, std::size_t axis, std::size_t first, std::size_t limit);
-/// `x` with `padding` around and between its elements: so many on each axis before, behind, and between any two.
+/// Pads each axis with `padding` at its start, at its end, and between its elements.
 [[nodiscard]] Value pad(Value x, Value padding, const Axes& before, const Axes& behind, const Axes& between);
-/// The elements along these axes in the opposite order.
+/// Reverses these axes.
 [[nodiscard]] Value reverse(Value x, const Axes& axes);
 [[nodiscard]] Value concatenate(const std::vector<Value>& parts, std::size_t axis);
 

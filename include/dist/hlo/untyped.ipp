@@ -13,14 +13,14 @@ namespace detail {
 
 /// No gradient passes to this operand.
 inline constexpr std::nullptr_t none = nullptr;
-/// The gradient as it is.
+/// Returns the gradient unchanged.
 [[nodiscard]] DIST_INLINE Value passed(Value, Value gradient) { return gradient; }
 
 [[nodiscard]] DIST_INLINE Value record(std::string_view name, std::vector<Value> operands, std::string attributes,
                                        const Type& type, std::vector<Pullback> pullbacks) {
   return Trace::current().add({name, std::move(operands), std::move(attributes), std::move(pullbacks)}, type);
 }
-/// An operation element by element.
+/// Records an elementwise operation.
 [[nodiscard]] DIST_INLINE Value elementwise(std::string_view name, std::vector<Value> operands,
                                             std::vector<Pullback> pullbacks) {
   const Type type = type_of(operands.front());
@@ -29,7 +29,7 @@ inline constexpr std::nullptr_t none = nullptr;
 
 [[nodiscard]] DIST_INLINE Value scaled(Value x, double factor) { return multiply(x, constant_like(x, factor)); }
 
-/// The axes that are in neither list, in order.
+/// The axes in neither list, in order.
 [[nodiscard]] DIST_INLINE Axes other_axes(std::size_t rank, const Axes& some, const Axes& more = {}) {
   Axes others;
   for (std::size_t axis = 0; axis < rank; ++axis)
@@ -42,7 +42,7 @@ inline constexpr std::nullptr_t none = nullptr;
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
-/// At `axes[i]`, i.
+/// The inverse permutation.
 [[nodiscard]] DIST_INLINE Axes inverse(const Axes& axes) {
   Axes inverse(axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) inverse[axes[i]] = i;
@@ -55,10 +55,10 @@ inline constexpr std::nullptr_t none = nullptr;
   return extents;
 }
 
-/// `a` where `condition` holds, and 0 elsewhere.
+/// `a` if `condition` is true, otherwise 0.
 [[nodiscard]] DIST_INLINE Value where(Value condition, Value a) { return select(condition, a, constant_like(a, 0)); }
 
-/// The gradient of an array, from that of its repetition.
+/// The gradient of a broadcast operand: the sum over all other axes.
 [[nodiscard]] DIST_INLINE Value summed_to(Value gradient, const Axes& axes) {
   Axes sorted = axes;
   std::sort(sorted.begin(), sorted.end());
@@ -114,7 +114,7 @@ DIST_INLINE Value divide(Value a, Value b) {
                               [b](Value y, Value g) { return negate(divide(multiply(g, y), b)); }});
 }
 DIST_INLINE Value remainder(Value a, Value b) {
-  // a - b trunc(a / b), whose quotient is constant between its steps.
+  // a - b trunc(a / b); the gradient treats the truncated quotient as constant.
   return detail::elementwise("remainder", {a, b}, {detail::passed, [a, b](Value y, Value g) {
                                                      return negate(multiply(g, divide(subtract(a, y), b)));
                                                    }});
@@ -123,7 +123,7 @@ DIST_INLINE Value power(Value a, Value b) {
   const auto of_base = [a, b](Value, Value g) {
     const Value zero = constant_like(b, 0);
     const Value slope = multiply(b, power(a, subtract(b, constant_like(b, 1))));
-    return multiply(g, select(compare("EQ", b, zero), zero, slope));  // not 0 times infinity
+    return multiply(g, select(compare("EQ", b, zero), zero, slope));  // avoids 0 * infinity
   };
   const auto of_exponent = [a](Value y, Value g) {
     return multiply(g, multiply(y, detail::where(compare("GT", a, constant_like(a, 0)), log(a))));
@@ -193,7 +193,7 @@ DIST_INLINE Value logistic(Value x) {
       "logistic", {x}, {[](Value y, Value g) { return multiply(g, multiply(y, subtract(constant_like(y, 1), y))); }});
 }
 DIST_INLINE Value erf(Value x) {
-  // Its slope is 2 / sqrt(pi) exp(-x^2).
+  // The derivative is 2 / sqrt(pi) exp(-x^2).
   return detail::elementwise("chlo.erf", {x}, {[x](Value, Value g) {
                                return multiply(g, detail::scaled(exp(negate(multiply(x, x))), 1.12837916709551257390));
                              }});
@@ -212,7 +212,7 @@ DIST_INLINE Value select(Value condition, Value a, Value b) {
 }
 DIST_INLINE Value convert(Value x, ElementKind kind) {
   const Type from = type_of(x);
-  std::vector<Pullback> pullbacks;  // none from integers, whose steps a gradient would have to leave out in silence
+  std::vector<Pullback> pullbacks;  // none from integers, where a gradient would be lost silently
   if (is_floating(from.element) && is_floating(kind))
     pullbacks = {[kind = from.element](Value, Value g) { return convert(g, kind); }};
   else if (from.element == ElementKind::i1 || kind == ElementKind::i1)
@@ -222,13 +222,13 @@ DIST_INLINE Value convert(Value x, ElementKind kind) {
 DIST_INLINE Value rounded(Value x, ElementKind half) {
   const bool is_f16 = half == ElementKind::f16;
   const Type type = type_of(x);
-  // XLA may leave out a conversion to a shorter type and back, but never this.
+  // XLA may optimise away a conversion to a shorter type and back, but never this.
   const Value normal =
       detail::record("reduce_precision", {x},
                      concat("exponent_bits = ", is_f16 ? 5 : 8, " : i32, mantissa_bits = ", is_f16 ? 10 : 7, " : i32"),
                      type, {detail::passed});
   if (!is_f16) return normal;
-  // It has no denormal numbers. Those of f16 are the multiples of 2^-24 below 2^-14.
+  // reduce_precision flushes subnormal numbers to 0. For f16 these are the multiples of 2^-24 below 2^-14.
   const Value multiple = detail::elementwise("round_nearest_even", {detail::scaled(x, 0x1p24)}, {detail::none});
   const Value is_denormal = compare("LT", abs(x), constant_like(x, 0x1p-14));
   return detail::record("select", {is_denormal, detail::scaled(multiple, 0x1p-24), normal}, "", type,
@@ -271,8 +271,8 @@ DIST_INLINE Value contract(Value a, Value b, const Contraction& axes) {
   const Axes batch_of_g = from(0, batches);
   const Axes a_of_g = from(batches, free_of_a.size());
   const Axes b_of_g = from(batches + free_of_a.size(), free_of_b.size());
-  // The product of the gradient and one operand has the axes of the batch, those that are free of the other operand, and
-  // the summed ones in the order of their numbers in the operand: where each of them belongs is known by its partner.
+  // The product of the gradient and one operand has the batch axes, the other operand's free axes, and the summed
+  // axes in this operand's order. Each summed axis belongs where its partner is.
   const auto partners = [](const Axes& numbers, const Axes& of, const Axes& partner_of) {
     Axes found;
     for (const std::size_t number : numbers)
@@ -319,7 +319,7 @@ DIST_INLINE Value reduce(std::string_view reduction, Value x, const std::string&
   if (reduction == "add") {
     pullback = [=](Value, Value g) { return repeated(g); };
   } else if (reduction == "multiply") {
-    // The product of the others, also where one element is 0; where more are, there is none.
+    // The product of all other elements, also if some are 0.
     pullback = [=](Value, Value g) {
       const Value zero = constant_like(x, 0), unit = constant_like(x, 1);
       const Value is_zero = compare("EQ", x, zero);

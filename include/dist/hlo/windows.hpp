@@ -16,56 +16,51 @@ namespace untyped {
 
 namespace detail {
 
-/// So many elements, each at this distance from the next.
+/// The extent of elements at a distance of `dilation`.
 [[nodiscard]] constexpr std::ptrdiff_t spread(std::size_t elements, std::size_t dilation) noexcept {
   return elements == 0 ? 0 : static_cast<std::ptrdiff_t>((elements - 1) * dilation + 1);
 }
 
 }  // namespace detail
 
-/// Windows of equal size along one axis of an array, one after another.
+/// Windows of equal size along one axis of an array.
 struct WindowAxis {
   std::size_t size = 1;
   std::size_t stride = 1;
-  /// Elements of padding before and behind the array's; of a negative number, so many of its elements are left out.
+  /// Padding at the start and at the end; negative padding crops the array.
   std::ptrdiff_t before = 0;
   std::ptrdiff_t behind = 0;
-  /// The distance of two neighbours of the array in the axis that windows slide along, and of two elements of a window: 1
-  /// where there is nothing between them.
+  /// The distance between adjacent elements of the array, and of a window.
   std::size_t dilation = 1;
   std::size_t window_dilation = 1;
 
-  /// How many windows an array of this extent has.
+  /// The number of windows for an array of this extent.
   [[nodiscard]] constexpr std::size_t outputs(std::size_t extent) const noexcept {
     const std::ptrdiff_t steps =
         before + detail::spread(extent, dilation) + behind - detail::spread(size, window_dilation);
     return steps < 0 ? 0 : static_cast<std::size_t>(steps) / stride + 1;
   }
-  /// The windows that go back: with their elements in reverse order, from as many elements as an array of this extent has
-  /// windows, to the array.
+  /// The windows of the input gradient, from outputs to the array, with reversed elements. `extent` is the array's.
   [[nodiscard]] WindowAxis back(std::size_t extent) const noexcept;
-  /// The windows by which an array of this extent correlates with as many elements as it has windows, to as many as a window
-  /// has: how the gradient of a kernel follows from that of a convolution.
+  /// The windows of the kernel gradient, by which the array, of this extent, is correlated with the outputs.
   [[nodiscard]] WindowAxis of_kernels(std::size_t extent) const noexcept;
 };
-/// One for each axis that windows slide along.
+/// One entry per windowed axis.
 using WindowAxes = std::vector<WindowAxis>;
 
-/// Attributes that reductions of windows and convolutions have, for some axes: "padding = dense<[[0, 1]]> : tensor<1x2xi64>",
-/// and one number of each axis.
+/// Attributes: `padding = dense<[[0, 1]]> : tensor<1x2xi64>`, and a list with one member per axis.
 [[nodiscard]] std::string padding(const WindowAxes& windows);
 [[nodiscard]] std::string list(std::string_view name, const WindowAxes& windows, std::size_t WindowAxis::*number);
 
-/// Reduces each window by "add" or "maximum", from `start`, which is the padding as well. There is a WindowAxis for each
-/// axis of `x`. The gradient of a maximum goes to the first element that has it, in row-major order, and of a NaN to the first
-/// NaN; it is not known with a dilation or negative padding.
+/// Reduces each window by "add" or "maximum", from `start`, which is also the padding. `windows` has one entry per
+/// axis of `x`. A maximum's gradient passes to its first element in row-major order, or to the first NaN; with
+/// dilation or negative padding it is unknown.
 [[nodiscard]] Value reduce_windows(std::string_view reduction, Value x, const std::string& start,
                                    const WindowAxes& windows);
 
 }  // namespace untyped
 
-/// Windows of `Size` elements along one axis, `Stride` apart, which reach so many elements of padding before and behind the
-/// array.
+/// Windows of `Size` elements along one axis, `Stride` apart, with padding at the start and at the end.
 template <std::size_t Size, std::size_t Stride = 1, std::size_t Before = 0, std::size_t Behind = 0>
 struct Windows {
   static_assert(Size > 0 && Stride > 0, "hlo::Windows have a size and a stride of at least 1");
@@ -77,13 +72,13 @@ struct Windows {
             .before = static_cast<std::ptrdiff_t>(Before),
             .behind = static_cast<std::ptrdiff_t>(Behind)};
   }
-  /// How many windows an array of this extent has.
+  /// The number of windows for an array of this extent.
   [[nodiscard]] static constexpr std::size_t outputs(std::size_t extent) { return axis().outputs(extent); }
 };
 
 namespace detail {
 
-/// Extents whose axes behind the first are replaced by how many windows slide along them.
+/// Extents whose axes after the first are numbers of windows.
 template <class... Along, std::size_t Rank>
 [[nodiscard]] constexpr Extents<Rank> with_windows(Extents<Rank> extents) {
   std::size_t axis = 0;
@@ -93,9 +88,8 @@ template <class... Along, std::size_t Rank>
 
 }  // namespace detail
 
-/// Reduces windows of `x` by dist::sum or dist::max, as pooling does: they slide along the axes between the first and the
-/// last, with Windows for each. Padding counts for nothing. The gradient of a maximum goes to the first element of its window
-/// that has it, in row-major order.
+/// Reduces windows of `x` by dist::sum or dist::max, like pooling, along the axes between the first and the last.
+/// Padding is ignored. A maximum's gradient passes to its first element in row-major order.
 ///
 ///     hlo::reduce_windows<hlo::Windows<2, 2>, hlo::Windows<2, 2>>(dist::max, images)  // [N, H, W, C] to [N, H/2, W/2, C]
 template <class... Along, class Op, class T, std::size_t... Extents>

@@ -46,16 +46,16 @@ namespace detail {
   return all;
 }
 
-/// Whether each window is without gaps, and the array lies in the axis that they slide along.
+/// True without dilation and negative padding.
 [[nodiscard]] DIST_INLINE bool are_plain(const WindowAxes& windows) {
   return std::all_of(windows.begin(), windows.end(), [](const WindowAxis& axis) {
     return axis.dilation == 1 && axis.window_dilation == 1 && axis.before >= 0 && axis.behind >= 0;
   });
 }
 
-/// The gradient of the maximum of each window, for the first element that has it, or the first NaN: window by window,
-/// elements of the same place in their windows together. XLA's select_and_scatter would do it at once, but of several maxima
-/// XLA for CPUs does not take the first, and needs 3.6 times as long for windows of 2 x 2 (27 November 2026).
+/// The gradient of window maxima for the first maximum, or the first NaN, of each window. Each step combines the same
+/// position of all windows. XLA's select_and_scatter does not choose the first of equal maxima on CPUs, and takes 3.6
+/// times as long for windows of 2 x 2 (27 November 2026).
 [[nodiscard]] DIST_INLINE Value to_first_maxima(Value x, Value maxima, Value gradient, const std::string& start,
                                                 const WindowAxes& windows) {
   const Type from = type_of(x);
@@ -88,7 +88,7 @@ namespace detail {
     const Value part = pad(select(is_first, gradient, zeros), zero, place, rest, between);
     sum = sum ? add(*sum, part) : part;
 
-    std::size_t axis = rank;  // the next place, in row-major order
+    std::size_t axis = rank;  // the next position, in row-major order
     while (axis > 0 && ++place[axis - 1] == windows[axis - 1].size) place[--axis] = 0;
     if (axis == 0) return slice(*sum, before, end, steps);
   }

@@ -22,14 +22,14 @@ namespace detail {
 
 inline constexpr std::string_view partial_mark = ".partial-";
 
-/// The folder of `path`, and the name in it.
+/// Splits `path` into the folder and the name.
 [[nodiscard]] inline std::pair<std::string, std::string> folder_and_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {".", path};
   return {path.substr(0, slash + 1), path.substr(slash + 1)};
 }
 
-/// Opens a folder. Returns none with errno set when there is none or it may not be read.
+/// Opens a folder. Returns an empty descriptor and sets errno on failure.
 [[nodiscard]] inline Descriptor open_folder(const std::string& path) {
   Descriptor folder;
   do folder.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -69,14 +69,14 @@ DIST_INLINE AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
 
 DIST_INLINE void AtomicFile::create() {
   static std::atomic<unsigned> number{0};
-  // A name may belong to a process that died, or lives on another machine; and until the lock is there, who removes what
-  // was abandoned may take this file for such.
+  // The name may belong to a process that has exited or that runs on another machine. Until the lock is held,
+  // `remove_abandoned` may delete this file.
   for (;;) {
     partial_ = concat(name_, detail::partial_mark, getpid(), "-", number.fetch_add(1, std::memory_order_relaxed));
     file_.reset(openat(folder_.get(), partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!file_ && (errno == EEXIST || errno == EINTR)) continue;
     if (!file_) fail("cannot be written", errno);
-    // Where the file system has no locks, nothing is taken for abandoned, either.
+    // Without support for locks, no file is ever regarded as abandoned.
     while (flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
     }
     struct stat made;
@@ -94,7 +94,7 @@ DIST_INLINE void AtomicFile::append(std::span<const std::byte> bytes) {
         if (count <= 0) return count;
         size_ += static_cast<std::uint64_t>(count);
         if (size_ - on_their_way_ < disk_step) return count;
-        // Else the disk would idle until `commit`. What this cannot do is done there.
+        // Start the write-back now, so that the disk is not idle until `commit`. Errors are reported there.
         sync_file_range(file_.get(), static_cast<off_t>(on_their_way_), static_cast<off_t>(size_ - on_their_way_),
                         SYNC_FILE_RANGE_WRITE);
         on_their_way_ = size_;
@@ -110,7 +110,7 @@ DIST_INLINE void AtomicFile::commit() {
   if (renameat(folder_.get(), partial_.c_str(), folder_.get(), name_.c_str()) != 0)
     fail("cannot be replaced by its new content", errno);
   file_.reset();
-  // Some file systems keep folders without being asked, and say that they cannot.
+  // Some file systems cannot synchronise folders, and need not.
   while (fsync(folder_.get()) != 0)
     if (errno != EINTR) {
       if (errno == EINVAL || errno == ENOTSUP) break;

@@ -16,16 +16,15 @@
 
 namespace dist::io {
 
-/// Bytes that are read once, in order. `read` fills the front of the buffer and returns how many bytes it
-/// wrote: 0 only at the end (or for an empty buffer), fewer than asked for at any time. `name` is what error
-/// messages call the source.
+/// Bytes that are read once, in order. `read` fills the beginning of the buffer and returns the number of bytes: 0 only
+/// at the end (or for an empty buffer), but possibly fewer than fit. `name` is for error messages.
 template <class S>
 concept ByteSource = requires(S source, const S& constant, std::span<std::byte> buffer) {
   { source.read(buffer) } -> std::same_as<std::size_t>;
   { constant.name() } -> std::same_as<const std::string&>;
 };
 
-/// Reads until `buffer` is full or the source ends; returns how many bytes were read.
+/// Reads until `buffer` is full or the source ends. Returns the number of bytes read.
 template <ByteSource Source>
 std::size_t read_full(Source& source, std::span<std::byte> buffer) {
   std::size_t filled = 0;
@@ -39,17 +38,38 @@ std::size_t read_full(Source& source, std::span<std::byte> buffer) {
 
 namespace detail {
 
-/// A file that is open for reading, and what its name is.
+/// A type-erased reference to a ByteSource, so that readers are compiled once.
+class AnySource {
+ public:
+  template <ByteSource Source>
+    requires(!std::same_as<Source, AnySource>)
+  AnySource(Source& source)
+  noexcept
+      : source_(&source),
+        name_(&source.name()),
+        read_([](void* kept, std::span<std::byte> buffer) { return static_cast<Source*>(kept)->read(buffer); }) {}
+
+  [[nodiscard]] std::size_t read(std::span<std::byte> buffer) { return read_(source_, buffer); }
+  [[nodiscard]] const std::string& name() const noexcept { return *name_; }
+
+ private:
+  void* source_;
+  const std::string* name_;
+  std::size_t (*read_)(void*, std::span<std::byte>);
+};
+
+/// A file opened for reading, and its name.
 class OpenFile {
  public:
-  /// Throws FileError when the file is missing or may not be read.
+  /// Throws FileError if the file is missing or not readable.
   explicit OpenFile(std::string path) : name_(std::move(path)) {
     do descriptor_.reset(::open(name_.c_str(), O_RDONLY | O_CLOEXEC));
     while (!descriptor_ && errno == EINTR);
     if (!descriptor_) fail("cannot be opened", errno);
   }
 
-  /// What `read(descriptor)` returns, which reads as the system's functions do. Throws FileError when it cannot.
+  /// Returns the result of `read(descriptor)`, a system call, which is repeated after EINTR. Throws FileError if it
+  /// fails.
   [[nodiscard]] std::size_t retry(auto&& read) const {
     for (;;) {
       const ssize_t count = read(descriptor_.get());
@@ -76,13 +96,13 @@ class OpenFile {
 
 }  // namespace detail
 
-/// A file, unbuffered: ask for many bytes at a time.
+/// A file as a ByteSource. Unbuffered: read many bytes at a time.
 class FileSource {
  public:
-  /// Throws FileError when the file is missing or may not be read.
+  /// Throws FileError if the file is missing or not readable.
   explicit FileSource(std::string path) : file_(std::move(path)) {}
 
-  /// Throws FileError when reading fails.
+  /// Throws FileError if reading fails.
   [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
     return file_.retry([&](int descriptor) { return ::read(descriptor, buffer.data(), buffer.size()); });
   }
@@ -92,7 +112,7 @@ class FileSource {
   detail::OpenFile file_;
 };
 
-/// Bytes in memory that outlive the source.
+/// Bytes in memory as a ByteSource, which they must outlive.
 class MemorySource {
  public:
   explicit MemorySource(std::span<const std::byte> bytes, std::string name = "<memory>")

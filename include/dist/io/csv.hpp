@@ -1,5 +1,5 @@
-/// Reads CSV files (RFC 4180): records of cells, one record a line. A cell in quotes may have separators, ends of lines and,
-/// doubled, quotes.
+/// Reader for CSV files (RFC 4180): one record of cells per line. A quoted cell may contain separators, line ends and
+/// doubled quotes.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dist::io {
 
-/// The most bytes of a record that are read unless told otherwise: a quote that is never closed takes all that follows.
+/// The default limit on the bytes of a record. Without a limit, an unclosed quote would read the rest of the file.
 inline constexpr std::size_t csv_default_max_bytes = std::size_t{1} << 26;
 
 /// The cells of a record, without quotes. Its memory is reused for the next one.
@@ -27,7 +27,7 @@ class CsvRecord {
     const std::size_t start = cell == 0 ? 0 : ends_[cell - 1];
     return std::string_view{bytes_}.substr(start, ends_[cell] - start);
   }
-  /// Where the record begins in its file, counted from 1.
+  /// The line in the file where the record begins, counted from 1.
   [[nodiscard]] std::size_t line() const noexcept { return line_; }
 
  private:
@@ -39,12 +39,12 @@ class CsvRecord {
   std::size_t line_ = 0;
 };
 
-/// The records of a source, one after the other. Lines end with \n, \r\n or \r; empty lines are left out, and so is the mark
-/// by which some programs begin files in UTF-8.
+/// The records of a source, one after the other. Lines end with `\n`, `\r\n` or `\r`. Empty lines and a UTF-8 byte
+/// order mark are skipped.
 template <ByteSource Source>
 class CsvReader {
  public:
-  /// `separator` is neither a quote nor an end of a line.
+  /// `separator` must not be a quote or a line end.
   explicit CsvReader(Source source, char separator = ',', std::size_t max_bytes = csv_default_max_bytes)
       : source_(std::move(source)), buffer_(std::size_t{1} << 16), separator_(separator), max_bytes_(max_bytes) {
     refill();
@@ -52,11 +52,10 @@ class CsvReader {
     if (rest_.starts_with(mark)) rest_.remove_prefix(mark.size());
   }
 
-  /// Writes the next record over `record`, and returns true; or returns false at the end.
+  /// Assigns the next record and returns true, or returns false at the end.
   ///
-  /// Throws FileError, which names the file, the line and the column, for a quote within a cell that does not begin with
-  /// one, for what follows the closing quote of a cell, when the file ends within quotes, and for a record of more than
-  /// `max_bytes` bytes.
+  /// Throws FileError, with the file, line and column, for a quote inside an unquoted cell, text after a closing quote,
+  /// a missing closing quote, or a record of more than `max_bytes` bytes.
   [[nodiscard]] bool next(CsvRecord& record) {
     for (;;) {
       record.bytes_.clear();
@@ -89,7 +88,7 @@ class CsvReader {
     const auto buffer = std::span<char>{buffer_.data(), buffer_.size()};
     rest_ = {buffer.data(), read_full(source_, std::as_writable_bytes(buffer))};
   }
-  /// The next byte, or that there is none.
+  /// Returns the next byte, or `at_end`.
   [[nodiscard]] int peek() {
     if (rest_.empty()) refill();
     return rest_.empty() ? at_end : static_cast<unsigned char>(rest_.front());
@@ -110,7 +109,7 @@ class CsvReader {
     ++line_;
   }
 
-  /// Appends the first `count` bytes of the rest.
+  /// Appends the next `count` bytes to the record.
   void append(CsvRecord& record, std::size_t count) {
     if (record.bytes_.size() + count > max_bytes_)
       fail(record, "has a record that is too long", concat("it has more than ", max_bytes_, " bytes"),
@@ -163,5 +162,8 @@ class CsvReader {
   std::size_t max_bytes_;
   std::size_t line_ = 1;
 };
+#ifdef DIST_COMPILED
+extern template class CsvReader<FileSource>;
+#endif
 
 }  // namespace dist::io

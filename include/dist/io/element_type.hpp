@@ -1,4 +1,4 @@
-/// The types of elements in files, which are known when a file is read.
+/// The types of elements in files, as run-time values.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,10 @@
 
 namespace dist::io {
 
+/// The type of an element: bool, integer or floating-point number, with its bits.
 enum class ElementType : unsigned char { boolean, u8, i8, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64 };
 
-/// All of them.
+/// All element types.
 inline constexpr ElementType all_element_types[] = {
     ElementType::boolean, ElementType::u8,  ElementType::i8,  ElementType::u16, ElementType::i16,
     ElementType::u32,     ElementType::i32, ElementType::u64, ElementType::i64, ElementType::f16,
@@ -25,7 +26,7 @@ struct ElementTypeFacts {
   std::string_view name;
   std::size_t bytes;
 };
-/// By the number of the type.
+/// Indexed by ElementType.
 inline constexpr ElementTypeFacts element_type_facts[] = {
     {"bool", 1}, {"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2}, {"u32", 4}, {"i32", 4},
     {"u64", 8},  {"i64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8},
@@ -33,27 +34,27 @@ inline constexpr ElementTypeFacts element_type_facts[] = {
 
 }  // namespace detail
 
-/// The type's short name, as `dtype_name` has it: "f32".
+/// Returns the short name of the type, like `dtype_name`: "f32".
 [[nodiscard]] constexpr std::string_view to_string(ElementType type) noexcept {
   return detail::element_type_facts[static_cast<std::size_t>(type)].name;
 }
-/// The bytes of an element.
+/// Returns the size of an element in bytes.
 [[nodiscard]] constexpr std::size_t bytes_of(ElementType type) noexcept {
   return detail::element_type_facts[static_cast<std::size_t>(type)].bytes;
 }
 
-/// The type with that short name.
+/// Returns the type with this short name, or nothing.
 [[nodiscard]] constexpr std::optional<ElementType> element_type_named(std::string_view name) noexcept {
   for (const ElementType type : all_element_types)
     if (to_string(type) == name) return type;
   return std::nullopt;
 }
 
-/// The type of elements that are `T` in memory.
+/// The element type of `T`.
 template <class T>
 inline constexpr ElementType element_type = *element_type_named(dtype_name<T>);
 
-/// Calls `function.template operator()<T>()` with the type `T` that elements of `type` have in memory.
+/// Calls `function.template operator()<T>()` with the C++ type `T` of elements of `type`.
 decltype(auto) with_element_type(ElementType type, auto&& function) {
   switch (type) {
     case ElementType::boolean:

@@ -1,48 +1,75 @@
-/// What the readers of array files share: the elements behind a header that announced their shape.
+/// Reading of array elements after a header, and conversion between element types.
 #pragma once
 
 #include <bit>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <span>
-#include <type_traits>
+#include <string>
 #include <utility>
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/error.hpp>
-#include <dist/core/memory_space.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/light_memory.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/transpose.hpp>
 #include <dist/io/byte_source.hpp>
-#include <dist/io/convert_elements.hpp>
+#include <dist/io/element_type.hpp>
 
 namespace dist::io {
 
-/// Reverses the bytes of every element.
-template <class T>
-void reverse_bytes(std::span<T> elements) {
-  if constexpr (sizeof(T) > 1)
-    for (T& element : elements) {
-      std::byte bytes[sizeof(T)];
-      std::memcpy(bytes, &element, sizeof(T));
-      std::reverse(bytes, bytes + sizeof(T));
-      std::memcpy(&element, bytes, sizeof(T));
-    }
+namespace detail {
+
+/// Implements io::convert_elements for run-time types. In a bool, any non-zero byte is true.
+[[nodiscard]] std::size_t convert_elements(ElementType from_type, const std::byte* from, ElementType to_type,
+                                           std::byte* to, std::size_t count);
+
+/// Converts elements that were read from `file`; `first` is the index of the first one. Throws FileError if an element
+/// is not representable.
+void convert_read_elements(const std::string& file, std::size_t first, ElementType from_type, const std::byte* from,
+                           ElementType to_type, std::byte* to, std::size_t count);
+/// `convert_read_elements`, or nullptr if no conversion is needed: programs that never convert do not compile the
+/// conversions.
+using ConvertRead = decltype(&convert_read_elements);
+
+}  // namespace detail
+
+/// Converts the elements of `from` to `to`, of the same size. Floating-point results are rounded to nearest; all others
+/// must equal their source, with true as 1. Returns the index of the first element that is not representable, such as
+/// 300 as an 8-bit integer, 0.5 as an integer, 2 as a bool, or 100'000 as a Float16; otherwise the number of elements.
+/// Infinities and NaN are representable in every floating-point type.
+template <class From, class To>
+[[nodiscard]] std::size_t convert_elements(std::span<const From> from, std::span<To> to) {
+  return detail::convert_elements(element_type<From>, std::as_bytes(from).data(), element_type<To>,
+                                  std::as_writable_bytes(to).data(), from.size());
 }
 
 namespace detail {
 
-/// The bytes of elements as files have them, little-endian.
+/// Reverses the bytes of each element of `size` bytes.
+void reverse_bytes(std::span<std::byte> elements, std::size_t size);
+
+}  // namespace detail
+
+/// Reverses the bytes of each element.
+template <class T>
+void reverse_bytes(std::span<T> elements) {
+  detail::reverse_bytes(std::as_writable_bytes(elements), sizeof(T));
+}
+
+namespace detail {
+
+/// Returns the little-endian bytes of elements, for files.
 template <class T>
 [[nodiscard]] std::span<const std::byte> written_bytes(std::span<const T> elements) noexcept {
   static_assert(std::endian::native == std::endian::little, "files of elements are written on little-endian machines");
   return std::as_bytes(elements);
 }
 
-/// The first axis up to which `extents` multiply to more than `most`, or their number. An empty axis counts as one, so that
-/// no product of extents can overflow.
+/// Returns the first axis up to which `extents` multiply to more than `most`, or the number of axes. Empty axes count
+/// as 1, so that no product can overflow.
 [[nodiscard]] constexpr std::size_t axis_beyond(std::span<const std::size_t> extents, std::size_t most) noexcept {
   std::size_t axis = 0;
   for (std::size_t bound = 1; axis < extents.size(); ++axis) {
@@ -53,84 +80,67 @@ template <class T>
   return axis;
 }
 
-/// An element as messages have it.
-template <class T>
-[[nodiscard]] auto as_shown(T element) noexcept {
-  if constexpr (std::integral<T>)
-    return element;
-  else
-    return static_cast<double>(element);
-}
+/// Fills `to` with elements of type `wanted`, from elements of type `stored` in byte order `order`; `first` is the
+/// index of the first one, for messages. Returns the number of bytes read: fewer than required only at the end of the
+/// source.
+std::size_t fill_elements(AnySource source, ElementType stored, std::endian order, ElementType wanted,
+                          ConvertRead convert, std::span<std::byte> to, std::size_t first);
 
-/// Fills `to` with elements that lie in the source as `Stored` in the byte order `order`; the first of them is number
-/// `first` there, for messages. Returns how many bytes were read: fewer than they take only at the end of the source.
-template <class Stored, class T, ByteSource Source>
-std::size_t fill_elements(Source& source, std::endian order, std::span<T> to, std::size_t first) {
-  if constexpr (std::same_as<Stored, T> && !std::same_as<T, bool>) {
-    const std::size_t bytes = read_full(source, std::as_writable_bytes(to));
-    if (order != std::endian::native) reverse_bytes(to.first(bytes / sizeof(T)));
-    return bytes;
-  } else {
-    using Kept =
-        std::conditional_t<std::same_as<Stored, bool>, std::uint8_t, Stored>;  // any byte may claim to be a bool
-    AlignedBuffer<Kept> buffer(std::min(to.size(), std::size_t{1} << 14));
-    std::size_t bytes = 0;
-    for (std::size_t filled = 0; filled < to.size();) {
-      const std::span<Kept> part{buffer.data(), std::min(buffer.size(), to.size() - filled)};
-      const std::size_t count = fill_elements<Kept>(source, order, part, first + filled);
-      bytes += count;
-      if (count < part.size_bytes()) break;
-      if constexpr (std::same_as<Stored, bool>)
-        for (Kept& truth : part) truth = truth != 0 ? 1 : 0;
-      const std::size_t converted = convert_elements(std::span<const Kept>{part}, to.subspan(filled, part.size()));
-      if (converted < part.size())
-        throw FileError(source.name(), "has an element that the wanted type cannot hold",
-                        concat("element ", first + filled + converted, " is ", as_shown(part[converted]), ", wanted ",
-                               dtype_name<T>),
-                        "Read it as the type that it holds");
-      filled += part.size();
-    }
-    return bytes;
+/// Implements io::read_elements. The results have type `wanted`.
+[[nodiscard]] AlignedBuffer<std::byte> read_elements(AnySource source, ElementType stored, const Shape& shape,
+                                                     std::endian order, ElementType wanted, ConvertRead convert);
+
+/// A tensor with a run-time element type. Copies share the elements, which are immutable.
+struct AnyTensor {
+  ElementType type = ElementType::f32;
+  Shape shape;
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+
+  AnyTensor() = default;
+  AnyTensor(ElementType element, const Shape& extents, AlignedBuffer<std::byte> elements);
+  template <class T>
+  [[nodiscard]] static AnyTensor of(Tensor<T> values) {
+    const Shape shape = values.shape();
+    return {element_type<T>, shape, std::move(values).take_bytes()};
   }
-}
+  /// Returns a tensor whose elements `fill` writes.
+  template <class Fill>
+  [[nodiscard]] static AnyTensor filled_by(ElementType type, const Shape& shape, const Fill& fill) {
+    AlignedBuffer<std::byte> elements(shape.elements() * bytes_of(type));
+    fill(std::span<std::byte>{elements.data(), elements.size()});
+    return {type, shape, std::move(elements)};
+  }
+
+  /// Returns a view of the elements, which must be of type `T`.
+  template <class T>
+  [[nodiscard]] TensorView<const T> view() const {
+    return {reinterpret_cast<const T*>(bytes.data()), shape};
+  }
+  /// Returns the tensor with its axes permuted, like `dist::transpose`.
+  [[nodiscard]] AnyTensor transposed(std::span<const std::size_t> axes) const {
+    return {type, dist::detail::transposed(shape, axes),
+            dist::detail::transposed(bytes.data(), bytes_of(type), shape, axes)};
+  }
+};
 
 }  // namespace detail
 
-/// Reads the rest of `source` as the elements of an array of `shape`, which lie there as `Stored` in the byte order `order`.
-/// Those of another type than `T` are converted as `convert_elements` says.
+/// Reads the rest of `source` as an array of `shape`, stored as elements of type `Stored` in byte order `order`, and
+/// converts them to `T` like `convert_elements`.
 ///
-/// Throws FileError when there are fewer bytes than that, or more, or an element has no number of type `T`. Memory follows
-/// the data, whatever a header announced: room for 65536 elements at first, then never more than about three times what was
-/// really read.
+/// Throws FileError if there are fewer or more bytes, or if an element is not representable as `T`. Memory use is
+/// bounded by the data, not by the shape: room for 65536 elements at first, then at most about three times the bytes
+/// read.
 template <class T, class Stored = T, ByteSource Source>
 [[nodiscard]] Tensor<T> read_elements(Source& source, const Shape& shape, std::endian order = std::endian::native) {
-  constexpr std::size_t first_capacity = std::size_t{1} << 16;
-  constexpr const char* fetch_again = "Download or copy the file again";
-
-  const std::size_t total = shape.elements();
-  const auto sized = [&](std::size_t capacity) { return Tensor<T>(capacity == total ? shape : Shape{capacity}); };
-  const auto announced = [&] {
-    return concat("its header announces shape ", to_string(shape), ", ", total * sizeof(Stored),
-                  " bytes of elements, but ");
-  };
-  Tensor<T> elements = sized(std::min(total, first_capacity));
-  for (std::size_t filled = 0; filled < total;) {
-    if (filled == elements.size()) {
-      Tensor<T> larger = sized(std::min(total, 2 * filled));
-      std::copy_n(elements.data(), filled, larger.data());
-      elements = std::move(larger);
-    }
-    const std::span<T> room = elements.elements().subspan(filled);
-    const std::size_t bytes = detail::fill_elements<Stored>(source, order, room, filled);
-    if (bytes < room.size() * sizeof(Stored))
-      throw FileError(source.name(), "is truncated", concat(announced(), filled * sizeof(Stored) + bytes, " follow"),
-                      fetch_again);
-    filled += room.size();
-  }
-  std::byte extra[1];
-  if (source.read(extra) != 0)
-    throw FileError(source.name(), "has bytes after its elements", concat(announced(), "more follow"), fetch_again);
-  return elements;
+  detail::ConvertRead convert = nullptr;
+  if constexpr (!std::same_as<T, Stored>) convert = detail::convert_read_elements;
+  return {shape, detail::read_elements(source, element_type<Stored>, shape, order, element_type<T>, convert)};
 }
 
 }  // namespace dist::io
+
+#ifndef DIST_COMPILED
+#include <dist/io/elements.ipp>
+#endif

@@ -1,18 +1,23 @@
 #pragma once
 
+#include <dirent.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/standard_descriptors.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::io {
 
-/// Owns a file descriptor, and closes it. It never has the number of standard input, output or error.
+/// Owns a file descriptor, and closes it. Never uses the descriptors of standard input, output and error.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -26,7 +31,7 @@ class Descriptor {
 
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ >= 0; }
-  /// Gives up ownership.
+  /// Releases ownership.
   [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
   void reset(int descriptor = -1) noexcept {
     if (descriptor_ >= 0) close(descriptor_);
@@ -37,7 +42,7 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-/// What a file holds, for a message that a name is not among them: the first ten names, and how many more there are.
+/// Lists the names in a file, for error messages: the first ten, and the number of others.
 [[nodiscard]] inline std::string listed_names(std::span<const std::string> names) {
   constexpr std::size_t listed = 10;
   if (names.empty()) return "it is empty";
@@ -45,6 +50,28 @@ class Descriptor {
   for (std::size_t i = 1; i < names.size() && i < listed; ++i) list += concat(", ", quoted(names[i]));
   if (names.size() > listed) list += concat(" and ", names.size() - listed, " more");
   return list;
+}
+
+/// Returns the names in a folder except "." and "..", sorted by their bytes. If it cannot be read, calls `fail` with
+/// errno, then returns no names.
+template <class Fail>
+[[nodiscard]] std::vector<std::string> folder_names(const std::string& folder, const Fail& fail) {
+  std::vector<std::string> names;
+  DIR* const entries = ::opendir(folder.c_str());
+  int error = errno;
+  if (entries != nullptr) {
+    errno = 0;
+    while (const dirent* const entry = ::readdir(entries))
+      if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+    error = errno;
+    ::closedir(entries);
+  }
+  if (error != 0) {
+    fail(error);
+    return {};
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace dist::io

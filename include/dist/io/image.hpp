@@ -1,4 +1,4 @@
-/// What the readers of image files share.
+/// Common parts of the readers of image files.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace dist::io {
 
-/// The most elements of an image, which are bytes, that are read unless told otherwise.
+/// The default limit on the elements (bytes) of an image.
 inline constexpr std::size_t image_default_max_elements = std::size_t{1} << 28;
 
 namespace detail {
 
-/// The gray of a colour: its luma after ITU-R BT.601, rounded, as JPEG files have it.
+/// Returns the luma of a colour (ITU-R BT.601), rounded, like JPEG.
 [[nodiscard]] constexpr std::uint8_t luma(unsigned red, unsigned green, unsigned blue) noexcept {
   return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);  // 0.299, 0.587, 0.114
 }
 
-/// Pixels of an image [height, width, channels], all zeros. Throws FileError for more than `max_elements` elements, and
-/// for none.
+/// Returns the pixels of an image [height, width, channels], all zeros. Throws FileError if there are more than
+/// `max_elements` elements, or none.
 [[nodiscard]] inline Tensor<std::uint8_t> make_pixels(const std::string& name, std::size_t height, std::size_t width,
                                                       std::size_t channels, std::size_t max_elements) {
   if (height == 0 || width == 0)

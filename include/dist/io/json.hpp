@@ -11,13 +11,14 @@
 
 #include <jansson.h>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
 
 namespace dist::io {
 
-/// The longest text that `parse_json` reads unless told otherwise. The parser limits how deep it may nest (jansson: 2048
+/// The default limit on the length of a text for `parse_json`. The parser limits the nesting depth (jansson: 2048
 /// levels).
 inline constexpr std::size_t json_default_max_bytes = std::size_t{1} << 20;
 
@@ -29,13 +30,12 @@ struct ReleaseJson {
 
 }  // namespace detail
 
-/// A JSON value and all values in it, which live as long as it does.
+/// Owns a JSON value and all values in it.
 using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
 
-/// Reads the JSON in `written`. Calls `refuse(why)`, which throws the caller's error, for anything else, for what is longer
-/// than `max_bytes` or deeper than the limit, for a number that a 64-bit integer or a double cannot hold, for the character
-/// NUL, and for an object with a key twice, of which JSON parsers otherwise keep one at their choice; `why` has the place.
-/// The values of a hostile text take up to eighty times its bytes.
+/// Parses JSON. Calls `refuse(why)`, which must throw, if the text is invalid, longer than `max_bytes` or nested too
+/// deeply, or has numbers beyond 64-bit integers and doubles, NUL characters or duplicate keys. `why` includes the
+/// position. The values may take eighty times the bytes of a malicious text.
 [[nodiscard]] inline Json parse_json(std::string_view written, std::size_t max_bytes,
                                      dist::detail::FunctionRef<void(std::string_view)> refuse) {
   if (written.size() > max_bytes) refuse(concat(written.size(), " bytes, at most ", max_bytes, " are read"));
@@ -45,8 +45,8 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
   return json;
 }
 
-/// Reads the JSON in `written`, which is the value of `variable`, such as "TF_CONFIG". Throws InvalidArgument, which names
-/// the variable and the place, where the other overload refuses.
+/// Parses the JSON value of the environment variable `variable`, such as "TF_CONFIG". Throws InvalidArgument, with the
+/// variable and the position, if it is invalid.
 [[nodiscard]] inline Json parse_json(std::string_view written, std::string_view variable,
                                      std::size_t max_bytes = json_default_max_bytes) {
   return parse_json(written, max_bytes, [&](std::string_view why) {
@@ -55,11 +55,12 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
   });
 }
 
+/// Returns the bytes of a JSON string.
 [[nodiscard]] inline std::string_view string_in(const json_t* json) noexcept {
   return {json_string_value(json), json_string_length(json)};
 }
 
-/// What kind of value it is, with its article.
+/// Returns the kind of the value, with an article.
 [[nodiscard]] inline std::string_view kind_of(const json_t* json) noexcept {
   switch (json_typeof(json)) {
     case JSON_OBJECT:
@@ -80,7 +81,7 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
   return "null";
 }
 
-/// The value as JSON in one line.
+/// Returns the value as JSON on one line.
 [[nodiscard]] inline std::string written_json(const json_t* json) {
   struct Free {
     void operator()(char* written) const noexcept { std::free(written); }

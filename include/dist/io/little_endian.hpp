@@ -5,7 +5,7 @@
 
 namespace dist::io {
 
-/// The unsigned number whose little-endian bytes begin at `bytes`.
+/// Loads a little-endian unsigned number from `bytes`.
 template <std::unsigned_integral T>
 [[nodiscard]] constexpr T load_little_endian(const std::byte* bytes) noexcept {
   T number = 0;
@@ -14,7 +14,7 @@ template <std::unsigned_integral T>
   return number;
 }
 
-/// Writes the little-endian bytes of `number` to `bytes`.
+/// Stores `number` to `bytes` in little-endian order.
 template <std::unsigned_integral T>
 constexpr void store_little_endian(T number, std::byte* bytes) noexcept {
   for (std::size_t i = 0; i < sizeof(T); ++i) bytes[i] = std::byte{static_cast<unsigned char>(number >> (8 * i))};

@@ -1,35 +1,29 @@
-/// Reads NumPy's NPY files (format versions 1.0 to 3.0): "\x93NUMPY", the version, the length of the header, a Python
-/// dictionary with the element type, the order and the shape, then the elements.
+/// Reader for NumPy's NPY files (format versions 1.0 to 3.0): "\x93NUMPY", the version, the length of the header, a
+/// Python dictionary with the element type, the order and the shape, then the elements.
 #pragma once
 
-#include <bit>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/memory_space.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/transpose.hpp>
+#include <dist/core/text.hpp>
 #include <dist/io/byte_source.hpp>
-#include <dist/io/convert_elements.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/io/elements.hpp>
-#include <dist/io/little_endian.hpp>
 
 namespace dist::io {
 
-/// The most elements that are read unless told otherwise.
+/// The default limit on the number of elements.
 inline constexpr std::size_t npy_default_max_elements = std::size_t{1} << 30;
 
-/// A number type that NumPy has too: not BFloat16.
+/// A number type of NumPy: all types of this library except BFloat16.
 template <class T>
 concept NpyElement = std::same_as<T, bool> || std::same_as<T, Float16> || std::same_as<T, float> ||
     std::same_as<T, double> ||(std::integral<T> && sizeof(T) <= 8);
@@ -38,262 +32,64 @@ namespace detail {
 
 inline constexpr std::string_view npy_magic = "\x93NUMPY";
 
-/// What an NPY header says.
-struct NpyHeader {
-  std::string descr;  // such as "<f4": byte order, kind, bytes per element
-  bool fortran_order = false;
-  Shape shape;
-};
-
-/// NumPy's letter for the kind of a number type, and its bytes: "f4". NumPy has no BFloat16.
+/// Returns NumPy's code for a number type, its kind and size: "f4". NumPy has no BFloat16.
 [[nodiscard]] inline std::string npy_code(ElementType type) { return concat(to_string(type)[0], bytes_of(type)); }
 
-/// Reads the dictionary of an NPY header: three keys in any order, as Python prints them.
-class NpyHeaderParser {
- public:
-  NpyHeaderParser(std::string_view file, std::string_view text, std::size_t max_elements)
-      : file_(file), rest_(text), length_(text.size()), max_elements_(max_elements) {}
-
-  [[nodiscard]] NpyHeader parse() {
-    NpyHeader header;
-    bool has_descr = false;
-    bool has_order = false;
-    bool has_shape = false;
-    expect('{');
-    while (!accept('}')) {
-      const std::string_view key = quoted();
-      expect(':');
-      bool* const seen = key == "descr"           ? &has_descr
-                         : key == "fortran_order" ? &has_order
-                         : key == "shape"         ? &has_shape
-                                                  : nullptr;
-      if (seen == nullptr || *seen) refuse(dist::quoted(key), " is no key of an NPY header, or comes twice");
-      *seen = true;
-      if (seen == &has_descr)
-        header.descr = element_type();
-      else if (seen == &has_order)
-        header.fortran_order = truth();
-      else
-        header.shape = shape();
-      if (!accept(',')) {
-        expect('}');
-        break;
-      }
-    }
-    skip_space();
-    if (!rest_.empty()) refuse("something follows the dictionary");
-    if (!has_descr || !has_order || !has_shape) refuse("descr, fortran_order or shape is missing");
-    return header;
-  }
-
- private:
-  template <class... Parts>
-  [[noreturn]] void refuse(const Parts&... why) const {
-    throw FileError(file_, "is not an NPY file",
-                    concat("its header cannot be understood near byte ", length_ - rest_.size(), ": ", why...),
-                    "Save the array again with numpy.save");
-  }
-
-  void skip_space() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n')) rest_.remove_prefix(1);
-  }
-  [[nodiscard]] bool accept(char wanted) {
-    skip_space();
-    if (rest_.empty() || rest_[0] != wanted) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-  void expect(char wanted) {
-    if (!accept(wanted)) refuse("'", wanted, "' was expected");
-  }
-
-  [[nodiscard]] std::string_view quoted() {
-    skip_space();
-    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) refuse("a string was expected");
-    const std::size_t end = rest_.find(rest_[0], 1);
-    if (end == std::string_view::npos) refuse("a string has no end");
-    const std::string_view inside = rest_.substr(1, end - 1);
-    rest_.remove_prefix(end + 1);
-    return inside;
-  }
-
-  [[nodiscard]] std::string element_type() {
-    skip_space();
-    if (!rest_.empty() && rest_[0] == '[')
-      throw FileError(file_, "holds records", "its elements have named fields",
-                      "Save every field as an array of its own");
-    return std::string(quoted());
-  }
-
-  [[nodiscard]] bool truth() {
-    skip_space();
-    for (const std::string_view word : {"True", "False"})
-      if (rest_.starts_with(word)) {
-        rest_.remove_prefix(word.size());
-        return word == "True";
-      }
-    refuse("True or False was expected");
-  }
-
-  [[nodiscard]] Shape shape() {
-    std::size_t extents[Shape::max_rank];
-    std::size_t rank = 0;
-    expect('(');
-    while (!accept(')')) {
-      if (rank == Shape::max_rank)
-        throw FileError(file_, "has a rank that cannot be read", concat("more than ", Shape::max_rank, " axes"),
-                        "Save it with fewer axes (numpy.reshape)");
-      extents[rank++] = extent();
-      if (!accept(',')) {
-        expect(')');
-        break;
-      }
-    }
-    const std::span<const std::size_t> all{extents, rank};
-    if (const std::size_t axis = axis_beyond(all, max_elements_); axis < rank)
-      throw FileError(file_, "announces too many elements",
-                      concat("the extents up to axis ", axis, " multiply to more than ", max_elements_),
-                      "Raise max_elements if the file is sound");
-    return Shape{all};
-  }
-
-  [[nodiscard]] std::size_t extent() {
-    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
-    skip_space();
-    std::size_t number = 0;
-    std::size_t digits = 0;
-    for (; digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9'; ++digits) {
-      const auto digit = static_cast<std::size_t>(rest_[digits] - '0');
-      if (number > (most - digit) / 10) refuse("an extent is larger than any memory");
-      number = 10 * number + digit;
-    }
-    if (digits == 0) refuse("an extent was expected");
-    rest_.remove_prefix(digits);
-    if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 has written some
-    return number;
-  }
-
-  std::string_view file_;
-  std::string_view rest_;
-  std::size_t length_;
-  std::size_t max_elements_;
+/// An array whose element type its reader has chosen.
+struct ReadArray {
+  Shape shape;
+  AlignedBuffer<std::byte> elements;
 };
-
-/// Reads all that precedes the elements.
-template <ByteSource Source>
-[[nodiscard]] NpyHeader read_npy_header(Source& source, std::size_t max_elements) {
-  constexpr std::size_t longest = std::size_t{1} << 16;
-  constexpr const char* suggestion = "Give a file that numpy.save wrote";
-
-  std::byte start[8];
-  const std::size_t count = read_full(source, start);
-  if (count < sizeof start || std::memcmp(start, npy_magic.data(), npy_magic.size()) != 0)
-    throw FileError(source.name(), "is not an NPY file",
-                    count < sizeof start ? concat("it has ", count, " bytes, the header alone has more")
-                                         : std::string("it does not begin with \\x93NUMPY"),
-                    count >= 2 && start[0] == std::byte{'P'} && start[1] == std::byte{'K'}
-                        ? "It is an archive: read it with Npz"
-                        : suggestion);
-  const auto version = std::to_integer<unsigned>(start[6]);
-  if (version < 1 || version > 3)
-    throw FileError(source.name(), "has an NPY version that cannot be read",
-                    concat("version ", version, ", expected 1 to 3"), suggestion);
-
-  std::byte length_bytes[4] = {};
-  const std::span<std::byte> length_field{length_bytes, version == 1 ? std::size_t{2} : std::size_t{4}};
-  const bool has_length = read_full(source, length_field) == length_field.size();
-  const std::size_t length = load_little_endian<std::uint32_t>(length_bytes);
-  if (has_length && length > longest)
-    throw FileError(source.name(), "has a header that is too long",
-                    concat(length, " bytes, at most ", longest, " are read"), suggestion);
-  std::string header(length, '\0');
-  if (!has_length || read_full(source, std::as_writable_bytes(std::span<char>{header.data(), header.size()})) < length)
-    throw FileError(source.name(), "is truncated", "it ends inside its header", "Download or copy the file again");
-  return NpyHeaderParser{source.name(), header, max_elements}.parse();
-}
-
-/// What the elements of an NPY file are, and in which byte order.
-struct NpyType {
-  std::optional<ElementType> type;  // none that is known here
-  std::endian order = std::endian::little;
-};
-[[nodiscard]] inline NpyType npy_type(std::string_view descr) {
-  const char order = descr.empty() ? '\0' : descr[0];
-  for (const ElementType type : all_element_types) {
-    const bool has_order = order == '<' || order == '>' || order == '=' || (order == '|' && bytes_of(type) == 1);
-    if (has_order && type != ElementType::bf16 && npy_code(type) == descr.substr(1))
-      return {type, order == '>' ? std::endian::big : order == '=' ? std::endian::native : std::endian::little};
-  }
-  return {};
-}
-
-/// The row-major array of elements that lie column by column: row by row, they are the array with its axes in reverse.
+/// Reads an array as elements of type `wanted`. Throws FileError if they have another type and `convert` is nullptr.
+[[nodiscard]] ReadArray read_npy(AnySource source, ElementType wanted, ConvertRead convert, std::size_t max_elements);
+[[nodiscard]] ReadArray read_npy(const std::string& path, ElementType wanted, ConvertRead convert,
+                                 std::size_t max_elements);
 template <class T>
-[[nodiscard]] Tensor<T> from_fortran_order(const Tensor<T>& columns) {
-  const std::size_t rank = columns.shape().rank();
-  std::size_t extents[Shape::max_rank];
-  std::size_t axes[Shape::max_rank];
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    axes[axis] = rank - 1 - axis;
-    extents[axis] = columns.shape()[axes[axis]];
-  }
-  const TensorView<const T> reversed{columns.data(), Shape{std::span<const std::size_t>{extents, rank}}};
-  return transpose(reversed, {axes, rank});
+[[nodiscard]] Tensor<T> to_tensor(ReadArray array) {
+  return {array.shape, std::move(array.elements)};
 }
 
-/// The array behind a header, whose elements are `Stored` there.
-template <class T, class Stored, ByteSource Source>
-[[nodiscard]] Tensor<T> read_npy_elements(Source& source, const NpyHeader& header, std::endian order) {
-  Tensor<T> elements = read_elements<T, Stored>(source, header.shape, order);
-  if (header.fortran_order && header.shape.rank() > 1) elements = from_fortran_order(elements);
-  return elements;
-}
+/// The element type of `T`, which must be an NpyElement.
+template <class T>
+inline constexpr ElementType npy_element_type = [] {
+  static_assert(dist::detail::satisfied<NpyElement<T>>,
+                "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
+  return element_type<T>;
+}();
 
 }  // namespace detail
 
-/// Reads the whole of `source` as one NPY array of `T`, of any byte order, row-major or column-major.
+/// Reads all of `source` as one NPY array of `T`, of any byte order, row-major or column-major.
 ///
-/// Throws FileError when the data are not NPY, hold another type (which the message names), are truncated, are followed
-/// by more bytes, or announce more than `max_elements` elements. Memory follows the data, as with `read_elements`.
+/// Throws FileError if the data are not NPY, have another type, are truncated, have trailing bytes, or declare more
+/// than `max_elements` elements. Memory use is bounded like in `read_elements`.
 template <class T, ByteSource Source>
 [[nodiscard]] Tensor<T> read_npy(Source& source, std::size_t max_elements = npy_default_max_elements) {
-  static_assert(dist::detail::satisfied<NpyElement<T>>,
-                "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
-  const detail::NpyHeader header = detail::read_npy_header(source, max_elements);
-  const detail::NpyType stored = detail::npy_type(header.descr);
-  if (stored.type != element_type<T>)
-    throw FileError(source.name(), "has elements of another type",
-                    concat("its elements are ", quoted(header.descr), " in NumPy's notation, wanted ", dtype_name<T>,
-                           " ('", detail::npy_code(element_type<T>), "')"),
-                    "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
-  return detail::read_npy_elements<T, T>(source, header, stored.order);
+  return detail::to_tensor<T>(detail::read_npy(source, detail::npy_element_type<T>, nullptr, max_elements));
 }
 
-/// The same for elements of any type, which are converted to `T` as `convert_elements` says. `T` may be BFloat16. Throws
-/// FileError also where an element has no number of type `T`, and for complex numbers, texts and dates.
+/// Reads all of `source` as one NPY array of any type, and converts the elements to `T` (also BFloat16) like
+/// `convert_elements`. Throws FileError like `read_npy`, if an element is not representable, or for complex numbers,
+/// strings and dates.
 template <class T, ByteSource Source>
 [[nodiscard]] Tensor<T> read_npy_converted(Source& source, std::size_t max_elements = npy_default_max_elements) {
-  const detail::NpyHeader header = detail::read_npy_header(source, max_elements);
-  const detail::NpyType stored = detail::npy_type(header.descr);
-  if (!stored.type)
-    throw FileError(source.name(), "has elements that are no numbers of a known type",
-                    concat("its elements are ", quoted(header.descr), " in NumPy's notation"),
-                    "Save it as another type with numpy's astype");
-  return with_element_type(
-      *stored.type, [&]<class Stored>() { return detail::read_npy_elements<T, Stored>(source, header, stored.order); });
+  return detail::to_tensor<T>(detail::read_npy(source, element_type<T>, detail::convert_read_elements, max_elements));
 }
 
-/// Read the NPY file at `path`.
+/// Reads the NPY file at `path`. Throws FileError like the overload for sources.
 template <class T>
 [[nodiscard]] Tensor<T> read_npy(const std::string& path, std::size_t max_elements = npy_default_max_elements) {
-  FileSource source{path};
-  return read_npy<T>(source, max_elements);
+  return detail::to_tensor<T>(detail::read_npy(path, detail::npy_element_type<T>, nullptr, max_elements));
 }
+/// Reads the NPY file at `path`, and converts its elements to `T`. Throws FileError like the overload for sources.
 template <class T>
 [[nodiscard]] Tensor<T> read_npy_converted(const std::string& path,
                                            std::size_t max_elements = npy_default_max_elements) {
-  FileSource source{path};
-  return read_npy_converted<T>(source, max_elements);
+  return detail::to_tensor<T>(detail::read_npy(path, element_type<T>, detail::convert_read_elements, max_elements));
 }
 
 }  // namespace dist::io
+
+#ifndef DIST_COMPILED
+#include <dist/io/npy.ipp>
+#endif

@@ -1,4 +1,4 @@
-/// Reads NumPy's NPZ files: ZIP archives of NPY files, stored (numpy.savez) or deflated (numpy.savez_compressed).
+/// Reader for NumPy's NPZ files: ZIP archives of NPY files, stored (numpy.savez) or deflated (numpy.savez_compressed).
 #pragma once
 
 #include <cstddef>
@@ -9,49 +9,68 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/io/byte_source.hpp>
-#include <dist/io/file.hpp>
-#include <dist/io/gzip.hpp>
+#include <dist/io/element_type.hpp>
+#include <dist/io/elements.hpp>
 #include <dist/io/npy.hpp>
 #include <dist/io/random_access.hpp>
-#include <dist/io/zip.hpp>
 
 namespace dist::io {
 
+/// One file of an archive, as described by the archive's directory.
+struct ZipEntry {
+  std::string name;
+  unsigned method = 0;  // 0 stored, 8 deflated
+  bool encrypted = false;
+  std::uint32_t crc32 = 0;
+  std::uint64_t compressed_size = 0;
+  std::uint64_t size = 0;
+  std::uint64_t header_offset = 0;
+};
+
 namespace detail {
 
-/// The bytes of a source, whose number and checksum must be those that its archive says.
-template <ByteSource Source>
-class CheckedSource {
- public:
-  CheckedSource(Source& source, const ZipEntry& entry) : source_(&source), entry_(&entry) {}
+[[nodiscard]] std::vector<ZipEntry> read_zip_directory(AnyRandomAccess file);
+[[nodiscard]] const ZipEntry* find_zip_entry(const std::vector<ZipEntry>& entries, std::string_view name);
+/// Returns the offset of an entry's bytes. Throws FileError if it is not where the directory says.
+[[nodiscard]] std::uint64_t start_of(AnyRandomAccess file, const ZipEntry& entry);
 
-  [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
-    const std::size_t count = source_->read(buffer);
-    size_ += count;
-    checksum_ = crc32_of(buffer.first(count), checksum_);
-    const bool ended = count == 0 && !buffer.empty();
-    if (size_ > entry_->size || (ended && size_ != entry_->size))
-      corrupt(concat("it has ", size_ > entry_->size ? "more than " : "", size_ > entry_->size ? entry_->size : size_,
-                     " bytes, the archive says ", entry_->size));
-    if (ended && checksum_ != entry_->crc32)
-      corrupt(concat("its CRC-32 is ", checksum_, ", the archive says ", entry_->crc32));
-    return count;
+}  // namespace detail
+
+/// A single-part ZIP archive (APPNOTE 6.3, with ZIP64). Reads only the directory.
+template <RandomAccess R>
+class ZipArchive {
+ public:
+  /// Throws FileError if the file is not a ZIP archive, truncated, or has a corrupt directory.
+  explicit ZipArchive(R file) : file_(std::move(file)), entries_(detail::read_zip_directory(file_)) {}
+
+  [[nodiscard]] const std::vector<ZipEntry>& entries() const noexcept { return entries_; }
+  /// Returns the entry with this name (the last one of several), or nullptr.
+  [[nodiscard]] const ZipEntry* find(std::string_view name) const { return detail::find_zip_entry(entries_, name); }
+
+  /// Returns the bytes of an entry as stored. The archive must outlive the source, and not move. Throws FileError if
+  /// the entry is not where the directory says.
+  [[nodiscard]] RangeSource<R> open(const ZipEntry& entry) const {
+    return {file_, detail::start_of(file_, entry), entry.compressed_size, concat(name(), ":", entry.name)};
   }
-  [[nodiscard]] const std::string& name() const noexcept { return source_->name(); }
+
+  /// All bytes of the archive.
+  [[nodiscard]] const R& bytes() const noexcept { return file_; }
+  [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
 
  private:
-  [[noreturn]] void corrupt(std::string_view why) const {
-    throw FileError(name(), "is corrupt", why, "Download or copy the file again");
-  }
-
-  Source* source_;
-  const ZipEntry* entry_;
-  std::uint64_t size_ = 0;
-  std::uint32_t checksum_ = 0;
+  R file_;
+  std::vector<ZipEntry> entries_;
 };
+
+namespace detail {
+
+[[nodiscard]] std::vector<std::string> npz_names(const std::vector<ZipEntry>& entries);
+
+/// Reads the array `name` like `read_npy`, and verifies its checksum.
+[[nodiscard]] ReadArray read_npz(AnyRandomAccess file, const std::vector<ZipEntry>& entries, std::string_view name,
+                                 ElementType wanted, ConvertRead convert, std::size_t max_elements);
 
 }  // namespace detail
 
@@ -59,68 +78,50 @@ class CheckedSource {
 template <RandomAccess R = RandomAccessFile>
 class Npz {
  public:
-  /// Throws FileError when the file is missing or no ZIP archive.
+  /// Throws FileError if the file is missing or not a ZIP archive.
   explicit Npz(std::string path) : archive_(R(std::move(path))) {}
   explicit Npz(R file) : archive_(std::move(file)) {}
 
   /// The names of the arrays, in the order of the file.
-  [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const ZipEntry& entry : archive_.entries())
-      names.push_back(entry.name.ends_with(extension) ? entry.name.substr(0, entry.name.size() - extension.size())
-                                                      : entry.name);
-    return names;
-  }
+  [[nodiscard]] std::vector<std::string> names() const { return detail::npz_names(archive_.entries()); }
 
-  /// Reads the array `name`. Throws FileError when there is none of that name (the message lists the first ten
-  /// there are), when its data do not match its checksum, and as `read_npy` does; errors call it "<file>:<name>.npy".
+  /// Reads the array `name`. Throws FileError if it does not exist (the message lists ten names), if its checksum does
+  /// not match, and like `read_npy`. Errors name it `<file>:<name>.npy`.
   template <class T>
   [[nodiscard]] Tensor<T> read(std::string_view name, std::size_t max_elements = npy_default_max_elements) const {
-    return with_source(name, [&](auto& source) { return read_npy<T>(source, max_elements); });
+    return detail::to_tensor<T>(read(name, detail::npy_element_type<T>, nullptr, max_elements));
   }
-  /// The same for elements of any type, which are converted as `read_npy_converted` does.
+  /// Reads the array `name` and converts its elements to `T`, like `read_npy_converted`.
   template <class T>
   [[nodiscard]] Tensor<T> read_converted(std::string_view name,
                                          std::size_t max_elements = npy_default_max_elements) const {
-    return with_source(name, [&](auto& source) { return read_npy_converted<T>(source, max_elements); });
+    return detail::to_tensor<T>(read(name, element_type<T>, detail::convert_read_elements, max_elements));
+  }
+
+  /// Reads the array `name` and converts its elements to a run-time type.
+  [[nodiscard]] detail::AnyTensor read_converted(std::string_view name, ElementType type) const {
+    detail::ReadArray array = read(name, type, detail::convert_read_elements, npy_default_max_elements);
+    return {type, array.shape, std::move(array.elements)};
   }
 
  private:
-  static constexpr std::string_view extension = ".npy";
-  static constexpr unsigned deflated = 8;
-
-  /// What `read` makes of the bytes of the array `name`.
-  [[nodiscard]] auto with_source(std::string_view name, auto&& read) const {
-    const ZipEntry& entry = entry_of(name);
-    const auto checked = [&](auto& source) {
-      detail::CheckedSource bytes{source, entry};
-      return read(bytes);
-    };
-    RangeSource<R> stored = archive_.open(entry);
-    if (entry.method != deflated) return checked(stored);
-    InflateSource<RangeSource<R>> inflated{std::move(stored)};
-    return checked(inflated);
-  }
-
-  [[nodiscard]] const ZipEntry& entry_of(std::string_view name) const {
-    const ZipEntry* entry = archive_.find(concat(name, extension));
-    if (entry == nullptr) entry = archive_.find(name);
-    if (entry == nullptr) {
-      throw FileError(archive_.name(), concat("has no array ", quoted(name)), listed_names(names()),
-                      "Use one of its names");
-    }
-    if (entry->encrypted || (entry->method != 0 && entry->method != deflated))
-      throw FileError(archive_.name(), concat("holds ", quoted(name), " in a way that cannot be read"),
-                      entry->encrypted ? std::string("it is encrypted") : concat("compression method ", entry->method),
-                      "Save it with numpy.savez or numpy.savez_compressed");
-    return *entry;
+  [[nodiscard]] detail::ReadArray read(std::string_view name, ElementType wanted, detail::ConvertRead convert,
+                                       std::size_t max_elements) const {
+    return detail::read_npz(archive_.bytes(), archive_.entries(), name, wanted, convert, max_elements);
   }
 
   ZipArchive<R> archive_;
 };
+/// Deduces a file.
 Npz(std::string)->Npz<RandomAccessFile>;
+/// Deduces a file.
 Npz(const char*)->Npz<RandomAccessFile>;
+/// Deduces the type of the bytes.
 template <RandomAccess R>
 Npz(R) -> Npz<R>;
 
 }  // namespace dist::io
+
+#ifndef DIST_COMPILED
+#include <dist/io/npz.ipp>
+#endif

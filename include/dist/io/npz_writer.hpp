@@ -1,13 +1,13 @@
 #pragma once
 
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
+#include <initializer_list>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/core/config.hpp>
 #include <dist/core/memory_space.hpp>
@@ -16,90 +16,86 @@
 #include <dist/io/element_type.hpp>
 #include <dist/io/elements.hpp>
 #include <dist/io/npy.hpp>
-#include <dist/io/zip_writer.hpp>
+#include <dist/io/npz.hpp>
 
 namespace dist::io {
 
+/// Writes a ZIP archive (APPNOTE 6.3) of uncompressed files through an AtomicFile. Uses ZIP64 where necessary, for 4
+/// GiB or 65535 files or more. All files have the time 1980-01-01, so the same content makes the same archive.
+class ZipWriter {
+ public:
+  /// Throws FileError like AtomicFile.
+  explicit ZipWriter(std::string path) : file_(std::move(path)) {}
+
+  /// Adds a file whose content is the concatenation of `parts`. `name` is in UTF-8. Throws InvalidArgument if the name
+  /// is empty, used twice, or too long; FileError like AtomicFile.
+  void add(std::string_view name, std::initializer_list<std::span<const std::byte>> parts);
+
+  /// Writes the directory and commits the file. Throws FileError like AtomicFile.
+  void commit();
+
+ private:
+  AtomicFile file_;
+  std::vector<ZipEntry> entries_;
+  std::set<std::string> names_;
+};
+
 namespace detail {
 
-/// All that precedes the elements in an NPY file: version 1.0, row by row, padded with spaces so that they begin at a multiple
-/// of 64 bytes.
-[[nodiscard]] inline std::string npy_start(ElementType type, const Shape& shape) {
-  constexpr std::size_t alignment = 64;
-  std::string extents;
-  for (const std::size_t extent : shape.extents()) extents += concat(extents.empty() ? "" : " ", extent, ",");
-  if (shape.rank() > 1) extents.pop_back();
-  std::string header = concat("{'descr': '", bytes_of(type) == 1 ? '|' : '<', npy_code(type),
-                              "', 'fortran_order': False, 'shape': (", extents, "), }");
-  constexpr std::size_t before = 10;  // the magic, the version and the length
-  const std::size_t unpadded = before + header.size() + 1;
-  header.append((alignment - unpadded % alignment) % alignment, ' ');
-  header += '\n';
-  std::string start = concat(npy_magic, '\x01', '\0');
-  start += static_cast<char>(header.size() & 0xFFU);
-  start += static_cast<char>(header.size() >> 8);
-  return start + header;
+/// The type, the shape and the elements of an array to write.
+struct NpyElements {
+  ElementType type;
+  Shape shape;
+  std::span<const std::byte> bytes;
+};
+template <class T, MemorySpace Where>
+[[nodiscard]] NpyElements npy_elements(TensorView<T, Where> array) {
+  using Element = std::remove_const_t<T>;
+  dist::detail::require_host_access<Where>();
+  return {npy_element_type<Element>, array.shape(),
+          written_bytes(std::span<const Element>{array.data(), array.size()})};
 }
 
-/// The two parts of an NPY file.
-template <class T>
-struct NpyParts {
-  template <MemorySpace Where>
-  explicit NpyParts(TensorView<T, Where> array)
-      : start(npy_start(element_type<std::remove_const_t<T>>, array.shape())),
-        elements(written_bytes(std::span<const std::remove_const_t<T>>{array.data(), array.size()})) {
-    dist::detail::require_host_access<Where>();
-    static_assert(dist::detail::satisfied<NpyElement<std::remove_const_t<T>>>,
-                  "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
-  }
-  [[nodiscard]] std::span<const std::byte> start_bytes() const {
-    return std::as_bytes(std::span<const char>{start.data(), start.size()});
-  }
-
-  std::string start;
-  std::span<const std::byte> elements;
-};
+void write_npy(const std::string& path, const NpyElements& array);
 
 }  // namespace detail
 
-/// Writes `array` as the NPY file at `path`, as numpy.save does; what was there is replaced as AtomicFile does. Throws
-/// FileError when the system refuses.
+/// Writes `array` to the NPY file at `path`, like numpy.save. An existing file is replaced atomically (see AtomicFile).
+/// Throws FileError if the system call fails.
 template <class T, MemorySpace Where>
 void write_npy(const std::string& path, TensorView<T, Where> array) {
-  const detail::NpyParts<T> parts{array};
-  AtomicFile file{path};
-  file.append(parts.start_bytes());
-  file.append(parts.elements);
-  file.commit();
+  detail::write_npy(path, detail::npy_elements(array));
 }
+/// Writes a tensor to the NPY file at `path`.
 template <class T>
 void write_npy(const std::string& path, const Tensor<T>& array) {
   write_npy(path, TensorView<const T>{array});
 }
 
-/// An NPZ file of arrays by name, stored as numpy.savez does, and replaced as AtomicFile does:
+/// Writes an NPZ file of named arrays, uncompressed like numpy.savez. An existing file is replaced atomically (see
+/// AtomicFile):
 ///
 ///     dist::io::NpzWriter file{"weights.npz"};
 ///     file.add("dense_1/kernel", kernel);
 ///     file.commit();
 class NpzWriter {
  public:
-  /// Throws FileError when the system refuses.
+  /// Throws FileError if the system call fails.
   explicit NpzWriter(std::string path) : archive_(std::move(path)) {}
 
-  /// Adds `array` under `name`, which is in UTF-8. Nothing of it is kept. Throws InvalidArgument for a name that is empty,
-  /// comes twice, or is too long; FileError when the system refuses.
+  /// Writes `array` under `name` (UTF-8); keeps no reference. Throws InvalidArgument if the name is empty, used twice,
+  /// or too long; FileError if the system call fails.
   template <class T, MemorySpace Where>
   void add(std::string_view name, TensorView<T, Where> array) {
-    const detail::NpyParts<T> parts{array};
-    archive_.add(name.empty() ? std::string() : concat(name, ".npy"), {parts.start_bytes(), parts.elements});
+    add(name, detail::npy_elements(array));
   }
   template <class T>
   void add(std::string_view name, const Tensor<T>& array) {
     add(name, TensorView<const T>{array});
   }
+  void add(std::string_view name, const detail::NpyElements& array);
 
-  /// Makes all of it the content of the file. Throws FileError when the system refuses.
+  /// Commits the file. Throws FileError if the system call fails.
   void commit() { archive_.commit(); }
 
  private:
@@ -107,3 +103,7 @@ class NpzWriter {
 };
 
 }  // namespace dist::io
+
+#ifndef DIST_COMPILED
+#include <dist/io/npz_writer.ipp>
+#endif

@@ -1,186 +1,45 @@
-/// Reads and writes PNG images. The only header that includes libpng's.
+/// Reader and writer for PNG images.
 #pragma once
 
-#if !__has_include(<png.h>)
+#if !defined(DIST_COMPILED) && !__has_include(<png.h>)
 #error "<png.h> of libpng was not found: install libpng-dev, and link dist::png (without CMake: -lpng)"
 #endif
 
-#include <png.h>
-
-#include <csetjmp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/image.hpp>
 
 namespace dist::io {
 
-namespace detail {
-
-/// libpng's name for pixels of so many bytes. Throws InvalidArgument for others than 1 to 4.
-[[nodiscard]] inline png_uint_32 png_format(std::size_t channels) {
-  switch (channels) {
-    case 1:
-      return PNG_FORMAT_GRAY;
-    case 2:
-      return PNG_FORMAT_GA;
-    case 3:
-      return PNG_FORMAT_RGB;
-    case 4:
-      return PNG_FORMAT_RGBA;
-    default:
-      throw InvalidArgument("PNG has no such images", concat("of ", channels, " channels"),
-                            "Use 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA)");
-  }
-}
-
-/// libpng's image to be written, which is freed at the end.
-struct PngImage {
-  PngImage() { image.version = PNG_IMAGE_VERSION; }
-  PngImage(const PngImage&) = delete;
-  PngImage& operator=(const PngImage&) = delete;
-  ~PngImage() { png_image_free(&image); }
-
-  png_image image{};
-};
-
-/// Reads the samples of a PNG file. libpng leaves a function that fails by longjmp, so its calls are in functions that hold no
-/// objects with destructors. They return false after an error.
-class PngReader {
- public:
-  /// `bytes` must outlive it. Throws std::bad_alloc.
-  explicit PngReader(std::span<const std::byte> bytes)
-      : rest_(bytes), png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, ignore)) {
-    if (png_ != nullptr) info_ = png_create_info_struct(png_);
-    if (info_ == nullptr) {
-      png_destroy_read_struct(&png_, nullptr, nullptr);
-      throw std::bad_alloc();
-    }
-    png_set_read_fn(png_, this, take);
-  }
-  PngReader(const PngReader&) = delete;
-  PngReader& operator=(const PngReader&) = delete;
-  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
-
-  /// Reads up to the pixels, which will have 8 bits: of 16 bits the high byte, fewer bits scaled, palettes as colours, and
-  /// transparency as alpha.
-  [[nodiscard]] bool begin() {
-    if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    png_read_info(png_, info_);
-    png_set_strip_16(png_);
-    png_set_expand(png_);
-    static_cast<void>(png_set_interlace_handling(png_));
-    png_read_update_info(png_, info_);
-    return true;
-  }
-  [[nodiscard]] std::size_t height() const { return png_get_image_height(png_, info_); }
-  [[nodiscard]] std::size_t width() const { return png_get_image_width(png_, info_); }
-  /// 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA).
-  [[nodiscard]] std::size_t channels() const { return png_get_channels(png_, info_); }
-  /// Reads the pixels into `rows`, one pointer for each.
-  [[nodiscard]] bool read(std::span<png_byte*> rows) {
-    if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    png_read_image(png_, rows.data());
-    return true;
-  }
-  [[nodiscard]] const char* message() const noexcept { return message_; }
-
- private:
-  [[noreturn]] static void fail(png_struct* png, const char* message) {
-    auto& self = *static_cast<PngReader*>(png_get_error_ptr(png));
-    std::strncpy(self.message_, message, sizeof(self.message_) - 1);
-    png_longjmp(png, 1);
-  }
-  static void ignore(png_struct*, const char*) {}
-  static void take(png_struct* png, png_byte* to, std::size_t count) {
-    auto& self = *static_cast<PngReader*>(png_get_io_ptr(png));
-    if (count > self.rest_.size()) png_error(png, "the file ends too early");
-    std::memcpy(to, self.rest_.data(), count);
-    self.rest_ = self.rest_.subspan(count);
-  }
-
-  std::span<const std::byte> rest_;
-  char message_[128] = {};
-  png_struct* png_;
-  png_info* info_ = nullptr;
-};
-
-/// Pixels of other channels. Alpha that is added is opaque.
-inline void convert_channels(const std::uint8_t* from, std::size_t from_channels, std::uint8_t* to,
-                             std::size_t to_channels, std::size_t pixels) {
-  for (std::size_t i = 0; i < pixels; ++i, from += from_channels, to += to_channels) {
-    const bool is_gray = from_channels <= 2;
-    if (to_channels <= 2)
-      to[0] = is_gray ? from[0] : luma(from[0], from[1], from[2]);
-    else
-      for (std::size_t colour = 0; colour < 3; ++colour) to[colour] = from[is_gray ? 0 : colour];
-    if (to_channels % 2 == 0) to[to_channels - 1] = from_channels % 2 == 0 ? from[from_channels - 1] : 255;
-  }
-}
-
-}  // namespace detail
-
-/// The format PNG, for `data::image_folder`.
+/// The PNG format, for `data::image_folder`.
 struct Png {
   static constexpr std::string_view extensions[] = {"png"};
   static constexpr std::string_view signature = "\x89PNG\r\n\x1A\n";
 
-  /// The pixels [height, width, channels] of the PNG file whose bytes these are; `name` is what errors call it.
+  /// Decodes the bytes of a PNG file to pixels [height, width, channels]. `name` is for error messages.
   ///
-  /// Samples are read as they are stored, without gamma and colour profiles, and 16 bits by their high byte. They are converted
-  /// to `channels`, 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA): gray is the luma after ITU-R BT.601, as in JPEG
-  /// files, and without alpha what is transparent keeps its colour. Throws FileError if the file is not a PNG file,
-  /// damaged or truncated, or has more than `max_elements` elements, InvalidArgument for other channels.
+  /// Gamma and colour profiles are ignored, and 16-bit samples reduced to their high byte. Pixels are converted to
+  /// `channels`, 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA): gray is the luma (ITU-R BT.601), like in JPEG;
+  /// dropped alpha leaves colours unchanged. Throws FileError if the data are not PNG, damaged or truncated, or have
+  /// more than `max_elements` elements, InvalidArgument for other numbers of channels.
   [[nodiscard]] static Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels = 3,
                                                    const std::string& name = "<memory>",
-                                                   std::size_t max_elements = image_default_max_elements) {
-    static_cast<void>(detail::png_format(channels));
-    detail::PngReader reader{bytes};
-    const auto require = [&](bool succeeded) {
-      if (!succeeded)
-        throw FileError(name, "is not a sound PNG image", reader.message(), "Download or copy the file again");
-    };
-    require(reader.begin());
-    const std::size_t height = reader.height(), width = reader.width(), own = reader.channels();
-    Tensor<std::uint8_t> pixels = detail::make_pixels(name, height, width, channels, max_elements);
-    std::vector<png_byte> samples(own == channels ? 0 : height * width * own);
-    png_byte* const first = own == channels ? pixels.data() : samples.data();
-    std::vector<png_byte*> rows(height);
-    for (std::size_t row = 0; row < height; ++row) rows[row] = first + row * width * own;
-    require(reader.read(rows));
-    if (own != channels) detail::convert_channels(first, own, pixels.data(), channels, height * width);
-    return pixels;
-  }
+                                                   std::size_t max_elements = image_default_max_elements);
 };
 
-/// The bytes of a PNG file of these pixels [height, width, channels], with 1 (gray), 2 (gray and alpha), 3 (RGB) or 4
-/// (RGBA) channels. Throws ShapeMismatch for another number of axes and for no pixels, InvalidArgument for other channels.
-[[nodiscard]] inline std::string encode_png(TensorView<const std::uint8_t> pixels) {
-  const Shape& shape = pixels.shape();
-  constexpr std::size_t most = std::size_t{1} << 30;  // so that sizes in bytes fit libpng's numbers
-  if (shape.rank() != 3 || pixels.size() == 0 || pixels.size() > most)
-    throw ShapeMismatch("These pixels are no image that PNG holds",
-                        concat("their shape is ", to_string(shape), ", expected [height, width, channels]"),
-                        "Give an array of rank 3 that has elements, and at most 2^30 of them");
-  detail::PngImage writer;
-  writer.image.format = detail::png_format(shape[2]);
-  writer.image.height = static_cast<png_uint_32>(shape[0]);
-  writer.image.width = static_cast<png_uint_32>(shape[1]);
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(writer.image);
-  std::string file(size, '\0');
-  if (png_image_write_to_memory(&writer.image, file.data(), &size, 0, pixels.data(), 0, nullptr) == 0)
-    throw InvalidArgument("An image could not be encoded as PNG", static_cast<const char*>(writer.image.message),
-                          "Make it smaller");
-  file.resize(size);
-  return file;
-}
+/// Encodes pixels [height, width, channels] as a PNG file, with 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA)
+/// channels. Throws ShapeMismatch if the rank is not 3 or there are 0 pixels, InvalidArgument for other numbers of
+/// channels.
+[[nodiscard]] std::string encode_png(TensorView<const std::uint8_t> pixels);
 
 }  // namespace dist::io
+
+#ifndef DIST_COMPILED
+#include <dist/io/png.ipp>
+#endif

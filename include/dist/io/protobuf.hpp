@@ -1,4 +1,4 @@
-/// Messages of Protocol Buffers, written field by field. The only header that includes protozero's.
+/// Writer for Protocol Buffers messages, field by field. The only header that includes protozero's.
 #pragma once
 
 #if !__has_include(<protozero/pbf_writer.hpp>)
@@ -9,13 +9,14 @@
 
 #include <string>
 
+#include <dist/core/functions.hpp>
+
 namespace dist::io::detail {
 
 using Protobuf = protozero::pbf_writer;
 
-/// The bytes of the message that `write` gives its fields.
-template <class Write>
-[[nodiscard]] std::string protobuf(Write write) {
+/// Returns the bytes of a message whose fields `write` adds.
+[[nodiscard]] inline std::string protobuf(dist::detail::FunctionRef<void(Protobuf&)> write) {
   std::string bytes;
   Protobuf message{bytes};
   write(message);

@@ -14,9 +14,8 @@
 
 namespace dist::io {
 
-/// Bytes that can be read at any place. `read_at` fills the front of the buffer with what lies from `offset` on, and
-/// returns how many bytes it wrote: fewer than asked for only at the end. Reading does not change it, so that parts of
-/// it may be read in turns.
+/// Bytes that can be read at any offset. `read_at` fills the beginning of the buffer and returns the number of bytes:
+/// fewer than fit only at the end. Reading is const.
 template <class R>
 concept RandomAccess = requires(const R& bytes, std::uint64_t offset, std::span<std::byte> buffer) {
   { bytes.read_at(offset, buffer) } -> std::same_as<std::size_t>;
@@ -27,12 +26,12 @@ concept RandomAccess = requires(const R& bytes, std::uint64_t offset, std::span<
 /// A file that does not change while it is open.
 class RandomAccessFile {
  public:
-  /// Throws FileError when the file is missing or may not be read.
+  /// Throws FileError if the file is missing or not readable.
   explicit RandomAccessFile(std::string path)
       : file_(std::move(path)),
         size_(file_.retry([](int descriptor) { return static_cast<ssize_t>(::lseek(descriptor, 0, SEEK_END)); })) {}
 
-  /// Throws FileError when reading fails.
+  /// Throws FileError if reading fails.
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
     std::size_t filled = 0;
     while (filled < buffer.size() && offset + filled < size_) {
@@ -52,7 +51,7 @@ class RandomAccessFile {
   std::uint64_t size_;
 };
 
-/// Bytes in memory that outlive it.
+/// Bytes in memory, which must outlive this object.
 class RandomAccessMemory {
  public:
   explicit RandomAccessMemory(std::span<const std::byte> bytes, std::string name = "<memory>")
@@ -73,7 +72,38 @@ class RandomAccessMemory {
   std::span<const std::byte> bytes_;
 };
 
-/// A ByteSource of `size` bytes from `offset` on of something that outlives it, under a name of its own.
+namespace detail {
+
+/// A type-erased reference to RandomAccess bytes, so that readers are compiled once.
+class AnyRandomAccess {
+ public:
+  template <RandomAccess R>
+    requires(!std::same_as<R, AnyRandomAccess>)
+  AnyRandomAccess(const R& bytes)
+  noexcept
+      : bytes_(&bytes),
+        size_(bytes.size()),
+        name_(&bytes.name()),
+        read_at_([](const void* kept, std::uint64_t offset, std::span<std::byte> buffer) {
+          return static_cast<const R*>(kept)->read_at(offset, buffer);
+        }) {}
+
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
+    return read_at_(bytes_, offset, buffer);
+  }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] const std::string& name() const noexcept { return *name_; }
+
+ private:
+  const void* bytes_;
+  std::uint64_t size_;
+  const std::string* name_;
+  std::size_t (*read_at_)(const void*, std::uint64_t, std::span<std::byte>);
+};
+
+}  // namespace detail
+
+/// A ByteSource of `size` bytes, starting at `offset`, of bytes that outlive it, under another name.
 template <RandomAccess R>
 class RangeSource {
  public:

@@ -1,5 +1,5 @@
-/// TFRecord files: records of bytes, one after another. Each is its length (64 bits, little-endian), the masked CRC-32C
-/// of the length, the bytes, and the masked CRC-32C of the bytes.
+/// TFRecord files: a sequence of records. Each record is its length (64 bits, little-endian), the masked CRC-32C of the
+/// length, the bytes, and the masked CRC-32C of the bytes.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@
 
 namespace dist::io {
 
-/// The most bytes of a record that are read unless told otherwise.
+/// The default limit on the bytes of a record.
 inline constexpr std::size_t tfrecord_default_max_bytes = std::size_t{1} << 30;
 
 namespace detail {
 
-/// A stored checksum is rotated and offset, so that the checksum of data with checksums in them is no weaker.
+/// Masks a checksum for storage (rotated and offset), because checksums of data with checksums would be weaker.
 [[nodiscard]] constexpr std::uint32_t masked_crc(std::uint32_t checksum) noexcept {
   return ((checksum >> 15) | (checksum << 17)) + 0xA282EAD8U;
 }
@@ -37,11 +37,10 @@ class TfRecordReader {
   explicit TfRecordReader(Source source, std::size_t max_bytes = tfrecord_default_max_bytes)
       : source_(std::move(source)), buffer_(std::size_t{1} << 16), max_bytes_(max_bytes) {}
 
-  /// Writes the next record over `record`, whose memory is reused, and returns true; or returns false at the end.
+  /// Assigns the next record, reusing its memory, and returns true, or returns false at the end.
   ///
-  /// Throws FileError, which names the file, the record and its offset, when the source ends within a record, when a
-  /// checksum does not match, and for a record of more than `max_bytes` bytes. Memory follows the data: never more than
-  /// about three times what was really read, whatever a length announces.
+  /// Throws FileError, with the file, the record and its offset, if the source ends inside a record, if a checksum does
+  /// not match, or if a record has more than `max_bytes` bytes. Memory use is at most about three times the bytes read.
   [[nodiscard]] bool next(std::string& record) {
     std::byte header[length_size + checksum_size];
     const std::size_t found = take(header);
@@ -88,7 +87,7 @@ class TfRecordReader {
                     gzip ? "It is compressed: read it with tfrecord_gz" : "Give a file of TFRecords that is complete");
   }
 
-  /// Grows the record by no more than it has, until it has `length` bytes.
+  /// Reads `length` bytes. Grows the record at most twofold at a time.
   void take_bytes(std::string& record, std::size_t length) {
     constexpr std::size_t first = std::size_t{1} << 16;
     for (std::size_t filled = 0; filled < length;) {
@@ -101,7 +100,7 @@ class TfRecordReader {
     record.resize(length);
   }
 
-  /// Copies the next bytes, as many as there are and fit.
+  /// Copies the next bytes to `to`: all that fit, or the remaining ones.
   std::size_t take(std::span<std::byte> to) {
     std::size_t taken = 0;
     while (taken < to.size()) {

@@ -19,8 +19,9 @@
 
 namespace dist::io {
 
-/// While it lives, a write beyond the limit on the size of files (ulimit -f) fails in this thread without the signal that
-/// would end the program: it blocks the signal, and takes what a write of this thread sent. Handlers stay as they are.
+/// While this object exists, a write beyond the file size limit (ulimit -f) fails in this thread without the signal
+/// that would end the program: the signal is blocked, and consumed if a write of this thread has sent it. Signal
+/// handlers are unchanged.
 class NoFileSizeSignal {
  public:
   NoFileSizeSignal() noexcept {
@@ -38,7 +39,7 @@ class NoFileSizeSignal {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  /// To be called when a write has failed with EFBIG, which may have sent the signal.
+  /// Call this after a write has failed with EFBIG: it may have sent the signal.
   void raised() noexcept { raised_ = true; }
 
  private:
@@ -59,7 +60,7 @@ class NoFileSizeSignal {
 
 namespace detail {
 
-/// What to do where the system refuses to write, and says `error`.
+/// Returns the suggestion for a write error `error`.
 [[nodiscard]] constexpr const char* writing_suggestion(int error) noexcept {
   switch (error) {
     case ENOSPC:
@@ -84,9 +85,8 @@ namespace detail {
   }
 }
 
-/// Hands all of `bytes` to the system: `write(rest)` writes the first ones of what is left, as many as it will, and returns
-/// their number as the system's functions do. Where that fails it calls `fail(error)`, which throws. A limit on the size of
-/// files is such a failure, too, and sends no signal to the program.
+/// Writes all of `bytes`: `write(rest)`, a system call, writes the first part of the rest and returns its size. Calls
+/// `fail(error)`, which throws, on errors. Exceeding the file size limit is one, without a signal.
 void write_all(std::span<const std::byte> bytes, auto&& write, auto&& fail) {
   NoFileSizeSignal no_signal;
   while (!bytes.empty()) {
@@ -103,8 +103,7 @@ void write_all(std::span<const std::byte> bytes, auto&& write, auto&& fail) {
 
 }  // namespace detail
 
-/// Makes the folder `path` and those that it lies in, where they are missing. Throws FileError, which names the folder,
-/// when the system refuses.
+/// Creates the folder `path` and its missing parents. Throws FileError, naming the folder, if the system call fails.
 inline void make_folders(const std::string& path) {
   for (std::size_t end = 0; end != std::string::npos;) {
     end = path.find('/', end + 1);
@@ -116,18 +115,18 @@ inline void make_folders(const std::string& path) {
   }
 }
 
-/// A new file that is written at any place, unbuffered.
+/// A new file that is written at any offset, unbuffered.
 class WritableFile {
  public:
-  /// Throws FileError when the file exists already, or cannot be made.
+  /// Throws FileError if the file exists already, or cannot be created.
   explicit WritableFile(std::string path) : name_(std::move(path)) {
     do descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     while (!descriptor_ && errno == EINTR);
     if (!descriptor_) fail("cannot be made", errno);
   }
 
-  /// Writes all of `bytes` from `offset` on. Throws FileError when the system takes fewer; some may be in the file then.
-  /// A limit on the size of files is such a failure, too, and sends no signal to the program.
+  /// Writes all of `bytes` at `offset`. Throws FileError if the system writes fewer; some may then be in the file.
+  /// Exceeding the file size limit is such an error, without a signal.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
     detail::write_all(
         bytes,
@@ -137,12 +136,11 @@ class WritableFile {
         },
         [&](int error) { fail("cannot be written", error); });
   }
-  /// Cuts what lies behind the first `size` bytes, where the system lets it; returns whether it did.
+  /// Truncates the file to `size` bytes. Returns true if that succeeded.
   bool truncate(std::uint64_t size) const noexcept {
     return ::ftruncate(descriptor_.get(), static_cast<off_t>(size)) == 0;
   }
-  /// Closes the file, which is the last time that the system may say that what was written is lost; then it throws
-  /// FileError. Nothing happens the second time.
+  /// Closes the file. Throws FileError if the system reports lost data, for the last time. A second call does nothing.
   void close() {
     const int descriptor = descriptor_.release();
     if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) fail("cannot be written", errno);

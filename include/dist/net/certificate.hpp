@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <dist/core/error.hpp>
@@ -26,7 +25,7 @@
 
 namespace dist::net {
 
-/// What a process does at the end of a connection: certificates may be restricted to one of these.
+/// The end of a TLS connection; certificates may be restricted to one of them.
 enum class TlsRole { client, server };
 
 /// The content of TlsFiles.
@@ -38,7 +37,7 @@ struct TlsIdentity {
 
 namespace detail {
 
-/// Frees what OpenSSL made.
+/// Frees OpenSSL objects.
 struct OpenSslDeleter {
   void operator()(BIO* bio) const { BIO_free(bio); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
@@ -49,10 +48,10 @@ struct OpenSslDeleter {
 template <class T>
 using OpenSslPointer = std::unique_ptr<T, OpenSslDeleter>;
 
-/// A file of PEM is not longer.
+/// The longest PEM file, in bytes.
 inline constexpr std::size_t longest_pem = 1 << 20;
 
-[[nodiscard]] inline std::string read_pem(const std::string& path) {
+[[nodiscard, gnu::cold]] inline std::string read_pem(const std::string& path) {
   io::FileSource source{path};
   std::string pem(longest_pem, '\0');
   pem.resize(io::read_full(source, std::as_writable_bytes(std::span{pem})));
@@ -61,16 +60,16 @@ inline constexpr std::size_t longest_pem = 1 << 20;
   return pem;
 }
 
-[[nodiscard]] inline OpenSslPointer<BIO> memory_of(const std::string& pem) {
+[[nodiscard, gnu::cold]] inline OpenSslPointer<BIO> memory_of(const std::string& pem) {
   return OpenSslPointer<BIO>{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
 }
 
-[[nodiscard]] inline std::vector<OpenSslPointer<X509>> certificates_in(const std::string& path,
-                                                                       const std::string& pem) {
+[[nodiscard, gnu::cold]] inline std::vector<OpenSslPointer<X509>> certificates_in(const std::string& path,
+                                                                                  const std::string& pem) {
   const OpenSslPointer<BIO> memory = memory_of(pem);
   std::vector<OpenSslPointer<X509>> all;
   while (X509* const next = PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr)) all.emplace_back(next);
-  const bool whole = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;  // which ends every file
+  const bool whole = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;  // at the end of every file
   ERR_clear_error();
   if (all.empty() || !whole)
     throw FileError(path, all.empty() ? "holds no certificate" : "holds something that is no certificate",
@@ -79,8 +78,8 @@ inline constexpr std::size_t longest_pem = 1 << 20;
   return all;
 }
 
-[[nodiscard]] inline OpenSslPointer<EVP_PKEY> key_in(const std::string& path, const std::string& pem) {
-  // Otherwise OpenSSL asks at the terminal for a password.
+[[nodiscard, gnu::cold]] inline OpenSslPointer<EVP_PKEY> key_in(const std::string& path, const std::string& pem) {
+  // Otherwise OpenSSL prompts for a password on the terminal.
   const auto no_password = [](char*, int, int, void*) { return -1; };
   OpenSslPointer<EVP_PKEY> key{PEM_read_bio_PrivateKey(memory_of(pem).get(), nullptr, no_password, nullptr)};
   ERR_clear_error();
@@ -92,7 +91,7 @@ inline constexpr std::size_t longest_pem = 1 << 20;
 }
 
 /// "/CN=worker 0, valid from Nov 20 12:00:00 2026 GMT to Nov 27 12:00:00 2026 GMT"
-[[nodiscard]] inline std::string describe(const X509& certificate) {
+[[nodiscard, gnu::cold]] inline std::string describe(const X509& certificate) {
   const OpenSslPointer<BIO> memory{BIO_new(BIO_s_mem())};
   X509_NAME_print_ex(memory.get(), X509_get_subject_name(&certificate), 0, XN_FLAG_RFC2253);
   BIO_puts(memory.get(), ", valid from ");
@@ -104,12 +103,12 @@ inline constexpr std::size_t longest_pem = 1 << 20;
   return {bytes, static_cast<std::size_t>(size)};
 }
 
-/// Throws unless a peer with the same authorities believes the certificate.
+/// Throws unless peers with the same authorities accept the certificate.
 inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPointer<X509>>& authorities,
                              const std::vector<OpenSslPointer<X509>>& chain, TlsRole role) {
   const OpenSslPointer<X509_STORE> store{X509_STORE_new()};
   for (const auto& authority : authorities) X509_STORE_add_cert(store.get(), authority.get());
-  X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);  // as gRPC does
+  X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);  // like gRPC
   STACK_OF(X509)* const between = sk_X509_new_null();
   for (const auto& certificate : chain) sk_X509_push(between, certificate.get());
   const OpenSslPointer<X509_STORE_CTX> check{X509_STORE_CTX_new()};
@@ -129,11 +128,10 @@ inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPoi
 
 }  // namespace detail
 
-/// Reads the files, and sees what keeps peers from believing this task, so that it is said here, by the file's name, and not
-/// where a connection fails. Throws FileError for a file that cannot be read or is none of PEM, a key that is not the
-/// certificate's or has a password, and a certificate that is out of date, not signed by an authority of the job, or not for this role; and
-/// InvalidArgument as `validate` does.
-[[nodiscard]] inline TlsIdentity read_identity(const TlsFiles& files, TlsRole role) {
+/// Reads and verifies the files, so that errors name them, instead of failing connections. Throws FileError if a file
+/// cannot be read or is not PEM, the key has a password or does not match, or the certificate is out of date, not
+/// signed by an authority of the job, or not valid for this role. Throws InvalidArgument like `validate`.
+[[nodiscard, gnu::cold]] inline TlsIdentity read_identity(const TlsFiles& files, TlsRole role) {
   validate(files);
   TlsIdentity identity{detail::read_pem(files.authorities), detail::read_pem(files.certificate),
                        detail::read_pem(files.key)};

@@ -13,44 +13,41 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/io/file.hpp>
-#include <dist/net/error.hpp>
 #include <dist/net/frame.hpp>
 
 namespace dist::net {
 
-/// A stream socket that carries frames and never blocks: what cannot be sent yet is kept, and so is what arrives until
-/// a frame is complete.
+/// A non-blocking stream socket of frames. Buffers unsent data and incomplete frames.
 class Connection {
  public:
   Connection() = default;
-  /// `socket` is one that does not block. Frames longer than `longest` are refused.
+  /// `socket` must be non-blocking. Rejects frames longer than `longest`.
   Connection(io::Descriptor socket, std::size_t longest) : socket_(std::move(socket)), longest_(longest) {}
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   [[nodiscard]] bool open() const { return static_cast<bool>(socket_); }
   void close() { socket_.reset(); }
-  /// Hands the socket out. Call it when nothing is buffered.
+  /// Returns the socket. Requires empty buffers.
   [[nodiscard]] io::Descriptor release() { return std::move(socket_); }
   void allow(std::size_t longest) { longest_ = longest; }
 
-  /// Nothing can be sent any more.
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool sent() const { return unsent_from_ == unsent_.size(); }
-  /// Nothing has arrived that `next` has not returned.
+  /// True if `next` has returned all received data.
   [[nodiscard]] bool received_all() const { return received_.empty(); }
-  /// What to ask `poll` for.
+  /// Returns the events to `poll` for.
   [[nodiscard]] pollfd poll_entry() const {
     return {socket_.get(), static_cast<short>(sent() ? POLLIN : POLLIN | POLLOUT), 0};
   }
 
-  /// Sends a frame, as much of it as the socket takes now. `flush` sends the rest.
+  /// Sends what the socket accepts now; `flush` sends the rest.
   void send(std::uint16_t type, std::span<const std::byte> record) {
     if (!open() || failed_) return;
     append_frame(unsent_, type, record);
     flush();
   }
 
-  /// When the peer is gone the rest is dropped. What it had sent before can still be received.
+  /// Sends buffered data, or drops it if the peer has disconnected; received data remains available.
   void flush() {
     while (open() && !failed_ && !sent()) {
       const ssize_t size =
@@ -67,7 +64,7 @@ class Connection {
     unsent_from_ = 0;
   }
 
-  /// Takes up to 64 KiB of what has arrived. False when the peer has closed or is gone.
+  /// Receives up to 64 KiB without waiting. Returns false if the peer has closed the connection, or is lost.
   bool receive() {
     if (!open()) return false;
     constexpr std::size_t piece = 65536;
@@ -81,7 +78,7 @@ class Connection {
     return size > 0 || nothing_yet;
   }
 
-  /// The next whole frame. Throws FrameError.
+  /// The next complete frame, if any. Throws FrameError.
   [[nodiscard]] std::optional<Frame> next() {
     std::size_t used = 0;
     std::optional<Frame> frame = parse_frame(received_, longest_, used);

@@ -1,32 +1,38 @@
 #pragma once
 
-#include <string>
-
-#include <dist/core/config.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist::net {
 
+/// The unit of deadlines.
 using Milliseconds = std::chrono::milliseconds;
 
-/// A process that waits so long says on stderr for whom, once.
+/// After this wait, a process prints once what it is waiting for.
 inline constexpr Milliseconds default_patience{10'000};
 
-/// A point of time, on a clock that never goes back, after which waits end.
+/// A point in time on a monotonic clock.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `wait` from now; what is longer than ten years is ten years.
-  [[nodiscard]] static Deadline in(Milliseconds wait);
+  /// Returns the deadline `wait` from now; at most ten years.
+  [[nodiscard]] static Deadline in(Milliseconds wait) {
+    return Deadline{Clock::now() + std::min(wait, Milliseconds{std::chrono::hours{24 * 3650}})};
+  }
 
-  [[nodiscard]] bool passed() const;
-  /// Not negative, and rounded up: after a sleep of that length the deadline has passed.
-  [[nodiscard]] Milliseconds left() const;
+  [[nodiscard]] bool passed() const { return Clock::now() >= at_; }
+  /// Returns the remaining time, at least 0, rounded up.
+  [[nodiscard]] Milliseconds left() const {
+    return std::max(Milliseconds{0}, std::chrono::ceil<Milliseconds>(at_ - Clock::now()));
+  }
   /// For `poll`: until the deadline, but at most `longest`.
-  [[nodiscard]] int poll_timeout(Milliseconds longest = Milliseconds{1000}) const;
-  [[nodiscard]] Deadline sooner(Deadline other) const;
-  [[nodiscard]] Deadline later(Milliseconds wait) const;
+  [[nodiscard]] int poll_timeout(Milliseconds longest = Milliseconds{1000}) const {
+    return static_cast<int>(std::min(left(), longest).count());
+  }
+  [[nodiscard]] Deadline sooner(Deadline other) const { return Deadline{std::min(at_, other.at_)}; }
+  [[nodiscard]] Deadline later(Milliseconds wait) const { return Deadline{at_ + wait}; }
 
  private:
   explicit Deadline(Clock::time_point at) : at_(at) {}
@@ -35,7 +41,3 @@ class Deadline {
 };
 
 }  // namespace dist::net
-
-#ifndef DIST_COMPILED
-#include <dist/net/deadline.ipp>
-#endif

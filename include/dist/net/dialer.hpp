@@ -24,18 +24,19 @@
 
 namespace dist::net {
 
-/// Connects to a task and introduces itself, without ever blocking (except in the system's resolver). What may pass, a
-/// name not yet known, a refused connection, a peer that is mute or breaks off, is tried again, after 20 ms at first
-/// and later after half a second. The caller keeps the deadline.
+/// Connects to a task and identifies this process, without blocking (except in the system's resolver). Retries
+/// temporary failures: an unknown name, a refused connection, or a peer that does not reply or disconnects, at
+/// intervals from 20 ms to half a second. The caller keeps the deadline.
 class Dialer {
  public:
+  /// Settings of a Dialer.
   struct Options {
-    std::string secret{};                      ///< empty: none
-    Milliseconds attempt{3000};                ///< for one connection, until the peer asks who we are
-    std::size_t longest = longest_handshake;   ///< frames of the connection afterwards
-    Milliseconds refusals{0};                  ///< how long it tries again after a refusal that passes
-    std::vector<std::uint16_t> other_ports{};  ///< where the peer may listen instead, tried in turn
-    /// For its welcome, when we have said who we are: it may count us already, and its machine may be busy.
+    std::string secret{};                      ///< empty: no authentication
+    Milliseconds attempt{3000};                ///< for one connection, until the peer requests the handshake
+    std::size_t longest = longest_handshake;   ///< frames of the connection after the handshake
+    Milliseconds refusals{0};                  ///< for retries after a temporary refusal
+    std::vector<std::uint16_t> other_ports{};  ///< alternative ports of the peer, tried in turn
+    /// For the peer's welcome after our hello: it may have admitted us already, and its machine may be busy.
     Milliseconds welcome{30'000};
   };
 
@@ -46,16 +47,16 @@ class Dialer {
         refusals_(Deadline::in(options_.refusals)),
         next_(Deadline::in({})) {}
 
-  /// True once the peer has welcomed us; `take` the connection then.
+  /// True once the peer has accepted; `take` then returns the connection.
   [[nodiscard]] bool welcomed() const { return state_ == State::welcomed; }
   [[nodiscard]] Connection take() { return std::move(connection_); }
-  /// Why the last attempt failed.
+  /// The reason why the last attempt failed.
   [[nodiscard]] const std::string& last_problem() const { return problem_; }
 
   /// The parts of the RendezvousError that `advance` threw.
   [[nodiscard]] const std::optional<Refusal>& refusal() const { return refusal_; }
 
-  /// For `poll`: the descriptor is -1 between attempts.
+  /// For `poll`; the descriptor is -1 between attempts.
   [[nodiscard]] pollfd poll_entry() const {
     if (state_ == State::connecting) return {socket_.get(), POLLOUT, 0};
     if (state_ == State::waiting) return {-1, 0, 0};
@@ -64,7 +65,7 @@ class Dialer {
   /// When to call `advance` at the latest.
   [[nodiscard]] Deadline next() const { return next_; }
 
-  /// Goes as far as it can. Throws RendezvousError when the peer refuses us for good.
+  /// Proceeds without waiting. Throws RendezvousError if the peer permanently refuses.
   void advance() {
     if (state_ == State::waiting && next_.passed()) begin();
     if (state_ == State::connecting) connecting();
@@ -115,7 +116,7 @@ class Dialer {
     state_ = State::greeting;
   }
 
-  /// The system may give us the very port that we connect to: then we reach ourselves.
+  /// True if connected to itself: the system may assign the target port as the local port.
   [[nodiscard]] bool is_own_end() const {
     SocketAddress here, there;
     here.size = there.size = sizeof here.storage;
@@ -124,7 +125,7 @@ class Dialer {
            std::memcmp(&here.storage, &there.storage, here.size) == 0;
   }
 
-  /// Lets the socket give up its port as soon as it is closed, not a minute later: the peer is to listen there.
+  /// Makes the socket release its port when it closes, not a minute later: the peer needs it to listen.
   void leave_port() {
     const linger at_once{1, 0};
     setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -218,8 +219,8 @@ class Dialer {
   Nonce of_us_{};
 };
 
-/// Connects and introduces itself within a time. After `patience` it says once for whom it waits. Throws
-/// DeadlineExceeded, which names `whom` and the last problem, or RendezvousError when the peer refuses us.
+/// Connects and identifies this process. Prints once, after `patience`, what it is waiting for. Throws
+/// DeadlineExceeded, with the name of the peer and the last problem, or RendezvousError if the peer refuses.
 [[nodiscard]] inline Connection dial(Dialer& dialer, const std::string& whom, Milliseconds within, Deadline deadline,
                                      Milliseconds patience = default_patience) {
   const Deadline said_at = Deadline::in(patience);

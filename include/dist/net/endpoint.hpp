@@ -4,11 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist::net {
 
-/// Where a task listens, as its list of tasks says: a name or a number, and a port.
+/// The listed endpoint of a task: a name or number, and a port.
 struct Endpoint {
   std::string host;
   std::string port;
@@ -16,16 +17,29 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
-[[nodiscard]] std::string to_string(const Endpoint& endpoint);
+/// Returns "host:port", with brackets around an IPv6 address.
+[[nodiscard]] inline std::string to_string(const Endpoint& endpoint) {
+  return endpoint.host.find(':') == std::string::npos ? concat(endpoint.host, ":", endpoint.port)
+                                                      : concat("[", endpoint.host, "]:", endpoint.port);
+}
 
-/// Whether the text itself says that only this machine is meant.
-[[nodiscard]] bool names_loopback(std::string_view host);
+/// True for loopback names and addresses, without resolving.
+[[nodiscard]] inline bool names_loopback(std::string_view host) {
+  return host == "localhost" || host.starts_with("localhost.") || host == "ip6-localhost" || host == "::1" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos);
+}
 
-/// The port as a number. Throws InvalidArgument unless it is one from 1 to 65535.
-std::uint16_t port_number(const Endpoint& endpoint);
+/// Throws InvalidArgument unless the port is a number from 1 to 65535.
+inline std::uint16_t port_number(const Endpoint& endpoint) {
+  std::uint32_t number = 0;
+  for (const char digit : endpoint.port)
+    number =
+        digit < '0' || digit > '9' || number > 65535 ? 70000 : number * 10 + static_cast<std::uint32_t>(digit - '0');
+  if (endpoint.port.empty() || number == 0 || number > 65535)
+    throw InvalidArgument(concat("Address ", quoted(to_string(endpoint)), " has no port"),
+                          concat(quoted(endpoint.port), " is not a number from 1 to 65535"),
+                          "Write host:port, for example 10.0.0.1:2222");
+  return static_cast<std::uint16_t>(number);
+}
 
 }  // namespace dist::net
-
-#ifndef DIST_COMPILED
-#include <dist/net/endpoint.ipp>
-#endif

@@ -8,8 +8,8 @@
 
 namespace dist {
 
-/// The processes of a job could not come together: an address that cannot be bound, lists that differ, a rank that came
-/// twice, a wrong secret. A wait that was too long is DeadlineExceeded instead.
+/// Thrown if a job's processes cannot connect: an address cannot be bound, lists differ, a rank connects twice, or a
+/// secret is wrong. Timeouts throw DeadlineExceeded.
 class RendezvousError : public Error {
  public:
   using Error::Error;
@@ -19,16 +19,16 @@ class RendezvousError : public Error {
 
 namespace net {
 
-/// A peer sent what no process of this library sends.
+/// Thrown if a peer sends data that is not from this library.
 class FrameError : public Error {
  public:
   using Error::Error;
 };
 
-/// What the system says about `code`.
+/// The system's text for `code`.
 [[nodiscard]] inline std::string system_text(int code = errno) { return strerror(code); }
 
-/// An error as it travels: the three parts of its text, and whether it may be over in a while.
+/// A serialisable error: the parts of its text, and whether it is temporary.
 struct Refusal {
   std::string problem;
   std::string why;

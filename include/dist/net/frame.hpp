@@ -1,10 +1,15 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dist/core/text.hpp>
@@ -14,16 +19,18 @@
 
 namespace dist::net {
 
-/// One message: what it is, and its record.
+/// One message.
 struct Frame {
   std::uint16_t type = 0;
   std::vector<std::byte> payload;
 };
 
-/// A frame on the wire: magic number (4 bytes), version (2), type (2), length of the payload (4), CRC-32C of all this
-/// and the payload (4), payload; all in little-endian order.
+/// The size of a frame's header. On the wire: magic number (4 bytes), version (2), type (2), length of the payload (4),
+/// CRC-32C of the preceding bytes and the payload (4), payload; all little-endian.
 inline constexpr std::size_t frame_header_size = 16;
-inline constexpr std::uint32_t frame_magic = 0x54534944;  // "DIST"
+/// The first four bytes of a frame: "DIST".
+inline constexpr std::uint32_t frame_magic = 0x54534944;
+/// The version of the format of frames.
 inline constexpr std::uint16_t frame_version = 1;
 
 /// Appends a frame to `out`.
@@ -39,9 +46,8 @@ inline void append_frame(std::vector<std::byte>& out, std::uint16_t type, std::s
   out.insert(out.end(), payload.begin(), payload.end());
 }
 
-/// The frame at the front of `bytes`, of which `used` bytes are taken; nothing while it is incomplete. Reserves no
-/// memory for what has not come. Throws FrameError for what is no frame, is damaged, or announces more than `longest`
-/// bytes.
+/// Parses the frame at the front of `bytes`, and sets `used` to its size; empty while it is incomplete. Does not
+/// allocate memory for missing bytes. Throws FrameError for other or damaged data, and lengths above `longest`.
 [[nodiscard]] inline std::optional<Frame> parse_frame(std::span<const std::byte> bytes, std::size_t longest,
                                                       std::size_t& used) {
   used = 0;
@@ -65,5 +71,65 @@ inline void append_frame(std::vector<std::byte>& out, std::uint16_t type, std::s
   used = frame_header_size + length;
   return Frame{io::load_little_endian<std::uint16_t>(bytes.data() + 6), {payload.begin(), payload.end()}};
 }
+
+/// Writes numbers in little-endian order, and texts after their lengths.
+class RecordWriter {
+ public:
+  template <std::unsigned_integral T>
+  RecordWriter& number(T value) {
+    bytes_.resize(bytes_.size() + sizeof(T));
+    io::store_little_endian(value, bytes_.data() + bytes_.size() - sizeof(T));
+    return *this;
+  }
+  RecordWriter& bytes(std::span<const std::byte> content) {
+    number(static_cast<std::uint32_t>(content.size()));
+    bytes_.insert(bytes_.end(), content.begin(), content.end());
+    return *this;
+  }
+  RecordWriter& string(std::string_view content) { return bytes(std::as_bytes(std::span{content})); }
+
+  [[nodiscard]] std::span<const std::byte> content() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads a record. Throws FrameError if it is too short or has a text longer than allowed.
+class RecordReader {
+ public:
+  explicit RecordReader(std::span<const std::byte> record) : rest_(record) {}
+
+  template <std::unsigned_integral T>
+  [[nodiscard]] T number() {
+    return io::load_little_endian<T>(take(sizeof(T)).data());
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() { return take(number<std::uint32_t>()); }
+  [[nodiscard]] std::string string(std::size_t longest = 4096) {
+    const std::span<const std::byte> content = bytes();
+    if (content.size() > longest)
+      throw FrameError("A record has a text that is too long", dist::concat(content.size(), " bytes, not ", longest),
+                       "Something else than a process of this job wrote it");
+    std::string result(content.size(), '\0');
+    if (!content.empty()) std::memcpy(result.data(), content.data(), content.size());
+    return result;
+  }
+  [[nodiscard]] bool empty() const { return rest_.empty(); }
+  /// Throws FrameError unless everything has been read.
+  void expect_end() const {
+    if (!empty())
+      throw FrameError("A record is longer than its content", dist::concat(rest_.size(), " bytes are left"),
+                       "Let all processes of the job run the same version");
+  }
+
+ private:
+  std::span<const std::byte> take(std::size_t size) {
+    if (size > rest_.size())
+      throw FrameError("A record ends early", dist::concat(size, " bytes wanted, ", rest_.size(), " left"),
+                       "Let all processes of the job run the same version");
+    return std::exchange(rest_, rest_.subspan(size)).first(size);
+  }
+
+  std::span<const std::byte> rest_;
+};
 
 }  // namespace dist::net

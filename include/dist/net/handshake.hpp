@@ -21,14 +21,14 @@
 #include <dist/core/hash.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/error.hpp>
-#include <dist/net/record.hpp>
+#include <dist/net/frame.hpp>
 
 namespace dist::net {
 
-/// The proof that a peer knows the secret of the job, without revealing it: HMAC-SHA256 (RFC 2104, FIPS 180-4).
+/// Proves possession of the job's secret without revealing it: HMAC-SHA256 (RFC 2104, FIPS 180-4).
 using Proof = std::array<std::byte, 32>;
 
-/// The proof for `message` of a process that knows `secret`.
+/// Returns the proof for `message`.
 [[nodiscard]] inline Proof hmac_sha256(std::string_view secret, std::span<const std::byte> message) {
   Proof proof{};
   unsigned size = 0;
@@ -38,21 +38,22 @@ using Proof = std::array<std::byte, 32>;
   return proof;
 }
 
-/// Takes the same time wherever two proofs differ.
+/// Compares two proofs in constant time.
 [[nodiscard]] inline bool equal_proofs(const Proof& left, std::span<const std::byte> right) {
   return right.size() == left.size() && CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
 }
 
-/// The frames of a handshake. The accepting side begins: `challenge`; the connecting side answers `hello`; then
-/// `welcome` or `refused`. Numbers from 16 on belong to the users of the connection.
+/// The frames of a handshake: `challenge` from the accepting side, `hello` in reply, then `welcome` or `refused`. Types
+/// from 16 on belong to users of the connection.
 enum class HandshakeStep : std::uint16_t { challenge = 1, hello = 2, welcome = 3, refused = 4 };
 
-/// Frames of a handshake are not longer.
+/// The longest handshake frame, in bytes.
 inline constexpr std::size_t longest_handshake = 4096;
 
+/// A random number that a peer uses once, so that an old handshake is not valid again.
 using Nonce = std::array<std::byte, 32>;
 
-/// Bytes that nobody can foresee. Throws RendezvousError.
+/// Throws RendezvousError.
 [[nodiscard]] inline Nonce random_nonce() {
   Nonce nonce;
   if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
@@ -60,7 +61,7 @@ using Nonce = std::array<std::byte, 32>;
   return nonce;
 }
 
-/// The nonce that a peer sent. Throws FrameError.
+/// Throws FrameError.
 [[nodiscard]] inline Nonce nonce_from(std::span<const std::byte> bytes) {
   Nonce nonce;
   if (bytes.size() != nonce.size()) throw FrameError("A peer's nonce has another size", "not 32 bytes", "");
@@ -68,8 +69,7 @@ using Nonce = std::array<std::byte, 32>;
   return nonce;
 }
 
-/// A number for a list of tasks: two lists have the same one only if they agree in every name, port and place, and in
-/// the job's name.
+/// Returns a hash of a list of tasks and the job's name, sensitive to the order.
 [[nodiscard]] inline std::uint64_t list_checksum(std::span<const Endpoint> tasks, std::string_view job) {
   std::uint64_t checksum = dist::detail::hash_of(job);
   for (const Endpoint& task : tasks)
@@ -78,16 +78,16 @@ using Nonce = std::array<std::byte, 32>;
   return checksum;
 }
 
-/// What a process says about itself when it connects.
+/// The data with which a process identifies itself.
 struct Handshake {
   enum class Role : std::uint8_t { worker = 1, server = 2 };
 
   Role role = Role::worker;
-  std::uint64_t rank = 0;  ///< of the worker, or of the worker that started the server
+  std::uint64_t rank = 0;  ///< of the worker, or the worker that started the server
   std::uint64_t world = 0;
   std::uint64_t checksum = 0;  ///< `list_checksum`
-  std::string host;            ///< what the machine calls itself
-  std::string machine;         ///< differs between machines, see `machine_id`
+  std::string host;            ///< the machine's own host name
+  std::string machine;         ///< unique to the machine, see `machine_id`
 
   [[nodiscard]] std::vector<std::byte> record() const {
     RecordWriter writer;
@@ -115,7 +115,7 @@ struct Handshake {
   }
 };
 
-/// The proof of one side: of the role it plays, of both sides' nonces, and of what it says.
+/// One side's proof, of its role, both nonces, and its data.
 [[nodiscard]] inline Proof proof_of(std::string_view secret, std::string_view side, const Nonce& of_acceptor,
                                     const Nonce& of_connector, std::span<const std::byte> said) {
   RecordWriter message;
@@ -123,7 +123,7 @@ struct Handshake {
   return hmac_sha256(secret, message.content());
 }
 
-/// Long parts are cut, so that every refusal fits into a handshake.
+/// Truncates long parts, so that refusals fit into a handshake.
 [[nodiscard]] inline std::vector<std::byte> refusal_record(const Refusal& refusal) {
   constexpr std::size_t longest = 1200;
   RecordWriter writer;

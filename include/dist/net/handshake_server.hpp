@@ -12,47 +12,45 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/net/connection.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/handshake.hpp>
 
 namespace dist::net {
 
-/// A process that has introduced itself properly.
+/// A process that completed the handshake.
 struct Accepted {
   Connection connection;
   Handshake hello;
 };
 
-/// Accepts connections and identifies them, all at once and without blocking. A peer that is mute, slow, speaks
-/// nonsense, or does not know the secret is dropped after `handshake` at the latest and delays no other. When too many
-/// introduce themselves at a time, the one that has taken longest is dropped.
+/// Accepts and authenticates connections concurrently, without blocking. Drops peers that do not reply, violate the
+/// protocol or lack the secret, after `handshake` at the latest, and the oldest if too many handshakes are in progress.
 class HandshakeServer {
  public:
+  /// Settings of a HandshakeServer.
   struct Options {
-    std::string secret;            ///< empty: none is asked for
-    std::uint64_t world = 0;       ///< number of tasks
+    std::string secret;  ///< empty: no authentication
+    std::uint64_t world = 0;
     std::uint64_t checksum = 0;    ///< `list_checksum`
     Milliseconds handshake{3000};  ///< for each connection
-    std::size_t pending = 64;      ///< connections that introduce themselves at a time
-    bool other_jobs = false;       ///< another checksum means another job, which looks for its own meeting nearby
+    std::size_t pending = 64;      ///< most handshakes in progress
+    bool other_jobs = false;       ///< if another checksum means another job, which has its own rendezvous nearby
   };
 
   HandshakeServer(io::Descriptor listening, Options options)
       : listening_(std::move(listening)), options_(std::move(options)) {}
 
   [[nodiscard]] std::size_t pending() const { return visitors_.size(); }
-  /// Connections that were dropped or refused so far, and why the last one was.
+  /// The number of dropped or refused connections, and the last reason.
   [[nodiscard]] std::size_t turned_away() const { return turned_away_; }
   [[nodiscard]] const std::string& last_problem() const { return last_problem_; }
-  /// Why the last worker that came with another list, or without the right secret, was refused; empty when none was.
+  /// The reason why the last worker with another list or a wrong secret was refused.
   [[nodiscard]] const std::string& disagreement() const { return disagreement_; }
 
-  /// The last one whose list is another, if it knew the secret (or none is asked for).
+  /// The last refusal of another list, if the peer had the secret (or none is required).
   [[nodiscard]] const std::optional<Refusal>& other_list() const { return other_list_; }
 
-  /// What to `poll` for.
   void add_entries(std::vector<pollfd>& entries) const {
     entries.push_back({listening_.get(), POLLIN, 0});
     for (const Visitor& visitor : visitors_) entries.push_back(visitor.connection.poll_entry());
@@ -64,8 +62,8 @@ class HandshakeServer {
     return next;
   }
 
-  /// Takes in waiting peers, and hands every proper guest to `admit(const Handshake&) -> std::optional<Refusal>` and,
-  /// unless that refuses, to `enter(Accepted)`.
+  /// Accepts waiting peers. Passes authenticated ones to `admit(const Handshake&) -> std::optional<Refusal>` and,
+  /// unless refused, to `enter(Accepted)`.
   template <class Admit, class Enter>
   void advance(Admit&& admit, Enter&& enter) {
     accept_waiting();
@@ -98,7 +96,7 @@ class HandshakeServer {
     for (std::size_t i = 0; i < options_.pending; ++i) {
       io::Descriptor socket{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
       if (!socket) {
-        // Without a free descriptor the connection would stay in the queue and wake this process for ever.
+        // Without a free descriptor, the connection would stay queued and wake this process forever.
         if ((errno == EMFILE || errno == ENFILE) && !visitors_.empty()) visitors_.pop_front();
         return;
       }
@@ -116,7 +114,7 @@ class HandshakeServer {
     }
   }
 
-  /// Whether the visitor stays here.
+  /// True while the handshake continues.
   template <class Admit>
   bool proceed(Visitor& visitor, std::optional<Accepted>& guest, Admit& admit) {
     visitor.connection.flush();

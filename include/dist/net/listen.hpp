@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <utility>
 
 #include <dist/core/log.hpp>
 #include <dist/io/file.hpp>
@@ -20,11 +19,11 @@ namespace detail {
 
 inline constinit dist::detail::Warning open_to_all{};
 
-/// A socket bound to `address` that listens, or an empty one with errno set.
-[[nodiscard]] inline io::Descriptor try_to_listen(const SocketAddress& address) {
+/// Returns an empty socket, with errno set, if it cannot listen at `address`.
+[[nodiscard, gnu::cold]] inline io::Descriptor try_to_listen(const SocketAddress& address) {
   io::Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   const int on = 1, off = 0;
-  if (socket && address.family() == AF_INET6)  // :: is IPv4's 0.0.0.0, too
+  if (socket && address.family() == AF_INET6)  // :: includes IPv4's 0.0.0.0
     setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (socket && setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
       bind(socket.get(), address.get(), address.size) == 0 && listen(socket.get(), 128) == 0)
@@ -37,13 +36,13 @@ inline constinit dist::detail::Warning open_to_all{};
 
 }  // namespace detail
 
-/// A port that no other program gets while this object lives.
+/// A port that other programs cannot bind while this object lives.
 struct ReservedPort {
-  io::Descriptor socket;  ///< has SO_REUSEADDR and does not listen, so that a server may listen at the port
+  io::Descriptor socket;  ///< has SO_REUSEADDR and does not listen, so a server can listen at the port
   std::uint16_t number = 0;
 };
 
-/// Reserves a port of all IPv4 interfaces of this machine. Throws RendezvousError where none is free.
+/// Reserves a port on all IPv4 interfaces. Throws RendezvousError if none is free.
 [[nodiscard]] inline ReservedPort reserve_port() {
   ReservedPort port{io::Descriptor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}};
   const int on = 1;
@@ -57,22 +56,22 @@ struct ReservedPort {
   return port;
 }
 
+/// Settings of `open_at` and `listen_at`.
 struct ListenOptions {
-  bool peers_elsewhere = false;        ///< other tasks are on other hosts: an address of this machine only is a mistake
-  Milliseconds port_in_use{5'000};     ///< for the process before to give the port up
-  Milliseconds name_unknown{120'000};  ///< for the network to learn this task's name, and this machine its address
-  Milliseconds patience = default_patience;  ///< before stderr says what it waits for
-  bool widen_loopback = false;  ///< listen on all interfaces instead of refusing an address of this machine only
-  bool authenticated = true;    ///< peers prove that they know a secret, or have a certificate
+  bool peers_elsewhere = false;              ///< other tasks are on other hosts, so a loopback address is an error
+  Milliseconds port_in_use{5'000};           ///< for a previous process to release the port
+  Milliseconds name_unknown{120'000};        ///< for this task's name to resolve, and this machine to get its address
+  Milliseconds patience = default_patience;  ///< before stderr reports the wait
+  bool widen_loopback = false;               ///< listen on all interfaces instead of rejecting a loopback address
+  bool authenticated = true;                 ///< peers have a secret or a certificate
   const char* in_use_advice =
       "If two processes were started with the same index, give each its own; else end the process that holds the "
       "port (ss -ltnp shows it), or list another port";
 };
 
-/// Opens a task's own entry of its list: that address only, never all interfaces. `open(address)` gives what listens there,
-/// or what is false, with errno set. A name that is not known yet, an address that this machine does not have yet (the name
-/// may still stand for the machine before), and a port that is in use are tried again for a while.
-/// Throws RendezvousError, naming the address and what to change.
+/// Opens a task's own address only, never all interfaces. `open(address)` returns the listening object, or a false
+/// value with errno set. Retries for a while if the name does not resolve, or still resolves to a previous machine, or
+/// the port is in use. Throws RendezvousError.
 template <class Open>
 [[nodiscard]] auto open_at(const Endpoint& own, const ListenOptions& options, Open open) {
   port_number(own);
@@ -130,7 +129,7 @@ template <class Open>
   }
 }
 
-/// `open_at` with a socket that listens.
+/// Opens a listening socket like `open_at`.
 [[nodiscard]] inline io::Descriptor listen_at(const Endpoint& own, const ListenOptions& options) {
   return open_at(own, options, detail::try_to_listen);
 }

@@ -8,19 +8,18 @@
 
 namespace dist::net {
 
-/// Warns where users besides its owner may read a file. `what` is in it: "the secret".
+/// Warns if users other than its owner may read a file with `what`: "the secret".
 void warn_if_others_may_read(const std::string& path, std::string_view what);
 
-/// The secret of the job: DIST_JOB_SECRET, else the content of the file that DIST_JOB_SECRET_FILE names, without the
-/// line end after it; else empty, which means none. A file that other users may read is warned of.
-/// Throws FileError, or InvalidArgument for a secret that is set and
-/// empty. No error shows the secret.
+/// Returns the job's secret: DIST_JOB_SECRET, else the content of the file DIST_JOB_SECRET_FILE without the line end;
+/// empty if neither is set. Warns of a file that others may read. Throws FileError, or InvalidArgument for an empty
+/// secret. Errors never show the secret.
 [[nodiscard]] std::string job_secret();
 
-/// A secret for a job that has none: 32 random bytes in hexadecimal digits. Throws RendezvousError.
+/// 32 random bytes in hexadecimal digits. Throws RendezvousError.
 [[nodiscard]] std::string random_secret();
 
-/// A number that is not 0 and that nobody else draws, of the system's random bytes. Throws RendezvousError.
+/// A unique random number other than 0. Throws RendezvousError.
 [[nodiscard]] std::uint64_t random_number();
 
 }  // namespace dist::net

@@ -16,7 +16,7 @@
 
 namespace dist::net {
 
-DIST_INLINE void warn_if_others_may_read(const std::string& path, std::string_view what) {
+[[gnu::cold]] DIST_INLINE void warn_if_others_may_read(const std::string& path, std::string_view what) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
     log_line(concat("other users may read ", what, " in ", path, "; take the permission from them: chmod 600"));

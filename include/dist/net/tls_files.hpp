@@ -3,18 +3,18 @@
 #include <cstdlib>
 #include <string>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist::net {
 
-/// The files, in PEM, with which a task proves by TLS who it is, and believes others: every task of the job has them, those that
-/// call as well as those that serve. Without any, connections are not encrypted.
+/// The PEM files with which a task authenticates itself over TLS, and verifies others. Every task of the job needs
+/// them. Without them, connections are not encrypted.
 struct TlsFiles {
-  std::string authorities = {};  ///< certificates of the authorities that have signed those of all tasks of the job
-  std::string certificate =
-      {};                ///< of this task, and after it those that lead from it to an authority, if there are any
-  std::string key = {};  ///< the private key of that certificate, without a password
-  /// The name that certificates of servers have; empty: each has the host of its own address in the list of tasks.
+  std::string authorities = {};  ///< certificates of all authorities that signed the tasks' certificates
+  std::string certificate = {};  ///< of this task, followed by any intermediate certificates
+  std::string key = {};          ///< the private key of that certificate, without a password
+  /// The name in servers' certificates. Empty: the host of each server's address.
   std::string server_name = {};
 
   [[nodiscard]] bool empty() const noexcept {
@@ -22,7 +22,7 @@ struct TlsFiles {
   }
 };
 
-/// Throws InvalidArgument where some of the files are named and others are not.
+/// Throws InvalidArgument if only some of the files are given.
 inline void validate(const TlsFiles& files) {
   if (files.empty()) return;
   const auto require = [](const std::string& file, const char* what, const char* variable) {
@@ -35,8 +35,8 @@ inline void validate(const TlsFiles& files) {
   require(files.key, "this task's key", "DIST_TLS_KEY_FILE");
 }
 
-/// Those that DIST_TLS_CA_FILE, DIST_TLS_CERT_FILE and DIST_TLS_KEY_FILE name, and the name in DIST_TLS_SERVER_NAME; none where
-/// none of these variables is set. Throws InvalidArgument for a variable that is set and empty, and as `validate` does.
+/// The files in DIST_TLS_CA_FILE, DIST_TLS_CERT_FILE and DIST_TLS_KEY_FILE, and the name in DIST_TLS_SERVER_NAME; empty
+/// if none is set. Throws InvalidArgument for an empty variable, and like `validate`.
 [[nodiscard]] inline TlsFiles job_tls() {
   const auto value_of = [](const char* variable) -> std::string {
     const char* const value = std::getenv(variable);

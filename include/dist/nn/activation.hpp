@@ -8,18 +8,17 @@
 
 namespace dist::nn {
 
-/// A function that a layer applies to each element: any type with
+/// An activation: a function for each element. Any type with these static functions:
 ///
-/// - `apply(x)`, the function, and one of
-/// - `gradient(y, y_gradient)`: from the output y and the gradient with respect to it, the gradient with respect to x. A
-///   layer keeps its output only, and may compute this gradient in the pass of the layer after it.
-/// - `gradient_at(x, y_gradient)`: the same from the input, for functions whose output does not tell it, such as Gelu.
-///   A layer keeps the input then, too.
+/// - `apply(x)`: the function; and one of
+/// - `gradient(y, y_gradient)`: the gradient with respect to x, from the output y and its gradient. The layer keeps
+///   only its output, and the next layer's pass may include this gradient.
+/// - `gradient_at(x, y_gradient)`: the same gradient from the input, for functions such as Gelu whose output does not
+///   determine it. The layer keeps its input, too.
 ///
-/// All are static, take numbers of the network's type and return the same type. They are DIST_HD where networks on GPUs use
-/// the function. Every back end computes any such type. In programs for XLA, numbers are known later: a function for these
-/// asks none for its value (choice.hpp), and finds functions such as `exp` by the type of its argument, after
-/// `using std::exp;`.
+/// All take and return numbers of the network's type, on every back end. They must be DIST_HD in networks on GPUs. In
+/// programs for XLA they must not branch on values (choice.hpp), and must find functions such as `exp` by
+/// argument-dependent lookup, after `using std::exp;`.
 template <class F>
 concept HasGradientOfOutput = requires(double value) {
   { F::gradient(value, value) } -> std::same_as<double>;
@@ -37,11 +36,11 @@ struct Linear;
 
 namespace detail {
 
-/// The concept as a number, for the shorter of the compilers' sentences.
+/// The concept as a Boolean, for shorter errors.
 template <class F>
 inline constexpr bool is_activation = Activation<F>;
 
-/// What a layer applies for its template argument; says what is no activation, and goes on with none.
+/// The activation for a layer's template argument. Reports other types, and replaces them by Linear.
 template <class Function>
 struct Applied {
   static_assert(is_activation<Function>,
@@ -51,7 +50,7 @@ struct Applied {
   using Type = std::conditional_t<is_activation<Function>, Function, Linear>;
 };
 
-/// The gradient with respect to the function's input, from its output if that is enough, else from its input.
+/// Returns the gradient with respect to the input, from the output if that is enough, else from the input.
 template <class Function, class T>
 [[nodiscard]] DIST_HD constexpr T activation_gradient(T output_or_input, T y_gradient) {
   if constexpr (HasGradientOfOutput<Function>)
@@ -62,7 +61,7 @@ template <class Function, class T>
 
 }  // namespace detail
 
-/// No activation: the default of layers, as in Keras.
+/// The identity: the layers' default activation, as in Keras.
 struct Linear {
   template <class T>
   [[nodiscard]] DIST_HD static constexpr T apply(T x) {
@@ -74,7 +73,7 @@ struct Linear {
   }
 };
 
-/// max(x, 0). The gradient at 0 is 0, as in TensorFlow. The output for a NaN is NaN, and gradients pass through it.
+/// max(x, 0). The gradient at 0 is 0, as in TensorFlow. NaN stays NaN, and passes gradients through.
 struct Relu {
   template <class T>
   [[nodiscard]] DIST_HD static constexpr T apply(T x) {

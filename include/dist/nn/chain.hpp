@@ -1,26 +1,27 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/nn/activation.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/kernels/dense_bias_gradient.hpp>
+#include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/outputs.hpp>
 
 namespace dist::nn {
 
-/// A pass through a network without layers that use the replica.
+/// The replica of passes through networks whose layers do not use it.
 struct NoReplica {};
 
 namespace detail {
@@ -30,7 +31,7 @@ concept EndsInActivation = requires {
   typename Operation::Activation;
 };
 
-/// The activation that a layer's operation ends in.
+/// The last step of a layer's operation, if it is an activation, else Linear.
 template <class Operation>
 struct ActivationOf {
   using Type = Linear;
@@ -40,12 +41,11 @@ struct ActivationOf<Operation> {
   using Type = typename Operation::Activation;
 };
 
-/// The operations of layers one after another, and the memory between them, which grows to the largest batch seen and is
-/// then used again. `Net` is a Sequential; the back end's state, and the queue for memory, are the caller's.
+/// The operations of consecutive layers, and the memory between them, which grows to the largest batch. `Net` is a
+/// Sequential. The caller owns the back end's state and queue.
 ///
-/// Forward keeps every layer's output. Backward needs two gradients at a time, that of a layer's output and
-/// that of its input, so all gradients share two buffers in turn, except layers whose kernel gradient is not stored,
-/// which keep that of their output until it is applied.
+/// Forward keeps all outputs. Backward needs two gradients at a time, so they alternate between two buffers, except for
+/// layers whose kernel gradient is not stored: they keep their output's gradient until it is applied.
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Chain {
   using Where = typename Backend::Device::Space;
@@ -55,71 +55,86 @@ class Chain {
   template <class Element>
   using View = TensorView<Element, Where>;
 
- public:
-  /// Whether the layers compute nothing: the output is the input.
-  static constexpr bool is_identity = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    return (Net::template Layer<Index>::is_view && ...);
-  }
-  (std::make_index_sequence<Net::layer_count>{});
+  static constexpr std::size_t layers = Net::layer_count;
+  /// True if the gradients of all parameters of a layer are stored.
+  template <std::size_t Index>
+  static constexpr bool stores = Storage::template stores<typename Net::template Layer<Index>>;
 
-  /// The output for `x`, a batch with rows of the input shape. `x` and `parameters`, those of all layers, must stay as they
-  /// are until `backward`. `pass` is a ForwardPass where a layer uses the replica. `before_use(elements)` is called before
-  /// the parameters of a layer are read, from the first layer to the last.
+  /// The output of the first layers.
+  struct Stage {
+    Shape of_one_row;        // for one row
+    std::size_t computed;    // number of layers that compute something; their outputs are numbered from 1
+    std::size_t last;        // the last of these, or `layers`
+    std::size_t not_stored;  // number of layers that do not store all gradients
+    bool is_kept;            // true if layer `last` is one of these
+  };
+  /// A stage for each number of layers.
+  static constexpr auto stages = []<std::size_t... Index>(std::index_sequence<Index...>) {
+    std::array<Stage, layers + 1> all{Stage{Net::InputShape::shape().stacked(1), 0, layers, 0, false},
+                                      Stage{Net::template Output<Index>::shape().stacked(1), 0, 0, 0, false}...};
+    [[maybe_unused]] const auto add = [&](std::size_t layer, bool is_view, bool is_stored) {
+      const Stage& before = all[layer];
+      Stage& after = all[layer + 1];
+      after.computed = before.computed + (is_view ? 0 : 1);
+      after.last = is_view ? before.last : layer;
+      after.not_stored = before.not_stored + (is_stored ? 0 : 1);
+      after.is_kept = is_view ? before.is_kept : !is_stored;
+    };
+    (add(Index, Net::template Layer<Index>::is_view, stores<Index>), ...);
+    return all;
+  }
+  (std::make_index_sequence<layers>{});
+
+ public:
+  /// True if no layer computes anything.
+  static constexpr bool is_identity = stages[layers].computed == 0;
+
+  /// Returns the output for `x`, a batch of the input shape. `x` and `parameters`, which are the whole network's, must
+  /// not change until `backward`. `pass` is a ForwardPass if a layer uses the replica. `before_use(elements)` is called
+  /// before each layer's parameters are read, in order.
   template <class Pass, class BeforeUse = NoOp>
   [[nodiscard]] Outputs<T, Where> forward(const Queue& queue, State& state, const T* parameters, View<const T> x,
                                           const Pass& pass, const BeforeUse& before_use = {}) {
-    x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
+    x_ = {x.data(), stages[0].of_one_row.with_rows(x.rows())};
     reserve(queue, rows());
-    if (rows() > 0) {
-      each_forward<false>(state, parameters, pass, before_use, std::make_index_sequence<layers>{});
-    } else if constexpr (Net::uses_replica) {
-      each_forward<true>(state, parameters, pass, before_use, std::make_index_sequence<layers>{});
+    for (const ForwardEntry& layer : forward_entries<Pass>) {
+      if (!takes_part(layer)) continue;
+      if (layer.elements.size() > 0) before_use(layer.elements);
+      (this->*layer.run)(state, parameters, &pass);
     }
-    return {output<layers>(), output_gradient<layers>()};
+    return {output(layers), output_gradient(layers)};
   }
 
-  /// Computes, from the gradient in the place that `forward` returned, the gradients of all parameters, which are
-  /// overwritten, and with `InputGradient` that of the input. `replica` is the replica's context where a layer uses it.
-  /// `when_ready(elements)` is called when a part of the gradients is final: of one layer or of several, from the last to
-  /// the first.
+  /// Overwrites the gradients of all parameters, and with `InputGradient` of the input, from the output gradient that
+  /// the loss wrote. `replica` is the replica's context if a layer uses it. `when_ready(elements)` is called when the
+  /// gradients of one or several layers are final, from the last to the first.
   template <bool InputGradient, class Replica, class WhenReady>
   void backward(const Queue& queue, State& state, const T* parameters, T* gradients, const Replica& replica,
                 WhenReady&& when_ready) {
     if constexpr (InputGradient) reserve_input_gradient(queue);
-    if (rows() > 0) {
-      each_backward<InputGradient, false>(state, parameters, gradients, replica, when_ready,
-                                          std::make_index_sequence<layers>{});
-    } else {
+    if (rows() == 0) {
       if constexpr (Net::padded_count > 0) queue.fill(SpanIn<T, Where>{gradients, Net::padded_count}, T{0});
-      if constexpr (Net::uses_replica) {
-        each_backward<InputGradient, true>(state, parameters, gradients, replica, when_ready,
-                                           std::make_index_sequence<layers>{});
-      } else {
-        when_ready(IndexRange{0, Net::padded_count});
-      }
+      if constexpr (!Net::uses_replica) return static_cast<void>(when_ready(IndexRange{0, Net::padded_count}));
+    }
+    for (std::size_t layer = layers; layer-- > 0;) {
+      const BackwardEntry& entry = backward_entries<InputGradient, Replica>[layer];
+      if (takes_part(entry)) (this->*entry.run)(state, parameters, gradients, &replica);
+      if (entry.elements.size() > 0) when_ready(entry.elements);
     }
   }
 
-  /// What `backward` wrote with `InputGradient`.
-  [[nodiscard]] View<const T> input_gradient() {
-    if constexpr (is_identity) {
-      return {output_gradient<layers>().data(), x_.shape()};
-    } else {
-      return {input_gradient_.data(), x_.shape()};
-    }
-  }
+  /// Returns the input's gradient, after a `backward` with `InputGradient`.
+  [[nodiscard]] View<const T> input_gradient() { return layer_input_gradient(0); }
 
-  /// The factors of a kernel gradient that is not stored, valid from `backward` to the next `forward`.
+  /// Returns the factors of a kernel gradient that is not stored, until the next `forward`.
   template <std::size_t Index>
   [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
     static_assert(!stores<Index>);
-    return {output<Index>().data(), output_gradient<Index + 1>().data(), rows()};
+    return {output(Index).data(), output_gradient(Index + 1).data(), rows()};
   }
   [[nodiscard]] std::size_t rows() const noexcept { return x_.rows(); }
 
  private:
-  static constexpr std::size_t layers = Net::layer_count;
-
   struct NoOperation {};
   template <class Layer>
   struct OperationOf {
@@ -135,51 +150,31 @@ class Chain {
       -> std::tuple<typename OperationOf<typename Net::template Layer<Index>>::Type..., NoOperation>;
   using Operations = decltype(operations_of(std::make_index_sequence<layers>{}));
 
-  /// The operation of a layer; for the index `layers`, one that does nothing.
+  /// A layer's operation; an empty one for index `layers`.
   template <std::size_t Index>
   using OperationAt = std::tuple_element_t<Index, Operations>;
 
-  /// The first layer with parameters: nothing before it needs a gradient.
+  /// The first layer with parameters: earlier layers need no gradients.
   static constexpr std::size_t first_trained = [] {
     std::size_t first = 0;
     while (first < layers && Net::first_parameter[first + 1] == 0) ++first;
     return first;
   }();
 
-  /// Whether the gradients of all parameters of a layer are stored.
-  template <std::size_t Index>
-  static constexpr bool stores = Storage::template stores<typename Net::template Layer<Index>>;
-  /// How many of the first `Count` layers do not store all gradients.
-  template <std::size_t Count>
-  static constexpr std::size_t not_stored = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    return (std::size_t{0} + ... + (stores<Index> ? 0 : 1));
-  }
-  (std::make_index_sequence<Count>{});
-
-  /// The last of the first `Count` layers that computes something; `layers` if none does.
-  template <std::size_t Count>
-  static constexpr std::size_t last_computed = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    std::size_t last = layers;
-    ((last = Net::template Layer<Index>::is_view ? last : Index), ...);
-    return last;
-  }
-  (std::make_index_sequence<Count>{});
-
   /// The first layer after `Index` that computes something; `layers` if none does.
   template <std::size_t Index>
-  static constexpr std::size_t next_computed = []<std::size_t... Other>(std::index_sequence<Other...>) {
-    std::size_t next = layers;
-    ((next = !Net::template Layer<Other>::is_view && Other > Index && next == layers ? Other : next), ...);
+  static constexpr std::size_t next_computed = [] {
+    std::size_t next = Index + 1;
+    while (next < layers && stages[next + 1].last != next) ++next;
     return next;
-  }
-  (std::make_index_sequence<layers>{});
+  }();
 
   template <std::size_t Index>
   static constexpr bool ends_in_activation = detail::EndsInActivation<OperationAt<Index>>;
-  /// The activation that made a layer's input, Linear if none did.
+  /// The activation before a layer, or Linear.
   template <std::size_t Index>
-  using ActivationBefore = typename detail::ActivationOf<OperationAt<last_computed<Index>>>::Type;
-  /// Whether a layer applies the gradient of the activation before it in its own pass over dx.
+  using ActivationBefore = typename detail::ActivationOf<OperationAt<stages[Index].last>>::Type;
+  /// True if a layer also applies the previous activation's gradient to dx.
   template <std::size_t Index>
   static constexpr bool fuses = [] {
     if constexpr (ends_in_activation<Index> && Index > first_trained)
@@ -187,110 +182,89 @@ class Chain {
     return false;
   }();
 
-  /// How many of the first `count` layers compute something. Their outputs are numbered in that order.
-  template <std::size_t Count>
-  static constexpr std::size_t computed = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    return (std::size_t{0} + ... + (Net::template Layer<Index>::is_view ? 0 : 1));
+  /// Returns the output of the first `count` layers, the batch itself if they only change its shape.
+  [[nodiscard]] View<const T> output(std::size_t count) {
+    const Stage& stage = stages[count];
+    const T* const data = stage.computed == 0 ? x_.data() : outputs_[stage.computed].data();
+    return {data, stage.of_one_row.with_rows(rows())};
   }
-  (std::make_index_sequence<Count>{});
-
-  /// The StaticShape of one row after the first `Count` layers.
-  template <std::size_t Count>
-  [[nodiscard]] static constexpr auto output_shape() {
-    if constexpr (Count == 0) {
-      return typename Net::InputShape{};
-    } else {
-      return typename Net::template Output<Count - 1>{};
-    }
+  [[nodiscard]] View<T> output_gradient(std::size_t count) {
+    const Stage& stage = stages[count];
+    Memory& memory = stage.is_kept ? kept_gradients_[stage.not_stored] : gradients_[stage.computed % 2];
+    return {memory.data(), stage.of_one_row.with_rows(rows())};
   }
-
-  /// The output of the first `Count` layers: the batch itself where they only change its shape.
-  template <std::size_t Count>
-  [[nodiscard]] View<const T> output() {
-    const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
-    if constexpr (computed<Count> == 0) {
-      return {x_.data(), shape};
-    } else {
-      return {outputs_[computed<Count> - 1].data(), shape};
-    }
-  }
-  template <std::size_t Count>
-  [[nodiscard]] View<T> output_gradient() {
-    const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
-    if constexpr (constexpr std::size_t layer = last_computed<Count>; layer < layers) {
-      if constexpr (!stores<layer>) return {kept_gradients_[not_stored<layer>].data(), shape};
-    }
-    return {gradients_[computed<Count> % 2].data(), shape};
-  }
-
-  /// Where a layer writes the gradient of its input.
-  template <std::size_t Index>
-  [[nodiscard]] View<T> layer_input_gradient() {
-    if constexpr (computed<Index> == 0) {
-      return {input_gradient_.data(), output<Index>().shape()};
-    } else {
-      return output_gradient<Index>();
-    }
+  /// Returns the destination of the input gradient of layer `index`.
+  [[nodiscard]] View<T> layer_input_gradient(std::size_t index) {
+    if (stages[index].computed > 0 || is_identity) return output_gradient(index);
+    return {input_gradient_.data(), stages[index].of_one_row.with_rows(rows())};
   }
 
   void reserve(const Queue& queue, std::size_t rows) {
     if (rows <= reserved_rows_) return;
-    reserve_each(queue, rows, std::make_index_sequence<layers>{});
-    reserved_rows_ = rows;
-  }
-  template <std::size_t... Index>
-  void reserve_each(const Queue& queue, std::size_t rows, std::index_sequence<Index...>) {
-    std::array<std::size_t, 2> gradient_elements{};
-    [[maybe_unused]] const auto reserve_one = [&]<std::size_t Layer>() {
-      const std::size_t elements = rows * Net::template Output<Layer>::elements;
-      if constexpr (!Net::template Layer<Layer>::is_view)
-        outputs_[computed<Layer + 1> - 1] = make_layer_memory<Backend, T>(queue, elements);
-      if constexpr (!stores<Layer>) kept_gradients_[not_stored<Layer>] = make_layer_memory<Backend, T>(queue, elements);
-      std::size_t& gradient = gradient_elements[computed<Layer + 1> % 2];
+    std::array<std::size_t, 2> gradient_elements{is_identity ? rows * Net::InputShape::elements : 0};
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const Stage& stage = stages[layer + 1];
+      const std::size_t elements = rows * stage.of_one_row.elements();
+      if (stage.last == layer) outputs_[stage.computed] = make_layer_memory<Backend, T>(queue, elements);
+      if (stage.last == layer && stage.is_kept)
+        kept_gradients_[stage.not_stored] = make_layer_memory<Backend, T>(queue, elements);
+      std::size_t& gradient = gradient_elements[stage.computed % 2];
       gradient = std::max(gradient, elements);
-    };
-    if constexpr (is_identity) gradient_elements[0] = rows * Net::InputShape::elements;
-    (reserve_one.template operator()<Index>(), ...);
+    }
     for (std::size_t side = 0; side < 2; ++side)
       gradients_[side] = make_layer_memory<Backend, T>(queue, gradient_elements[side]);
+    reserved_rows_ = rows;
   }
-
   void reserve_input_gradient(const Queue& queue) {
-    if constexpr (!is_identity) {
-      if (rows() <= input_gradient_rows_) return;
-      input_gradient_ = make_layer_memory<Backend, T>(queue, rows() * Net::InputShape::elements);
-      input_gradient_rows_ = rows();
+    if (is_identity || rows() <= input_gradient_rows_) return;
+    input_gradient_ = make_layer_memory<Backend, T>(queue, rows() * Net::InputShape::elements);
+    input_gradient_rows_ = rows();
+  }
+
+  /// A layer's parameters, and the function that computes it, or null. The function takes the pass or the replica as a
+  /// pointer, so layers that do not use the replica are compiled only once.
+  template <class Run>
+  struct LayerEntry {
+    IndexRange elements;
+    bool uses_replica;
+    Run run;
+  };
+  using ForwardEntry = LayerEntry<void (Chain::*)(State&, const T*, const void*)>;
+  using BackwardEntry = LayerEntry<void (Chain::*)(State&, const T*, T*, const void*)>;
+
+  /// True if a layer computes this batch. An empty batch is computed only by layers that use the replica.
+  [[nodiscard]] bool takes_part(const auto& layer) const {
+    return layer.run != nullptr && (layer.uses_replica || rows() > 0);
+  }
+  template <std::size_t Index>
+  static constexpr bool uses_replica = detail::uses_replica<typename Net::template Layer<Index>>;
+
+  template <std::size_t Index, class Pass>
+  [[nodiscard]] static constexpr ForwardEntry forward_entry() {
+    ForwardEntry entry{elements_of<Index>, uses_replica<Index>, nullptr};
+    if constexpr (stages[Index + 1].last == Index)
+      entry.run = &Chain::template forward_one<Index, std::conditional_t<uses_replica<Index>, Pass, NoReplica>>;
+    return entry;
+  }
+  template <class Pass>
+  static constexpr auto forward_entries = []<std::size_t... Index>(std::index_sequence<Index...>) {
+    return std::array<ForwardEntry, layers>{forward_entry<Index, Pass>()...};
+  }
+  (std::make_index_sequence<layers>{});
+  template <std::size_t Index, class Pass>
+  void forward_one(State& state, const T* parameters, [[maybe_unused]] const void* pass) {
+    const View<T> y{outputs_[stages[Index + 1].computed].data(), stages[Index + 1].of_one_row.with_rows(rows())};
+    auto& operation = std::get<Index>(operations_);
+    const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
+    if constexpr (uses_replica<Index>) {
+      operation.forward(static_cast<const Pass*>(pass)->template layer_call<Net, Index>(), state, output(Index),
+                        layer_parameters, y);
+    } else {
+      operation.forward(state, output(Index), layer_parameters, y);
     }
   }
 
-  /// Which layers take part: all that compute something, or, for a batch without rows, those that use the replica.
-  template <std::size_t Index, bool WithoutRows>
-  static constexpr bool takes_part = !Net::template Layer<Index>::is_view &&
-                                     (!WithoutRows || detail::uses_replica<typename Net::template Layer<Index>>);
-
-  template <bool WithoutRows, class Pass, class BeforeUse, std::size_t... Index>
-  void each_forward([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters,
-                    [[maybe_unused]] const Pass& pass, [[maybe_unused]] const BeforeUse& before_use,
-                    std::index_sequence<Index...>) {
-    (forward_one<Index, WithoutRows>(state, parameters, pass, before_use), ...);
-  }
-  template <std::size_t Index, bool WithoutRows, class Pass, class BeforeUse>
-  void forward_one([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters,
-                   [[maybe_unused]] const Pass& pass, [[maybe_unused]] const BeforeUse& before_use) {
-    if constexpr (takes_part<Index, WithoutRows>) {
-      if constexpr (elements_of<Index>.size() > 0) before_use(elements_of<Index>);
-      const View<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
-      auto& operation = std::get<Index>(operations_);
-      const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
-      if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
-        operation.forward(pass.template layer_call<Net, Index>(), state, output<Index>(), layer_parameters, y);
-      } else {
-        operation.forward(state, output<Index>(), layer_parameters, y);
-      }
-    }
-  }
-
-  /// Where the parameters of a layer lie among those of all.
+  /// The range of a layer's parameters.
   template <std::size_t Index>
   static constexpr IndexRange elements_of = [] {
     if constexpr (Net::parameters.size() == 0) {
@@ -303,49 +277,111 @@ class Chain {
     }
   }();
 
-  template <bool InputGradient, bool WithoutRows, class Replica, class WhenReady, std::size_t... Index>
-  void each_backward(State& state, const T* parameters, T* gradients, const Replica& replica, WhenReady& when_ready,
-                     std::index_sequence<Index...>) {
-    [[maybe_unused]] const auto one = [&]<std::size_t Layer>() {
-      backward_one<Layer, InputGradient, WithoutRows>(state, parameters, gradients, replica);
-      if constexpr (elements_of<Layer>.size() > 0) when_ready(elements_of<Layer>);
-    };
-    (one.template operator()<layers - 1 - Index>(), ...);
+  template <std::size_t Index, bool InputGradient, class Replica>
+  [[nodiscard]] static constexpr BackwardEntry backward_entry() {
+    BackwardEntry entry{elements_of<Index>, uses_replica<Index>, nullptr};
+    if constexpr (stages[Index + 1].last == Index && (InputGradient || Index >= first_trained))
+      entry.run = &Chain::template backward_one<Index, InputGradient,
+                                                std::conditional_t<uses_replica<Index>, Replica, NoReplica>>;
+    return entry;
   }
-  template <std::size_t Index, bool InputGradient, bool WithoutRows, class Replica>
-  void backward_one([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters, [[maybe_unused]] T* gradients,
-                    [[maybe_unused]] const Replica& replica) {
-    if constexpr (takes_part<Index, WithoutRows> && (InputGradient || Index >= first_trained)) {
-      constexpr bool input_gradient = InputGradient || Index > first_trained;
-      const View<T> dx = input_gradient ? layer_input_gradient<Index>() : View<T>{};
-      auto& operation = std::get<Index>(operations_);
-      const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
-      const auto layer_gradients = Net::template layer_parameters<Index, Where>(gradients);
-      if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
-        operation.template backward<input_gradient>(replica, state, output<Index>(), layer_parameters,
-                                                    output<Index + 1>(), output_gradient<Index + 1>(), layer_gradients,
-                                                    dx);
-      } else if constexpr (ends_in_activation<Index>) {
-        using Pass = BackwardPass<input_gradient, stores<Index>, fuses<next_computed<Index>>,
-                                  std::conditional_t<fuses<Index>, ActivationBefore<Index>, Linear>>;
-        operation.template fused_backward<Pass>(state, output<Index>(), layer_parameters, output<Index + 1>(),
-                                                output_gradient<Index + 1>(), layer_gradients, dx);
-      } else {
-        operation.template backward<input_gradient>(state, output<Index>(), layer_parameters, output<Index + 1>(),
-                                                    output_gradient<Index + 1>(), layer_gradients, dx);
-      }
+  template <bool InputGradient, class Replica>
+  static constexpr auto backward_entries = []<std::size_t... Index>(std::index_sequence<Index...>) {
+    return std::array<BackwardEntry, layers>{backward_entry<Index, InputGradient, Replica>()...};
+  }
+  (std::make_index_sequence<layers>{});
+  template <std::size_t Index, bool InputGradient, class Replica>
+  void backward_one(State& state, const T* parameters, T* gradients, [[maybe_unused]] const void* replica) {
+    constexpr bool input_gradient = InputGradient || Index > first_trained;
+    const View<T> dx = input_gradient ? layer_input_gradient(Index) : View<T>{};
+    auto& operation = std::get<Index>(operations_);
+    const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
+    const auto layer_gradients = Net::template layer_parameters<Index, Where>(gradients);
+    if constexpr (uses_replica<Index>) {
+      operation.template backward<input_gradient>(*static_cast<const Replica*>(replica), state, output(Index),
+                                                  layer_parameters, output(Index + 1), output_gradient(Index + 1),
+                                                  layer_gradients, dx);
+    } else if constexpr (ends_in_activation<Index>) {
+      using Pass = BackwardPass<input_gradient, stores<Index>, fuses<next_computed<Index>>,
+                                std::conditional_t<fuses<Index>, ActivationBefore<Index>, Linear>>;
+      operation.template fused_backward<Pass>(state, output(Index), layer_parameters, output(Index + 1),
+                                              output_gradient(Index + 1), layer_gradients, dx);
+    } else {
+      operation.template backward<input_gradient>(state, output(Index), layer_parameters, output(Index + 1),
+                                                  output_gradient(Index + 1), layer_gradients, dx);
     }
   }
 
   Operations operations_;
   View<const T> x_;
-  std::array<Memory, computed<layers>> outputs_;
+  std::array<Memory, stages[layers].computed + 1> outputs_;  // the first is unused: the output of no layer is x
   std::array<Memory, 2> gradients_;
-  std::array<Memory, not_stored<layers>> kept_gradients_;
+  std::array<Memory, stages[layers].not_stored + 1> kept_gradients_;
   Memory input_gradient_;
   std::size_t reserved_rows_ = 0;
   std::size_t input_gradient_rows_ = 0;
 };
 
 }  // namespace detail
+
+/// One replica's state of a network: operations, the memory between them, and the back end's state. See Chain.
+template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
+class Workspace {
+  using Where = typename Backend::Device::Space;
+  using Queue = typename Backend::Device::Queue;
+
+ public:
+  /// Creates a workspace for back ends whose replicas need no queue.
+  Workspace() requires(Where::host_accessible) : Workspace(Queue{}) {}
+  /// Creates a workspace for the replica that owns the queue.
+  explicit Workspace(const Queue& queue) : queue_(queue), state_(make_state(queue)) {}
+
+  /// Returns the network's output for `x`, a batch of its input shape. `x` and `parameters` must not change until
+  /// `backward`, and `x` not until gradients are applied if they are not stored. `pass` is a ForwardPass if a layer
+  /// uses the replica. `before_use(elements)` is called before a layer's parameters are read.
+  template <class Pass = NoReplica, class BeforeUse = NoOp>
+  [[nodiscard]] Outputs<T, Where> forward(SpanIn<const T, Where> parameters, TensorView<const T, Where> x,
+                                          const Pass& pass = {}, const BeforeUse& before_use = {}) {
+    has_batches_ = false;
+    [[maybe_unused]] const auto entered = state_.enter();
+    return chain_.forward(queue_, state_, parameters.data(), x, pass, before_use);
+  }
+
+  /// Overwrites the gradients of all parameters, from the output gradient that the loss wrote. `replica` is the
+  /// replica's context if a layer uses it. `when_ready(elements)` is called when the gradients of one or several layers
+  /// are final, from the last to the first.
+  template <class Replica = NoReplica, class WhenReady = NoOp>
+  void backward(SpanIn<const T, Where> parameters, SpanIn<T, Where> gradients, const Replica& replica = {},
+                WhenReady&& when_ready = {}) {
+    has_batches_ = false;
+    {
+      [[maybe_unused]] const auto entered = state_.enter();
+      chain_.template backward<false>(queue_, state_, parameters.data(), gradients.data(), replica, when_ready);
+    }
+    has_batches_ = true;
+  }
+
+  /// Returns the factors of a kernel gradient that is not stored, until the next `forward`.
+  template <std::size_t Index>
+  [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
+    return chain_.template dense_batch<Index>();
+  }
+  [[nodiscard]] bool has_batches() const noexcept { return has_batches_; }
+
+ private:
+  using State = typename Backend::State;
+
+  [[nodiscard]] static State make_state(const Queue& queue) {
+    if constexpr (std::constructible_from<State, const Queue&>)
+      return State(queue);
+    else
+      return {};
+  }
+
+  [[no_unique_address]] Queue queue_;
+  State state_;
+  detail::Chain<Net, Backend, T, Storage> chain_;
+  bool has_batches_ = false;
+};
+
 }  // namespace dist::nn

@@ -1,67 +1,59 @@
 #pragma once
 
-#include <charconv>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/variable/layout.hpp>
 
 namespace dist::nn::detail {
 
-/// The fewest digits that give `value` back: a tiny negative number must not be shown as zero.
-[[nodiscard]] inline std::string digits_of(float value) {
-  char characters[32];
-  const std::to_chars_result written = std::to_chars(characters, characters + sizeof characters, value);
-  return {characters, written.ptr};
-}
+/// Returns `value` with the fewest digits that reproduce it, so that tiny numbers are not shown as zero.
+[[nodiscard]] std::string digits_of(float value);
 
-/// Throws InvalidArgument unless `value` >= 0; "optimizer.field" is named.
-inline void require_not_negative(std::string_view optimizer, std::string_view field, float value) {
-  if (!(value >= 0))
-    throw InvalidArgument(concat(optimizer, ".", field, " is out of range"), concat("it is ", digits_of(value)),
-                          "Give a number of 0 or more");
-}
+/// Throws InvalidArgument unless `value` >= 0. The message names "optimizer.field".
+void require_not_negative(std::string_view optimizer, std::string_view field, float value);
 
 /// Throws InvalidArgument unless `value` is a finite number above 0.
-inline void require_positive(std::string_view optimizer, std::string_view field, float value) {
-  if (!(value > 0) || !std::isfinite(value))
-    throw InvalidArgument(concat(optimizer, ".", field, " is out of range"), concat("it is ", digits_of(value)),
-                          "Give a finite number above 0");
-}
+void require_positive(std::string_view optimizer, std::string_view field, float value);
 
 /// Throws InvalidArgument unless 0 <= `value` < 1.
-inline void require_decay(std::string_view optimizer, std::string_view field, float value) {
-  if (!(value >= 0 && value < 1))
-    throw InvalidArgument(concat(optimizer, ".", field, " is out of range"), concat("it is ", digits_of(value)),
-                          "Give a number from 0 to below 1");
-}
+void require_decay(std::string_view optimizer, std::string_view field, float value);
 
 /// Throws InvalidArgument unless 0 <= `value` <= 1.
-inline void require_part(std::string_view owner, std::string_view field, float value) {
-  if (!(value >= 0 && value <= 1))
-    throw InvalidArgument(concat(owner, ".", field, " is out of range"), concat("it is ", digits_of(value)),
-                          "Give a number from 0 to 1");
-}
+void require_part(std::string_view owner, std::string_view field, float value);
 
-/// Throws InvalidArgument unless `value` is a number of steps, 1 or more.
-inline void require_positive_steps(std::string_view schedule, std::string_view field, std::int64_t value) {
-  if (value < 1)
-    throw InvalidArgument(concat(schedule, ".", field, " is out of range"), concat("it is ", value),
-                          "Give a number of steps, 1 or more");
-}
+/// Throws InvalidArgument unless `value` >= 1.
+void require_positive_steps(std::string_view schedule, std::string_view field, std::int64_t value);
 
-/// Throws InvalidArgument where the network to which an optimizer refers has ended.
-inline void require_network(std::string_view optimizer, const std::weak_ptr<const void>& lifetime) {
-  if (lifetime.expired())
-    throw InvalidArgument(concat("Optimizer ", optimizer, " was used after its network had ended"),
-                          "it refers to the network", "Keep the network as long as the optimizer");
-}
+/// Throws InvalidArgument if the optimizer's network was destroyed.
+void require_network(std::string_view optimizer, const std::weak_ptr<const void>& lifetime);
 
-/// Throws InvalidArgument for a variable that is not trained.
+/// Returns the tensor of that name. Throws InvalidArgument if it is missing.
+[[nodiscard]] const VariableTensor& parameter_named(std::span<const VariableTensor> layout, std::string_view name);
+
+/// Throws an optimizer's error about missing gradients.
+[[noreturn]] void refuse_gradients(std::size_t replica, bool has_computed, const char* advice);
+
+/// Throws ShapeMismatch unless rows of `batch` have shape `expected`, except for trailing axes of extent 1, or there
+/// are none.
+void require_rows_of_shape(const Shape& batch, const Shape& expected);
+
+/// Throw ShapeMismatch; see require_targets and row_weights.
+[[noreturn]] void refuse_targets(std::string_view reader, const Shape& outputs, const Shape& targets,
+                                 std::size_t expected, std::string_view otherwise);
+[[noreturn]] void refuse_weights(std::string_view reader, const Shape& outputs, const Shape& weights);
+
+/// Throws ShapeMismatch unless `places` equals `rows`.
+void require_places(std::string_view reader, std::size_t places, std::size_t rows);
+
+/// Throws InvalidArgument if the variable is not trainable.
 template <class Variable>
 void require_trainable(const Variable& variable) {
   if (!variable.trainable())
@@ -70,3 +62,7 @@ void require_trainable(const Variable& variable) {
 }
 
 }  // namespace dist::nn::detail
+
+#ifndef DIST_COMPILED
+#include <dist/nn/check.ipp>
+#endif

@@ -1,6 +1,5 @@
-/// Gradients through the collectives, for layers and losses that call them in the forward pass. What is
-/// differentiated is the sum of all replicas' losses. A `backward` calls these where the `forward` called the
-/// collective, on every replica.
+/// Gradients of collectives, for layers and losses that call them in `forward`. The differentiated function is the sum
+/// of all replicas' losses. A `backward` calls these functions in place of the collectives, on every replica.
 ///
 ///   struct Centred {  // y = x - mean over replicas of x
 ///     void forward(const auto& replica, std::span<double> x) {
@@ -16,13 +15,12 @@
 ///   };
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <numeric>
 #include <span>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -42,23 +40,24 @@ constexpr void require_differentiable_reduction() {
 
 }  // namespace detail
 
-/// The gradient with respect to this replica's operand of `all_reduce(op, …)`, from the one with respect to the
-/// result, in place: the same reduction of the replicas' gradients (spec E05). A collective call.
+/// Replaces the gradient of the result of `all_reduce(op, …)` by the gradient of this replica's operand: the same
+/// reduction of the replicas' gradients (spec E05). A collective call.
 template <Floating T, class Op>
 void all_reduce_gradient(const InReplica auto& replica, Op op, std::span<T> gradient) {
   detail::require_differentiable_reduction<Op>();
   replica.all_reduce(op, gradient);
 }
+/// Returns the gradient of this replica's operand of a scalar `all_reduce(op, …)`, from the gradient of the result
+/// (spec E05). A collective call.
 template <Floating T, class Op>
 [[nodiscard]] T all_reduce_gradient(const InReplica auto& replica, Op op, T gradient) {
   detail::require_differentiable_reduction<Op>();
   return replica.all_reduce(op, gradient);
 }
 
-/// The gradient with respect to this replica's operand of an all-gather on the first axis, where replica `r` gave
-/// `rows[r]` rows: its rows of the sum of the replicas' gradients (spec E07). Leaves that sum in `gradient`, which has
-/// the shape of the gathered tensor, and returns a view into it. Throws ShapeMismatch when `gradient` does not have
-/// these rows. A collective call.
+/// Returns the gradient of this replica's operand of an all-gather on the first axis, where replica `r` had `rows[r]`
+/// rows: its rows of the sum of the replicas' gradients (spec E07). Leaves the sum in `gradient`, which has the
+/// gathered shape; the result is a view into it. Throws ShapeMismatch if `gradient` has other rows. A collective call.
 template <Floating T>
 [[nodiscard]] TensorView<T> all_gather_gradient(const InReplica auto& replica, TensorView<T> gradient,
                                                 std::span<const std::size_t> rows) {
@@ -74,8 +73,9 @@ template <Floating T>
                        rows[rank]);
 }
 
-/// The same of `replica.all_gather(mine, axis)`, where `extent` is that of this replica's `mine` on the axis. Throws
-/// ShapeMismatch, and InvalidArgument for an axis that `gradient` does not have.
+/// Returns the gradient of this replica's operand of `replica.all_gather(mine, axis)`, with `extent` on the axis. A
+/// collective call. Throws ShapeMismatch unless the replicas' extents add up to `gradient`'s, and InvalidArgument if it
+/// has no such axis.
 template <Floating T>
 [[nodiscard]] Tensor<T> all_gather_gradient(const InReplica auto& replica, TensorView<T> gradient, std::size_t extent,
                                             int axis) {
@@ -94,7 +94,7 @@ template <Floating T>
         "Give the gradient with respect to the gathered tensor, and this replica's extent on the axis");
   replica.all_reduce(sum, gradient.elements());
   std::size_t extents_of_part[Shape::max_rank] = {};
-  std::ranges::copy(gradient.shape().extents(), extents_of_part);
+  for (std::size_t each = 0; each < gradient.shape().rank(); ++each) extents_of_part[each] = gradient.shape()[each];
   extents_of_part[along] = extent;
   Tensor<T> part{Shape(std::span<const std::size_t>{extents_of_part, gradient.shape().rank()})};
   std::size_t inner = 1;

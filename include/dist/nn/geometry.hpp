@@ -8,7 +8,7 @@
 
 namespace dist::nn {
 
-/// No border: windows lie inside the image, and rows and columns that no window reaches are not used. Keras'
+/// No padding: windows lie inside the image, and trailing rows and columns without a window are ignored. Keras'
 /// default.
 struct Valid {
   [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window, std::size_t stride) {
@@ -17,8 +17,7 @@ struct Valid {
   [[nodiscard]] static constexpr std::size_t before(std::size_t, std::size_t, std::size_t) { return 0; }
 };
 
-/// Zeros around the image, as many as make the output ceil(extent / stride); an odd one goes to the end, as in
-/// TensorFlow.
+/// Zeros so that the output's extent is ceil(extent / stride), an odd one at the end, as in TensorFlow.
 struct Same {
   [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t, std::size_t stride) {
     return (extent + stride - 1) / stride;
@@ -29,7 +28,7 @@ struct Same {
   }
 };
 
-/// So many zeros before and after each row and column of the image, whatever its size: PyTorch's `padding`.
+/// `Before` and `After` zeros around each axis: PyTorch's `padding`.
 template <std::size_t Before, std::size_t After = Before>
 struct Pad {
   [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window, std::size_t stride) {
@@ -38,7 +37,7 @@ struct Pad {
   [[nodiscard]] static constexpr std::size_t before(std::size_t, std::size_t, std::size_t) { return Before; }
 };
 
-/// A dense layer's numbers.
+/// The sizes of a dense layer.
 template <std::size_t Inputs, std::size_t Units, class ActivationFunction>
 struct DenseGeometry {
   using Activation = ActivationFunction;
@@ -48,15 +47,15 @@ struct DenseGeometry {
   [[nodiscard]] static std::string describe() { return concat(inputs, " inputs, ", units, " units"); }
 };
 
-/// The numbers of an image alone, the StaticShape [height, width, channels].
+/// The sizes of an image; `Image` is the StaticShape [height, width, channels].
 template <class Image>
 struct ImageGeometry {
   static constexpr std::size_t pixels = Image::template extent<0> * Image::template extent<1>;
   static constexpr std::size_t channels = Image::template extent<2>;
 };
 
-/// Square windows that slide over an image: the part that convolution and pooling share. `Image` is the
-/// StaticShape [height, width, channels].
+/// Square windows sliding over an image, for convolution and pooling. `Image` is the StaticShape [height, width,
+/// channels].
 template <class Image, std::size_t Window, std::size_t Stride, class Padding>
 struct WindowGeometry {
  private:
@@ -75,10 +74,10 @@ struct WindowGeometry {
   static constexpr std::size_t output_width = Padding::output(width, window, stride);
   static constexpr std::size_t pad_top = Padding::before(height, window, stride);
   static constexpr std::size_t pad_left = Padding::before(width, window, stride);
-  /// Zeros after the last row and column, so that the last window ends in them.
+  /// Zeros after the last row and column.
   static constexpr std::size_t pad_bottom = after(height, output_height, pad_top);
   static constexpr std::size_t pad_right = after(width, output_width, pad_left);
-  /// Whether each window has an element of the image. Pooling needs it: there is no maximum of none, and no mean.
+  /// True if each window covers an element of the image, which pooling requires.
   static constexpr bool windows_reach_image = pad_top < window && pad_left < window &&
                                               (output_height - 1) * stride < height + pad_top &&
                                               (output_width - 1) * stride < width + pad_left;
@@ -88,8 +87,7 @@ struct WindowGeometry {
   }
 };
 
-/// A convolution's numbers. Channels and filters are divided into `groups`, one group of channels after another, and each
-/// filter sees the channels of its group.
+/// A convolution. Channels and filters are divided into consecutive `groups`; filters see their group's channels.
 template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
           class ActivationFunction, std::size_t Groups = 1>
 struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
@@ -106,11 +104,11 @@ struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
   }
 };
 
-/// A pooling's numbers.
+/// A pooling layer.
 template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid>
 struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {};
 
-/// A pooling over all pixels of an image, whose ImageGeometry is given: one window over a column of them.
+/// Pooling over all pixels of an ImageGeometry: one window over a column of pixels.
 template <class Image>
 using GlobalPoolGeometry =
     PoolGeometry<StaticShape<Image::pixels, 1, Image::channels>, Image::pixels, Image::pixels, Same>;

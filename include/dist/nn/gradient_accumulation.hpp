@@ -16,7 +16,6 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/parameter.hpp>
-#include <dist/nn/tracked_buffer.hpp>
 #include <dist/nn/tracked_parts.hpp>
 #include <dist/variable/policies.hpp>
 
@@ -45,16 +44,14 @@ class GradientAccumulation {
  public:
   using Span = typename Buffer<T>::Span;
 
-  /// Of so many elements, for an optimizer of that name; `layout`, which must outlive this, says where the parameters lie.
-  /// Throws OutOfMemory.
+  /// `layout`, the places of the parameters, must outlive this object. Throws OutOfMemory.
   GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer,
                        std::span<const Parameter> layout = {})
       : layout_(layout),
         total_(strategy.template buffer<T>(Shape{elements}, concat(optimizer, "/accumulated"))),
         calls_(strategy.template host_buffer<std::int64_t>(Shape{1}, concat(optimizer, "/accumulated_calls"))) {}
 
-  /// Takes this replica's gradient of one call. In the last of `steps` calls it returns the mean of their gradients,
-  /// before that nothing.
+  /// Adds this replica's gradient of one call. Returns their mean in the last of `steps` calls, and nothing before.
   [[nodiscard]] std::optional<Span> add(const InReplica auto& replica, Span gradient, std::int64_t steps) const {
     if (steps == 1) return gradient;
     const Span total = total_.component(replica);
@@ -71,8 +68,8 @@ class GradientAccumulation {
     return total;
   }
 
-  /// The same in a step that is compiled, of an array for each parameter of `layout`. The first call, the last one and those
-  /// between them have programs of their own.
+  /// Adds this replica's gradients in a compiled step, an array per parameter of `layout`. The first, the last and
+  /// other calls have separate programs.
   template <InTrace Trace, class Array>
   [[nodiscard]] std::optional<std::vector<Array>> add(const Trace& trace, const auto& layout,
                                                       std::vector<Array> gradients, std::int64_t steps) const {
@@ -103,20 +100,20 @@ class GradientAccumulation {
     return std::nullopt;
   }
 
-  /// The calls since the last mean, and the sum of the replicas' totals, which is what the update will see, in the parts
-  /// that belong to the parameters of the layout, if there is one. See Trackable.
+  /// Tracks the number of calls since the last mean, and the sum of the replicas' totals, which the update will apply,
+  /// split by `layout` if given. See Trackable.
   void track(auto& visit) {
     visit("calls", TrackedBuffer<decltype(calls_), OnlyFirstReplica>{calls_});
     detail::visit_parts(visit, "total", TrackedBuffer<Buffer<T>, Sum>{total_}, layout_);
   }
 
  private:
-  /// Which of the calls one is that make up an update.
+  /// The position of a call within an update.
   static constexpr std::int64_t first = 0, between = 1, last = 2;
 
   std::span<const Parameter> layout_;
   Buffer<T> total_;
-  // Since the last mean.
+  // Calls since the last mean.
   decltype(std::declval<S&>().template host_buffer<std::int64_t>(Shape{}, std::string{})) calls_;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -18,27 +18,26 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/optimizers/options.hpp>
-#include <dist/nn/segment_squares.hpp>
 #include <dist/nn/segments.hpp>
 
 namespace dist::nn {
 
 namespace detail {
 
-/// By what a parameter's gradients of that norm are multiplied. NaN stays NaN.
+/// Returns the factor for a parameter's gradients with this norm. NaN stays NaN.
 template <Real T>
 [[nodiscard]] DIST_HD T scale_of(const ClipNorm& clip, T norm) {
   const T limit = T(double{clip.norm});
   return limit / select(norm <= limit, limit, norm);
 }
-/// By what all gradients, of that norm together, are multiplied: NaN unless all are finite.
+/// Returns the factor for all gradients with this global norm: NaN unless all are finite.
 template <Real T>
 [[nodiscard]] DIST_HD T scale_of(const GlobalClipNorm& clip, T norm) {
   const T limit = T(double{clip.norm});
   return select(norm <= limit, T{1}, limit / norm) + (norm - norm);
 }
 
-/// Squared norms become scales.
+/// Replaces squared norms by scales.
 template <class Clip>
 struct ScaleBySquare {
   Clip clip;
@@ -48,8 +47,7 @@ struct ScaleBySquare {
 
 }  // namespace detail
 
-/// What an update applies for elements `share`, and by what that is multiplied: one scale for each segment, with a stride
-/// of 1, or one for all, with a stride of 0.
+/// The gradients of elements `share`, with one scale per segment (stride 1), or one for all (stride 0).
 template <class S, class T>
 struct ScaledGradients {
   template <class U>
@@ -61,11 +59,11 @@ struct ScaledGradients {
   IndexRange share = {};
 };
 
-/// Clips gradients by the norm of each parameter's (nn::ClipNorm), or of all together (nn::GlobalClipNorm): finds the
-/// scales that an update then multiplies them with.
+/// Clips gradients by each parameter's norm (nn::ClipNorm) or by the global norm (nn::GlobalClipNorm): computes scales
+/// that an update multiplies with.
 ///
-/// Norms are known when all is reduced. Until then each replica keeps the sums of its share of the gradients, so that
-/// the replicas' gradients are read once; what needs no sum stays where it is.
+/// Norms are known only after the whole reduction. Until then each replica keeps the sums of its share, so the
+/// replicas' gradients are read once. Gradients that need no sum are not copied.
 template <class S, class T, class Clip>
 class GradientClipping {
  public:
@@ -73,7 +71,7 @@ class GradientClipping {
   template <class U>
   using Span = typename S::Device::template Span<U>;
 
-  /// Of so many elements in so many segments, for an optimizer of that name. Throws OutOfMemory.
+  /// Throws OutOfMemory.
   GradientClipping(S& strategy, std::size_t elements, std::size_t segments, std::string_view optimizer)
       : scales_(strategy.template buffer<double>(Shape{by_parameter ? segments : 1}, concat(optimizer, "/scales"))) {
     if (strategy.num_replicas_in_sync() > 1)
@@ -82,7 +80,7 @@ class GradientClipping {
 
   using Clipped = ScaledGradients<S, T>;
 
-  /// The sums of the replicas' gradients, of this replica's share. A collective call.
+  /// Returns the sums of the replicas' gradients in this replica's share. A collective call.
   [[nodiscard]] Clipped reduce(const InReplica auto& replica, Span<T> gradient,
                                std::span<const detail::Segment> segments, const Clip& clip) const {
     const Span<double> squares = no_squares(replica);
@@ -102,7 +100,7 @@ class GradientClipping {
     replica.all_reduce(sum, squares);
     return {sums, scales_from(replica, squares, clip), by_parameter ? 1U : 0U, share};
   }
-  /// This replica's gradients as they are.
+  /// Returns this replica's own gradients, without reduction.
   [[nodiscard]] Clipped take(const InReplica auto& replica, Span<T> gradient, std::span<const detail::Segment> segments,
                              const Clip& clip) const {
     const Span<double> squares = no_squares(replica);

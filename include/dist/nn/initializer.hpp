@@ -8,16 +8,15 @@
 
 namespace dist::nn {
 
-/// How many inputs feed one output of a layer, and how many outputs one input feeds. A convolution counts the
-/// elements of its window too, as Keras does.
+/// The number of inputs of one output, and of outputs of one input; for convolutions times the elements of the window,
+/// as in Keras.
 struct Fans {
   std::size_t in = 1;
   std::size_t out = 1;
 };
 
-/// An initialiser is an empty struct with `fill(view, fans, stream)`: it gives every element of `view` its
-/// first value. Element `i` depends on `stream` and `i` alone, so the same seed means the same weights on
-/// every replica and machine.
+/// Zeros. An initialiser is an empty struct with `fill(view, fans, stream)`, which sets all elements of `view`. Element
+/// `i` depends only on `stream` and `i`, so a seed gives the same weights everywhere.
 struct Zeros {
   template <class T>
   static void fill(TensorView<T> view, Fans, RandomStream) {
@@ -27,19 +26,18 @@ struct Zeros {
 
 namespace detail {
 
-// The compiler's own square root: <cmath> costs more than this header.
+// The compiler's square root: `<cmath>` is slow to compile.
 [[nodiscard]] inline double square_root(double x) { return __builtin_sqrt(x); }
 
-/// Uniform in [-limit, limit).
+/// Fills `view` with uniform numbers in [-limit, limit).
 template <class T>
 void fill_uniform(TensorView<T> view, double limit, RandomStream stream) {
   for (std::size_t i = 0; i < view.size(); ++i)
     view.data()[i] = static_cast<T>(limit * (2.0 * stream.uniform<double>(i) - 1.0));
 }
 
-/// Normal with mean 0, cut at two standard deviations by drawing again, and widened so that after the cut the
-/// standard deviation is `deviation`: 0.8796… is that of the standard normal between -2 and 2, sqrt(1 - 4
-/// phi(2) / (2 Phi(2) - 1)).
+/// Fills `view` with normal numbers with mean 0, truncated at two deviations by drawing again, and scaled to standard
+/// deviation `deviation`: a standard normal truncated to [-2, 2] has 0.8796… = sqrt(1 - 4 phi(2) / (2 Phi(2) - 1)).
 template <class T>
 void fill_truncated_normal(TensorView<T> view, double deviation, RandomStream stream) {
   constexpr double truncated_deviation = 0.87962566103423978;
@@ -52,6 +50,11 @@ void fill_truncated_normal(TensorView<T> view, double deviation, RandomStream st
   }
 }
 
+#ifdef DIST_COMPILED
+extern template void fill_uniform(TensorView<float>, double, RandomStream);
+extern template void fill_truncated_normal(TensorView<float>, double, RandomStream);
+#endif
+
 }  // namespace detail
 
 /// Uniform within sqrt(6 / (in + out)): Glorot and Bengio, "Understanding the difficulty of training deep
@@ -63,7 +66,7 @@ struct GlorotUniform {
   }
 };
 
-/// Truncated normal with variance 2 / (in + out), the same paper's.
+/// Truncated normal with variance 2 / (in + out) (see GlorotUniform).
 struct GlorotNormal {
   template <class T>
   static void fill(TensorView<T> view, Fans fans, RandomStream stream) {
@@ -80,7 +83,7 @@ struct HeUniform {
   }
 };
 
-/// Truncated normal with variance 2 / in, the same paper's.
+/// Truncated normal with variance 2 / in (see HeUniform).
 struct HeNormal {
   template <class T>
   static void fill(TensorView<T> view, Fans fans, RandomStream stream) {
@@ -88,7 +91,7 @@ struct HeNormal {
   }
 };
 
-/// Uniform in [-0.05, 0.05): Keras' default for the tables of Embedding, whatever their size.
+/// Uniform in [-0.05, 0.05): Keras' default for the tables of Embedding.
 struct SmallUniform {
   template <class T>
   static void fill(TensorView<T> view, Fans, RandomStream stream) {

@@ -1,47 +1,45 @@
-/// What the parts of a network promise each other.
+/// The interface of the layers of a network.
 ///
-/// A layer is an empty struct named after what it does, `Dense<128, Relu>`. It knows its own numbers, but not
-/// its input: `Layer::On<Input>`, with the StaticShape of one input row, is the layer in its place, and says
-/// everything about it at compile time:
+/// A layer is an empty struct such as `Dense<128, Relu>`, independent of its input. `Layer::On<Input>`, with the
+/// StaticShape of one input row, is the placed layer, whose properties are compile-time constants:
 ///
 /// - `Output`: the StaticShape of one output row. A wrong `Input` fails here, in one static_assert.
 /// - `name`: Keras' name of the layer, "dense".
-/// - `Layer`, for those who look for it by its type: the layer out of its place.
-/// - `parameters`: a std::array of ParameterSpec, empty for layers that learn nothing.
-/// - `initialize<Which>(view, stream)`, for layers with parameters: first values of parameter `Which`.
-/// - `is_view`: true when output and input are the same elements in the same order; nothing is computed then,
-///   and the layer needs no Operation.
+/// - `Layer`: the layer before placement, for lookup by type.
+/// - `parameters`: a std::array of ParameterSpec, possibly empty.
+/// - `initialize<Which>(view, stream)`, if it has parameters: initialises parameter `Which`.
+/// - `is_view`: true if output and input are the same elements in the same order. Then it needs no Operation.
 /// - `Operation<Backend, T>`: the computation, one object per replica, which may keep state from `forward` to
 ///   `backward`:
 ///   - `forward(state, x, parameters, y)` writes all of `y`;
 ///   - `backward<input_gradient>(state, x, parameters, y, dy, gradients, dx)` overwrites all of `gradients`
-///     and, where `input_gradient` is true, all of `dx`. It may change `dy`, which nobody reads afterwards
-///     (but see BackwardPass).
+///     and, if `input_gradient` is true, all of `dx`. It may change `dy`, which is not read afterwards
+///     (except as described at BackwardPass).
 ///
-/// All tensors have the rows of the batch as outermost axis, at least one, and lie where the back end's do
+/// All tensors have the batch as outermost axis, with at least one row, and are in the back end's memory
 /// (`ViewOn<Backend, T>`). `state` is the back end's (backend.hpp).
 ///
-/// Some members are for the few layers that do more than compute row by row:
+/// Only layers that do more than compute row by row have these members:
 ///
-/// - `uses_replica`: true when the Operation communicates, or computes something else in training than in inference.
-///   Its `forward` then gets a LayerCall before the other arguments, its `backward` the replica context. It is called
-///   for a batch without rows too, because the other replicas may have some and wait for it in a collective.
-/// - `uses_global_rows`: true when a row's number in the global batch matters, as it does for random numbers that are the
-///   same at any number of replicas. Needs `uses_replica`; the LayerCall then has `first_row` in training, which costs the
-///   network one collective call for all such layers. Random numbers come from LayerRandom.
-/// - `state`: a std::array of StateSpec, for what the layer keeps from step to step but does not learn by gradients.
-///   Needs `uses_replica`, as it comes with the LayerCall.
+/// - `uses_replica`: true if the Operation communicates, or differs between training and inference. Its `forward` then
+///   takes a LayerCall as first argument, its `backward` the replica context. Both run for empty batches, too, because
+///   other replicas may wait in a collective.
+/// - `uses_global_rows`: true if results depend on a row's number in the global batch, for example random numbers that
+///   do not depend on the number of replicas (LayerRandom). Requires `uses_replica`; the LayerCall then has `first_row`
+///   in training, which costs the network one collective call.
+/// - `state`: a std::array of StateSpec: values kept between steps, without gradients. Requires `uses_replica`, because
+///   the LayerCall contains them.
 ///
 /// A layer of layers (Add, Concatenate) is one layer to the network around it. It has
 ///
-/// - `Leaves`: a std::tuple of all placed layers inside, whose parameters and state follow each other in its own. In
-///   memory, too: those of a layer inside lie as Layout says, from its first on.
+/// - `Leaves`: a std::tuple of all placed layers inside. Their parameters and state are concatenated in this order, and
+///   laid out by Layout.
 ///
-/// And two of an Operation, for layers that end in an activation, so that one pass over memory does the work of two:
+/// An Operation that ends in an activation may have two more members, to fuse two passes over memory:
 ///
 /// - `Activation`: the type of the activation;
-/// - `fused_backward<Pass>(…)` with the arguments of `backward`, `Pass` a BackwardPass. `fuses<Before>` says whether it
-///   takes this activation of the layer before.
+/// - `fused_backward<Pass>(…)` with the arguments of `backward`, `Pass` a BackwardPass. `fuses<Before>` is true if it
+///   can include the gradient of this previous activation.
 #pragma once
 
 #include <array>
@@ -58,43 +56,42 @@
 
 namespace dist::nn {
 
-/// One tensor that a layer learns.
+/// One trainable tensor of a layer.
 struct ParameterSpec {
   std::string_view name;  ///< "kernel", "bias", "gamma" or "beta"
   Shape shape;
 };
 
-/// One tensor that a layer keeps, and the first value of all its elements.
+/// One tensor of a layer's state, and its initial value.
 struct StateSpec {
   std::string_view name;  ///< "moving_mean"
   Shape shape;
   double initial = 0;
-  bool is_random = false;  ///< the seed of a LayerRandom instead, which follows from the network's
+  bool is_random = false;  ///< true for a LayerRandom, whose seed is derived from the network's
 };
 
-/// The parameters of one layer, their gradients or its state, as its Operation gets them.
+/// The parameters of one layer, their gradients or its state, as arguments of its Operation.
 template <class T, std::size_t Count, dist::MemorySpace Where = HostMemory>
 using ParameterViews = std::array<TensorView<T, Where>, Count>;
-/// The same where a back end's tensors lie.
+/// ParameterViews in the memory of a back end's device.
 template <class Backend, class T, std::size_t Count>
 using ParameterViewsOn = ParameterViews<T, Count, typename Backend::Device::Space>;
 
-/// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
-/// this replica.
+/// The arguments of a pass for layers that use the replica. `state` is the start of all layers' state on this replica.
 template <class Replica, ForwardMode Mode, class S, dist::MemorySpace Where = HostMemory>
 struct ForwardPass;
 
-/// What `forward` of a layer with `uses_replica` gets besides its tensors: the mode, the replica for collectives, and
-/// the replica's copy of the layer's state. `S` is const in inference.
+/// The first argument of `forward` of a layer with `uses_replica`. `state` is the replica's copy of the layer's state;
+/// `S` is const in inference.
 template <class Replica, ForwardMode Mode, class S, std::size_t Count, dist::MemorySpace Where = HostMemory>
 struct LayerCall {
   static constexpr bool training = std::same_as<Mode, Training>;
   const Replica& replica;
   ParameterViews<S, Count, Where> state;
-  /// The rows of the global batch before this replica's, where a layer of the network uses_global_rows, in training.
+  /// The global batch's rows before this replica's, in training, if a layer uses_global_rows.
   std::size_t first_row = 0;
 
-  /// The pass through layers inside of this one, whose state starts at `of_layers`.
+  /// Returns the pass through inner layers, whose state starts at `of_layers`.
   [[nodiscard]] ForwardPass<Replica, Mode, S, Where> pass(S* of_layers = nullptr) const {
     return {replica, of_layers, first_row};
   }
@@ -113,10 +110,10 @@ struct ForwardPass {
   }
 };
 
-/// What a layer does in the backward pass. `dx` is written where `InputGradient`: the gradient of the layer's input or,
-/// with another activation than Linear as `BeforeFunction`, of what the layer before applied that activation to. Where
-/// `ActivationIsApplied`, dy is such a gradient. Without `StoresKernelGradient` the kernel's gradient is not written,
-/// and dy becomes the gradient before the activation, from which it can be computed.
+/// A layer's tasks in the backward pass. If `InputGradient`, it writes `dx`: the gradient of its input or, unless
+/// `BeforeFunction` is Linear, of that previous activation's operand. If `ActivationIsApplied`, dy is the gradient
+/// before this layer's activation. Without `StoresKernelGradient`, it does not write the kernel gradient, and replaces
+/// dy by the gradient before the activation, from which the kernel gradient can be computed.
 template <bool InputGradient, bool StoresKernelGradient = true, bool ActivationIsApplied = false,
           class BeforeFunction = Linear>
 struct BackwardPass {
@@ -126,7 +123,7 @@ struct BackwardPass {
   static constexpr bool activation_is_applied = ActivationIsApplied;
 };
 
-/// A layer in its place.
+/// A placed layer.
 template <class L>
 concept BoundLayer = requires {
   typename L::Output;
@@ -137,12 +134,12 @@ concept BoundLayer = requires {
 
 namespace detail {
 
-/// The parameters of a layer that learns nothing.
+/// The parameters of a layer without parameters.
 inline constexpr std::array<ParameterSpec, 0> no_parameters{};
-/// The state of a layer that keeps nothing.
+/// The state of a layer without state.
 inline constexpr std::array<StateSpec, 0> no_state{};
 
-/// The constants of a layer: false where it does not have them.
+/// Optional constants of a layer, false by default.
 template <class L>
 inline constexpr bool uses_replica = requires {
   requires L::uses_replica;
@@ -155,7 +152,7 @@ template <class L>
 concept HasState = requires {
   L::state;
 };
-/// A program gave the layer its name.
+/// A layer named by the program.
 template <class L>
 concept HasName = requires {
   requires L::is_named;
@@ -165,7 +162,7 @@ concept HasLeaves = requires {
   typename L::Leaves;
 };
 
-/// The layers that have parameters and names: those inside of a layer of layers, else the layer itself.
+/// The layers that own parameters and names: leaves, or the layer itself.
 template <class L>
 struct LeavesOf {
   using Type = std::tuple<L>;

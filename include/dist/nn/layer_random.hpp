@@ -12,38 +12,37 @@
 
 namespace dist::nn {
 
-/// Where a layer has random numbers from: a seed of its own, which follows from the network's, and the number of steps. Both
-/// are state of the layer, so they are saved and restored with the network, and training goes on with the numbers that it
-/// would have had.
+/// A layer's source of random numbers: its seed, derived from the network's, and the number of steps. Both are state,
+/// so they are saved with the network, and resumed training continues the same sequence.
 ///
-/// A layer names `state` among its own, with `uses_replica` and `uses_global_rows`; in training its `forward` calls `next`
-/// once, for a batch without rows too:
+/// A layer lists `state` in its own, with `uses_replica` and `uses_global_rows`. In training its `forward` calls `next`
+/// once, also for an empty batch:
 ///
 ///   static constexpr std::array state{nn::LayerRandom::state};
 ///   …
 ///   const dist::RandomStream random = nn::LayerRandom::next(call.state[0]);
 ///   const auto number = random.uniform((call.first_row + row) * elements_of_row + i);
 ///
-/// The stream is the same on every replica. Addressed by the element in the global batch, its numbers do not depend on how
-/// many replicas share the rows.
+/// The stream is equal on all replicas. Indexed by the position in the global batch, numbers do not depend on the
+/// number of replicas.
 struct LayerRandom {
-  /// Four parts of the seed and two of the number of steps, of 16 bits each: small integers, which float holds and whose
-  /// mean over up to 256 replicas is exact.
+  /// Four parts of the seed and two of the number of steps, 16 bits each: float represents them, and their mean over up
+  /// to 256 replicas, exactly.
   static constexpr StateSpec state{.name = "seed_generator_state", .shape = Shape{6}, .initial = 0, .is_random = true};
 
-  /// The first value of that state.
+  /// Sets the initial state.
   template <class S>
   static void initialize(TensorView<S> values, std::uint64_t seed) {
     for (std::size_t part = 0; part < 4; ++part) values[part] = static_cast<S>(seed >> (16 * part) & 0xffffU);
     values[4] = values[5] = S{0};
   }
 
-  /// The numbers of the next step.
+  /// Returns the numbers of the next step.
   template <class S>
   [[nodiscard]] static RandomStream next(TensorView<S> values) {
     return next(values.data());
   }
-  /// The same in a body that a device runs, once: on the first of the state's six values.
+  /// Returns the numbers of the next step, for one call on a device; `values` are the six values of the state.
   template <class S>
   [[nodiscard]] DIST_HD static RandomStream next(S* values) {
     std::uint64_t seed = 0;

@@ -13,7 +13,7 @@
 
 namespace dist::nn::detail {
 
-/// The two kinds of tensors that layers have in memory of the network.
+/// The two kinds of layers' tensors in the network's memory.
 struct Learned {
   template <class Layer>
   [[nodiscard]] static constexpr auto& specs() {
@@ -27,7 +27,7 @@ struct Kept {
   }
 };
 
-/// How many layers before each have its name.
+/// Returns for each layer how many earlier ones have its name.
 template <std::size_t Count>
 [[nodiscard]] constexpr std::array<std::size_t, Count> ordinals_of(const std::array<std::string_view, Count>& names) {
   std::array<std::size_t, Count> ordinals{};
@@ -37,7 +37,7 @@ template <std::size_t Count>
   return ordinals;
 }
 
-/// Whether `name` is what Parameter calls the layer with that ordinal among those named `of`, as "dense_1" is.
+/// True if `name` is Parameter's name for number `ordinal` of the layers named `of`, such as "dense_1".
 [[nodiscard]] constexpr bool is_numbered(std::string_view name, std::string_view of, std::size_t ordinal) {
   if (ordinal == 0) return name == of;
   for (; ordinal > 0; ordinal /= 10) {
@@ -47,14 +47,16 @@ template <std::size_t Count>
   return name.size() == of.size() + 1 && name.back() == '_' && name.substr(0, of.size()) == of;
 }
 
-/// Where the tensors of one kind, of all layers, lie in one array, one after another.
+/// The places of all layers' tensors of one kind in one array, in order.
+/// @cond
 template <class Kind, class Layers>
-struct Layout : Layout<Kind, std::tuple<>> {};  // where a layer does not fit, which the layer itself has said
+struct Layout : Layout<Kind, std::tuple<>> {};  // if a layer does not fit, which the layer itself reports
+/// @endcond
 template <class Kind, class... Layers>
 struct Layout<Kind, std::tuple<Layers...>> {
   static constexpr std::size_t layers = sizeof...(Layers);
 
-  /// Where the tensors of a layer start in `tensors`; for `layers`, how many there are.
+  /// First tensor of each layer in `tensors`; for `layers`, the total number.
   static constexpr std::array<std::size_t, layers + 1> first = [] {
     std::array<std::size_t, layers + 1> starts{};
     [[maybe_unused]] std::size_t layer = 0;
@@ -62,7 +64,7 @@ struct Layout<Kind, std::tuple<Layers...>> {
     return starts;
   }();
 
-  /// Every tensor, in the order of the layers.
+  /// All tensors, in the order of the layers.
   static constexpr std::array<Parameter, first[layers]> tensors =
       []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
         std::array<Parameter, first[layers]> all{};
@@ -82,7 +84,7 @@ struct Layout<Kind, std::tuple<Layers...>> {
         return all;
       }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
 
-  /// Whether the names that a program gave are no other layer's, nor what another is called by its number.
+  /// True if the names given by the program differ from all other names, including generated ones.
   static constexpr bool names_differ = []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
     const std::array<std::string_view, sizeof...(Leaves) + 1> names{Leaves::name..., std::string_view{}};
     const std::array<bool, sizeof...(Leaves) + 1> named{HasName<Leaves>..., false};
@@ -95,7 +97,7 @@ struct Layout<Kind, std::tuple<Layers...>> {
     return true;
   }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
 
-  /// Elements of all tensors, and the elements that hold them with padding.
+  /// Elements of all tensors, without and with padding.
   static constexpr std::size_t count = [] {
     std::size_t elements = 0;
     for (const Parameter& tensor : tensors) elements += tensor.shape.elements();
@@ -107,7 +109,7 @@ struct Layout<Kind, std::tuple<Layers...>> {
     return elements;
   }();
 
-  /// The tensors of one layer, in the array of all, which is in `Where`.
+  /// Returns one layer's tensors in array `all`, which is in `Where`.
   template <std::size_t Layer, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto of_layer([[maybe_unused]] T* all) {
     return [&]<std::size_t... Which>(std::index_sequence<Which...>) {

@@ -23,22 +23,21 @@
 
 namespace dist::nn {
 
-/// What one replica's examples contribute to the loss of a global batch.
+/// One replica's contribution to the loss of a global batch.
 template <std::floating_point T>
 class Loss {
  public:
   using Reduced = T;
 
-  /// That of no examples.
+  /// Creates the loss of zero examples.
   Loss() = default;
   Loss(double total, std::size_t examples, std::size_t global_batch)
       : total_(total), examples_(examples), global_batch_(global_batch) {}
 
-  /// The sum of this replica's per-example losses over the size of the global batch: summed over the replicas
-  /// it is the mean over the global batch (spec P01). 0 for an empty global batch.
+  /// Returns the sum of this replica's losses over the size of the global batch; summed over the replicas, the mean
+  /// over the global batch (spec P01). 0 for an empty global batch.
   [[nodiscard]] T value() const noexcept { return detail::part_of_global_batch<T>(total_, global_batch_); }
-  /// The unscaled sum, of `examples()` losses: what a mean over batches of different sizes is made of
-  /// (spec P06).
+  /// Returns the unscaled sum of `examples()` losses, for means over batches of different sizes (spec P06).
   [[nodiscard]] double total() const noexcept { return total_; }
   [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
 
@@ -48,23 +47,21 @@ class Loss {
   std::size_t global_batch_ = 0;
 };
 
-/// The per-example part of a loss: a copyable functor of one of the forms in losses/row_loss.hpp, which sees one row of
-/// outputs and one of targets at a time, or one element of each.
-///
-/// It may have a `check(outputs, targets)`, which throws when they do not fit each other; where it has none, targets are of
-/// the outputs' shape.
+/// The per-example part of a loss: a copyable functor of a form in losses/row_loss.hpp, on a row of outputs and of
+/// targets, or on elements. It may have a `check(outputs, targets)` that throws if they do not fit; by default, their
+/// shapes must be equal.
 template <class L, class T, class Target>
 concept LossFunction = std::copyable<L> &&
     (LossOfRows<L, T, Target> || LossOfElements<L, T, Target> || LossOfSpans<L, T, Target>)&&requires {
   { L::name } -> std::convertible_to<std::string_view>;
 };
 
-/// Sample weights that are all 1.
+/// Sample weights of 1.
 struct Unweighted {};
 
 namespace detail {
 
-/// The weight of each row, for code of the host and of devices.
+/// Each row's weight, on host or device.
 template <class T>
 struct UnitWeight {
   DIST_HD T operator()(std::size_t) const { return T{1}; }
@@ -75,7 +72,7 @@ struct GivenWeight {
   DIST_HD T operator()(std::size_t row) const { return static_cast<T>(weights[row]); }
 };
 
-/// The weight of each row, as a function. Throws ShapeMismatch unless there is one number per row.
+/// Returns a function from row to weight. Throws ShapeMismatch unless there is one number per row.
 template <class T, dist::MemorySpace Where, class Weights>
 [[nodiscard]] auto row_weights(std::string_view reader, const Weights& weights, TensorView<const T, Where> outputs) {
   if constexpr (!Values<Weights>) {
@@ -86,26 +83,15 @@ template <class T, dist::MemorySpace Where, class Weights>
     const auto given = values_of(weights);
     static_assert(Where::host_accessible == decltype(given)::is_host_accessible,
                   "sample weights lie where the outputs do: copy them there");
-    if (given.rows() != outputs.rows() || given.row_size() != 1)
-      throw ShapeMismatch(concat(reader, " got sample weights that do not fit the outputs"),
-                          concat("outputs ", to_string(outputs.shape()), ", weights ", to_string(given.shape())),
-                          "Give one weight per example, or none");
+    if (given.rows() != outputs.rows() || given.row_size() != 1) refuse_weights(reader, outputs.shape(), given.shape());
     return GivenWeight<T, std::remove_const_t<typename decltype(given)::Element>>{given.data()};
   }
 }
 
-/// Throws ShapeMismatch unless there is one place per row.
-inline void require_places(std::string_view reader, std::size_t places, std::size_t rows) {
-  if (places != rows)
-    throw ShapeMismatch(concat(reader, " got a place for losses that does not fit the outputs"),
-                        concat(places, " places for ", rows, " rows"), "Give one place per example");
-}
-
 }  // namespace detail
 
-/// Each row's loss, unscaled, for `compute_average_loss` to make one number: a loss without reduction (spec P04).
-/// Values only: for gradients use `compute_loss`, with sample weights where rows weigh differently. Throws
-/// ShapeMismatch.
+/// Computes each row's unscaled loss, for `compute_average_loss`, without reduction (spec P04) or gradients (see
+/// `compute_loss`). Throws ShapeMismatch.
 template <class L, Values Outputs, Values Targets, class T>
 void per_example_losses(const L& loss, const Outputs& outputs, const Targets& given, std::span<T> losses) {
   if constexpr (detail::require_values_in<HostMemory, Outputs, Targets>()) {
@@ -121,8 +107,8 @@ void per_example_losses(const L& loss, const Outputs& outputs, const Targets& gi
   }
 }
 
-/// The same in memory of a device, whose queue computes. Waits for it, and throws InvalidArgument for targets that the loss
-/// does not take.
+/// Computes each row's unscaled loss in device memory, by `queue`, and waits. Throws ShapeMismatch, and InvalidArgument
+/// for targets that the loss does not accept.
 template <class Q, class L, Values Outputs, Values Targets, class T, dist::MemorySpace Where>
 void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, const Targets& given,
                         DeviceSpan<T, Where> losses) {
@@ -137,8 +123,7 @@ void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, c
   }
 }
 
-/// The sum of the per-example losses of all rows, each times its sample weight, unscaled. 0 for no rows. Throws
-/// ShapeMismatch.
+/// Returns the weighted, unscaled sum of all rows' losses; 0 for an empty batch. Throws ShapeMismatch.
 template <class T, class Target, LossFunction<T, Target> L, class Weights = Unweighted>
 [[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs, TensorView<const Target> targets,
                                 const Weights& sample_weight = {}) {
@@ -155,13 +140,13 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
 
 namespace detail {
 
-/// A loss with a sentence of its own for targets that it does not take.
+/// A loss with its own static_assert for target types.
 template <class L, class Target>
 concept RequiresTarget = requires {
   L::template require_target<Target>();
 };
 
-/// Refuses, in a sentence, targets that a loss does not take; says whether it takes them.
+/// True if a loss accepts these targets; else a static_assert fails.
 template <class L, class Output, class Targets>
 [[nodiscard]] constexpr bool require_targets_of_loss() {
   constexpr bool has_rows = Values<Targets>;
@@ -180,8 +165,8 @@ template <class L, class Output, class Targets>
   return has_rows;
 }
 
-/// The sum of the losses of these rows over `divisor`, and its gradient in `outputs.gradient`. Where these lie in memory
-/// of a device, `queue` computes, and who asks for a number waits.
+/// Returns the sum of these rows' losses over `divisor`, and writes its gradient to `outputs.gradient`. In device
+/// memory `queue` computes it, and only reading the result waits.
 template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto divided_loss([[maybe_unused]] const Q& queue, const L& loss, const Outputs& outputs,
                                 const Targets& given, std::size_t divisor, const Weights& sample_weight = {}) {
@@ -217,8 +202,8 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
 
 }  // namespace detail
 
-/// The unscaled losses of all rows wherever the queue computes, each times its sample weight: a Loss, or a DeferredLoss, of a
-/// global batch of 1.
+/// Starts the weighted, unscaled sum of all rows' losses by `queue`. Returns a Loss or DeferredLoss with a global batch
+/// of 1.
 template <class Q, class T, class Target, dist::MemorySpace Where, class L, class Weights = Unweighted>
 [[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
                                     TensorView<const Target, Where> targets, const Weights& sample_weight = {}) {
@@ -235,13 +220,13 @@ template <class Q, class T, class Target, dist::MemorySpace Where, class L, clas
   }
 }
 
-/// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given rows: an nn::Loss, or
-/// an nn::DeferredLoss where the outputs lie in memory of a device. Writes the gradient of `value()` with respect to the
-/// outputs to `outputs.gradient`, so that gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a
-/// tensor with one number per row, weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws
-/// ShapeMismatch, and InvalidArgument when this replica has more rows than the global batch. Where targets in memory of a
-/// device are none that the loss takes, their rows' gradients are NaN, and a number of the loss that is asked for throws
-/// InvalidArgument.
+/// Returns the loss of this replica's rows of a global batch of `global_batch` examples: an nn::Loss, or an
+/// nn::DeferredLoss for outputs in device memory. Writes the gradient of `value()` to `outputs.gradient`; gradients
+/// must be summed over the replicas, not averaged (spec P07). `sample_weight` is a tensor with one number per row,
+/// which does not change the divisor, as in `compute_average_loss`.
+///
+/// Throws ShapeMismatch, and InvalidArgument if this replica has more rows than the global batch. For targets in device
+/// memory that the loss does not accept, gradients are NaN, and reading the loss throws InvalidArgument.
 template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto& replica, const Outputs& outputs,
                                 const Targets& targets, GlobalBatchSize global_batch,
@@ -250,8 +235,8 @@ template <class L, DifferentiableOutputs Outputs, class Targets, class Weights =
                                     replica.num_replicas_in_sync());
   return detail::divided_loss(replica.queue(), loss, outputs, targets, global_batch.value(), sample_weight);
 }
-/// The same in a step that is traced, in the program: a traced number, whose gradients follow from the program. A label that
-/// is no class makes it NaN. Programs are known where the strategy's header is, as this one does without them.
+/// Returns the loss of a traced step, a traced number, whose gradients follow from the program; NaN for a label out of
+/// range. Programs are defined with the strategy's header, so this one does not include them.
 template <class L, class Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InTrace auto& replica, const Outputs& outputs,
                                 const Targets& targets, GlobalBatchSize global_batch,

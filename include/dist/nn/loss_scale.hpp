@@ -23,10 +23,10 @@
 
 namespace dist::nn {
 
-/// What Keras' LossScaleOptimizer takes as arguments.
+/// The options of Keras' LossScaleOptimizer.
 struct LossScaleOptions {
   double initial = 32768;            ///< at least 1
-  std::int64_t growth_steps = 2000;  ///< steps in a row with finite gradients after which the scale doubles, at least 1
+  std::int64_t growth_steps = 2000;  ///< consecutive steps with finite gradients before the scale doubles, at least 1
 };
 
 namespace detail {
@@ -36,7 +36,7 @@ struct TimesFactor {
   T factor;
   DIST_HD void operator()(std::size_t i) const { values[i] *= factor; }
 };
-/// Multiplies a number, and gives 1 where the product is infinite or NaN.
+/// Multiplies an element, and returns 1 if the product is infinite or NaN.
 template <class T>
 struct CountNotFinite {
   TimesFactor<T> times;
@@ -47,9 +47,9 @@ struct CountNotFinite {
 };
 }  // namespace detail
 
-/// A factor of the loss that keeps gradients in the range of Float16 (spec P22), as Keras' LossScaleOptimizer has it: it halves,
-/// down to 1, where a gradient of any replica is infinite or NaN, and that step is left out; after `growth_steps` good steps
-/// in a row it doubles. The host decides this in each step, so compiled steps cannot use it.
+/// A factor of the loss that keeps gradients in the range of Float16 (spec P22), as in Keras' LossScaleOptimizer. If a
+/// gradient of any replica is not finite, it is halved, down to 1, and the step is skipped. After `growth_steps` good
+/// steps in a row it is doubled. The host decides in each step, so compiled steps cannot use it.
 ///
 ///     nn::LossScale scale{strategy};
 ///     ...
@@ -58,11 +58,11 @@ struct CountNotFinite {
 ///     net.backward(replica, loss);
 ///     if (scale.remove(replica, net)) optimizer.apply_gradients(replica);
 ///
-/// After Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+/// Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018.
 template <class S>
 class LossScale {
  public:
-  /// Throws InvalidArgument for options out of range, OutOfMemory.
+  /// Throws InvalidArgument for options out of range, and OutOfMemory.
   explicit LossScale(S& strategy, LossScaleOptions options = {})
       : growth_steps_(options.growth_steps),
         value_(strategy.template host_variable<double, OnWrite, OnlyFirstReplica>(Shape{}, options.initial,
@@ -75,18 +75,18 @@ class LossScale {
                             "Give an initial scale from 1 to 1e30, and at least one growth step");
   }
 
-  /// The factor of the next step.
+  /// Returns the factor of the next step.
   [[nodiscard]] double value(const auto& context) const { return value_.value(context); }
 
-  /// Multiplies the gradient that a loss wrote.
+  /// Multiplies the gradient of a loss by the factor.
   void apply(const InReplica auto& replica, const DifferentiableOutputs auto& outputs) const {
     using T = std::remove_const_t<typename decltype(outputs.values)::Element>;
     replica.queue().for_each({0, outputs.gradient.size()},
                              detail::TimesFactor<T>{outputs.gradient.data(), static_cast<T>(value(replica))});
   }
 
-  /// Divides the network's gradients, whose scale this was, and adapts it. Returns whether the gradients of all replicas
-  /// are finite: else they are not to be applied. A collective call, which waits for the replica's queue.
+  /// Divides the network's gradients by the factor, and adapts it. True if all replicas' gradients are finite; if not,
+  /// they must not be applied. A collective call, which waits for the replica's queue.
   template <class Network>
   [[nodiscard]] bool remove(const InReplica auto& replica, Network& network) {
     const auto gradients = std::as_const(network).gradients().component(replica);
@@ -103,7 +103,7 @@ class LossScale {
     return is_finite;
   }
 
-  /// Not in a step that is compiled, for a sentence.
+  /// Reports that compiled steps cannot use a loss scale.
   template <InTrace Trace>
   void apply(const Trace&, const auto&) const {
     refuse<Trace>();
@@ -138,6 +138,7 @@ class LossScale {
   Variable<std::int64_t> good_steps_;
 };
 
+/// Deduces the strategy.
 template <Strategy S>
 LossScale(S&, LossScaleOptions) -> LossScale<S>;
 

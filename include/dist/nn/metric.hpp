@@ -20,8 +20,8 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/gradient_accumulation.hpp>
 #include <dist/nn/metrics/cell_counts.hpp>
 #include <dist/nn/metrics/row_metric.hpp>
@@ -31,8 +31,8 @@
 
 namespace dist::nn {
 
-/// What one batch adds to a metric: the metric's result is the sum of the totals over the sum of the counts.
-/// Integer types keep counts exact.
+/// One batch's contribution to a metric, whose result is the sum of totals over the sum of counts. Integers keep counts
+/// exact.
 template <Reducible T, Reducible C>
 struct Tally {
   T total{};
@@ -44,22 +44,21 @@ template <class M>
 concept AddsTallies = requires {
   typename M::Tally;
 };
-/// What a metric measures: a copyable functor that looks at a batch and returns its Tally, or at a row of it
-/// (MeasuresRows), or one that counts into cells (CountingMetric). `name` is how logs call it. `static constexpr bool
-/// more_is_better` says to callbacks which values are better, and need not be there.
+/// The measure of a metric: a copyable functor that returns the Tally of a batch or a row (MeasuresRows), or counts
+/// into cells (CountingMetric). `name` is for logs. Optional: `static constexpr bool more_is_better`, for callbacks.
 template <class M>
 concept MetricFunction = std::copyable<M> &&(AddsTallies<M> || CountingMetric<M>)&&requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;
 };
 
-/// A tally of numbers that a device computes, such as an nn::DeferredTally: `tally()` waits for them, unless `is_done()`.
+/// A tally that a device computes, such as an nn::DeferredTally. `tally()` waits for it unless `is_done()`.
 template <class D, class Tally>
 concept DeferredTallyOf = std::move_constructible<D> && requires(const D deferred) {
   { deferred.is_done() } -> std::same_as<bool>;
   { deferred.tally() } -> std::same_as<Tally>;
 };
 
-/// A metric that measures in memory of a device: its call takes the replica's queue first, and does not wait for it.
+/// A metric for device memory: its call operator takes the replica's queue first, and does not wait for it.
 template <class M, class Queue, class... Given>
 concept MeasuresByQueue = requires(const M measure, const Queue queue, const Given&... given) {
   { measure(queue, given...) } -> DeferredTallyOf<typename M::Tally>;
@@ -67,7 +66,7 @@ concept MeasuresByQueue = requires(const M measure, const Queue queue, const Giv
 
 namespace detail {
 
-/// A replica function can ask for the sums of all replicas.
+/// Rejects `result(replica)` for strategies whose replicas cannot read all sums.
 template <class S>
 constexpr void require_sums_of_all() {
   static_assert(!RemoteStore<typename S::Store>,
@@ -75,115 +74,42 @@ constexpr void require_sums_of_all() {
                 "result(strategy.scope())");
 }
 
-}  // namespace detail
-
-/// Says which functions nn::Metric calls in a step that is traced: those of nn/hlo/traced_metric.hpp, which only strategies
-/// need that compile steps.
-struct MetricInTrace {};
-
-/// A running mean over all batches and all replicas. Each replica adds to copies of its own (OnRead, Sum) without
-/// communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective call. What
-/// devices measure is added when it is there, or somebody asks for the result.
-///
-///     nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
-template <class S, class M>
-class Metric {
+/// The sums of a metric's tallies: each replica adds to its own copies (OnRead, Sum). Metrics with the same type of
+/// tally share the class, to save code.
+template <class S, class Tally>
+class TallySums {
  public:
-  using Measure = M;
-  using Tally = typename M::Tally;
-
-  /// The state is in the strategy's memory, on pages of each replica. Throws OutOfMemory.
-  explicit Metric(S& strategy, M measure = {})
-      : variables_made_(strategy),
-        measure_(std::move(measure)),
-        total_(strategy.template host_variable<decltype(Tally::total), OnRead, Sum>(Shape{}, 0,
-                                                                                    std::string(name()) + "/total")),
+  /// Throws OutOfMemory.
+  [[gnu::noinline]] TallySums(S& strategy, std::string_view metric)
+      : total_(
+            strategy.template host_variable<decltype(Tally::total), OnRead, Sum>(Shape{}, 0, concat(metric, "/total"))),
         count_(strategy.template host_variable<decltype(Tally::count), OnRead, Sum>(Shape{}, 0,
-                                                                                    std::string(name()) + "/count")),
-        deferred_(strategy) {}
+                                                                                    concat(metric, "/count"))) {}
 
-  [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
-  // See HasWorkerCopies.
-  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
-  [[nodiscard]] std::tuple<const M&> arguments() const noexcept { return {measure_}; }
-
-  /// Measures a batch of this replica: accuracies take outputs, targets and, where rows weigh differently, a tensor with one
-  /// weight per row; losses outputs and targets, MeanValue a value and its weight.
-  /// A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17): give it
-  /// unscaled ones, as MeanOf does.
-  void update(const InReplica auto& replica, const auto&... given) {
-    if constexpr (!require_values_of_host<std::remove_cvref_t<decltype(given)>...>())
-      return;
-    else if constexpr (MeasuresRows<M>)
-      add(replica, detail::measure_rows(replica.queue(), measure_, given...));
-    else if constexpr (MeasuresByQueue<M, std::remove_cvref_t<decltype(replica.queue())>,
-                                       std::remove_cvref_t<decltype(given)>...>)
-      add(replica, measure_(replica.queue(), given...));
-    else
-      add(replica, measure_(given...));
-  }
-  /// The same in a step that is traced, in the program.
-  void update(const InTrace auto& replica, const auto&... given) {
-    const auto tally = traced_tally(MetricInTrace{}, measure_, replica, given...);
+  /// Adds a tally on a replica; traced numbers in a traced step.
+  void add(const auto& replica, const auto& tally) {
     total_.assign_add(replica, tally.total);
     count_.assign_add(replica, tally.count);
   }
-  /// Adds what has been measured already.
-  void add(const InReplica auto& replica, Tally tally) {
-    total_.assign_add(replica, tally.total);
-    count_.assign_add(replica, tally.count);
-  }
-  /// Adds what a device measures, without waiting for it. Throws what a tally before threw, once it is there.
-  void add(const InReplica auto& replica, DeferredTallyOf<Tally> auto deferred) {
-    auto& of_replica = deferred_.of_replicas[replica.local_index()];
-    of_replica.add(std::move(deferred));
-    add(replica, of_replica.take(false));
+  [[gnu::noinline]] void add_to(const InCrossReplica auto& context, std::size_t local, const Tally& tally) {
+    if constexpr (RemoteStore<typename S::Store>) {
+      S::Store::write(context, total_, {0, 1}, dist::detail::Uniform<decltype(Tally::total)>{tally.total}, sum);
+      S::Store::write(context, count_, {0, 1}, dist::detail::Uniform<decltype(Tally::count)>{tally.count}, sum);
+    } else {
+      total_.component(context, local)[0] += tally.total;
+      count_.component(context, local)[0] += tally.count;
+    }
   }
 
-  /// Outside replica functions every replica measures the same batch, which counts as often as there are replicas; the
-  /// mean is that of one (spec P16).
-  void update(const InCrossReplica auto& context, const auto&... given) {
-    if constexpr (!detail::require_values_in<HostMemory, std::remove_cvref_t<decltype(given)>...>())
-      return;
-    else if constexpr (MeasuresRows<M>)
-      add(context, detail::measure_rows(Cpu::Queue{}, measure_, given...));
-    else
-      add(context, measure_(given...));
-  }
-  void add(const InCrossReplica auto& context, Tally tally) {
-    const std::size_t local_replicas = context.strategy().num_local_replicas();
-    for (std::size_t local = 0; local < local_replicas; ++local) add_to(context, local, tally);
-  }
-
-  /// The mean so far; 0 before the first example. Throws what a deferred tally throws.
-  [[nodiscard]] double result(const InCrossReplica auto& context) const {
-    add_deferred(context);
+  [[nodiscard, gnu::noinline]] double mean(const InCrossReplica auto& context) const {
     return mean_of(total_.value(context), count_.value(context));
   }
-  /// The same on every replica. A collective call.
-  [[nodiscard]] double result(const InReplica auto& replica) const {
-    detail::require_sums_of_all<S>();
-    if constexpr (is_deferred) {
-      const Tally rest = deferred_.of_replicas[replica.local_index()].take(true);
-      total_.assign_add(replica, rest.total);
-      count_.assign_add(replica, rest.count);
-    }
+  [[nodiscard]] double mean(const InReplica auto& replica) const {
     const auto total = total_.synchronized_value(replica);
     return mean_of(total, count_.synchronized_value(replica));
   }
-
-  /// Calls that forgot the context, for a sentence.
-  template <bool has_context = false>
-  double result() const {
-    static_assert(has_context,
-                  "a metric's result needs a context: result(strategy.scope()) outside replica functions, "
-                  "result(replica) inside them");
-    return 0;
-  }
-
-  /// The mean so far over the replicas of this process: no collective call, so that a process may look when it likes.
-  [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
-    add_deferred(context);
+  /// Returns the mean over the replicas of this process.
+  [[nodiscard, gnu::noinline]] double mean_here(const InCrossReplica auto& context) const {
     Tally here{};
     for (std::size_t copy = 0; copy < total_.copies(); ++copy) {
       here.total += total_.copy(context, copy)[0];
@@ -192,17 +118,11 @@ class Metric {
     return mean_of(here.total, here.count);
   }
 
-  /// What it has added up so far. See Trackable.
   void track(auto& visit) {
-    if constexpr (is_deferred) add_deferred(deferred_.strategy->scope());
     visit("total", total_);
     visit("count", count_);
   }
-
-  /// Resets the metric to nothing, on every replica (spec P18).
-  void reset(const InCrossReplica auto& context) {
-    if constexpr (is_deferred)
-      for (auto& of_replica : deferred_.of_replicas) of_replica.clear();
+  [[gnu::noinline]] void reset(const InCrossReplica auto& context) {
     total_.assign(context, 0);
     count_.assign(context, 0);
   }
@@ -215,8 +135,125 @@ class Metric {
     return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);
   }
 
+  Variable<decltype(Tally::total)> total_;
+  Variable<decltype(Tally::count)> count_;
+};
+
+/// Reports a call of `result` without a context.
+struct NeedsContext {
+  template <bool has_context = false>
+  double result() const {
+    static_assert(has_context,
+                  "a metric's result needs a context: result(strategy.scope()) outside replica functions, "
+                  "result(replica) inside them");
+    return 0;
+  }
+};
+
+}  // namespace detail
+
+/// Selects nn::Metric's functions for traced steps, in nn/hlo/traced_metric.hpp, which only strategies that compile
+/// steps include.
+struct MetricInTrace {};
+
+/// A running mean over all batches and replicas. Each replica adds to its own copies (OnRead, Sum) without
+/// communication; the result aggregates them (spec P15). If a strategy keeps one copy, adding is a collective call.
+/// Devices' tallies are added when they are complete, or when the result is read.
+///
+///     nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
+template <class S, class M>
+class Metric : detail::NeedsContext {
+ public:
+  using Measure = M;
+  using Tally = typename M::Tally;
+
+  /// The state is on separate pages for each replica. Throws OutOfMemory.
+  explicit Metric(S& strategy, M measure = {})
+      : variables_made_(strategy), measure_(std::move(measure)), sums_(strategy, name()), deferred_(strategy) {}
+
+  [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
+  // See HasWorkerCopies.
+  [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
+  [[nodiscard]] std::tuple<const M&> arguments() const noexcept { return {measure_}; }
+
+  /// Measures this replica's batch. Accuracies take outputs, targets and optionally one weight per row; losses outputs
+  /// and targets; MeanValue a value and its weight.
+  ///
+  /// A mean of losses over the global batch size is too small by a factor of the number of replicas (spec P17): use
+  /// unscaled losses, as MeanOf does.
+  void update(const InReplica auto& replica, const auto&... given) {
+    if constexpr (!require_values_of_host<std::remove_cvref_t<decltype(given)>...>())
+      return;
+    else if constexpr (MeasuresRows<M>)
+      add(replica, detail::measure_rows(replica.queue(), measure_, given...));
+    else if constexpr (MeasuresByQueue<M, std::remove_cvref_t<decltype(replica.queue())>,
+                                       std::remove_cvref_t<decltype(given)>...>)
+      add(replica, measure_(replica.queue(), given...));
+    else
+      add(replica, measure_(given...));
+  }
+  /// Measures a batch in a traced step.
+  void update(const InTrace auto& replica, const auto&... given) {
+    sums_.add(replica, traced_tally(MetricInTrace{}, measure_, replica, given...));
+  }
+  /// Adds a tally.
+  void add(const InReplica auto& replica, Tally tally) { sums_.add(replica, tally); }
+  /// Adds a device's tally without waiting for it. Throws the error of an earlier, completed one.
+  void add(const InReplica auto& replica, DeferredTallyOf<Tally> auto deferred) {
+    auto& of_replica = deferred_.of_replicas[replica.local_index()];
+    of_replica.add(std::move(deferred));
+    add(replica, of_replica.take(false));
+  }
+
+  /// Measures a batch outside replica functions, once for every replica, which does not change the mean (spec P16).
+  void update(const InCrossReplica auto& context, const auto&... given) {
+    if constexpr (!detail::require_values_in<HostMemory, std::remove_cvref_t<decltype(given)>...>())
+      return;
+    else if constexpr (MeasuresRows<M>)
+      add(context, detail::measure_rows(Cpu::Queue{}, measure_, given...));
+    else
+      add(context, measure_(given...));
+  }
+  void add(const InCrossReplica auto& context, Tally tally) {
+    const std::size_t local_replicas = context.strategy().num_local_replicas();
+    for (std::size_t local = 0; local < local_replicas; ++local) sums_.add_to(context, local, tally);
+  }
+
+  /// Returns the current mean; 0 before the first example. Throws the errors of deferred tallies.
+  [[nodiscard]] double result(const InCrossReplica auto& context) const {
+    add_deferred(context);
+    return sums_.mean(context);
+  }
+  /// Returns the current mean. A collective call of the replicas.
+  [[nodiscard]] double result(const InReplica auto& replica) const {
+    detail::require_sums_of_all<S>();
+    if constexpr (is_deferred) sums_.add(replica, deferred_.of_replicas[replica.local_index()].take(true));
+    return sums_.mean(replica);
+  }
+  using detail::NeedsContext::result;
+
+  /// Returns the current mean of this process's replicas. Not a collective call.
+  [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
+    add_deferred(context);
+    return sums_.mean_here(context);
+  }
+
+  /// Tracks the sums. See Trackable.
+  void track(auto& visit) {
+    if constexpr (is_deferred) add_deferred(deferred_.strategy->scope());
+    sums_.track(visit);
+  }
+
+  /// Resets the metric on every replica (spec P18).
+  void reset(const InCrossReplica auto& context) {
+    if constexpr (is_deferred)
+      for (auto& of_replica : deferred_.of_replicas) of_replica.clear();
+    sums_.reset(context);
+  }
+
+ private:
   static constexpr bool is_deferred = !S::Device::Space::host_accessible;
-  /// Replicas on devices take values in either memory: their queues read those of the device.
+  /// True if values are in the host's memory; on devices, also for values there.
   template <class... Given>
   [[nodiscard]] static constexpr bool require_values_of_host() {
     if constexpr (is_deferred)
@@ -233,38 +270,27 @@ class Metric {
     std::vector<detail::DeferredTallies<Tally>> of_replicas;
   };
 
-  void add_to(const InCrossReplica auto& context, std::size_t local, Tally tally) const {
-    if constexpr (RemoteStore<typename S::Store>) {
-      S::Store::write(context, total_, {0, 1}, dist::detail::Uniform<decltype(Tally::total)>{tally.total}, sum);
-      S::Store::write(context, count_, {0, 1}, dist::detail::Uniform<decltype(Tally::count)>{tally.count}, sum);
-    } else {
-      total_.component(context, local)[0] += tally.total;
-      count_.component(context, local)[0] += tally.count;
-    }
-  }
   void add_deferred(const InCrossReplica auto& context) const {
     if constexpr (is_deferred)
       for (std::size_t local = 0; local < deferred_.of_replicas.size(); ++local)
-        add_to(context, local, deferred_.of_replicas[local].take(true));
+        sums_.add_to(context, local, deferred_.of_replicas[local].take(true));
   }
 
   VariablesMade variables_made_;
   M measure_;
-  // Who asks for the result adds what was deferred first.
-  mutable Variable<decltype(Tally::total)> total_;
-  mutable Variable<decltype(Tally::count)> count_;
+  // Mutable: reading the result first adds deferred tallies.
+  mutable detail::TallySums<S, Tally> sums_;
   [[no_unique_address]] mutable std::conditional_t<is_deferred, Deferred, NothingDeferred> deferred_;
 };
 
-/// A metric of counts, such as those of right and wrong answers of each kind, of which the result is a function. Each replica
-/// counts into copies of its own (OnRead, Sum), in the memory where it computes and by its queue; the result adds them up
-/// (spec P15). Where a strategy keeps one copy, counting is a collective call.
+/// A metric whose result is a function of counts. Each replica counts into its own copies (OnRead, Sum), by its queue;
+/// the result adds them up (spec P15). If a strategy keeps one copy, counting is a collective call.
 template <Strategy S, CountingMetric M>
-class Metric<S, M> {
+class Metric<S, M> : detail::NeedsContext {
  public:
   using Measure = M;
 
-  /// Throws InvalidArgument for what the measure's `check` refuses, OutOfMemory.
+  /// Throws InvalidArgument if the measure's `check` fails, and OutOfMemory.
   explicit Metric(S& strategy, M measure = {})
       : variables_made_(strategy),
         measure_(checked(std::move(measure))),
@@ -279,7 +305,7 @@ class Metric<S, M> {
   [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
   [[nodiscard]] std::tuple<const M&> arguments() const noexcept { return {measure_}; }
 
-  /// Counts a batch of this replica: outputs, targets, and where rows weigh differently, a tensor with one weight per row.
+  /// Counts this replica's batch: outputs, targets and optionally one weight per row.
   void update(const InReplica auto& replica, const auto&... given) {
     using Memory = typename S::Device::Space;
     if constexpr (!detail::require_values_in<Memory, std::remove_cvref_t<decltype(given)>...>()) {
@@ -293,11 +319,11 @@ class Metric<S, M> {
       detail::count_cells(replica.queue(), measure_, counts_.component(replica), given...);
     }
   }
-  /// The same in a step that is traced, in the program.
+  /// Counts a batch in a traced step.
   void update(const InTrace auto& replica, const auto&... given) {
     counts_.assign_add(replica, traced_counts(MetricInTrace{}, measure_, replica, given...));
   }
-  /// Outside replica functions every replica counts the same batch, in the host's memory (spec P16).
+  /// Counts a batch in the host's memory outside replica functions, for every replica (spec P16).
   void update(const InCrossReplica auto& context, const auto&... given) {
     static_assert(
         S::Device::Space::host_accessible,
@@ -316,9 +342,9 @@ class Metric<S, M> {
     }
   }
 
-  /// The result so far. Waits for the replicas' queues.
+  /// Returns the current result. Waits for the replicas' queues.
   [[nodiscard]] double result(const InCrossReplica auto& context) const { return measure_.result(counts(context)); }
-  /// The same on every replica. A collective call.
+  /// Returns the current result. A collective call of the replicas.
   [[nodiscard]] double result(const InReplica auto& replica) const {
     detail::require_sums_of_all<S>();
     const auto counted = counts_.synchronized_read(replica);
@@ -330,15 +356,8 @@ class Metric<S, M> {
       return measure_.result(here);
     }
   }
-  /// Calls that forgot the context, for a sentence.
-  template <bool has_context = false>
-  double result() const {
-    static_assert(has_context,
-                  "a metric's result needs a context: result(strategy.scope()) outside replica functions, "
-                  "result(replica) inside them");
-    return 0;
-  }
-  /// The result so far of the replicas of this process: no collective call.
+  using detail::NeedsContext::result;
+  /// Returns the current result of this process's replicas. Not a collective call.
   [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
     const dist::detail::HostCopies<Variable, std::remove_cvref_t<decltype(context)>> copies{counts_, context};
     Tensor<double> here{measure_.shape()};
@@ -346,13 +365,13 @@ class Metric<S, M> {
       for (std::size_t cell = 0; cell < here.size(); ++cell) here[cell] += copies[copy][cell];
     return measure_.result(here);
   }
-  /// What was counted so far, in the measure's shape: of an nn::ConfusionMatrix, the matrix.
+  /// Returns the counts in the measure's shape: for nn::ConfusionMatrix, the matrix.
   [[nodiscard]] Tensor<double> counts(const InCrossReplica auto& context) const { return counts_.whole(context); }
 
-  /// What it has counted so far. See Trackable.
+  /// Tracks the counts. See Trackable.
   void track(auto& visit) { visit("counts", counts_); }
 
-  /// Resets the metric to nothing, on every replica (spec P18).
+  /// Resets the metric on every replica (spec P18).
   void reset(const InCrossReplica auto& context) { counts_.assign(context, 0.0); }
 
  private:
@@ -366,10 +385,11 @@ class Metric<S, M> {
   VariablesMade variables_made_;
   M measure_;
   Variable counts_;
-  // Of one batch, where the replicas' counts go to one copy.
+  // One batch's counts, if replicas share a copy.
   std::optional<decltype(std::declval<S&>().template buffer<double>(Shape{}, std::string{}))> batch_;
 };
 
+/// Deduces the strategy and the measure.
 template <Strategy S, class M>
 Metric(S&, M) -> Metric<S, M>;
 
@@ -383,6 +403,7 @@ struct Metric<S, M> : dist::detail::Refused {
                 "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
                 "one such as nn::SparseCategoricalAccuracy{}");
 };
+/// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>
 Metric(First&&, Rest&&...) -> Metric<std::remove_reference_t<First>, void>;
 

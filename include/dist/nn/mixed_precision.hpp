@@ -5,9 +5,11 @@
 #include <cstddef>
 
 #include <dist/core/config.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/vectors.hpp>
+#include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
-#include <dist/nn/layer_memory.hpp>
 
 namespace dist::nn {
 
@@ -20,7 +22,21 @@ struct RoundTo {
   DIST_HD void operator()(std::size_t i) const { to[i] = static_cast<T>(static_cast<float>(Half(from[i]))); }
 };
 
-/// A layer's products with factors that are rounded before.
+/// Rounds numbers in the host's memory to Half.
+template <class Half, class T>
+void round_to(const T* from, T* to, std::size_t count) {
+  const RoundTo<Half, T> round{from, to};
+  dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+    DIST_INDEPENDENT_LOOP
+    for (std::size_t i = 0; i < count; ++i) round(i);
+  });
+}
+#ifdef DIST_COMPILED
+extern template void round_to<BFloat16>(const float*, float*, std::size_t);
+extern template void round_to<Float16>(const float*, float*, std::size_t);
+#endif
+
+/// A layer's products with rounded factors.
 template <class Mixed, class Product, class T>
 class RoundedProduct {
   using State = typename Mixed::State;
@@ -29,15 +45,14 @@ class RoundedProduct {
 
  public:
   void forward(State& state, View<const T> x, View<const T> kernel, View<const T> bias, View<T> y) {
-    product_.forward(state, state.template rounded<0>(x), state.template rounded<1>(kernel), bias, y);
+    product_.forward(state, state.rounded(0, x), state.rounded(1, kernel), bias, y);
   }
   void parameter_gradients(State& state, View<const T> x, View<const T> dy, View<T> kernel_gradient,
                            View<T> bias_gradient) {
-    product_.parameter_gradients(state, state.template rounded<0>(x), state.template rounded<1>(dy), kernel_gradient,
-                                 bias_gradient);
+    product_.parameter_gradients(state, state.rounded(0, x), state.rounded(1, dy), kernel_gradient, bias_gradient);
   }
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {
-    product_.input_gradient(state, state.template rounded<0>(dy), state.template rounded<1>(kernel), dx);
+    product_.input_gradient(state, state.rounded(0, dy), state.rounded(1, kernel), dx);
   }
 
  private:
@@ -46,15 +61,15 @@ class RoundedProduct {
 
 }  // namespace detail
 
-/// A back end whose dense layers and convolutions multiply 16-bit numbers, BFloat16 or Float16 (spec P22). Inputs, kernels and
-/// gradients are rounded for the products, which `Backend` adds up in the network's own type; parameters, activations and
-/// all that is not a product stay in that, and are what `Backend` has.
+/// A back end whose dense layers and convolutions multiply 16-bit numbers, BFloat16 or Float16 (spec P22). Inputs,
+/// kernels and gradients are rounded for products, which `Backend` adds up in the network's type. All other operations
+/// are the back end's.
 ///
 ///     using Backend = dist::nn::MixedPrecision<dist::nn::OneDnn, dist::BFloat16>;
 ///
-/// Float16 ends at 65504, and its smallest steps are of 6e-8: small gradients vanish, unless a LossScale makes them larger. An nn::Model has one.
-/// nn::Cuda multiplies such factors by tensor cores for TF32, which take 11 bits of each: no bit is lost, and products are added
-/// up in float. Other back ends give the numbers of 16-bit units, not their speed; Xla does so in compiled steps, too.
+/// Float16 ends at 65504, with a smallest step of 6e-8: small gradients vanish without a LossScale, which nn::Model
+/// has. nn::Cuda multiplies with tensor cores for TF32, whose factors have 11 bits, so no bit is lost, and adds up in
+/// float. Other back ends give the results of 16-bit units, not their speed; Xla does in compiled steps, too.
 template <class BackendType, class Half>
 struct MixedPrecision : BackendType {
   static_assert(Backend<BackendType>, "nn::MixedPrecision takes a back end, such as nn::OneDnn");
@@ -62,10 +77,11 @@ struct MixedPrecision : BackendType {
   using Device = typename BackendType::Device;
   /// See RoundsFactors.
   using Factor = Half;
-  /// Memory as the back end has it, where that is not the host's.
+  /// The back end's memory, if it is not the host's.
   template <class T>
   using Memory = detail::LayerMemory<BackendType, T>;
 
+  /// The back end's state, with memory for rounded factors.
   class State : public BackendType::State {
    public:
     explicit State(const typename Device::Queue& queue) requires(
@@ -79,18 +95,23 @@ struct MixedPrecision : BackendType {
       tell_back_end();
     }
 
-    /// A factor as Half has it, until the next one with the same number.
-    template <std::size_t which, class T>
-    [[nodiscard]] ViewOn<BackendType, const T> rounded(ViewOn<BackendType, const T> factor) {
+    /// Returns a factor rounded to Half, until the next call with the same `which`, 0 or 1. All layers share the
+    /// memory.
+    template <class T>
+    [[nodiscard, gnu::noinline]] ViewOn<BackendType, const T> rounded(std::size_t which,
+                                                                      ViewOn<BackendType, const T> factor) {
       const std::size_t bytes = factor.size() * sizeof(T);
       if (bytes > bytes_[which]) {
         bytes_[which] = 0;
-        memory_[which] = {};  // first, so that both need not fit
+        memory_[which] = {};  // first, because both may not fit
         memory_[which] = detail::make_layer_memory<BackendType, std::byte>(queue_, bytes);
         bytes_[which] = bytes;
       }
       T* const to = reinterpret_cast<T*>(memory_[which].data());
-      queue_.for_each({0, factor.size()}, detail::RoundTo<Half, T>{factor.data(), to});
+      if constexpr (std::same_as<Device, Cpu>)
+        detail::round_to<Half>(factor.data(), to, factor.size());
+      else
+        queue_.for_each({0, factor.size()}, detail::RoundTo<Half, T>{factor.data(), to});
       return {to, factor.shape()};
     }
 

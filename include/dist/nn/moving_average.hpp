@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -13,6 +12,7 @@
 #include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -20,10 +20,10 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/nn/check.hpp>
+#include <dist/variable/copies.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
-#include <dist/variable/read.hpp>
 
 namespace dist::nn {
 
@@ -39,7 +39,7 @@ void require_value_of(const Variable& variable, TensorView<const T> value, float
   require_decay("assign_moving_average", "decay", decay);
 }
 
-/// The ElementUpdate that moves a variable towards a value: variable - (1 - decay) (variable - value).
+/// The ElementUpdate variable - (1 - decay) (variable - value).
 template <class T>
 struct MoveTowards {
   T part;
@@ -52,9 +52,8 @@ struct MoveTowards {
 
 }  // namespace detail
 
-/// variable = decay variable + (1 - decay) value, where `value` is the mean of the replicas' values, so that all copies
-/// get the same one (spec P23). A collective call. Throws ShapeMismatch, and InvalidArgument for a decay that is not in
-/// [0, 1).
+/// Sets variable = decay variable + (1 - decay) value, with the mean `value` of the replicas, so copies stay equal
+/// (spec P23). A collective call. Throws ShapeMismatch, and InvalidArgument for a decay outside [0, 1).
 template <class Variable>
 void assign_moving_average(const InReplica auto& replica, Variable& variable,
                            TensorView<const typename Variable::Element> value, float decay) {
@@ -78,7 +77,7 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
     }
   }
 }
-/// In the function of `strategy.update`: that one copy, which moves from where it is.
+/// Moves one copy towards `value`, in the function of `strategy.update`.
 template <class Variable>
 void assign_moving_average(const InUpdate auto& context, Variable& variable,
                            TensorView<const typename Variable::Element> value, float decay) {
@@ -87,7 +86,7 @@ void assign_moving_average(const InUpdate auto& context, Variable& variable,
   const auto copy = variable.component(context);
   for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = moved(i, copy[i], value[i]);
 }
-/// Outside replica functions: what `read` gives there, moved towards the one value, is assigned to every copy.
+/// Moves the variable's value in `read` towards `value`, and assigns it to every copy, outside replica functions.
 template <class Variable>
 void assign_moving_average(const InCrossReplica auto& context, Variable& variable,
                            TensorView<const typename Variable::Element> value, float decay) {
@@ -100,12 +99,12 @@ void assign_moving_average(const InCrossReplica auto& context, Variable& variabl
   variable.assign(context, next);
 }
 
-/// A moving average that starts from nothing: after n values it is that of n values divided by 1 - decay^n, so that the
-/// zero it started from has no weight (Kingma, Ba: "Adam", ICLR 2015, section 3; spec P23, zero_debias).
+/// A moving average with bias correction: starts at zero, and is divided by 1 - decay^n after n values (Kingma, Ba:
+/// "Adam", ICLR 2015, section 3; spec P23, zero_debias).
 template <class S, class T = float>
 class ZeroDebiasedAverage {
  public:
-  /// Throws InvalidArgument for a decay that is not in [0, 1), OutOfMemory.
+  /// Throws InvalidArgument for a decay outside [0, 1), and OutOfMemory.
   ZeroDebiasedAverage(S& strategy, Shape shape, float decay, const std::string& name = "average")
       : decay_(decay),
         biased_(strategy.template variable<T, OnWrite, Mean>(shape, T{0}, concat(name, "/biased"))),
@@ -114,14 +113,14 @@ class ZeroDebiasedAverage {
     detail::require_decay("ZeroDebiasedAverage", "decay", decay);
   }
 
-  /// As `assign_moving_average`. In a replica function a collective call.
+  /// Adds a value; see `assign_moving_average`. In replica functions a collective call.
   template <class Context>
   void update(const Context& context, TensorView<const T> value) {
     assign_moving_average(context, biased_, value, decay_);
     updates_.assign(context, same(updates_.value(context) + 1));
   }
 
-  /// The average so far; zeros before the first value.
+  /// Returns the current average; zeros before the first value.
   template <class Context>
   [[nodiscard]] Tensor<T> read(const Context& context) const {
     const auto biased = biased_.read(context);
@@ -153,6 +152,7 @@ struct ZeroDebiasedAverage<S, T> : dist::detail::Refused {
                 DIST_NEEDS_STRATEGY("an nn::ZeroDebiasedAverage",
                                     "nn::ZeroDebiasedAverage average{strategy, shape, decay}"));
 };
+/// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>
 ZeroDebiasedAverage(First&&, Rest&&...) -> ZeroDebiasedAverage<std::remove_reference_t<First>, void>;
 

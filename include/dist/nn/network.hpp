@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -21,13 +20,15 @@
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/streaming.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/chain.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/network_state.hpp>
 #include <dist/nn/outputs.hpp>
@@ -35,7 +36,6 @@
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/nn/tracked_parts.hpp>
-#include <dist/nn/workspace.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/layout.hpp>
@@ -43,11 +43,10 @@
 
 namespace dist::nn {
 
-/// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and every replica's gradients in
-/// a buffer of the same layout, so that one pass reduces and applies all that are stored.
-///
-/// `forward` and `backward` run in replica functions; each replica has its own memory for them, made on its
-/// first step. `Storage` says where gradients are until they are applied: StoredGradients or OwnerComputedGradients.
+/// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and every replica's gradients in a
+/// buffer of the same layout, so that one pass reduces and applies all stored gradients. `forward` and `backward` run
+/// in replica functions; each replica allocates memory for them in its first step. `Storage` is StoredGradients or
+/// OwnerComputedGradients.
 template <class Net, Backend BackendType = Reference, class ElementType = float,
           GradientStorage Storage = StoredGradients>
 class Network {
@@ -67,7 +66,7 @@ class Network {
   using Space = typename Backend::Device::Space;
   using Span = typename Backend::Device::template Span<Element>;
 
-  /// Whether the gradients of all parameters are stored.
+  /// True if the gradients of all parameters are stored.
   static constexpr bool stores_gradients = []<std::size_t... Layer>(std::index_sequence<Layer...>) {
     return (Storage::template stores<typename Net::template Layer<Layer>> && ...);
   }
@@ -80,11 +79,11 @@ class Network {
                 "nn::OwnerComputedGradients multiplies numbers as they are: use nn::StoredGradients with "
                 "nn::MixedPrecision, which rounds them");
 
-  /// Elements of all parameters, and the elements of the variables that hold them with padding between.
+  /// Elements of all parameters, without and with padding.
   static constexpr std::size_t parameter_count = Net::parameter_count;
   static constexpr std::size_t padded_count = Net::padded_count;
 
-  /// Parameters are initialised from `seed`, the same on every replica. Throws OutOfMemory.
+  /// Initialises the parameters from `seed`, equally on every replica. Throws OutOfMemory.
   template <Strategy S>
     requires std::same_as<typename S::Device, typename Backend::Device>
   explicit Network(S& strategy, std::uint64_t seed = 0)
@@ -103,7 +102,7 @@ class Network {
     static_assert(stores_gradients || !RemoteStore<typename S::Store>,
                   "a ParameterServer takes gradients from memory: use nn::StoredGradients");
   }
-  /// What it does not take, for a sentence.
+  /// Report unsupported arguments.
   template <Strategy S>
     requires(!std::same_as<typename S::Device, typename Backend::Device>)
   explicit Network(S&, std::uint64_t = 0) : Network(Refused{}) {
@@ -124,7 +123,7 @@ class Network {
   // See HasWorkerCopies.
   [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
   [[nodiscard]] std::tuple<std::uint64_t> arguments() const noexcept { return {seed_}; }
-  /// Whoever takes them may write them: from then on `take_gradients` does not ask for a `backward`.
+  /// Returns the gradients for reading and writing: from then on `take_gradients` requires no `backward`.
   [[nodiscard]] Gradients& gradients() noexcept {
     require_stored_gradients();
     if (!may_be_written_.load(std::memory_order_relaxed)) may_be_written_.store(true, std::memory_order_relaxed);
@@ -135,24 +134,24 @@ class Network {
     return gradients_;
   }
 
-  /// For an optimizer that applies this replica's gradients, once for each `backward`: they are what the last one left,
-  /// and none where they are not stored. Throws InvalidArgument when they were taken before, or there was no `backward`.
+  /// Returns the gradients of this replica's last `backward` to an optimizer, once for each; an empty span if they are
+  /// not stored. Throws InvalidArgument if they were taken before, or without a `backward`.
   [[nodiscard]] Span take_gradients(const InReplica auto& replica) {
     const Span gradients = gradients_.component(replica);
     Slot& slot = slots_[replica.local_index()];
     if (!slot.has_gradients && !may_be_written_.load(std::memory_order_relaxed))
-      detail::refuse_gradients(replica, slot.has_computed,
+      detail::refuse_gradients(replica.replica_id().index(), slot.has_computed,
                                "Call forward, a loss and backward before each apply_gradients, or renew_gradients to "
                                "apply them once more");
     slot.has_gradients = false;
     return stores_gradients ? gradients : Span{};
   }
 
-  /// In a step that is compiled, the parameters and the gradients of the last `backward`, as a traced array for each
-  /// parameter of the layout. Throws InvalidArgument where there was no `backward`.
+  /// Return the parameters, and the gradients of the last `backward`, in a compiled step: a traced array per parameter
+  /// of the layout. Throw InvalidArgument without a `backward`.
   [[nodiscard]] auto traced_parameters(const InTrace auto& trace) { return Backend::parameters(trace, *this); }
   [[nodiscard]] auto traced_gradients(const InTrace auto& trace) { return Backend::gradients(trace, *this); }
-  /// Adds to the gradient of a parameter, by its number in the layout. Throws as `traced_gradients`.
+  /// Adds to the gradient of a parameter, by its number in the layout. Throws like `traced_gradients`.
   template <class Array>
   void add_gradient(const InTrace auto& trace, std::size_t parameter, const Array& more) {
     Backend::add_gradient(trace, *this, parameter, more);
@@ -164,33 +163,26 @@ class Network {
     slot.has_gradients = slot.has_computed;
   }
 
-  /// Expires with the network, for those that refer to it.
+  /// Returns a pointer that expires with the network.
   [[nodiscard]] std::weak_ptr<const void> lifetime() const noexcept { return lifetime_; }
 
-  /// Throws ShapeMismatch unless the rows of a batch of this shape, if there are any, are the network's inputs; axes of extent 1
-  /// at the end may be there or not.
+  /// Throws ShapeMismatch unless a batch of this shape fits the network's input, except for trailing axes of extent 1.
   static void require_rows_of_input_shape(const Shape& batch) {
-    if (batch.rank() > 0 && batch[0] == 0) return;  // a replica without rows leaves the error to the others
-    const Shape expected = Net::InputShape::shape();
-    if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
-      throw ShapeMismatch(
-          "A batch does not fit the network's input",
-          concat("the batch has shape ", to_string(batch), ", the network takes rows of shape ", to_string(expected)),
-          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
+    detail::require_rows_of_shape(batch, Net::InputShape::shape());
   }
 
-  /// Name, shape and offset of every parameter in both variables.
+  /// Returns name, shape and offset of every parameter.
   [[nodiscard]] static constexpr std::span<const Parameter> layout() noexcept { return Net::parameters; }
 
-  /// A replica's copy of parameter `Which` (0 the kernel or gamma, 1 the bias or beta) of layer `Layer`, counted
+  /// Returns a replica's copy of parameter `Which` (0 kernel or gamma, 1 bias or beta) of layer `Layer`, counted
   /// without the Input.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element, Space> parameter(const InReplica auto& replica) const {
     require_parameter<Layer, Which>();
     return Net::template layer_parameters<Layer, Space>(parameters_.component(replica).data())[Which];
   }
-  /// The same outside replica functions, as a tensor of its own; also by its name in `layout()`, such as
-  /// "dense_1/kernel". Throws InvalidArgument for a name that no parameter has.
+  /// Returns a copy of a parameter outside replica functions, by number or by name, such as "dense_1/kernel". Throws
+  /// InvalidArgument for an unknown name.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] Tensor<Element> parameter(const InCrossReplica auto& scope) const {
     require_parameter<Layer, Which>();
@@ -199,14 +191,13 @@ class Network {
   [[nodiscard]] Tensor<Element> parameter(const InCrossReplica auto& scope, std::string_view name) const {
     return detail::part_of(parameters_, scope, detail::parameter_named(layout(), name));
   }
-  /// Writes a parameter outside replica functions, in every copy: `values` are a tensor of its shape, a contiguous range
-  /// of as many numbers, or one number for all elements. Throws InvalidArgument for a name that no parameter has,
-  /// ShapeMismatch.
+  /// Assigns a parameter outside replica functions, in every copy, from a tensor of its shape, a contiguous range of as
+  /// many numbers, or one number for all elements. Throws InvalidArgument for an unknown name, and ShapeMismatch.
   template <class Values>
   void assign_parameter(const InCrossReplica auto& scope, std::string_view name, const Values& values) {
     ParameterPart{parameters_, detail::parameter_named(layout(), name)}.restore(scope, values);
   }
-  /// The same of the gradients.
+  /// Returns a replica's gradient of parameter `Which` of layer `Layer`.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element, Space> gradient(const InReplica auto& replica) const {
     static_assert(Which > 0 || stores<Layer>,
@@ -215,37 +206,37 @@ class Network {
     return Net::template layer_parameters<Layer, Space>(gradients_.component(replica).data())[Which];
   }
 
-  /// What the layers keep but do not learn, such as the moving statistics of BatchNormalization: an OnRead variable
-  /// with aggregation Mean, and the name, shape and offset of what lies in it.
+  /// Returns the layers' state, such as the moving statistics of BatchNormalization: an OnRead variable with
+  /// aggregation Mean. `state_layout` returns names, shapes and offsets.
   [[nodiscard]] auto& state() noexcept requires(Net::state_count > 0) { return state_.variable(); }
   [[nodiscard]] static constexpr std::span<const Parameter> state_layout() noexcept { return Net::state; }
 
-  /// A replica's view of state `Which` of layer `Layer`.
+  /// Returns a replica's view of state `Which` of layer `Layer`.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] auto state(const InReplica auto& replica) const {
     return Net::template layer_state<Layer, Space>(state_.read(replica).data())[Which];
   }
 
-  /// Its parameters and what its layers keep, by their names in the layouts. See Trackable.
+  /// Tracks parameters and state, by their names. See Trackable.
   void track(auto& visit) {
     for (const Parameter& parameter : layout()) visit(parameter.name(), ParameterPart{parameters_, parameter});
     if constexpr (Net::state_count > 0) TrackedParts{state_.variable(), state_layout()}.track(visit);
   }
 
-  /// The network's output for a batch, and where the loss writes its gradient. For evaluation and prediction give
-  /// `nn::inference`: layers such as BatchNormalization then compute with what they have learnt and kept, instead of
-  /// with statistics of the batch.
+  /// Returns the network's output for a batch, and the destination of the loss's gradient. For evaluation and
+  /// prediction give `nn::inference`: layers such as BatchNormalization then use stored statistics instead of the
+  /// batch's.
   ///
-  /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be there or
-  /// not. It must stay as it is until `backward`, or until gradients are applied where they are not stored. A
-  /// collective call in training if a layer is synchronised, drops elements (Dropout), or keeps state where the replicas
-  /// share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
+  /// `x` has any number of rows, even none, of the input shape; trailing axes of extent 1 are ignored. It must not
+  /// change until `backward`, or until gradients are applied if they are not stored. In training a collective call if a
+  /// layer is synchronised, drops elements (Dropout), or has state of which replicas share one copy. Throws
+  /// ShapeMismatch, OutOfMemory and the back end's errors.
   template <InReplica Replica, ForwardMode Mode = Training>
   [[nodiscard]] Outputs<Element, Space> forward(const Replica& replica, TensorView<const Element, Space> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
-    const auto parameters = parameters_.copy(replica);  // first: it refuses a replica of another strategy
+    const auto parameters = parameters_.copy(replica);  // first: throws for a replica of another strategy
     const auto before_use = [&] {
-      if constexpr (RemoteStore<StoreOf<Replica>>)  // layer by layer: those behind may still be on their way
+      if constexpr (RemoteStore<StoreOf<Replica>>)  // layer by layer: later layers may still be in transfer
         return [&](IndexRange elements) { StoreOf<Replica>::await(replica, parameters_, elements); };
       else
         return NoOp{};
@@ -268,8 +259,7 @@ class Network {
     }
   }
 
-  /// The output as a traced array, in a step that is compiled: what the program computes for it. `x` is a traced array. Throws
-  /// ShapeMismatch.
+  /// Returns the output as a traced array, in a compiled step, for a traced array `x`. Throws ShapeMismatch.
   template <class X, ForwardMode Mode = Training>
   [[nodiscard]] auto forward(const InTrace auto& trace, const X& x, Mode mode = {}) {
     static_assert(TracesNetworks<Backend>,
@@ -278,7 +268,7 @@ class Network {
     if constexpr (TracesNetworks<Backend>) return Backend::forward(trace, *this, x, mode);
   }
 
-  /// What it does not take, for sentences.
+  /// Report unsupported arguments.
   template <InCrossReplica Scope, class Input, class... Mode>
   [[nodiscard]] Outputs<Element, Space> forward(const Scope&, const Input&, Mode...) {
     static_assert(dist::detail::always_false<Input>,
@@ -299,23 +289,22 @@ class Network {
     return dist::detail::refused<Outputs<Element, Space>>();
   }
 
-  /// The gradients of all parameters for the batch of the last `forward`, in the mode of that, from what `loss` wrote
-  /// into its outputs' gradient. Overwrites all stored gradients; without rows they are zero. `loss` is named to say
-  /// that it comes before. A collective call if a layer is synchronised.
+  /// Computes the gradients of all parameters for the last `forward`, in its mode, from the gradient that `loss` wrote,
+  /// and overwrites all stored gradients; with zeros for an empty batch. `loss` only enforces the order. A collective
+  /// call if a layer is synchronised.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
     compute_gradients(replica, NoOp{});
   }
-  /// The same in a step that is compiled, of a traced `loss` that was computed from the last `forward` in this step.
+  /// Computes the gradients in a compiled step from a traced `loss` of its last `forward`.
   template <class Loss>
   void backward(const InTrace auto& trace, const Loss& loss) {
     Backend::backward(trace, *this, loss);
   }
-  /// The same, calling `when_ready(elements)` on this replica's thread as soon as a part of its gradients is final,
-  /// while those of the layers before are still to be computed: `elements` are an IndexRange of the replica's component
-  /// of `gradients()`. The parts follow each other from the last layer to the first and together are all elements, also
-  /// without rows. They are the gradients of this one batch: where an update sums up those of several, this is not yet
-  /// what is applied.
+  /// Computes the gradients and calls `when_ready(elements)` on this replica's thread when a part is final, before
+  /// earlier layers are computed. `elements` is a range of the replica's component of `gradients()`. The parts are
+  /// consecutive, from the last layer to the first, and cover all elements, also for an empty batch. They belong to
+  /// this batch only: an update that accumulates batches applies their sum.
   template <class Loss, std::invocable<IndexRange> WhenReady>
   void backward(const InReplica auto& replica, const Loss&, WhenReady&& when_ready) {
     static_assert(stores_gradients || std::same_as<std::remove_cvref_t<WhenReady>, NoOp>,
@@ -324,10 +313,10 @@ class Network {
     compute_gradients(replica, when_ready);
   }
 
-  /// Sums the gradients of the last `backward` over the replicas and applies them to the parameters, as
-  /// `ReplicaContext::reduce_and_apply` does, by an ElementUpdate. A kernel gradient that is not stored is computed for
-  /// the owner's share of the kernel, from the activations of all replicas. A collective call. Throws InvalidArgument
-  /// when such activations are gone, because a `forward` followed the `backward`, or there was none.
+  /// Sums the gradients of the last `backward` over the replicas and applies them to the parameters by an
+  /// ElementUpdate, like `ReplicaContext::reduce_and_apply`. Gradients that are not stored are computed for the owner's
+  /// share of the kernel from all replicas' activations. A collective call. Throws InvalidArgument without such
+  /// activations, that is, without a `backward` since the last `forward`.
   template <InReplica Replica, class Update>
   void reduce_and_apply(const Replica& replica, const Update& update) {
     if constexpr (dist::detail::require_element_update<Update, Element>()) {
@@ -341,8 +330,8 @@ class Network {
     }
   }
 
-  /// `values[i] = update(i, values[i], given[i])` for the elements that are this replica's to update in
-  /// `reduce_and_apply`; every replica's values then hold what the owners made of theirs. A collective call.
+  /// Computes `values[i] = update(i, values[i], given[i])` for the elements that this replica updates in
+  /// `reduce_and_apply`, and copies all owners' results to every replica. A collective call.
   template <InReplica Replica, class Update>
   static void update_shards(const Replica& replica, std::span<const Element> given, std::span<Element> values,
                             const Update& update) {
@@ -360,18 +349,18 @@ class Network {
   explicit Network(Refused);  // never defined
   using Workspace = nn::Workspace<Net, Backend, Element, Storage>;
 
-  /// What a replica lends to the owners of a kernel.
+  /// A replica's data for the owners of a kernel.
   struct LentLayer {
     kernels::DenseBatch<Element> batch;
     Element* kernel;
   };
 
-  /// On cache lines of their own, because each is written by another thread.
+  /// On separate cache lines, as different threads write them.
   struct alignas(cache_line) Slot {
     std::unique_ptr<Workspace> workspace;
     std::vector<kernels::DenseBatch<Element>> batches;  // of all replicas, kept for its memory
     bool has_computed = false;                          // a backward was called
-    bool has_gradients = false;                         // of the last backward, which nobody took yet
+    bool has_gradients = false;                         // of the last backward, not taken yet
   };
 
   template <std::size_t Layer>
@@ -402,7 +391,7 @@ class Network {
     slot.has_computed = slot.has_gradients = true;
   }
 
-  /// The rows of the global batch before this replica's. A collective call.
+  /// Returns the global batch's rows before this replica's. A collective call.
   [[nodiscard]] static std::size_t rows_before(const InReplica auto& replica, std::size_t rows) {
     PerReplica<std::size_t> all(replica.num_replicas_in_sync());
     replica.collectives().all_gather_values("rows of a batch", rows, std::span<std::size_t>{all.begin(), all.size()});
@@ -427,9 +416,8 @@ class Network {
                           "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
   }
 
-  /// Calls `stored<range>()` and `owned<layer, offset>()` for the parts of the parameters, in their order from element
-  /// `Begin` on, which lies in the parameters of layer `Layer` or of one before: those with stored gradients, and the
-  /// kernels whose gradients their owners compute.
+  /// Calls `stored<range>()` and `owned<layer, offset>()` for the parts of the parameters in order: ranges with stored
+  /// gradients, and kernels with owner-computed ones. Starts at element `Begin`, in layer `Layer` or before.
   template <std::size_t Layer = 0, std::size_t Begin = 0, class Stored, class Owned>
   static void for_each_part(const Stored& stored, const Owned& owned) {
     if constexpr (Layer == Net::layer_count) {
@@ -477,10 +465,10 @@ class Network {
     });
   }
 
-  /// The inputs of layer `Layer` whose rows of the kernel this replica updates for all.
+  /// Returns the inputs of layer `Layer` whose kernel rows this replica updates.
   template <std::size_t Layer>
   [[nodiscard]] static IndexRange owned_inputs(const InReplica auto& replica) {
-    constexpr std::size_t granule = 16;  // inputs that the kernel computes together: shards end where blocks do
+    constexpr std::size_t granule = 16;  // inputs that the kernel computes together: shards end at block boundaries
     return shard_of(Net::template Layer<Layer>::Geometry::inputs, replica.replica_id().index(),
                     replica.num_replicas_in_sync(), granule);
   }
@@ -496,12 +484,6 @@ class Network {
           replica.num_replicas_in_sync(), [&](std::size_t rank) { return peers(rank).data() + mine.begin; },
           values.subspan(mine.begin, mine.size()), false);
     });
-  }
-
-  [[nodiscard]] static Shape without_trailing_ones(const Shape& shape) {
-    std::size_t rank = shape.rank();
-    while (rank > 0 && shape[rank - 1] == 1) --rank;
-    return Shape{shape.extents().first(rank)};
   }
 
   VariablesMade variables_made_;

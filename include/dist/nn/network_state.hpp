@@ -16,11 +16,9 @@
 
 namespace dist::nn {
 
-/// What the layers of a network keep but do not learn, such as moving statistics: one variable that each replica
-/// changes for itself in training, and whose value outside replica functions is the mean of the copies (spec P19).
-///
-/// A network of a 16-bit type keeps it in float, where small steps of a moving average do not vanish; no back end
-/// computes with such a type yet.
+/// The layers' state, such as moving statistics: one variable that each replica changes independently in training, and
+/// whose value outside replica functions is the mean of the copies (spec P19). In float for 16-bit networks, which no
+/// back end supports yet, because small steps of a moving average would vanish.
 template <class Net, class T, class Device>
 class NetworkState {
  public:
@@ -38,11 +36,11 @@ class NetworkState {
 
   [[nodiscard]] Variable& variable() noexcept { return variable_; }
 
-  /// The state as a replica sees it, to read.
+  /// Returns a replica's state.
   [[nodiscard]] ConstSpan read(const InReplica auto& replica) const { return variable_.read(replica).elements(); }
 
-  /// Calls `change(state)` with the replica's own state, to be changed in place, and returns what it returns. Where
-  /// replicas share a copy, that becomes the mean of theirs: a collective call then.
+  /// Calls `change(state)` to change the replica's state in place, and returns its result. If replicas share a copy, it
+  /// becomes the mean of their states: a collective call.
   template <InReplica Replica, class Change>
   auto update(const Replica& replica, Change&& change) {
     return StoreOf<Replica>::update_local_then_average(replica, variable_.component(replica), own_.component(replica),
@@ -51,10 +49,10 @@ class NetworkState {
 
  private:
   Variable variable_;
-  ReplicaBuffer<Element, Device> own_;  // touched where replicas share a copy
+  ReplicaBuffer<Element, Device> own_;  // used only if replicas share a copy
 };
 
-/// The state of a network that keeps nothing.
+/// The empty state of networks without any.
 template <class Net, class T, class Device>
   requires(Net::state_count == 0)
 class NetworkState<Net, T, Device> {

@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -28,11 +28,11 @@
 #include <dist/nn/check.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizer_slots.hpp>
-#include <dist/nn/optimizers/optimizer_function.hpp>
-#include <dist/nn/optimizers/segmented_update.hpp>
+#include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/nn/segments.hpp>
 #include <dist/nn/tracked_parts.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
@@ -40,8 +40,8 @@
 
 namespace dist::nn {
 
-/// Replaces the weights of all copies by the average that slot `average` keeps (nn::AverageWeights): a whole one on each
-/// replica, or a share of one.
+/// Replaces the weights of all copies by slot `average` (nn::AverageWeights), which each replica has as a whole if
+/// `each_has_all`, else as a share.
 template <class Weights, class Slot>
 void take_average(const InCrossReplica auto& context, Weights& weights, const Slot& average, bool each_has_all) {
   using T = typename Weights::Element;
@@ -54,20 +54,21 @@ void take_average(const InCrossReplica auto& context, Weights& weights, const Sl
   }
 }
 
-/// The option of `apply_gradients` that applies the gradients as they are (spec P08).
+/// The option of `apply_gradients` to skip aggregation (spec P08).
 struct SkipAggregation {};
+/// The value of SkipAggregation.
 inline constexpr SkipAggregation skip_aggregation{};
 
-/// Says which function nn::Optimizer calls in a step that is traced: that of nn/hlo/traced_optimizer.hpp, which only
-/// strategies need that compile steps.
+/// Selects nn::Optimizer's functions for traced steps, in nn/hlo/traced_optimizer.hpp, which only strategies that
+/// compile steps include.
 struct OptimizerInTrace {};
 
 /// Applies gradients to the parameters of a network: `nn::Optimizer optimizer{strategy, net, nn::Adam{}};`
 ///
-/// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all (OnShard).
-/// Every parameter of an nn::Network has a gradient, zero where nothing flowed. Other networks may lack some
-/// (MayLackGradients): a parameter that has none on any replica stays as it is, with its slots (spec P09). The number of the
-/// step, which Adam's correction depends on, is the same for all parameters. Refers to the network, which must outlive it.
+/// Slots are sharded: each replica stores only the slots of elements that it updates for all (OnShard). Every parameter
+/// of an nn::Network has a gradient, possibly zero. Other networks may lack some (MayLackGradients): a parameter
+/// without a gradient on all replicas does not change, nor do its slots (spec P09). The step number, for Adam's bias
+/// correction, is common to all parameters. The network must outlive the optimizer.
 template <class S, class Network, class O>
 class Optimizer {
   static_assert(
@@ -75,13 +76,13 @@ class Optimizer {
       "gradients are not clipped under a strategy that keeps one copy of each variable, such as "
       "CentralStorage (spec P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
 
-  /// The parameters lie on servers, which update them.
+  /// True if servers store and update the parameters.
   static constexpr bool on_servers = RemoteStore<typename S::Store>;
   static_assert(!on_servers || !MayLackGradients<Network, ReplicaContext<S>>,
                 "a ParameterServer updates all parameters of a network: train a network that may lack gradients under "
                 "another strategy");
 
-  /// Whether all gradients of the network lie in memory, to be looked at before they are applied.
+  /// True if all gradients are in memory before they are applied.
   static constexpr bool stored = detail::stores_gradients<Network>;
   static_assert(stored ||
                     !(has_option<O, ClipNorm> || has_option<O, GlobalClipNorm> || has_option<O, AccumulateGradients>),
@@ -99,7 +100,7 @@ class Optimizer {
   using Slot = typename Slots::Slot;
   using Options = OptionState<S, Element, O>;
 
-  /// Throws InvalidArgument for hyper-parameters out of range and for parameters that are not trainable (spec G03),
+  /// Throws InvalidArgument for hyper-parameters out of range and parameters that are not trainable (spec G03), and
   /// OutOfMemory.
   Optimizer(S& strategy, Network& network, O function)
       : variables_made_(strategy),
@@ -117,7 +118,7 @@ class Optimizer {
     if constexpr (HasLifetime<Network>) network_alive_ = network.lifetime();
   }
 
-  /// A network of another type than this optimizer's, for a sentence.
+  /// Reports a network of another type.
   template <class Other>
     requires(!std::same_as<Other, Network>)
   Optimizer(S& strategy, Other&, O function)
@@ -127,26 +128,27 @@ class Optimizer {
                   "compiler deduce it, as in nn::Optimizer{strategy, net, nn::SGD{}}");
   }
 
-  /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory;
-  /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call.
-  /// Throws InvalidArgument when gradients were applied without aggregation before, when the network has ended or has no
-  /// gradients of a `backward` that were not applied yet, and what the network's `reduce_and_apply` throws.
+  /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory,
+  /// or in two if it clips by norm. Counts one iteration. A collective call. Throws InvalidArgument after steps without
+  /// aggregation, if the network was destroyed, or if it has no new gradients; and the errors of the network's
+  /// `reduce_and_apply`.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
-  /// Whether gradients may leave before the backward pass has ended: for servers, and not where the optimizer needs them all, or
-  /// those of several passes.
+  /// True if gradients may be sent during the backward pass: under a ParameterServer, unless an option needs all
+  /// gradients or several passes.
   static constexpr bool applies_when_ready =
       on_servers && !has_option<O, ClipNorm> && !has_option<O, GlobalClipNorm> && !has_option<O, AccumulateGradients>;
-  /// For `Network::backward`: under a ParameterServer gradients leave for the servers when they are ready, while those of the
-  /// layers before are computed (ParameterServerOptions::bucket_bytes). Nothing may change them then. `apply_gradients`, which has
-  /// to follow, sends the others. What has left is applied also where the function throws afterwards. Elsewhere nothing happens.
+  /// Returns the `when_ready` argument of `Network::backward`. Under a ParameterServer it sends gradients to the
+  /// servers when they are ready, during the backward pass (ParameterServerOptions::bucket_bytes), so they must not be
+  /// changed. `apply_gradients` must follow, and sends the rest. Sent gradients are applied even if the function throws
+  /// later. Under other strategies it does nothing.
   ///
   ///     net.backward(replica, loss, optimizer.when_ready(replica));
   ///     optimizer.apply_gradients(replica);
   [[nodiscard]] auto when_ready([[maybe_unused]] const InReplica auto& replica) {
     if constexpr (applies_when_ready)
       return [this, &replica](IndexRange elements) {
-        if (elements.begin == 0) return;  // what is ready last leaves with the counts of the step
+        if (elements.begin == 0) return;  // the last part is sent with the counts of the step
         const auto& parameters = *S::Store::on_servers(network_->parameters());
         std::size_t ready = pushed(parameters);
         while (parameters.first_of_bucket(ready) >= elements.begin) ++ready;
@@ -158,15 +160,13 @@ class Optimizer {
       return NoOp{};
   }
 
-  /// Updates this replica's own copy with its own gradients, without communication. What concerns the other
-  /// replicas is done already, by an `all_reduce` of the gradients, or is left to the caller, whose copies then
-  /// differ (spec P08). Copies that got the same gradients stay equal bit by bit as long as the processors of all
-  /// replicas have fused multiply-add, or none has: it rounds once where two instructions round twice, so copies on
-  /// unlike processors drift apart by a last bit now and then. Compile with -ffp-contract=off where they must not, or
-  /// let the gradients be aggregated here: then one replica updates an element for all.
+  /// Updates this replica's copy with its own gradients, without communication. Unless an `all_reduce` has summed the
+  /// gradients, the replicas' copies will differ (spec P08). With equal gradients, copies stay equal bit by bit if all
+  /// processors have fused multiply-add, or none has. On mixed processors they drift apart in the last bit, because
+  /// fused multiply-add rounds once instead of twice: compile with -ffp-contract=off, or apply gradients with
+  /// aggregation, where one replica updates an element for all.
   ///
-  /// Each replica keeps all slots for itself, so a step of this kind cannot be mixed with one that aggregates. Throws
-  /// InvalidArgument for such a mixture.
+  /// Each replica stores whole slots. Throws InvalidArgument if steps with and without aggregation are mixed.
   template <InReplica Replica>
   void apply_gradients(const Replica& replica, SkipAggregation) {
     static_assert(
@@ -182,8 +182,8 @@ class Optimizer {
     apply<false>(replica);
   }
 
-  /// The same two in a step that is compiled. Before and after each call of the program, the host works out the numbers of
-  /// the step and counts it.
+  /// Apply gradients in a compiled step. Before each call the host computes values such as the learning rate; after it,
+  /// it counts the step.
   void apply_gradients(const InTrace auto& trace) { apply_traced<true>(trace); }
   void apply_gradients(const InTrace auto& trace, SkipAggregation) { apply_traced<false>(trace); }
 
@@ -194,8 +194,8 @@ class Optimizer {
                   "strategy.run to enter one");
   }
 
-  /// Replaces the weights by their average, if the optimizer keeps one (nn::AverageWeights). Call it when
-  /// training ends, as Model::fit does (spec P11).
+  /// Replaces the weights by their average, if there is one (nn::AverageWeights). Call it at the end of training, as
+  /// Model::fit does (spec P11).
   void finalize(const InCrossReplica auto& context) {
     if constexpr (has_option<O, AverageWeights>) {
       if (iterations(context) == 0) return;
@@ -204,20 +204,21 @@ class Optimizer {
     }
   }
 
-  /// Global steps so far (spec P12): updates, where several calls make up one.
+  /// Returns the number of steps up to now (spec P12): updates, which may accumulate several calls.
   [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const { return iterations_.value(context); }
   [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
-  /// Makes the next step the one after `count` (Keras' optimizer.iterations.assign), outside replica functions.
+  /// Sets the step count, outside replica functions (Keras' optimizer.iterations.assign).
   void set_iterations(const InCrossReplica auto& scope, std::int64_t count) { iterations_.assign(scope, count); }
 
-  /// The learning rate of the next step, outside replica functions (Keras' optimizer.learning_rate).
+  /// Returns the learning rate of the next step, outside replica functions (Keras' optimizer.learning_rate).
   [[nodiscard]] float learning_rate() const {
     if constexpr (has_schedule<O> || on_servers)
       return learning_rate(strategy_->scope());
     else
       return function_.learning_rate;
   }
-  /// The same in any context. With a schedule it is that of step `iterations(context)`, the first of which is 0.
+  /// Returns the learning rate of the next step, in any context; with a schedule, of step `iterations(context)`,
+  /// counted from 0.
   [[nodiscard]] float learning_rate([[maybe_unused]] const auto& context) const {
     if constexpr (has_schedule<O>)
       return function_.learning_rate_of(iterations(context));
@@ -226,8 +227,8 @@ class Optimizer {
     else
       return function_.learning_rate;
   }
-  /// Sets the learning rate of the steps that follow; outside replica functions only. Throws InvalidArgument for a rate out
-  /// of range, and where the optimizer has a schedule.
+  /// Sets the learning rate, outside replica functions. Throws InvalidArgument for a rate out of range, and with a
+  /// schedule.
   void set_learning_rate(float rate) {
     function_ = detail::with_learning_rate(function_, rate);
     if constexpr (on_servers) rate_.variable.assign(strategy_->scope(), rate);
@@ -240,20 +241,21 @@ class Optimizer {
     require_network();
     return {*network_, function_};
   }
-  /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's `slots`
-  /// (spec P13), OnShard: each element belongs to the replica that updates it for all. With `skip_aggregation` each
-  /// replica keeps a whole one of its own, its `component`.
+  /// Returns the slots, one variable of the parameters' size for each of the functor's `slots` (spec P13), OnShard:
+  /// each element belongs to the replica that updates it for all. With `skip_aggregation` each replica has a whole
+  /// slot, its `component`.
   [[nodiscard]] std::span<const Slot> slots() const noexcept { return slots_.all(); }
-  /// The part of a slot that belongs to one parameter, outside replica functions: `slot(scope, "momentum",
-  /// "dense/kernel")`. Throws InvalidArgument for a slot or a parameter that there is not.
+  /// Returns one parameter's part of a slot, outside replica functions: `slot(scope, "momentum", "dense/kernel")`.
+  /// Throws InvalidArgument for an unknown slot or parameter.
   [[nodiscard]] Tensor<Element> slot(const InCrossReplica auto& scope, std::string_view name,
                                      std::string_view parameter) const {
     const Parameter& place = detail::parameter_named(network_->layout(), parameter);
     const Tensor<Element> all = slots_.whole(scope, slots_.named(name));
     return Tensor<Element>{TensorView<const Element>{all.data() + place.offset, place.shape}};
   }
-  /// Writes it: `values` are a tensor of the parameter's shape, a contiguous range of as many numbers, or one number for
-  /// all elements. Each element is kept by the replica that updates it. Throws as `slot` does, and ShapeMismatch.
+  /// Assigns one parameter's part of a slot, on the replicas that update it, from a tensor of its shape, a contiguous
+  /// range of as many numbers, or one number for all elements. Throws InvalidArgument for an unknown slot or parameter,
+  /// and ShapeMismatch.
   template <class Values>
   void assign_slot(const InCrossReplica auto& scope, std::string_view name, std::string_view parameter,
                    const Values& values) {
@@ -263,9 +265,9 @@ class Optimizer {
     slots_.assign(scope, slot, IndexRange{place.offset, place.offset + place.shape.elements()}, given);
   }
 
-  /// The learning rate unless it has a schedule, the iterations, the slots, and gradients that are being accumulated; of
-  /// these what belongs to each parameter, by its name, as in "momentum/dense_1/kernel". Throws InvalidArgument when the
-  /// network has ended. See Trackable.
+  /// Tracks the learning rate unless it has a schedule, the iterations, the slots, and accumulated gradients, the last
+  /// two by parameter, as in "momentum/dense_1/kernel". Throws InvalidArgument if the network was destroyed. See
+  /// Trackable.
   void track(auto& visit) {
     require_network();
     if constexpr (!has_schedule<O>) visit("learning_rate", rate_.leaf(function_.learning_rate));
@@ -316,10 +318,10 @@ class Optimizer {
         replica.reduce_and_apply(sum, gradient, mirror, update);
     });
     if constexpr (MayLackGradients<Network, Replica>) std::fill(present.begin(), present.end(), std::uint8_t{0});
-    iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
+    iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts (spec P12)
   }
 
-  /// Lets the servers update the buckets of parameters before number `end` that were not pushed yet.
+  /// Makes the servers update all buckets before number `end` that were not pushed yet.
   void push(const InReplica auto& replica, std::span<Element> gradient, std::size_t end) {
     const auto clipped = options_.template clipped<true>(replica, function_, gradient);
     O function = function_;
@@ -339,7 +341,7 @@ class Optimizer {
     });
     pushed_.buckets = end;
   }
-  /// How many buckets of the gradients that there are have been pushed.
+  /// Returns the number of pushed buckets of the current gradients.
   [[nodiscard]] std::size_t pushed(const auto& parameters) {
     if (std::exchange(pushed_.gradients, parameters.gradients()) != parameters.gradients()) pushed_.buckets = 0;
     return pushed_.buckets;
@@ -354,7 +356,7 @@ class Optimizer {
       slots_.require_kind_in_program(strategy_->scope(), aggregate);
     });
     if (!gradients) return;
-    const std::int64_t before = trace.count_call(this);  // which are steps of the same call of the program
+    const std::int64_t before = trace.count_call(this);  // position within one call of the program
     traced_apply<aggregate>(OptimizerInTrace{}, trace, *this, *network_, std::move(*gradients),
                             [this, before] { return iterations(strategy_->scope()) + before + 1; });
     trace.afterwards([this] { set_iterations(strategy_->scope(), iterations(strategy_->scope()) + 1); });
@@ -364,7 +366,7 @@ class Optimizer {
     if constexpr (HasLifetime<Network>) detail::require_network(O::name, network_alive_);
   }
 
-  /// On servers, a variable that workers read.
+  /// The learning rate under a ParameterServer: a variable that workers read.
   struct RateOnServers {
     RateOnServers(S& strategy, float rate)
         : variable(strategy.template host_variable<float, OnWrite, OnlyFirstReplica>(
@@ -372,13 +374,13 @@ class Optimizer {
     auto& leaf(float&) { return variable; }
     DistributedVariable<float, OnWrite, OnlyFirstReplica, typename S::HostDevice> variable;
   };
-  /// Elsewhere the rate of the function.
+  /// The learning rate under other strategies: a member of the function.
   struct RateOfFunction {
     RateOfFunction(S&, float) {}
     static float& leaf(float& rate) { return rate; }
   };
   struct Pushed {
-    std::uint64_t gradients = 0;  ///< of which
+    std::uint64_t gradients = 0;  ///< to which `buckets` belongs
     std::size_t buckets = 0;
   };
   struct NothingPushed {};
@@ -396,6 +398,7 @@ class Optimizer {
   [[no_unique_address]] std::conditional_t<on_servers, Pushed, NothingPushed> pushed_;
 };
 
+/// Deduces the template arguments.
 template <Strategy S, class Network, class O>
 Optimizer(S&, Network&, O) -> Optimizer<S, Network, O>;
 
@@ -412,6 +415,7 @@ struct Optimizer<S, Network, O> : dist::detail::Refused {
                 "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
                 "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
 };
+/// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>
 Optimizer(First&&, Rest&&...) -> Optimizer<std::remove_reference_t<First>, void, void>;
 

@@ -18,29 +18,31 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/parameter.hpp>
-#include <dist/nn/tracked_buffer.hpp>
 #include <dist/nn/tracked_parts.hpp>
+#include <dist/variable/copies.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>
 #include <dist/variable/slot_update.hpp>
-#include <dist/variable/store/owner.hpp>
-#include <dist/variable/write.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist::nn {
 
-/// The slots of an optimizer, each as long as the parameters, and who keeps them: with steps that aggregate, every
-/// element belongs to the replica that updates it for all, which `Owners` says (OnShard, or a type derived from it); with
-/// steps that do not, each replica has a whole one.
+namespace detail {
+[[noreturn]] void refuse_mixed_aggregation(std::string_view optimizer);
+}
+
+/// An optimizer's slots, each of the parameters' size. With aggregation, elements belong to the replica that updates
+/// them for all, determined by `Owners` (OnShard or derived from it). Without it, each replica has whole slots.
 template <class S, class T, class Owners = OnShard>
 class OptimizerSlots {
  public:
   using Slot = DistributedVariable<T, Owners, None, typename S::Device>;
 
-  /// One for each of `names`, as long as the variable `parameters`, for the optimizer of that name; `layout`, which must outlive
-  /// this, says where the parameters lie. Throws OutOfMemory.
+  /// Creates a slot of the size of variable `parameters` for each of `names`. `layout`, the places of the parameters,
+  /// must outlive this object. Throws OutOfMemory.
   template <class Parameters>
   OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names,
                  const Parameters& parameters, std::span<const Parameter> layout = {})
@@ -60,7 +62,7 @@ class OptimizerSlots {
   }
 
   [[nodiscard]] std::span<const Slot> all() const noexcept { return slots_; }
-  /// Throws InvalidArgument for a slot that there is not.
+  /// Returns a slot by name. Throws InvalidArgument if it is missing.
   [[nodiscard]] const Slot& named(std::string_view name) const {
     std::string names;
     for (const Slot& slot : slots_) {
@@ -71,20 +73,20 @@ class OptimizerSlots {
                           concat("Use what follows ", optimizer_, "/ in one of these names"));
   }
 
-  /// Whether each replica has whole slots, its own or all the same.
+  /// True if each replica has whole slots, equal or not.
   [[nodiscard]] bool whole_on_each(const InCrossReplica auto& scope) const {
     const std::int64_t kind = kind_.component(scope, 0)[0];
     return kind == whole_on_all || kind == same_on_all;
   }
-  /// Says that a step aggregates, or does not. Throws InvalidArgument where one of the other kind came before.
+  /// Stores whether steps aggregate. Throws InvalidArgument after a step of the other kind.
   void require_kind(const InReplica auto& replica, bool aggregates) const {
     if (slots_.empty() || replica.num_replicas_in_sync() == 1) return;
     std::int64_t& kind = kind_.component(replica)[0];
     require_same_kind(kind, aggregates);
     kind = aggregates ? shared_out : whole_on_all;
   }
-  /// The same of a step that is compiled, whose replicas all have whole slots, before it runs: where they were shared out,
-  /// every replica gets them.
+  /// Stores whether steps aggregate, before a compiled step, where all replicas have whole slots; sharded ones become
+  /// whole. Throws InvalidArgument after a step of the other kind.
   void require_kind_in_program(const InCrossReplica auto& scope, bool aggregates) const {
     const std::size_t replicas = scope.strategy().num_local_replicas();
     if (slots_.empty() || replicas == 1) return;
@@ -99,28 +101,28 @@ class OptimizerSlots {
     for (std::size_t k = 0; k < all.size(); ++k) restore(scope, slots_[k], all[k]);
   }
 
-  /// The update of a functor with these slots.
+  /// Returns the update of a functor with these slots.
   template <class Functor>
   [[nodiscard]] SlotUpdate<Functor, T> update(const InReplica auto& replica, const Functor& functor) const {
     SlotUpdate<Functor, T> update{functor, {}};
-    if constexpr (RemoteStore<typename S::Store>) return update;  // applied where the slots lie
+    if constexpr (RemoteStore<typename S::Store>) return update;  // applied on the servers of the slots
     for (std::size_t k = 0; k < slots_.size(); ++k) update.slots[k] = slots_[k].component(replica).data();
     return update;
   }
 
-  /// The number of the first slot, where they lie beside the parameters on servers.
+  /// Returns the number of the first slot on servers.
   [[nodiscard]] std::uint32_t first_on_servers() const {
     return slots_.empty() ? 0 : S::Store::on_servers(slots_[0])->spec().array - 1;
   }
 
-  /// All of a slot: what its owners have, or where each replica has a whole one, replica 0's.
+  /// Returns a whole slot: from its owners, or replica 0's.
   [[nodiscard]] Tensor<T> whole(const InCrossReplica auto& scope, const Slot& slot) const {
     if (!whole_on_each(scope)) return slot.whole(scope);
     Tensor<T> all{slot.shape()};
     dist::detail::copy_and_wait(slot.queue(scope, 0), slot.component(scope, 0), all.elements());
     return all;
   }
-  /// Its inverse: to the owners, or before it is known of which kind steps are, to every replica.
+  /// Assigns a whole slot: to its owners if slots are sharded, else to every replica.
   void restore(const InCrossReplica auto& scope, const Slot& slot, TensorView<const T> values) const {
     const auto given = dist::detail::given_to(slot, values);
     if (kind_.component(scope, 0)[0] == shared_out)
@@ -128,7 +130,7 @@ class OptimizerSlots {
     else
       dist::detail::update_every_copy(slot, scope, IndexRange{0, slot.size()}, given, dist::detail::Assign{});
   }
-  /// Writes `given[0]`, `given[1]`, … to the elements of `range`, of whoever keeps them.
+  /// Assigns `given[0]`, `given[1]`, … to the elements of `range`, on all replicas that store them.
   template <class Given>
   void assign(const InCrossReplica auto& scope, const Slot& slot, IndexRange range, const Given& given) const {
     Tensor<T> all = whole(scope, slot);
@@ -136,8 +138,7 @@ class OptimizerSlots {
     restore(scope, slot, all);
   }
 
-  /// The kind of the steps so far, and every slot by its name in the functor, in the parts that belong to the parameters
-  /// of the layout, if there is one. See Trackable.
+  /// Tracks the kind of steps, and every slot by its name in the functor, split by `layout` if given. See Trackable.
   void track(auto& visit) {
     visit("kind", TrackedBuffer<decltype(kind_), OnlyFirstReplica>{kind_});
     for (const Slot& slot : slots_)
@@ -146,20 +147,17 @@ class OptimizerSlots {
   }
 
  private:
-  /// The steps so far were of that kind: they aggregate, and each replica has its part of a slot; they do not, and each has a
-  /// slot of its own; they aggregate in a program, and all have the same.
+  /// Kinds of steps: aggregated, with sharded slots; not aggregated, with different whole slots; aggregated in a
+  /// program, with equal whole slots.
   static constexpr std::int64_t shared_out = 1;
   static constexpr std::int64_t whole_on_all = 2;
   static constexpr std::int64_t same_on_all = 3;
 
   void require_same_kind(std::int64_t before, bool aggregates) const {
-    if (before != 0 && (before != whole_on_all) != aggregates)
-      throw InvalidArgument(concat("Optimizer ", optimizer_, " was used with and without nn::skip_aggregation"),
-                            "with aggregation its slots are shared out among the replicas, without it each has its own",
-                            "Use one kind of apply_gradients, or two optimizers");
+    if (before != 0 && (before != whole_on_all) != aggregates) detail::refuse_mixed_aggregation(optimizer_);
   }
 
-  /// A slot as a leaf of a walk.
+  /// A slot as a leaf of a walk (Trackable).
   struct Whole {
     using Element = T;
 
@@ -180,3 +178,7 @@ class OptimizerSlots {
 };
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/nn/optimizer_slots.ipp>
+#endif

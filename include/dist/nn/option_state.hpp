@@ -19,8 +19,7 @@
 #include <dist/nn/gradient_accumulation.hpp>
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/gradient_storage.hpp>
-#include <dist/nn/optimizers/optimizer_function.hpp>
-#include <dist/nn/optimizers/segmented_update.hpp>
+#include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/segments.hpp>
 #include <dist/nn/tracked_parts.hpp>
@@ -30,7 +29,7 @@
 
 namespace dist::nn {
 
-/// An update that leaves the parameters that have no gradient, and their slots, as they are.
+/// An update that skips parameters without a gradient, and their slots.
 template <class Update>
 struct PresentUpdate {
   Update update;
@@ -52,11 +51,11 @@ struct PresentUpdate {
   }
 };
 
-/// What an optimizer keeps for the options of its function `O` besides slots, for parameters of elements T, and what they
-/// make of the gradients of a call and of the step's update (spec P10, P11).
+/// The state of the options of an optimizer function `O`, except slots, for parameters of type T. Applies options to
+/// the gradients of calls and updates (spec P10, P11).
 template <class S, class T, class O>
 class OptionState {
-  /// What norms are clipped by, if they are.
+  /// The option that clips by norm.
   using Clip = std::conditional_t<has_option<O, ClipNorm>, ClipNorm, GlobalClipNorm>;
   using Clipping = GradientClipping<S, T, Clip>;
   static constexpr bool has_segments = has_option<O, Clip> || has_option<O, WeightDecay> || ScalesByNorms<O>;
@@ -64,7 +63,7 @@ class OptionState {
 
  public:
   static constexpr bool clips_norm = has_option<O, Clip>;
-  /// Whether each replica keeps what it applies for its share of the elements.
+  /// True if each replica stores the values to apply for its share.
   static constexpr bool keeps_share = clips_norm || ScalesByNorms<O>;
   using Span = typename S::Device::template Span<T>;
   using ConstSpan = typename S::Device::template Span<const T>;
@@ -86,15 +85,15 @@ class OptionState {
       accumulation_.emplace(strategy, parameters, O::name, detail::layout_of(network));
   }
 
-  /// What this call applies of its `gradient`: the mean of several calls' where these make up one update, and nothing
-  /// before the last of these.
+  /// Returns the gradient to apply in this call: `gradient`, or with accumulation the mean of an update's calls in the
+  /// last of them.
   [[nodiscard]] std::optional<Span> accumulated(const InReplica auto& replica, const O& function, Span gradient) const {
     if constexpr (has_option<O, AccumulateGradients>)
       return accumulation_->add(replica, gradient, function.template get<AccumulateGradients>().steps);
     return gradient;
   }
 
-  /// The same in a step that is compiled, of an array for each parameter of `layout`.
+  /// Returns the gradients to apply in this call of a compiled step: an array per parameter of `layout`.
   template <class Array>
   [[nodiscard]] std::optional<std::vector<Array>> accumulated(const InTrace auto& trace, const O& function,
                                                               const auto& layout, std::vector<Array> gradients) const {
@@ -105,8 +104,8 @@ class OptionState {
       return gradients;
   }
 
-  /// The gradient with the scales of its parameters where norms are clipped: the sums of the replicas' gradients, of
-  /// this replica's share, or with `aggregate` false this replica's own. A collective call where it aggregates and clips.
+  /// Returns the gradient, with scales if norms are clipped: the sums in this replica's share, or without `aggregate`
+  /// its own gradients. A collective call if it aggregates and clips.
   template <bool aggregate>
   [[nodiscard]] Clipped clipped(const InReplica auto& replica, const O& function, Span gradient) const {
     if constexpr (!clips_norm)
@@ -117,9 +116,9 @@ class OptionState {
       return clipping_->take(replica, gradient, segments_, function.template get<Clip>());
   }
 
-  /// What a step applies whose `update` is that of the slots: what was clipped, or where the optimizer scales by norms, the
-  /// directions of the first pass with the trust ratio of each parameter, of this replica's share or with `aggregate` false
-  /// of this replica's own gradients. A collective call where it aggregates and scales. `present` is for `applied_to`.
+  /// Returns the gradients for the step's update: `clipped`, or if the optimizer scales by norms, the directions of the
+  /// first pass with each parameter's trust ratio, in this replica's share, or of its gradients without `aggregate`.
+  /// `update` is the update with slots; `present` is for `applied_to`. A collective call if it aggregates and scales.
   template <bool aggregate, class Update, class Present = detail::EveryParameter>
   [[nodiscard]] Clipped directed([[maybe_unused]] const InReplica auto& replica, [[maybe_unused]] const Update& update,
                                  [[maybe_unused]] Span gradient, const Clipped& clipped,
@@ -138,8 +137,8 @@ class OptionState {
     }
   }
 
-  /// The step's update, which looks up what the options mean for the parameter of an element. It leaves parameters without a
-  /// gradient as they are: `present` has 0 for them (MayLackGradients).
+  /// Returns the step's update with each parameter's options. It skips parameters for which `present` is 0
+  /// (MayLackGradients).
   template <class Update, class Present = detail::EveryParameter>
   [[nodiscard]] auto applied_to([[maybe_unused]] const InReplica auto& replica, const Update& update,
                                 [[maybe_unused]] const Clipped& clipped,
@@ -156,15 +155,18 @@ class OptionState {
     }
   }
 
-  /// Gradients that are being accumulated. See Trackable.
+  /// Tracks accumulated gradients. See Trackable.
   void track(auto& visit) {
     if constexpr (has_option<O, AccumulateGradients>) visit("accumulated", *accumulation_);
   }
 
  private:
+  struct Nothing {};
+  template <bool is_kept, class Value>
+  using Kept = std::conditional_t<is_kept, std::optional<Value>, Nothing>;
   using Table = decltype(std::declval<S&>().template buffer<detail::Segment>(Shape{}, std::string{}));
 
-  /// Copies the segments to where updates look them up.
+  /// Copies the segments to each device.
   void lay_out(S& strategy) {
     table_.emplace(strategy.template buffer<detail::Segment>(Shape{segments_.size()}, concat(O::name, "/segments")));
     const auto scope = strategy.scope();
@@ -180,10 +182,10 @@ class OptionState {
   }
 
   std::vector<detail::Segment> segments_;
-  std::optional<Table> table_;  // where the host's memory is out of the updates' reach
-  std::optional<Clipping> clipping_;
-  std::optional<TrustRatios<S, T>> ratios_;
-  std::optional<GradientAccumulation<S, T>> accumulation_;
+  [[no_unique_address]] Kept<!is_here, Table> table_ = {};  // only if updates cannot read the host's memory
+  [[no_unique_address]] Kept<clips_norm, Clipping> clipping_ = {};
+  [[no_unique_address]] Kept<ScalesByNorms<O>, TrustRatios<S, T>> ratios_ = {};
+  [[no_unique_address]] Kept<has_option<O, AccumulateGradients>, GradientAccumulation<S, T>> accumulation_ = {};
 };
 
 }  // namespace dist::nn

@@ -7,23 +7,23 @@
 
 namespace dist::nn {
 
-/// What a network computed for a batch, and the place where the loss writes d loss / d values before
-/// `backward`. Both have shape [rows, …] and belong to the network: the next `forward` of the same replica
-/// overwrites them.
+/// A network's output for a batch, and the destination of the loss's gradient, d loss / d values, to write before
+/// `backward`. Both have shape [rows, …] and belong to the network: the replica's next `forward` overwrites them.
 template <class T, dist::MemorySpace Where = HostMemory>
 struct Outputs {
   TensorView<const T, Where> values;
   TensorView<T, Where> gradient;
 };
 
-/// What a network's output is computed for. Most layers compute the same in both modes.
-///
-/// To learn from it: layers take statistics of the batch, and update those that they keep.
+/// The mode of training: layers use the batch's statistics, and update stored ones. Most layers compute the same in
+/// both modes.
 struct Training {};
-/// To use it: layers take the statistics that they keep, and change nothing.
+/// The mode of evaluation and prediction: layers use stored statistics, and change nothing.
 struct Inference {};
 
+/// The argument of `forward` for training, the default.
 inline constexpr Training training{};
+/// The argument of `forward` for inference.
 inline constexpr Inference inference{};
 
 template <class M>

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,11 +13,13 @@
 
 #include <dist/context/replica_context.hpp>  // and with it the options of communication, and packing
 #include <dist/context/strategy.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
@@ -28,8 +28,8 @@
 
 namespace dist::nn {
 
-/// A strategy that reduces copies of its replicas while they compute: `background()` starts it, on all processes,
-/// outside replica functions.
+/// A strategy with reductions in the background: `background()` creates them, on all processes, outside replica
+/// functions.
 template <class S>
 concept ReducesInBackground = requires(S& strategy, float* const* copies, ProfilerLabel label) {
   { strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label) } -> Future;
@@ -41,11 +41,11 @@ concept ReducesInBackground = requires(S& strategy, float* const* copies, Profil
 
 namespace detail {
 
-/// A strategy whose type says that there is one replica.
+/// A strategy with one replica by its type.
 template <class S>
 concept HasOneReplica = (S::num_replicas_in_sync() == 1);
 
-/// What a strategy reduces with in the background; nothing where there is one replica.
+/// A strategy's background reductions; empty for one replica.
 struct NoBackground {
   struct Started {};
 };
@@ -58,12 +58,12 @@ struct BackgroundOf<S> {
   using Type = typename decltype(std::declval<S&>().background())::element_type;
 };
 
-/// Waits for the other replicas of this process, where there are any.
+/// Waits for the other replicas of this process.
 void meet_here(const InReplica auto& replica) { replica.collectives().communicator().local().barrier(); }
 
 }  // namespace detail
 
-/// Sums the gradients of a network over the replicas while the layers before are still being computed:
+/// Sums a network's gradients over the replicas during the backward pass:
 ///
 ///     nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 1 << 20}};
 ///     strategy.run([&](auto& replica, const auto& batch) {
@@ -74,21 +74,19 @@ void meet_here(const InReplica auto& replica) { replica.collectives().communicat
 ///       optimizer.apply_gradients(replica, nn::skip_aggregation);
 ///     }, batch);
 ///
-/// Whole parameters, from the last to the first, make a bucket until that is more than `bytes_per_pack` bytes; 0 makes
-/// one bucket of all, of which nothing can overlap (spec H12). A bucket is reduced once all replicas of the process
-/// have its gradients: their sum in replica order, then the processes' in the order of the strategy's policy. Where the
-/// strategy calls MPI, between nodes, that must have been initialised with MPI_THREAD_MULTIPLE
-/// (MultiWorkerOptions::thread_level): else buckets are reduced in `wait`.
+/// Whole parameters, from the last to the first, form a bucket until it exceeds `bytes_per_pack`; 0 makes one bucket,
+/// without overlap (spec H12). A bucket is reduced when all replicas of the process have its gradients: first over
+/// these replicas in order, then over the processes by the strategy's policy. With MPI between nodes this requires
+/// MPI_THREAD_MULTIPLE (MultiWorkerOptions::thread_level); otherwise buckets are reduced in `wait`.
 ///
-/// It pays where communication takes longer than the optimizer's pass, that is, between nodes: the sums go to every
-/// replica, which then updates all parameters by itself (on unlike processors not always to the same bits, see
-/// Optimizer::apply_gradients with skip_aggregation), while `apply_gradients` without this class shares the update
-/// out among the replicas, in the same pass as the reduction. What changes gradients after `backward`, as
-/// nn::regularization_loss does, comes too late for the sum.
+/// This pays off if communication takes longer than the optimizer's pass, that is, between nodes: every replica gets
+/// all sums, and updates all parameters (on mixed processors with differences in the last bit, see
+/// Optimizer::apply_gradients with skip_aggregation), while `apply_gradients` alone shards the update, and fuses it
+/// with the reduction. Changes of gradients after `backward`, as by nn::regularization_loss, are too late for the sum.
 ///
-/// A replica function that fails ends the step for all replicas. With several processes an OverlappedAllReduce has to
-/// be made anew afterwards, on all of them; the old one says so. Works in the host's memory, and so under strategies on Cpu.
-/// Refers to strategy, network and trace, which must outlive it.
+/// A replica function that throws ends the step for all replicas. With several processes an OverlappedAllReduce must
+/// then be recreated on all of them; the old one throws. Requires gradients in the host's memory: a strategy on Cpu.
+/// Strategy, network and trace must outlive it.
 template <class S, class Network>
 class OverlappedAllReduce {
   static_assert(!S::Store::shared,
@@ -100,9 +98,8 @@ class OverlappedAllReduce {
  public:
   using Element = typename Network::Element;
 
-  /// The timeout is the strategy's. With a trace, records "backward of LAYER" and "wait for gradients" on the replicas'
-  /// threads and "all_reduce of bucket" where that is done. A collective call of the processes, outside replica
-  /// functions.
+  /// Uses the strategy's timeout. A trace records "backward of LAYER" and "wait for gradients" on the replicas'
+  /// threads, and "all_reduce of bucket" where it runs. A collective call of the processes, outside replica functions.
   OverlappedAllReduce(S& strategy, Network& network, const CommunicationOptions& options = {}, Trace* trace = nullptr)
       : network_(&network), trace_(trace), locals_(strategy.num_local_replicas()) {
     const std::span<const Parameter> layout = network.layout();
@@ -136,9 +133,9 @@ class OverlappedAllReduce {
       if (background_ != nullptr) background_->cancel();
   }
 
-  /// What is reduced together, as ranges of the elements of `network.gradients()`, in the order in which it is started.
+  /// Returns the buckets in order of reduction, as ranges of the elements of `network.gradients()`.
   [[nodiscard]] std::span<const IndexRange> buckets() const noexcept { return buckets_; }
-  /// Whether buckets are reduced while `backward` goes on; if not, in `wait`.
+  /// True if buckets are reduced during `backward`, false if in `wait`.
   [[nodiscard]] bool overlaps() const noexcept {
     if constexpr (reduces)
       return background_ != nullptr && background_->overlaps();
@@ -146,16 +143,16 @@ class OverlappedAllReduce {
       return false;
   }
 
-  /// For `Network::backward`: starts each bucket when its gradients are ready. Throws InvalidArgument when this replica
-  /// has not waited since the last time, or what broke the collectives.
+  /// Returns the `when_ready` argument of `Network::backward`, which starts each bucket when it is ready. Throws
+  /// InvalidArgument if this replica has not waited since the last call, and the error of broken collectives.
   [[nodiscard]] auto on_ready(const InReplica auto& replica) {
     const std::size_t local = replica.local_index();
     begin(local);
     return [this, local](IndexRange elements) { advance(local, elements); };
   }
 
-  /// Returns when all buckets are reduced: this replica's gradients are the sums of those of all replicas. A collective
-  /// call. Throws what ended a reduction, InvalidArgument when `backward` did not go before.
+  /// Waits until this replica's gradients are the sums over all replicas. A collective call. Throws the error of a
+  /// failed reduction, and InvalidArgument without a `backward`.
   template <InReplica Replica>
   void wait(const Replica& replica) {
     if constexpr (reduces) {
@@ -168,7 +165,7 @@ class OverlappedAllReduce {
             "An OverlappedAllReduce was waited for without a backward pass",
             concat("replica ", replica.replica_id().index(), " has no gradients under way"),
             "Call net.backward(replica, loss, overlap.on_ready(replica)) before overlap.wait(replica)");
-      detail::meet_here(replica);  // afterwards all replicas have all their gradients, and so all buckets are started
+      detail::meet_here(replica);  // afterwards all replicas have all gradients, so all buckets are started
       mine.is_open = false;
       last_started().wait(local == 0);
       if constexpr (MayLackGradients<Network, Replica>) replica.all_reduce(max, network_->has_gradients(replica));
@@ -179,12 +176,12 @@ class OverlappedAllReduce {
   using Background = typename detail::BackgroundOf<S>::Type;
   static constexpr bool reduces = ReducesInBackground<S>;
 
-  /// The state of one replica of this process, guarded by the mutex, except what only this replica uses ("its own").
+  /// The state of one replica of this process, guarded by the mutex, except what only this replica uses ("private").
   struct alignas(cache_line) Local {
-    std::uint64_t ready = 0;  // buckets of which it has the gradients, counted from the start or the last failure
-    std::uint64_t begun = 0;  // those of the steps before, its own
-    std::int64_t since = 0;   // the end of the backward pass of the last layer, its own
-    bool is_open = false;     // between on_ready and wait, its own
+    std::uint64_t ready = 0;  // buckets with gradients, since the start or the last failure
+    std::uint64_t begun = 0;  // `ready` at the start of the step; private
+    std::int64_t since = 0;   // end of the backward pass of the last layer; private
+    bool is_open = false;     // between on_ready and wait; private
   };
 
   void begin(std::size_t local) {
@@ -195,7 +192,7 @@ class OverlappedAllReduce {
       background_->require_whole();
       const std::lock_guard lock{mutex_};
       if (const std::size_t failures = background_->failures(); failures != failures_) {
-        // The failed step has left this: the replica is the first to begin the next one.
+        // The failed step has ended: this is the first replica in the next one.
         failures_ = failures;
         for (Local& each : locals_) {
           each.ready = 0;
@@ -212,7 +209,7 @@ class OverlappedAllReduce {
     }
   }
 
-  /// The gradients from `elements` on are final.
+  /// Starts the buckets that are final on all replicas. This replica's gradients are final from `elements` on.
   void advance(std::size_t local, IndexRange elements) {
     Local& mine = locals_[local];
     if (trace_ != nullptr) {
@@ -250,20 +247,23 @@ class OverlappedAllReduce {
   Network* network_;
   Trace* trace_;
   std::vector<IndexRange> buckets_;
-  std::vector<Element*> copies_;     // the gradients of the replicas of this process
+  std::vector<Element*> copies_;     // gradients of the replicas of this process
   std::vector<std::string> labels_;  // of the parameters, in a trace
   std::shared_ptr<Background> background_;
   std::mutex mutex_;
   std::vector<Local> locals_;
-  std::uint64_t started_ = 0;  // buckets, counted like `ready`
+  std::uint64_t started_ = 0;  // started buckets, counted like `ready`
   [[no_unique_address]] typename Background::Started last_{};
   std::size_t failures_ = 0;  // of the background, when the counts started
 };
 
+/// Deduces the template arguments.
 template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&) -> OverlappedAllReduce<S, Network>;
+/// Deduces the template arguments.
 template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&, const CommunicationOptions&) -> OverlappedAllReduce<S, Network>;
+/// Deduces the template arguments.
 template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&, const CommunicationOptions&, Trace*) -> OverlappedAllReduce<S, Network>;
 
@@ -278,6 +278,7 @@ struct OverlappedAllReduce<S, Network> : dist::detail::Refused {
       "nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that "
       "of another device: leave it out, and let optimizer.apply_gradients(replica) sum them there");
 };
+/// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>
 OverlappedAllReduce(First&&, Rest&&...) -> OverlappedAllReduce<std::remove_reference_t<First>, void>;
 

@@ -6,12 +6,12 @@
 
 namespace dist::nn {
 
-/// What a layer prepared for batches of one size, by that size. A training loop uses two or three sizes, the full batch and the last
-/// partial ones; of more than eight the one made first is dropped, so that memory stays bounded.
+/// A layer's plans by batch size. Training uses two or three sizes, the full batch and the last partial ones. At most
+/// eight plans are kept: the oldest is dropped.
 template <class Plan>
 class Plans {
  public:
-  /// The plan for batches of `rows`, from `make()` if there is none yet.
+  /// Returns the plan for batches of `rows`, made by `make()` if missing.
   template <class Make>
   [[nodiscard]] Plan& for_rows(std::size_t rows, Make&& make) {
     for (Entry& entry : entries_)

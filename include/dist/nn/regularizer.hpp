@@ -33,7 +33,7 @@ struct L1 {
   template <class T>
   [[nodiscard]] DIST_HD T slope(T weight) const {
     using detail::select;
-    // Last 0, or NaN.
+    // The last operand is 0 or NaN.
     return static_cast<T>(factor) * select(weight > T{0}, T{1}, select(weight < T{0}, T{-1}, weight));
   }
 };
@@ -52,7 +52,7 @@ struct L2 {
   }
 };
 
-/// Both (Keras' regularizers.L1L2).
+/// l1 * sum |w| + l2 * sum w^2 (Keras' regularizers.L1L2).
 struct L1L2 {
   float l1 = 0;
   float l2 = 0;
@@ -67,8 +67,7 @@ struct L1L2 {
   }
 };
 
-/// A function that is summed over weights to keep them small: its value for one weight, and its derivative. Both are
-/// DIST_HD where networks on GPUs use it.
+/// A penalty: `term` is its value for one weight, `slope` the derivative. Both must be DIST_HD in networks on GPUs.
 template <class R>
 concept Regularizer = std::copyable<R> && requires(const R regularizer, float weight) {
   { regularizer.term(weight) } -> std::same_as<float>;
@@ -91,14 +90,14 @@ struct AddSlope {
   DIST_HD void operator()(std::size_t i) const { gradients[i] += scale * regularizer.slope(weights[i]); }
 };
 
-/// The elements of a parameter.
+/// Returns a parameter's range of elements.
 [[nodiscard]] inline IndexRange elements_of(const Parameter& parameter) {
   return {parameter.offset, parameter.offset + parameter.shape.elements()};
 }
 }  // namespace detail
 
-/// Which parameters are regularised unless said otherwise: kernels, and those of parts of a layer, such as the
-/// "query/kernel" of MultiHeadAttention.
+/// Selects kernels, the default for regularisation, also of parts of a layer, such as "query/kernel" of
+/// MultiHeadAttention.
 struct KernelsOnly {
   [[nodiscard]] bool operator()(const Parameter& parameter) const {
     return parameter.kind == "kernel" || parameter.kind.ends_with("/kernel");
@@ -125,8 +124,8 @@ struct SumOfParts {
 };
 }  // namespace detail
 
-/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06). A Future with a `value()`, which
-/// waits for the replica's queue.
+/// Starts the unscaled regularisation loss of a network's parameters, for logs (spec P06). Returns a Future with a
+/// `value()`, which waits for the replica's queue.
 template <Regularizer R, class Network, class Which = KernelsOnly>
 [[nodiscard]] auto start_total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,
                                               Which&& which = {}) {
@@ -148,15 +147,15 @@ template <Regularizer R, class Network, class Which = KernelsOnly>
     return sum_of_all;
   }
 }
-/// The same, waited for.
+/// Returns the unscaled regularisation loss of a network's parameters. Waits for the replica's queue.
 template <Regularizer R, class Network, class Which = KernelsOnly>
 [[nodiscard]] double total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,
                                           Which&& which = {}) {
   return start_total_regularization(replica, network, regularizer, which).value();
 }
 
-/// Adds the gradient of this replica's part of the regularisation loss, 1/R of all of it, to the network's gradients: to be
-/// called between `backward` and `apply_gradients` (spec P03, P05).
+/// Adds the gradient of this replica's 1 / R of the regularisation loss to the network's gradients, between `backward`
+/// and `apply_gradients` (spec P03, P05).
 template <Regularizer R, class Network, class Which = KernelsOnly>
 void add_regularization_gradients(const InReplica auto& replica, Network& network, const R& regularizer,
                                   Which&& which = {}) {
@@ -170,9 +169,9 @@ void add_regularization_gradients(const InReplica auto& replica, Network& networ
                                detail::AddSlope<R, T>{regularizer, weights.data(), gradients.data(), scale});
 }
 
-/// This replica's part of the regularisation loss, 1/R of all of it, so that the sum over the replicas counts it once
-/// (spec P03, P05). Adds the gradient of that part to the network's gradients: to be called between `backward` and
-/// `apply_gradients`. Waits for the replica's queue.
+/// Returns this replica's 1 / R of the regularisation loss, so that the sum over R replicas counts it once (spec P03,
+/// P05), and adds its gradient to the network's gradients, between `backward` and `apply_gradients`. Waits for the
+/// replica's queue.
 ///
 ///     net.backward(replica, loss);
 ///     const float penalty = nn::regularization_loss(replica, net, nn::L2{1e-4f});
@@ -184,22 +183,24 @@ auto regularization_loss(const InReplica auto& replica, Network& network, const 
   return scale_regularization_loss(replica, static_cast<T>(total_regularization(replica, network, regularizer, which)));
 }
 
-/// Says which functions these are in a step that is traced: those of nn/hlo/traced_regularizer.hpp, which only strategies need
-/// that compile steps.
+/// Selects the functions for traced steps in nn/hlo/traced_regularizer.hpp, which only strategies that compile steps
+/// include.
 struct RegularizerInTrace {};
 
-/// The same in a step that is traced, as traced numbers. The network has `traced_parameters(replica)`, and
-/// `add_gradient(replica, number, array)` for the parameter of that number in its layout.
+/// Returns the unscaled regularisation loss in a traced step, a traced number. The network has
+/// `traced_parameters(replica)`, and `add_gradient(replica, number, array)` by a parameter's number in the layout.
 template <class R, class Network, class Which = KernelsOnly>
 [[nodiscard]] auto total_regularization(const InTrace auto& replica, Network& network, const R& regularizer,
                                         const Which& which = {}) {
   return traced_regularization(RegularizerInTrace{}, replica, network, regularizer, which);
 }
+/// Adds the gradient of this replica's part of the regularisation loss, in a traced step.
 template <class R, class Network, class Which = KernelsOnly>
 void add_regularization_gradients(const InTrace auto& replica, Network& network, const R& regularizer,
                                   const Which& which = {}) {
   add_traced_regularization(RegularizerInTrace{}, replica, network, regularizer, which);
 }
+/// Returns this replica's part of the regularisation loss and adds its gradient, in a traced step.
 template <class R, class Network, class Which = KernelsOnly>
 auto regularization_loss(const InTrace auto& replica, Network& network, const R& regularizer, const Which& which = {}) {
   using Element = typename std::remove_cvref_t<decltype(network.parameters())>::Element;
@@ -208,8 +209,8 @@ auto regularization_loss(const InTrace auto& replica, Network& network, const R&
   return scale_regularization_loss(replica, total.template as<Element>());
 }
 
-/// A loss of Model with a regulariser of the network's kernels: `nn::Regularized{nn::MeanSquaredError{},
-/// nn::L2{1e-4f}}`.
+/// A Model's loss with a regulariser of the network's kernels:
+/// `nn::Regularized{nn::MeanSquaredError{}, nn::L2{1e-4f}}`.
 template <class L, Regularizer R>
 struct Regularized {
   static_assert(!detail::FitLoss<L>::is_regularized,
@@ -221,6 +222,7 @@ struct Regularized {
   R regularizer;
 };
 
+/// Deduces the template arguments.
 template <class L, class R>
 Regularized(L, R) -> Regularized<L, R>;
 

@@ -1,5 +1,4 @@
-/// Rows as formulas see them, and work on rows where a back end computes: on the host, one row after another; on a device, by
-/// kernels of the back end.
+/// Rows in formulas, and loops over rows on a back end's device: in order on the host, by its kernels on others.
 #pragma once
 
 #include <concepts>
@@ -11,12 +10,12 @@
 
 namespace dist::nn::detail {
 
-/// One thread visits all `count` elements of a row. Formulas of layers use `sum_of`, `max_of` and `for_each_of`, whose calls
-/// are independent of each other; nn/cuda/rows.cuh and nn/hlo/rows.hpp have the same functions for GPUs and for programs.
+/// A row that one thread visits. Formulas of layers use `sum_of`, `max_of` and `for_each_of`, with independent calls;
+/// nn/cuda/rows.cuh and nn/hlo/rows.hpp overload them.
 struct ThreadOfRow {
   std::size_t count;
 
-  /// Whether the thread writes what the row has one of.
+  /// True if this thread writes the row's results.
   [[nodiscard]] static DIST_HD constexpr bool is_first() noexcept { return true; }
 };
 
@@ -28,7 +27,7 @@ struct TwoSums {
     second += other.second;
   }
 };
-/// The sum of `f(k)`: on the host over 16 partial sums, so that a compiler may use vector registers.
+/// Returns the sum of `f(k)`; on the host over 16 partial sums, for vector registers.
 template <class F>
 [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto sum_of(ThreadOfRow row, const F& f) {
   using Sum = decltype(f(std::size_t{}));
@@ -59,7 +58,7 @@ template <class F>
   for (; k < row.count; ++k) sum += f(k);
   return sum;
 }
-/// The largest `f(k)`, without regard to NaN; of no element, -infinity.
+/// Returns the largest `f(k)`, ignoring NaN; -infinity for an empty row.
 template <class F>
 [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto max_of(ThreadOfRow row, const F& f) {
   using Number = decltype(f(std::size_t{}));
@@ -80,12 +79,10 @@ DIST_HD DIST_ALWAYS_INLINE void for_each_of(ThreadOfRow row, const F& f) {
 
 namespace dist::nn {
 
-/// A row as code of the host and of devices sees it.
-///
-/// Formulas of rows, such as losses and metrics, are templates over the type of row: this one, or a detail::TracedRow, which
-/// stands for all rows of a matrix in a program for XLA. `row[k]` is an Element, a sum over a row is a Number. A formula visits
-/// elements by the functions below, whose argument calls `f(k)` for each number k of an element, and chooses between values by
-/// `select`, because a program has no `if`.
+/// A row of a matrix, on host or device. Formulas of rows, such as losses and metrics, are templates over the type of
+/// row: this one, or detail::TracedRow, for all rows of a matrix in a program for XLA. `row[k]` is an Element, a sum
+/// over a row is a Number. Formulas visit elements by the functions below, which call `f(k)` for each index k, and
+/// choose by `select`, because a program has no `if`.
 template <class T>
 struct Row {
   using Element = std::remove_const_t<T>;
@@ -97,12 +94,12 @@ struct Row {
   [[nodiscard]] DIST_HD std::size_t size() const noexcept { return count; }
   [[nodiscard]] DIST_HD T& operator[](std::size_t index) const noexcept { return elements[index]; }
 };
-/// The sum of `f(k)`.
+/// Returns the sum of `f(k)`.
 template <class T, class F>
 [[nodiscard]] DIST_HD auto sum_of(Row<T> row, const F& f) {
   return detail::sum_of(detail::ThreadOfRow{row.size()}, f);
 }
-/// For how many elements `f(k)` is true.
+/// Returns the number of elements for which `f(k)` is true.
 template <class T, class F>
 [[nodiscard]] DIST_HD double count_of(Row<T> row, const F& f) {
   std::size_t count = 0;
@@ -110,35 +107,37 @@ template <class T, class F>
     if (f(k)) ++count;
   return static_cast<double>(count);
 }
+/// Calls `f(k)` for each element.
 template <class T, class F>
 DIST_HD void for_each_element(Row<T> row, const F& f) {
   for (std::size_t k = 0; k < row.size(); ++k) f(k);
 }
-/// Element `k`, or NaN where there is none.
+/// Returns element `k`, or NaN if `k` is out of range.
 template <class T>
 [[nodiscard]] DIST_HD typename Row<T>::Element element_or_nan(Row<T> row, std::size_t k) {
   return k < row.size() ? row[k] : static_cast<typename Row<T>::Element>(__builtin_nan(""));
 }
-/// 1 or 0.
+/// Returns 1 if true, else 0.
 [[nodiscard]] DIST_HD constexpr double number_of(bool condition) { return condition ? 1 : 0; }
-/// The number of a bin, from a condition or a number that is not negative.
+/// Converts a condition or a non-negative number to a bin's index.
 template <class T>
 [[nodiscard]] DIST_HD constexpr std::size_t bin_of(T number) {
   return static_cast<std::size_t>(number);
 }
 
+/// Returns the row of these elements.
 template <class T>
 [[nodiscard]] Row<T> row_of(std::span<T> elements) {
   return {elements.data(), elements.size()};
 }
 
-/// Row `index`, without the cost of a shape.
+/// Returns row `index` of a matrix, without a Shape.
 template <class T>
 [[nodiscard]] Row<T> row_at(T* elements, std::size_t row_size, std::size_t index) {
   return {elements + index * row_size, row_size};
 }
 
-/// Where the largest of `scores` is, the first of equals; 0 where there is none.
+/// Returns the index of the largest score, the first of equal ones; 0 for an empty row.
 template <class T>
 [[nodiscard]] DIST_HD std::size_t index_of_largest(Row<T> scores) {
   std::size_t top = 0;
@@ -146,17 +145,18 @@ template <class T>
     if (scores[k] > scores[top]) top = k;
   return top;
 }
+/// Returns the index of the largest score, the first of equal ones; 0 for an empty span.
 template <class T>
 [[nodiscard]] std::size_t index_of_largest(std::span<const T> scores) {
   return index_of_largest(row_of(scores));
 }
 
-/// The number of the class that a label means; of a negative label one above those of all classes.
+/// Returns a label's class; for a negative label a number above all classes.
 template <std::integral Label>
 [[nodiscard]] DIST_HD constexpr std::size_t class_of(Label label) {
   return static_cast<std::size_t>(label);
 }
-/// The same of the label of a row.
+/// Returns the class of the label in a row.
 template <class Label>
 [[nodiscard]] DIST_HD constexpr std::size_t class_of(Row<Label> label) {
   return class_of(label[0]);
@@ -166,8 +166,8 @@ template <class Label>
 
 namespace dist::nn::detail {
 
-/// Calls `body(threads, row)` for each of `rows` rows of `size` elements. The body passes `threads`, which is a ThreadOfRow or
-/// the threads of a device that share the row, to `sum_of` and the like. A body is a named type with a `DIST_HD` call.
+/// Calls `body(threads, row)` for each of `rows` rows of `size` elements. `threads`, a ThreadOfRow or a device's
+/// threads of the row, is for `sum_of` and similar functions. A body is a named type with a `DIST_HD` call operator.
 template <class Backend, class Body>
 void for_each_row([[maybe_unused]] typename Backend::State& state, std::size_t rows, std::size_t size,
                   const Body& body) {
@@ -177,15 +177,15 @@ void for_each_row([[maybe_unused]] typename Backend::State& state, std::size_t r
     Backend::for_each_row(state, rows, size, body);
 }
 
-/// Where the sums of a column are, each in the same place among those of all columns.
+/// The sums of one column, interleaved with other columns.
 template <class Sum>
 struct SumsOfColumn {
   Sum* first;
   std::size_t columns;
   [[nodiscard]] DIST_HD Sum& operator[](std::size_t which) const { return first[which * columns]; }
 };
-/// `Terms::count` sums of each column of a matrix, all first ones first; without rows they are 0. `terms(row, column, sums)`,
-/// DIST_HD, adds what an element brings to `sums[which]`.
+/// Computes `Terms::count` sums of each column of a matrix into `to`: first sums of all columns, then second ones, and
+/// so on; 0 for an empty matrix. `terms(row, column, sums)`, DIST_HD, adds an element's terms to `sums[which]`.
 template <class Backend, class Terms>
 void sum_columns([[maybe_unused]] typename Backend::State& state, std::size_t rows, std::size_t columns,
                  const Terms& terms, typename Terms::Sum* to) {

@@ -20,8 +20,7 @@ struct Sequential;
 
 namespace detail {
 
-/// The layers that stand in the place of a type, as a std::tuple: those of a Sequential. What has none is a layer itself,
-/// which is not looked at here, so that what is wrong with it is said once.
+/// A Sequential's layers as a std::tuple. Other types are not inspected, so that an invalid layer is reported once.
 template <class L>
 struct PartsOf {};
 template <class... Layers>
@@ -38,18 +37,18 @@ inline constexpr bool is_input = false;
 template <std::size_t... Extents>
 inline constexpr bool is_input<Input<Extents...>> = true;
 
-/// The Input whose rows have a StaticShape.
+/// The Input with rows of this shape.
 template <class Shape>
 struct InputOf;
 template <std::size_t... Extents>
 struct InputOf<StaticShape<Extents...>> {
   using Type = Input<Extents...>;
 };
-/// Layers on rows with a StaticShape, as a network.
+/// Layers on rows of this shape, as a network.
 template <class Shape, class... Layers>
 using NetworkOn = Sequential<typename InputOf<Shape>::Type, Layers...>;
 
-/// What a layer in its place puts into the network: itself, or its Group of placed layers.
+/// A placed layer that expands to a Group of layers.
 template <class P>
 concept HasGroup = requires {
   typename P::Group;
@@ -68,8 +67,7 @@ struct Prepend {
   using Type = typename Joined<typename GroupOf<First>::Type, Rest>::Type;
 };
 
-/// The layers in their places, each on the output of the one before, as a std::tuple. Those of a Sequential stand in its
-/// place.
+/// The placed layers as a std::tuple, each on the previous one's output. A Sequential expands to its layers.
 template <class In, class... Layers>
 struct BindLayers {
   using Type = std::tuple<>;
@@ -101,12 +99,11 @@ struct BindAll<Input<Extents...>, Layers...> {
 
 }  // namespace detail
 
-/// Layers one after another. With an Input first it is a network as a type, all shapes known at compile time. Without it, it
-/// is a part of one: a branch of a layer such as Add, or layers that stand in the network around it one by one. Without
-/// any layers it is the identity.
+/// Layers in sequence. With an Input first it is a network's type, with all shapes known at compile time. Without one
+/// it is a part of a network: a branch of a layer such as Add, or layers that the network around it expands. Without
+/// layers it is the identity.
 ///
-/// It has no state. `Network` gives it parameters on a strategy; here is what follows from the type alone.
-/// Layers are counted from 0, without the Input.
+/// It has no state: `Network` adds parameters. Layers are counted from 0, without the Input.
 template <class... Layers>
 struct Sequential {
  private:
@@ -120,7 +117,7 @@ struct Sequential {
   }
 
  public:
-  /// The layers in their places, as a std::tuple.
+  /// The placed layers, as a std::tuple.
   using Bound = typename Binding::Type;
   static constexpr std::size_t layer_count =
       of_network(detail::Layout<detail::Learned, typename Binding::Type>::layers);
@@ -128,19 +125,12 @@ struct Sequential {
   template <std::size_t Index>
   using Layer = std::tuple_element_t<Index, typename Binding::Type>;
 
-  /// The StaticShape of one row of the input, and of the output of layer `Index`.
+  /// StaticShapes of one row of the input, and of the output of layer `Index`.
   using InputShape = typename Binding::Input;
   template <std::size_t Index>
   using Output = typename Layer<Index>::Output;
 
  private:
-  template <std::size_t... Index>
-  static constexpr auto each_layer(auto&& visit, std::index_sequence<Index...>) {
-    (visit.template operator()<Index>(), ...);
-  }
-  /// Calls `visit.operator()<Index>()` for each layer in order.
-  static constexpr void for_each_layer(auto&& visit) { each_layer(visit, std::make_index_sequence<layer_count>{}); }
-
   template <class Type>
   struct OfLayers {
     using Output = InputShape;
@@ -169,32 +159,34 @@ struct Sequential {
  public:
   using OutputShape = typename OfLayers<typename Binding::Type>::Output;
 
-  /// Whether a layer communicates, or computes something else in training than in inference.
+  /// True if a layer communicates, or differs between training and inference.
   static constexpr bool uses_replica = OfLayers<typename Binding::Type>::use_replica;
 
-  /// Whether a layer asks for the rows before a replica's in the global batch.
+  /// True if a layer uses the global batch's rows before a replica's.
   static constexpr bool uses_global_rows = OfLayers<typename Binding::Type>::use_global_rows;
 
-  /// Where the parameters of a layer start in `parameters`; for `layer_count`, how many there are.
+  /// First parameter of each layer in `parameters`; for `layer_count`, the total number.
   static constexpr auto& first_parameter = Learned::first;
-  /// Every parameter, in the order of the layers.
+  /// All parameters, in the order of the layers.
   static constexpr auto& parameters = Learned::tensors;
-  /// Elements of all parameters, and the elements that hold them with padding.
+  /// Elements of all parameters, without and with padding.
   static constexpr std::size_t parameter_count = of_network(Learned::count);
   static constexpr std::size_t padded_count = Learned::padded_count;
 
-  /// The same of what the layers keep but do not learn.
+  /// The layers' state, and its elements, without and with padding.
   static constexpr auto& state = Kept::tensors;
   static constexpr std::size_t state_count = Kept::count;
   static constexpr std::size_t padded_state_count = Kept::padded_count;
 
-  /// Gives the `padded_count` elements of `all` their first values. The same seed gives the same values
-  /// everywhere.
+  /// Initialises the `padded_count` elements of `all`, equally for equal seeds.
   template <class T>
-  static void initialize(TensorView<T> all, std::uint64_t seed) {
-    for_each_layer([&]<std::size_t Index>() { initialize_layer<Index>(all, seed, of_layer<Index>()); });
+  static void initialize([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed) {
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      (initialize_layer<Index>(all, seed, std::make_index_sequence<Layer<Index>::parameters.size()>{}), ...);
+    }
+    (std::make_index_sequence<layer_count>{});
   }
-  /// Gives the `padded_state_count` elements of `all` their first values.
+  /// Initialises the `padded_state_count` elements of `all`.
   template <class T>
   static void initialize_state(TensorView<T> all, [[maybe_unused]] std::uint64_t seed = 0) {
     std::size_t next = 0;
@@ -214,26 +206,22 @@ struct Sequential {
     }(std::type_identity<typename detail::AllLeaves<Bound>::Type>{});
   }
 
-  /// The parameters of one layer, among `all` parameters of a network, which are in `Where`.
+  /// Returns one layer's parameters in array `all`, which is in `Where`.
   template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto layer_parameters(T* all) {
     return Learned::template of_layer<Index, Where>(all);
   }
-  /// The state of one layer, among `all` state of a network, which is in `Where`.
+  /// Returns one layer's state in array `all`, which is in `Where`.
   template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto layer_state(T* all) {
     return Kept::template of_layer<Index, Where>(all);
   }
 
  private:
-  // Streams of their own, so that weights share no numbers with a shuffle of the same seed.
+  // Separate streams: weights share no numbers with a shuffle of the same seed.
   static constexpr std::uint64_t weight_streams = std::uint64_t{0x77656967} << 32;
   static constexpr std::uint64_t random_streams = std::uint64_t{0x72616e64} << 32;
 
-  template <std::size_t Index>
-  [[nodiscard]] static constexpr auto of_layer() {
-    return std::make_index_sequence<Layer<Index>::parameters.size()>{};
-  }
   template <std::size_t Index, class T, std::size_t... Which>
   static void initialize_layer([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed,
                                std::index_sequence<Which...>) {

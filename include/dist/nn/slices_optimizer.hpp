@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/worker_copies.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -26,7 +26,7 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/nn/optimizer.hpp>
-#include <dist/nn/optimizers/optimizer_function.hpp>
+#include <dist/nn/optimizers/options.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -35,24 +35,23 @@
 
 namespace dist::nn {
 
-/// A variable that keeps the slots of optimizers itself, where it is.
+/// A variable that stores the slots of optimizers itself.
 template <class V>
 concept KeepsSlotsElsewhere = requires(V& variable) {
   { variable.take_slots(std::size_t{}) } -> std::same_as<std::uint32_t>;
 };
 
-/// Applies gradients that name the rows they belong to, such as those of an embedding table, to one variable:
+/// Applies sparse gradients, slices with row indices, for example of an embedding table, to one variable:
 ///
 ///     nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}};
 ///     strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices); });
 ///
-/// Rows without a gradient keep their values and their slots. That is the step of a dense gradient with zeros for an
-/// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the
-/// other rows: to let old moments go on, densify the gradient and use Optimizer. Works in the host's memory, and so
-/// under strategies on Cpu. Refers to the variable, which must outlive it.
+/// Rows without a gradient keep their values and slots. Without slots, as in SGD without momentum, this equals a dense
+/// gradient with zeros. With slots it does not: to update all rows' moments, densify the gradient and use Optimizer.
+/// Requires the host's memory: a strategy on Cpu. The variable must outlive the optimizer.
 ///
-/// Under a ParameterServer the variable is a table that lies on the servers only, as `strategy.variable<float>(shape)` makes it. The
-/// servers update its rows when the step ends, and keep the slots. Workers make a copy of the optimizer (HasWorkerCopies).
+/// Under a ParameterServer the variable is a table on the servers only, from `strategy.variable<float>(shape)`. They
+/// update rows at the end of the step, and store the slots. Workers copy the optimizer (HasWorkerCopies).
 template <class S, class Variable, class O>
 class SlicesOptimizer {
   static_assert(
@@ -70,8 +69,8 @@ class SlicesOptimizer {
  public:
   using Element = typename Variable::Element;
 
-  /// Throws InvalidArgument for hyper-parameters out of range and for a variable that is not trainable (spec G03),
-  /// ShapeMismatch for a variable without rows, OutOfMemory.
+  /// Throws InvalidArgument for hyper-parameters out of range and variables that are not trainable (spec G03),
+  /// ShapeMismatch for a scalar, and OutOfMemory.
   SlicesOptimizer(S& strategy, Variable& variable, O function)
       : function_(std::move(function)),
         variable_(&variable),
@@ -91,10 +90,9 @@ class SlicesOptimizer {
     });
   }
 
-  /// Concatenates the slices of all replicas in rank order, adds up the rows of one index, and updates the
-  /// rows that are named, in every copy alike (spec H10, P07, P14). Counts one iteration. Replicas may give different
-  /// numbers of rows, also none. A collective call. Throws ShapeMismatch for slices of an array of another shape than
-  /// the variable.
+  /// Concatenates all replicas' slices in rank order, sums rows with equal indices, and updates these rows in every
+  /// copy (spec H10, P07, P14). Counts one iteration. Replicas may give different numbers of rows, even none. A
+  /// collective call. Throws ShapeMismatch unless the slices' dense shape is the variable's.
   template <InReplica Replica>
   void apply_slices(const Replica& replica, const IndexedSlicesView<Element>& gradient) {
     if (gradient.dense_shape() != variable_->shape())
@@ -102,7 +100,7 @@ class SlicesOptimizer {
                           concat("they are of an array of shape ", to_string(gradient.dense_shape()),
                                  ", the variable is ", to_string(variable_->shape())),
                           "Give slices of an array of the variable's shape");
-    // The others read the slices while copies change: those that show a copy are copied first.
+    // Others read slices while copies change, so views of a copy are cloned.
     if (dist::detail::lie_in_a_copy(gradient.values().elements(), *variable_, replica) ||
         dist::detail::lie_in_a_copy(gradient.indices(), *variable_, replica))
       return apply_slices(replica, IndexedSlices<Element>{gradient});
@@ -125,14 +123,14 @@ class SlicesOptimizer {
     apply_slices(replica, gradient.view());
   }
 
-  /// Global steps so far (spec P12).
+  /// Returns the number of steps up to now (spec P12).
   template <class Context>
   [[nodiscard]] std::int64_t iterations(const Context& context) const {
     return iterations_.value(context);
   }
   [[nodiscard]] const O& function() const noexcept { return function_; }
 
-  /// The iterations and the slots, by their names in the functor. See Trackable.
+  /// Tracks the iterations and the slots, by their names in the functor. See Trackable.
   void track(auto& visit) {
     visit("iterations", iterations_);
     function_.template with_update<Element>(1, [&](const auto update) {
@@ -144,7 +142,7 @@ class SlicesOptimizer {
   using Slot =
       decltype(std::declval<S&>().template variable<Element, OnWrite, None>(Shape{}, Element{0}, std::string{}));
 
-  /// A row of a gradient: which row of the variable it is for, how many were given before, and where it lies.
+  /// A row of a gradient: the variable's row, the number of earlier rows, and the elements.
   struct Entry {
     std::int64_t index;
     std::size_t number;
@@ -153,7 +151,7 @@ class SlicesOptimizer {
       return a.index != b.index ? a.index < b.index : a.number < b.number;
     }
   };
-  /// What a replica needs in a step. It grows with the steps' rows, so that it is not allocated in each of them.
+  /// A replica's working memory, kept between steps.
   struct alignas(cache_line) Scratch {
     std::vector<Entry> entries;
     std::vector<Accumulator<Element>> sums;  // of the rows of one index
@@ -165,7 +163,7 @@ class SlicesOptimizer {
       for (std::size_t i = 0; i < slices.rows(); ++i)
         entries.push_back({slices.indices()[i], entries.size(), slices.values().data() + i * row.size()});
     }
-    /// The sum of the rows of one index, in the order given.
+    /// Returns the sum of one index's rows, in order.
     [[nodiscard]] std::span<const Element> total(std::span<const Entry> rows) {
       if (rows.size() == 1) return {rows[0].row, row.size()};
       std::copy_n(rows[0].row, sums.size(), sums.begin());
@@ -175,7 +173,7 @@ class SlicesOptimizer {
     }
   };
 
-  /// All named rows of this replica's copy; where others share it, a part of them.
+  /// Updates rows with gradients in this replica's copy, or its part of a shared copy.
   template <class Replica, class Update>
   void update_rows(const Replica& replica, const Update& update, Scratch& scratch) {
     const std::span<Element> weights = variable_->component(replica);
@@ -207,9 +205,11 @@ class SlicesOptimizer {
   std::vector<Scratch> scratch_;
 };
 
+/// Deduces the template arguments.
 template <Strategy S, class Variable, class O>
 SlicesOptimizer(S&, Variable&, O) -> SlicesOptimizer<S, Variable, O>;
 
+/// An optimizer of a table on parameter servers.
 template <class S, class Variable, class O>
   requires(KeepsVariablesOnHost<S>&& OptimizerFunction<O>&& RemoteStore<typename S::Store>)
 class SlicesOptimizer<S, Variable, O> {
@@ -223,12 +223,12 @@ class SlicesOptimizer<S, Variable, O> {
  public:
   using Element = typename Variable::Element;
 
-  /// Throws InvalidArgument for hyper-parameters out of range, and what `ParameterServer::variable` does.
+  /// Throws InvalidArgument for hyper-parameters out of range, and the errors of `ParameterServer::variable`.
   SlicesOptimizer(S& strategy, Variable& table, O function)
       : SlicesOptimizer(strategy, table, std::move(function), table.take_slots(slot_names(function).size())) {
     table.ensure_slots(strategy.scope(), std::vector<double>(slot_names(function_).size(), 0.0), first_slot_);
   }
-  /// On a worker.
+  /// Creates a worker's copy.
   SlicesOptimizer(S& strategy, Variable& table, O function, std::uint32_t first_slot)
       : variables_made_(strategy),
         function_(std::move(function)),
@@ -267,7 +267,7 @@ class SlicesOptimizer<S, Variable, O> {
   }
 
  private:
-  /// A slot as a leaf of a walk.
+  /// A slot as a leaf of a walk (Trackable).
   struct SlotLeaf {
     using Element = typename Variable::Element;
     Variable* table;
@@ -293,6 +293,7 @@ class SlicesOptimizer<S, Variable, O> {
   std::uint32_t first_slot_;
 };
 
+/// Reports unsupported arguments.
 template <class S, class Variable, class O>
   requires(!KeepsVariablesOnHost<S> || !OptimizerFunction<O>)
 struct SlicesOptimizer<S, Variable, O> : dist::detail::Refused {
@@ -308,6 +309,7 @@ struct SlicesOptimizer<S, Variable, O> : dist::detail::Refused {
                 "an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument, such as "
                 "nn::SGD{} or nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
 };
+/// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>
 SlicesOptimizer(First&&, Rest&&...) -> SlicesOptimizer<std::remove_reference_t<First>, void, void>;
 

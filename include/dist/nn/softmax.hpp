@@ -9,7 +9,7 @@
 
 namespace dist::nn::detail {
 
-/// y = exp(x) over its sum in a row. The largest element is taken out first, so that no power overflows. Also works in place.
+/// Sets y = exp(x) / sum(exp(x)) over a row, which may be x, without overflow: the maximum is subtracted first.
 template <class Threads, class X, class Y>
 DIST_HD void softmax(const Threads& row, X x, Y y) {
   using std::exp;
@@ -29,7 +29,7 @@ struct SoftmaxOfRow {
     softmax(threads, x + row * size, y + row * size);
   }
 };
-/// dx = y * (dy - sum(y * dy)). Also works in place.
+/// dx = y * (dy - sum(y * dy)); dx may be dy.
 template <class T>
 struct SoftmaxGradientOfRow {
   const T* y;
@@ -48,7 +48,7 @@ template <class Backend, std::size_t Classes, class T>
 concept HasSoftmax = requires {
   typename Backend::template Softmax<Classes, T>;
 };
-/// The back end's operation where it has one that is faster, and otherwise the formula above.
+/// The back end's operation if it has one, else the formula.
 template <class Backend, std::size_t Classes, class T>
 class SoftmaxKernel {
   using State = typename Backend::State;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -8,26 +9,29 @@
 #include <utility>
 
 #include <dist/context/contexts.hpp>
+#include <dist/context/run_collectively.hpp>
 #include <dist/core/functions.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 
 namespace dist::nn {
 
-/// A leaf of a walk that holds the tensors of a layout, as one leaf for each of them. A tensor is then found by its name,
-/// also in a network where it lies elsewhere because a layer was inserted before it. `Leaf` is a leaf or a reference to one.
+/// Splits a leaf of a walk (Trackable) into one leaf per tensor of a layout, so that tensors are found by name even if
+/// an inserted layer has moved them. `Leaf` is a leaf or a reference to one.
 ///
-/// A walk asks the leaf for its elements once, for the first part that is asked, and gives them back once, after the last
-/// part: either may be a collective call with all elements. Until then the parts have what was restored, and the leaf has
-/// not. Elements that no part was given stay as they are.
+/// A walk reads the whole leaf once, for the first part that is read, and writes it once, after the last part; both may
+/// be collective calls. Until then only the parts have restored values. Other elements do not change.
 template <class Leaf>
 class TrackedParts {
   using T = typename std::remove_cvref_t<Leaf>::Element;
 
-  /// What one walk through the parts has asked for and is to give back.
+  /// The elements that a walk has read and will write.
   struct TrackedTensors {
     Leaf& leaf;
     std::optional<Tensor<T>> all;
@@ -51,7 +55,7 @@ class TrackedParts {
     [[nodiscard]] Tensor<T> whole(const InCrossReplica auto& scope) const {
       return Tensor<T>{TensorView<const T>{walked_->elements(scope).data() + parameter_->offset, shape()}};
     }
-    /// Its inverse. Throws ShapeMismatch.
+    /// Assigns this tensor. Throws ShapeMismatch.
     template <class Values>
     void restore(const InCrossReplica auto& scope, const Values& values) const {
       const auto given = dist::detail::given_to(detail::NamedPart<T>{parameter_->name(), shape()}, values);
@@ -69,7 +73,7 @@ class TrackedParts {
  public:
   TrackedParts(Leaf&& leaf, std::span<const Parameter> layout) : leaf_(std::forward<Leaf>(leaf)), layout_(layout) {}
 
-  /// Every tensor of the layout. See Trackable.
+  /// Tracks every tensor. See Trackable.
   void track(auto& visit) {
     TrackedTensors walked{leaf_, std::nullopt, {}};
     for (const Parameter& parameter : layout_) visit(parameter.name(), Part{walked, parameter});
@@ -81,12 +85,13 @@ class TrackedParts {
   std::span<const Parameter> layout_;
 };
 
+/// Deduces the type of the leaf.
 template <class Leaf>
 TrackedParts(Leaf&&, std::span<const Parameter>) -> TrackedParts<Leaf>;
 
 namespace detail {
 
-/// Where the parameters of a network lie, or nothing of a network that does not say it.
+/// Returns the places of a network's parameters; empty without a layout.
 template <class Network>
 [[nodiscard]] std::span<const Parameter> layout_of([[maybe_unused]] const Network& network) {
   if constexpr (HasLayout<Network>) {
@@ -101,7 +106,7 @@ template <class Network>
   }
 }
 
-/// Visits a leaf as `name`, in parts where there is a layout.
+/// Visits a leaf as `name`, split into parts if there is a layout.
 template <class Leaf>
 void visit_parts(auto& visit, std::string_view name, Leaf&& leaf, std::span<const Parameter> layout) {
   if (layout.empty())
@@ -111,5 +116,47 @@ void visit_parts(auto& visit, std::string_view name, Leaf&& leaf, std::span<cons
 }
 
 }  // namespace detail
+
+/// A buffer as a leaf of a walk (Trackable). With OnlyFirstReplica all replicas have equal elements; with Sum only
+/// their sum matters. Refers to the buffer.
+template <class Buffer, class Aggregation>
+class TrackedBuffer {
+ public:
+  using Element = typename Buffer::Element;
+
+  explicit TrackedBuffer(const Buffer& buffer) : buffer_(&buffer) {}
+
+  [[nodiscard]] const Shape& shape() const noexcept { return buffer_->shape(); }
+
+  /// See DistributedVariable::whole.
+  [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& scope) const {
+    auto& strategy = scope.strategy();
+    Tensor<Element> all{buffer_->shape()}, mine{buffer_->shape()};
+    for (std::size_t local = 0; local < (sums ? strategy.num_local_replicas() : 1); ++local) {
+      dist::detail::copy_and_wait(buffer_->queue(scope, local), buffer_->component(scope, local), mine.elements());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = local == 0 ? mine[i] : sum(all[i], mine[i]);
+    }
+    if constexpr (sums)
+      dist::detail::run_collectively(strategy, [&] { strategy.workers().all_reduce(sum, all.elements()); });
+    return all;
+  }
+  void restore(const InCrossReplica auto& scope, TensorView<const Element> values) const {
+    auto& strategy = scope.strategy();
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+      const bool has_values = !sums || strategy.first_local_replica() + local == 0;
+      const auto queue = buffer_->queue(scope, local);
+      if (has_values)
+        queue.copy(values.elements(), buffer_->component(scope, local));
+      else
+        queue.fill(buffer_->component(scope, local), Element{});
+      queue.wait();
+    }
+  }
+
+ private:
+  static constexpr bool sums = std::same_as<Aggregation, Sum>;
+
+  const Buffer* buffer_;
+};
 
 }  // namespace dist::nn

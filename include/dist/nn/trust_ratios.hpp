@@ -12,7 +12,6 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_clipping.hpp>
-#include <dist/nn/segment_squares.hpp>
 #include <dist/nn/segments.hpp>
 #include <dist/variable/slot_update.hpp>
 
@@ -28,9 +27,9 @@ struct TakeDirection {
   DIST_HD void operator()(std::size_t i) const { directions[i] = update(i, T{}, gradients[i]); }
 };
 
-/// The squared norms of a parameter's weights and direction become its trust ratio. The weights decay before.
+/// Computes a parameter's trust ratio from squared norms of weights and direction, after weight decay.
 struct RatioOfNorms {
-  double* weights;  // and then the ratio
+  double* weights;  // replaced by the ratio
   const double* directions;
   const Segment* segments;
   double decay;
@@ -41,8 +40,8 @@ struct RatioOfNorms {
 
 }  // namespace detail
 
-/// The directions of a step of an optimizer that ScalesByNorms, and the trust ratio of each parameter. Norms are known when
-/// all is reduced: until then each replica keeps the directions of its share of the elements.
+/// The directions of a step that ScalesByNorms, and each parameter's trust ratio. Norms are known only after the whole
+/// reduction: until then each replica stores its share's directions.
 template <class S, class T>
 class TrustRatios {
  public:
@@ -50,14 +49,14 @@ class TrustRatios {
   using Span = typename S::Device::template Span<U>;
   using Scaled = ScaledGradients<S, T>;
 
-  /// Of so many elements in so many segments, for an optimizer of that name. Throws OutOfMemory.
+  /// Throws OutOfMemory.
   TrustRatios(S& strategy, std::size_t elements, std::size_t segments, std::string_view optimizer)
       : squares_(strategy.template buffer<double>(Shape{2 * segments}, concat(optimizer, "/ratios"))),
         directions_(strategy.template buffer<T>(Shape{elements}, concat(optimizer, "/directions"))) {}
 
-  /// What the first pass makes of the gradients' sums, which `reduce` reduces before, or of a share of elements as it is.
-  /// `update` is that pass as an ElementUpdate, `decay` the part of themselves that weights lose in the second. A collective
-  /// call where the share is one of several.
+  /// Return directions and scales: `of_sums` reduces the gradients first, `of_share` takes a share as it is. `update`
+  /// is the first pass as an ElementUpdate, `decay` the second's weight decay. A collective call if the replica has
+  /// only a share.
   template <class Update>
   [[nodiscard]] Scaled of_sums(const InReplica auto& replica, Span<T> gradient, Span<const T> weights,
                                std::span<const detail::Segment> segments, const detail::Segment* table, double decay,
@@ -95,7 +94,7 @@ class TrustRatios {
  private:
   static constexpr bool is_here = S::Device::Space::host_accessible;
 
-  /// Those of the weights, and then those of the directions.
+  /// Returns the squared norms, reset to 0: weights, then directions.
   [[nodiscard]] Span<double> no_squares(const InReplica auto& replica) const {
     const Span<double> squares = squares_.component(replica);
     replica.queue().fill(squares, 0.0);

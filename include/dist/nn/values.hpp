@@ -6,14 +6,13 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/row.hpp>
 
 namespace dist::nn {
 
-/// The result of a network's forward pass: the values, and the place for the loss's gradient with respect to
-/// them.
+/// The result of a forward pass: values, and the destination of the loss's gradient.
 template <class A>
 concept DifferentiableOutputs = requires(const A& outputs) {
   outputs.values.rows();
@@ -21,7 +20,7 @@ concept DifferentiableOutputs = requires(const A& outputs) {
   { outputs.gradient.data() } -> std::same_as<std::remove_const_t<typename decltype(outputs.values)::Element>*>;
 };
 
-/// A tensor, a view of one, or the outputs of a network: whatever losses and metrics can look at row by row.
+/// Operands of losses and metrics: a tensor, a view, or a network's outputs.
 template <class V>
 concept Values = DifferentiableOutputs<V> || requires(const V& values) {
   typename V::Element;
@@ -39,7 +38,7 @@ template <class T>
 }
 }  // namespace detail
 
-/// A read-only view of what was given, one example per row.
+/// Returns a read-only view, one example per row.
 template <Values V>
 [[nodiscard]] auto values_of(const V& given) {
   if constexpr (DifferentiableOutputs<V>) {
@@ -49,18 +48,18 @@ template <Values V>
   }
 }
 
-/// Whether the host may touch what was given.
+/// True if the host can access the operands.
 template <Values... V>
 inline constexpr bool are_on_host = (decltype(values_of(std::declval<const V&>()))::is_host_accessible && ...);
 
 namespace detail {
-/// Whether a value lies in `Where`; true for what is no tensor.
+/// True if a value is in `Where`, or is not a tensor.
 template <class Where, class V>
 inline constexpr bool lies_in = true;
 template <class Where, Values V>
 inline constexpr bool lies_in<Where, V> = are_on_host<V> == Where::host_accessible;
 
-/// Does not compile unless all values lie in `Where`, the memory that the caller reads; returns whether they do.
+/// True if all values are in `Where`; else a static_assert fails.
 template <dist::MemorySpace Where, class... V>
 [[nodiscard]] constexpr bool require_values_in() {
   constexpr bool fit = (lies_in<Where, V> && ...);
@@ -69,21 +68,18 @@ template <dist::MemorySpace Where, class... V>
                 "the replica's device: copy them there");
   return fit;
 }
+
 }  // namespace detail
 
-/// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
-/// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any
-/// example to tell the extents.
+/// Throws ShapeMismatch unless each example has a target of `expected` elements. `reader` is the loss or metric in the
+/// message. An empty batch accepts empty targets of any shape, because an empty dataset has no extents.
 template <class T, class Target, dist::MemorySpace Where, dist::MemorySpace TargetsWhere>
 void require_targets(std::string_view reader, TensorView<const T, Where> outputs,
                      TensorView<const Target, TargetsWhere> targets, std::size_t expected,
                      std::string_view otherwise = {}) {
-  if (outputs.rows() == 0 && targets.rows() == 0) return;  // a replica without rows leaves the error to the others
+  if (outputs.rows() == 0 && targets.rows() == 0) return;  // an empty replica leaves the error to the others
   if (outputs.rows() != targets.rows() || targets.row_size() != expected)
-    throw ShapeMismatch(
-        concat(reader, " got targets that do not fit the outputs"),
-        concat("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
-        concat("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example", otherwise));
+    detail::refuse_targets(reader, outputs.shape(), targets.shape(), expected, otherwise);
 }
 
 }  // namespace dist::nn

@@ -16,14 +16,13 @@
 #include <dist/nn/network.hpp>
 #include <dist/onnx/graph.hpp>
 #include <dist/onnx/operators.hpp>
-#include <dist/onnx/weights.hpp>
 
 namespace dist::onnx::detail {
 
-/// Readers of protocol buffers take no longer messages.
+/// The largest message of protocol buffers.
 inline constexpr std::size_t max_model_bytes = 2'147'483'647;
 
-/// The model of a network with these weights.
+/// Returns the model of a network with these weights.
 template <class Net, class Weights>
 [[nodiscard]] std::string model_of(Weights& weights) {
   Graph graph;
@@ -35,17 +34,17 @@ template <class Net, class Weights>
 
 namespace dist::nn {
 
-/// Writes what a network computes in inference as a model for ONNX (opset 17), weights included:
+/// Writes a network's inference as an ONNX model (opset 17), with its weights:
 ///
 ///     nn::export_onnx(strategy, network, "model.onnx");
 ///
-/// The model takes "input", [batch, …] with a free number of rows of the network's input shape, and gives "output"; elements
-/// are of the network's type. Parameters have their names in the network; kernels of convolutions are laid out as ONNX has
-/// them, and images are transposed where its operators need them otherwise than ours.
+/// The model's "input" is [batch, …], any number of rows of the network's input shape; its result is "output". Elements
+/// have the network's type, and parameters keep their names. Kernels of convolutions have ONNX' layout, and images are
+/// transposed where needed.
 ///
-/// The first process writes the file, which is replaced as AtomicFile does; all return when it is there. A collective call
-/// of the processes, outside replica functions. Throws InvalidArgument, which names the layer, for one without an operator
-/// (dist::onnx::Operator says how to give it one), and for a model of 2 GiB or more; FileError when the system refuses.
+/// The first process writes the file atomically (AtomicFile), and all return after that. A collective call of the
+/// processes, outside replica functions. Throws InvalidArgument for a layer without an operator (see
+/// dist::onnx::Operator) and for a model of 2 GiB or more, and FileError if the system refuses.
 template <Strategy S, class Net, Backend BackendType, class T, GradientStorage Storage>
 void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, const std::string& path) {
   dist::detail::run_collectively(strategy, [&] {
@@ -66,10 +65,10 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
       file.append(std::as_bytes(std::span<const char>{model}));
       file.commit();
     }
-    strategy.workers().communicator().barrier();  // nobody reads it before it is there
+    strategy.workers().communicator().barrier();  // no process reads the file before it exists
   });
 }
-/// What it does not take, for a sentence.
+/// Reports unsupported arguments.
 template <class S, class Other>
 void export_onnx(S&, Other&, const std::string&) {
   static_assert(dist::detail::always_false<Other>,

@@ -1,4 +1,4 @@
-/// The layers of nn/layers/ in operators of ONNX.
+/// ONNX operators for the layers of nn/layers/.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -35,18 +36,17 @@
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/onnx/graph.hpp>
-#include <dist/onnx/weights.hpp>
 
 namespace dist::onnx {
 
-/// An activation in operators. A program that has one of its own specialises this, as is done here for nn::Relu, with
-/// `add<T>(graph, x)`, which adds nodes that compute it of the tensor `x`, and returns the name of the last one.
+/// An activation in ONNX operators. Specialise it for others, as below: `add<T>(graph, x)` adds nodes that apply it to
+/// tensor `x`, and returns the last output's name.
 template <class Function>
 struct ActivationOperator;
 
-/// A layer in operators. A program that has one of its own specialises this for what its placed layer calls `Layer`, as is
-/// done here for nn::Dense, with `add<Bound>(graph, x, weights)`: it adds nodes that compute what the layer does in
-/// inference, takes all tensors of the layer from `weights`, and returns the output.
+/// A layer in ONNX operators. Specialise it for others, by the placed layer's `Layer`, as below:
+/// `add<Bound>(graph, x, weights)` adds nodes for the layer's inference, takes its tensors from `weights`, and returns
+/// the output.
 template <class Layer>
 struct Operator;
 
@@ -100,7 +100,7 @@ template <class Net, class Weights>
   return x;
 }
 
-/// Adds the branches of a layer of layers, and returns their outputs, with channels in the same place.
+/// Adds the branches of a layer. Returns their outputs, with channels at the same axis.
 template <class Bound, class Weights>
 [[nodiscard]] std::vector<Value> add_branches(Graph& graph, const Value& x, Weights& weights) {
   std::vector<Value> outputs;
@@ -111,17 +111,13 @@ template <class Bound, class Weights>
   for (Value& output : outputs) output = graph.with_channels_as(outputs.front(), output);
   return outputs;
 }
-[[nodiscard]] inline std::vector<std::string> names_of(const std::vector<Value>& values) {
-  std::vector<std::string> names;
-  for (const Value& value : values) names.push_back(value.name);
-  return names;
-}
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<Value>& values);
 
 template <class T>
 [[nodiscard]] std::string add_parameter(Graph& graph, const NamedTensor<T>& tensor) {
   return graph.parameter(tensor.name, tensor.values);
 }
-/// The same elements under another shape.
+/// Adds a parameter with another shape.
 template <class T>
 [[nodiscard]] std::string add_parameter(Graph& graph, const NamedTensor<T>& tensor, const Shape& shape) {
   return graph.parameter(tensor.name, TensorView<const T>{tensor.values.data(), shape});
@@ -131,7 +127,7 @@ template <std::size_t... Number>
 [[nodiscard]] std::vector<std::int64_t> numbers() {
   return {static_cast<std::int64_t>(Number)...};
 }
-/// What convolution and pooling say of their windows.
+/// Returns the attributes of a window geometry.
 template <class Geometry>
 [[nodiscard]] std::vector<Attribute> attributes_of_windows() {
   return {{"kernel_shape", numbers<Geometry::window, Geometry::window>()},
@@ -139,21 +135,13 @@ template <class Geometry>
           {"pads", numbers<Geometry::pad_top, Geometry::pad_left, Geometry::pad_bottom, Geometry::pad_right>()}};
 }
 
-/// An operator on images, whose channels come first.
-[[nodiscard]] inline Value add_on_images(Graph& graph, const Value& x, std::string_view op,
-                                         const std::vector<Attribute>& attributes) {
-  Value y = graph.channels_first(x);
-  y.name = graph.node(op, {y.name}, attributes);
-  return y;
-}
-/// One that leaves a number for each channel.
-[[nodiscard]] inline Value add_global_pool(Graph& graph, const Value& x, std::string_view op) {
-  const Value pooled = add_on_images(graph, x, op, {});
-  const Shape row{x.row[x.row.rank() - 1]};
-  return {graph.reshape(pooled.name, row), row};
-}
+/// Adds an operator on images, with channels first.
+[[nodiscard]] Value add_on_images(Graph& graph, const Value& x, std::string_view op,
+                                  const std::vector<Attribute>& attributes);
+/// Adds a pooling with one result per channel.
+[[nodiscard]] Value add_global_pool(Graph& graph, const Value& x, std::string_view op);
 
-/// A convolution, with the kernel [window, window, channels of a group, filters].
+/// Adds a convolution, whose kernel is [window, window, channels of a group, filters].
 template <class Bound, class Function, class Weights>
 [[nodiscard]] Value add_convolution(Graph& graph, const Value& x, Weights& weights) {
   using Geometry = typename Bound::Geometry;
@@ -173,7 +161,7 @@ template <class Bound, class Function, class Weights>
   return activated<Function, T>(graph, y);
 }
 
-/// x · kernel + bias, of the last axis.
+/// Adds x · kernel + bias, over the last axis.
 template <class T>
 [[nodiscard]] std::string add_product(Graph& graph, const std::string& x, const NamedTensor<T>& kernel,
                                       const NamedTensor<T>& bias, std::size_t inputs, std::size_t units) {
@@ -184,6 +172,7 @@ template <class T>
 
 }  // namespace detail
 
+/// The identity: adds no node.
 template <>
 struct ActivationOperator<nn::Linear> {
   template <class T>
@@ -191,6 +180,7 @@ struct ActivationOperator<nn::Linear> {
     return x;
   }
 };
+/// Relu.
 template <>
 struct ActivationOperator<nn::Relu> {
   template <class T>
@@ -198,6 +188,7 @@ struct ActivationOperator<nn::Relu> {
     return graph.node("Relu", {x});
   }
 };
+/// Tanh.
 template <>
 struct ActivationOperator<nn::Tanh> {
   template <class T>
@@ -205,6 +196,7 @@ struct ActivationOperator<nn::Tanh> {
     return graph.node("Tanh", {x});
   }
 };
+/// Sigmoid.
 template <>
 struct ActivationOperator<nn::Sigmoid> {
   template <class T>
@@ -212,6 +204,7 @@ struct ActivationOperator<nn::Sigmoid> {
     return graph.node("Sigmoid", {x});
   }
 };
+/// Mul of x and its Sigmoid.
 template <>
 struct ActivationOperator<nn::Silu> {
   template <class T>
@@ -219,7 +212,7 @@ struct ActivationOperator<nn::Silu> {
     return graph.node("Mul", {x, graph.node("Sigmoid", {x})});
   }
 };
-/// ONNX has Gelu from its operators of version 20 on, which fewer programs know.
+/// Gelu in elementary operators: ONNX' Gelu requires opset 20, which fewer programs support.
 template <>
 struct ActivationOperator<nn::Gelu> {
   template <class T>
@@ -231,6 +224,7 @@ struct ActivationOperator<nn::Gelu> {
   }
 };
 
+/// MatMul and Add.
 template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
 struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Weights>
@@ -243,6 +237,7 @@ struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> 
   }
 };
 
+/// Conv.
 template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
 struct Operator<nn::Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
@@ -251,7 +246,7 @@ struct Operator<nn::Conv2D<Filters, Window, Function, Stride, Padding, KernelIni
     return detail::add_convolution<Bound, Function>(graph, x, weights);
   }
 };
-/// Its kernel [window, window, channels, multiplier] has the elements of one [window, window, 1, filters].
+/// Conv with groups: [window, window, channels, multiplier] has the elements of [window, window, 1, filters].
 template <std::size_t Window, class Function, std::size_t Stride, class Padding, std::size_t Multiplier,
           class KernelInitializer, class BiasInitializer>
 struct Operator<
@@ -262,6 +257,7 @@ struct Operator<
   }
 };
 
+/// MaxPool.
 template <std::size_t Window, std::size_t Stride, class Padding>
 struct Operator<nn::MaxPool2D<Window, Stride, Padding>> {
   template <class Bound>
@@ -269,6 +265,7 @@ struct Operator<nn::MaxPool2D<Window, Stride, Padding>> {
     return detail::add_on_images(graph, x, "MaxPool", detail::attributes_of_windows<typename Bound::Geometry>());
   }
 };
+/// AveragePool.
 template <std::size_t Window, std::size_t Stride, class Padding>
 struct Operator<nn::AveragePool2D<Window, Stride, Padding>> {
   template <class Bound>
@@ -276,6 +273,7 @@ struct Operator<nn::AveragePool2D<Window, Stride, Padding>> {
     return detail::add_on_images(graph, x, "AveragePool", detail::attributes_of_windows<typename Bound::Geometry>());
   }
 };
+/// GlobalAveragePool.
 template <>
 struct Operator<nn::GlobalAveragePool2D> {
   template <class Bound>
@@ -283,6 +281,7 @@ struct Operator<nn::GlobalAveragePool2D> {
     return detail::add_global_pool(graph, x, "GlobalAveragePool");
   }
 };
+/// GlobalMaxPool.
 template <>
 struct Operator<nn::GlobalMaxPool2D> {
   template <class Bound>
@@ -291,6 +290,7 @@ struct Operator<nn::GlobalMaxPool2D> {
   }
 };
 
+/// The activation.
 template <class Function>
 struct Operator<nn::Activate<Function>> {
   template <class Bound, class Weights>
@@ -298,6 +298,7 @@ struct Operator<nn::Activate<Function>> {
     return detail::activated<Function, typename Weights::Element>(graph, x);
   }
 };
+/// Softmax over the channels.
 template <>
 struct Operator<nn::Softmax> {
   template <class Bound>
@@ -306,7 +307,7 @@ struct Operator<nn::Softmax> {
             x.channels_first};
   }
 };
-/// In inference nothing is dropped.
+/// The identity, because inference drops no element.
 template <std::size_t Numerator, std::size_t Denominator>
 struct Operator<nn::Dropout<Numerator, Denominator>> {
   template <class Bound>
@@ -316,6 +317,7 @@ struct Operator<nn::Dropout<Numerator, Denominator>> {
   }
 };
 
+/// Reshape, with channels last.
 template <>
 struct Operator<nn::Flatten> {
   template <class Bound>
@@ -327,6 +329,7 @@ struct Operator<nn::Flatten> {
 template <std::size_t... Extents>
 struct Operator<nn::Reshape<Extents...>> : Operator<nn::Flatten> {};
 
+/// BatchNormalization with the moving statistics.
 template <class Statistics, class Options>
 struct Operator<nn::BatchNormalization<Statistics, Options>> {
   template <class Bound>
@@ -340,6 +343,7 @@ struct Operator<nn::BatchNormalization<Statistics, Options>> {
     return y;
   }
 };
+/// LayerNormalization over the channels.
 template <class Options>
 struct Operator<nn::LayerNormalization<Options>> {
   template <class Bound>
@@ -352,8 +356,8 @@ struct Operator<nn::LayerNormalization<Options>> {
     return y;
   }
 };
-/// Each group is an instance's channel of InstanceNormalization, with the channels of the group and all pixels for its
-/// elements. ONNX' own GroupNormalization came later, and changed once.
+/// InstanceNormalization with groups as channels, of all their channels and pixels. ONNX' GroupNormalization requires a
+/// later opset, and has changed since.
 template <std::size_t Groups, class Options>
 struct Operator<nn::GroupNormalization<Groups, Options>> {
   template <class Bound, class Weights>
@@ -381,7 +385,7 @@ struct Operator<nn::GroupNormalization<Groups, Options>> {
   }
 };
 
-/// Ids are cut off to integers, as in the layer.
+/// Cast and Gather. Ids are truncated to integers, as in the layer.
 template <std::size_t Words, std::size_t Width, class Initializer>
 struct Operator<nn::Embedding<Words, Width, Initializer>> {
   template <class Bound>
@@ -393,7 +397,7 @@ struct Operator<nn::Embedding<Words, Width, Initializer>> {
   }
 };
 
-/// Heads are an axis of their own between the batch and the sequence, over which products are taken.
+/// Attention in elementary operators, with heads as an axis before the sequence.
 template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
 struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
   template <class Bound, class Weights>
@@ -428,6 +432,7 @@ struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> 
   }
 };
 
+/// Sum of the branches.
 template <class... Branch>
 struct Operator<nn::Add<Branch...>> {
   template <class Bound, class Weights>
@@ -438,6 +443,7 @@ struct Operator<nn::Add<Branch...>> {
     return y;
   }
 };
+/// Concat of the branches' channels.
 template <class... Branch>
 struct Operator<nn::Concatenate<Branch...>> {
   template <class Bound, class Weights>
@@ -450,3 +456,7 @@ struct Operator<nn::Concatenate<Branch...>> {
 };
 
 }  // namespace dist::onnx
+
+#ifndef DIST_COMPILED
+#include <dist/onnx/operators.ipp>
+#endif

@@ -11,23 +11,22 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/record.hpp>
+#include <dist/net/frame.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
 
 namespace dist {
 
-/// Who shares a KeyValueStore.
+/// Options of a KeyValueStore.
 struct KeyValueOptions {
-  net::Endpoint keeper;            ///< where process 0 keeps the values, the same in every process
-  std::size_t process = 0;         ///< the number of this one
-  std::vector<std::string> hosts;  ///< those of all processes, in the order of their numbers
-  /// For process 0 to come, where nobody else is waited for.
+  net::Endpoint keeper;            ///< address at which process 0 serves the values, the same in every process
+  std::size_t process = 0;         ///< index of this process
+  std::vector<std::string> hosts;  ///< hosts of all processes, by index
+  /// The time limit for the start of process 0, for calls without another limit.
   net::Milliseconds timeout{300'000};
   std::string secret = net::job_secret();
   net::TlsFiles tls = net::job_tls();
@@ -39,9 +38,9 @@ inline constexpr std::string_view get_value_method = "key_values.get";
 inline constexpr std::string_view put_value_method = "key_values.put";
 inline constexpr std::string_view absent_method = "key_values.absent";
 
-/// What the requests for a value begin with.
+/// The beginning of requests for a value.
 struct ValueRequest {
-  std::size_t process = 0, processes = 0;  ///< who asks, and how many it takes part with
+  std::size_t process = 0, processes = 0;  ///< index of the sender, and number of processes
   std::string key;
 
   static constexpr std::size_t longest_key = 65'536;
@@ -64,7 +63,7 @@ struct ValueRequest {
   return {record.content().begin(), record.content().end()};
 }
 
-/// Process 0's side: the values, and the exchanges of those that wait for one. It must outlive its server.
+/// The server in process 0: the values, and pending requests. Must outlive the rpc::Server.
 template <rpc::Exchange Exchange>
 class KeyValueKeeper {
  public:
@@ -78,11 +77,11 @@ class KeyValueKeeper {
 
  private:
   struct Value {
-    std::size_t from;  ///< the process that has put it
+    std::size_t from;  ///< process that has put it
     std::vector<std::byte> bytes;
   };
 
-  /// Answers with whether there is a value, and the value. A request that waits is answered when there is one.
+  /// Replies with a flag and the value, if any. A request may wait for the value.
   void get(Exchange& exchange) {
     const std::vector<std::byte> asked = rpc::joined(exchange.pieces());
     net::RecordReader reader{asked};
@@ -96,7 +95,7 @@ class KeyValueKeeper {
     std::erase_if(waiting_, [](const auto& entry) { return entry.second.cancelled(); });
     waiting_.emplace(request.key, exchange.keep());
   }
-  /// Answers with the process whose value stands, and whether it is the value given.
+  /// Replies with the process of the stored value, and whether it equals the given value.
   void put(Exchange& exchange) {
     const std::vector<std::byte> asked = rpc::joined(exchange.pieces());
     net::RecordReader reader{asked};
@@ -115,7 +114,7 @@ class KeyValueKeeper {
     for (auto each = first; each != last; ++each) answer(each->second, found->second);
     waiting_.erase(first, last);
   }
-  /// Answers with the processes that have asked for nothing yet.
+  /// Replies with the processes without requests.
   void tell_absent(Exchange& exchange) {
     net::RecordWriter absent;
     const std::lock_guard lock{mutex_};
@@ -127,7 +126,7 @@ class KeyValueKeeper {
   static void answer(Exchange& exchange, const Value& value) {
     exchange.reply(bytes_of(net::RecordWriter{}.number(std::uint8_t{1}).bytes(value.bytes)));
   }
-  /// `mutex_` is held.
+  /// Requires `mutex_`.
   void note(const ValueRequest& request) {
     if (request.processes != has_come_.size() || request.process >= has_come_.size())
       throw InvalidArgument("Processes do not agree on how many there are",
@@ -145,16 +144,16 @@ class KeyValueKeeper {
 
 }  // namespace detail
 
-/// What the processes of a job tell each other before they can compute together, such as the addresses of their devices: values
-/// with keys, of which each is put once and got by any process, at any time. Process 0 keeps them as long as its store lives.
-/// Thread-safe. Calls travel by `Transport`, dist::Grpc for instance.
+/// A key-value store for the processes of a job, to exchange data before they can compute together, such as the
+/// addresses of devices. Each key is put once, and any process can get it at any time. Process 0 stores the values.
+/// Thread-safe. Calls use `Transport`, such as dist::Grpc.
 ///
-/// Calls throw RpcError where process 0 refuses them, and Unavailable where it is gone.
+/// Calls throw RpcError if process 0 rejects them, and Unavailable if it is lost.
 template <rpc::Transport Transport>
 class KeyValueStore {
  public:
-  /// Process 0 listens when this returns; the others are waited for by calls. Throws InvalidArgument for a process that is not
-  /// one of the hosts', and RendezvousError where process 0 cannot listen.
+  /// In process 0, listens on return; in the others, calls wait for it. Throws InvalidArgument if `process` is not an
+  /// index of `hosts`, and RendezvousError if process 0 cannot listen.
   explicit KeyValueStore(KeyValueOptions options)
       : options_(validated(std::move(options))),
         keeper_(options_.hosts.size()),
@@ -169,14 +168,14 @@ class KeyValueStore {
   [[nodiscard]] std::size_t process() const noexcept { return options_.process; }
   [[nodiscard]] std::size_t processes() const noexcept { return options_.hosts.size(); }
 
-  /// The value of the key, when it was put. Throws DeadlineExceeded, which names the processes that have not come, where that
-  /// takes longer than `timeout`.
+  /// Waits for the value of the key. Throws DeadlineExceeded after `timeout`, with the missing processes.
   [[nodiscard]] std::string get(std::string_view key, net::Milliseconds timeout) {
     return asked(key, true, timeout).value_or("");
   }
-  /// The value of the key, if it was put before. Throws DeadlineExceeded where process 0 does not come.
+  /// Returns the value of the key, if any. Throws DeadlineExceeded if process 0 does not start in time.
   [[nodiscard]] std::optional<std::string> try_get(std::string_view key) { return asked(key, false, options_.timeout); }
-  /// Throws InvalidArgument where another value was put before, and DeadlineExceeded where process 0 does not come.
+  /// Stores a value. Throws InvalidArgument if the key has another value already, and DeadlineExceeded if process 0
+  /// does not start in time.
   void put(std::string_view key, std::string_view value) {
     net::RecordWriter request = this->request(key);
     request.string(value);
@@ -213,7 +212,7 @@ class KeyValueStore {
   std::vector<std::byte> call(std::string_view method, const net::RecordWriter& request, std::string_view key,
                               net::Milliseconds timeout) {
     const rpc::Chunk pieces[] = {request.content()};
-    timeout = std::max(timeout, net::Milliseconds{1});  // 0 means for ever to a call
+    timeout = std::max(timeout, net::Milliseconds{1});  // a call with timeout 0 has no limit
     try {
       return rpc::joined(channel_.call(method, pieces, {timeout, true}).pieces());
     } catch (const RpcError& error) {
@@ -252,7 +251,7 @@ class KeyValueStore {
   }
 
   const KeyValueOptions options_;
-  detail::KeyValueKeeper<typename Transport::Exchange> keeper_;  ///< process 0's
+  detail::KeyValueKeeper<typename Transport::Exchange> keeper_;  ///< in process 0
   std::optional<typename Transport::Server> server_;
   typename Transport::Channel channel_;
 };

@@ -18,9 +18,8 @@
 
 namespace dist {
 
-/// Calls between the threads of one process, for tests and for servers that need no process of their own. A handler runs
-/// in the thread of its caller and reads the caller's memory, so that a call switches no threads and copies nothing.
-/// Addresses are names: no socket listens. An rpc::Transport.
+/// An rpc::Transport between threads of one process, for tests and for servers in the same process. Handlers run in the
+/// caller's thread and read the caller's memory, without thread switch or copy. Addresses are only names.
 struct Local {
   static constexpr bool within_process = true;
 
@@ -39,11 +38,11 @@ struct Local {
   struct Directory;
 
   [[nodiscard]] static Directory& directory();
-  /// The server at an address, or nullptr where there is none that goes on.
+  /// Returns the running server at an address, or nullptr.
   [[nodiscard]] static std::shared_ptr<Host> find(const std::string& address);
 };
 
-/// What came back. See rpc::Reply.
+/// See rpc::Reply.
 class Local::Reply {
  public:
   [[nodiscard]] rpc::ChunkSpan pieces() const;
@@ -54,7 +53,7 @@ class Local::Reply {
 
   explicit Reply(std::shared_ptr<const Answer> answer) : answer_(std::move(answer)) {}
 
-  std::shared_ptr<const Answer> answer_;  ///< of a call, which lives as long
+  std::shared_ptr<const Answer> answer_;  ///< owned by a call, which it keeps alive
 };
 
 /// See rpc::Exchange.
@@ -68,7 +67,7 @@ class Local::Exchange {
   [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] rpc::ChunkSpan pieces() const { return pieces_; }
   [[nodiscard]] bool cancelled() const;
-  /// Copies the request, which lies in the caller's memory.
+  /// Copies the request, which is in the caller's memory.
   [[nodiscard]] Exchange keep();
   void reply(std::vector<std::byte> bytes);
   void reply(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release);
@@ -78,7 +77,7 @@ class Local::Exchange {
   friend class Local::Host;
   struct Request;
 
-  /// The pieces are the caller's.
+  /// The caller owns the pieces.
   Exchange(std::shared_ptr<Pending> pending, rpc::ChunkSpan pieces, std::uint64_t incarnation);
 
   void finish(Answer&& answer);
@@ -87,11 +86,11 @@ class Local::Exchange {
   std::uint64_t incarnation_;
   std::string_view method_;
   rpc::ChunkSpan pieces_;
-  std::shared_ptr<const Request> kept_;  ///< which the two above refer to then
+  std::shared_ptr<const Request> kept_;  ///< owns the method and pieces of a kept exchange
   std::shared_ptr<Pending> pending_;
 };
 
-/// See rpc::Transport. An address that another server has is waited for, up to `port_in_use`.
+/// See rpc::Transport. If another server has the address, waits for up to `port_in_use`.
 class Local::Server {
  public:
   Server(const net::Endpoint& own, const rpc::ServerOptions& options, std::vector<rpc::Method<Exchange>> methods);
@@ -106,13 +105,14 @@ class Local::Server {
   std::shared_ptr<Host> host_;
 };
 
+/// See rpc::Call.
 class Local::Call {
  public:
-  /// Throws RpcError where there is no reply.
+  /// Waits until the call is done. Throws RpcError if it failed.
   void wait();
   [[nodiscard]] bool is_done() const;
   void cancel();
-  /// Waits.
+  /// Waits for the reply.
   [[nodiscard]] Reply reply();
 
  private:
@@ -120,7 +120,7 @@ class Local::Call {
 
   explicit Call(std::shared_ptr<Pending> pending) : pending_(std::move(pending)) {}
 
-  /// A call that waits for its server runs in the thread that sees the server first. True once it was sent.
+  /// Sends a call that waits for its server, in the first thread that finds the server. True if the call was sent.
   bool send_if_possible() const;
 
   std::shared_ptr<Pending> pending_;
@@ -141,7 +141,6 @@ class Local::Channel {
   }
 
  private:
-  /// The server, or nullptr where there is none.
   [[nodiscard]] std::shared_ptr<Host> host();
 
   const std::shared_ptr<const Caller> caller_;

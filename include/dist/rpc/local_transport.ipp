@@ -2,22 +2,16 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/rpc/local_transport.hpp>
 
 namespace dist {
 
-/// Who listens where in this process.
+/// The servers of this process, by address.
 struct Local::Directory {
   std::mutex mutex;
   detail::ConditionVariable changed;
@@ -25,13 +19,13 @@ struct Local::Directory {
   std::uint64_t servers = 0;
 };
 
-/// What all calls of a channel have in common.
+/// The common data of all calls of a channel.
 struct Local::Caller {
   std::string server;  ///< its address
   rpc::ChannelOptions options;
 };
 
-/// What came back for a call: bytes, or memory that is lent until `release`.
+/// The reply to a call: bytes, or memory borrowed until `release`.
 class Local::Answer {
  public:
   Answer() = default;
@@ -57,13 +51,13 @@ class Local::Answer {
 
  private:
   std::vector<std::byte> bytes_;
-  rpc::Chunk all_;  ///< of `bytes_`
+  rpc::Chunk all_;  ///< all of `bytes_`
   std::vector<rpc::Chunk> lent_;
   detail::UniqueFunction<void> release_;
   std::uint64_t incarnation_ = 0;
 };
 
-/// A call that goes on: of its caller, and of the exchange that answers it.
+/// A pending call, shared by its caller and the exchange that answers it.
 class Local::Pending {
  public:
   Pending(std::string_view of, std::shared_ptr<const Caller> by, const rpc::CallOptions& options)
@@ -71,7 +65,7 @@ class Local::Pending {
         caller(std::move(by)),
         end(options.timeout.count() == 0 ? Clock::time_point::max() : Clock::now() + options.timeout) {}
 
-  /// The first of several outcomes counts, and none after the call's time.
+  /// The first outcome counts; after the deadline, it is a timeout.
   void finish(Answer& given) {
     const std::lock_guard lock{mutex_};
     if (over()) return;
@@ -89,13 +83,13 @@ class Local::Pending {
     failure_ = std::move(outcome);
     settle();
   }
-  /// It is over, and no handler reads the pieces any more.
+  /// True if the call is over, and no handler reads the pieces.
   [[nodiscard]] bool is_done() {
     if (settled_.load(std::memory_order_acquire)) return true;
     const std::lock_guard lock{mutex_};
     return over() && !lent_;
   }
-  /// Nobody waits for an answer any more, though the handler may still read the pieces.
+  /// True if the call has an outcome, even if a handler still reads the pieces.
   [[nodiscard]] bool is_over() {
     if (settled_.load(std::memory_order_acquire)) return true;
     const std::lock_guard lock{mutex_};
@@ -113,10 +107,10 @@ class Local::Pending {
     }
     if (failure_) throw RpcError(method, caller->server, *failure_);
   }
-  /// After `wait`.
+  /// Valid after `wait`.
   [[nodiscard]] const Answer& answer() const { return answer_; }
 
-  // A call that waits for its server is sent by the thread that sees the server first. Until then it has its own list of pieces.
+  // The first thread that finds the server sends a waiting call, from a copy of the list of pieces.
 
   void keep(rpc::ChunkSpan pieces) {
     pieces_.assign(pieces.begin(), pieces.end());
@@ -127,7 +121,7 @@ class Local::Pending {
     const std::lock_guard lock{mutex_};
     return waits_;
   }
-  /// True for the one who is to let the server handle `pieces()`, and to say then that it was.
+  /// Returns true in one thread, which must make the server handle `pieces()` and then call `was_handled`.
   [[nodiscard]] bool take_turn() {
     const std::lock_guard lock{mutex_};
     if (!waits_ || over()) return false;
@@ -146,7 +140,7 @@ class Local::Pending {
   const Clock::time_point end;
 
  private:
-  // The caller of what follows holds `mutex_`.
+  // The following functions require `mutex_`.
 
   [[nodiscard]] bool over() {
     if (answered_ || failure_) return true;
@@ -154,7 +148,6 @@ class Local::Pending {
     failure_ = rpc::Outcome{rpc::Failure::deadline, "nobody has answered", ""};
     return true;
   }
-  /// It is over.
   void settle() {
     if (!lent_) settled_.store(true, std::memory_order_release);
     changed_.notify_all();
@@ -166,12 +159,12 @@ class Local::Pending {
   std::optional<rpc::Outcome> failure_;
   std::vector<rpc::Chunk> pieces_;
   bool answered_ = false;
-  bool waits_ = false;  ///< for its server
-  bool lent_ = false;   ///< a handler in another thread than the one that started the call reads the pieces
-  std::atomic<bool> settled_{false};  ///< nothing of this changes any more
+  bool waits_ = false;                ///< the call waits for its server
+  bool lent_ = false;                 ///< a handler reads the pieces in a thread that did not start the call
+  std::atomic<bool> settled_{false};  ///< the call does not change any more
 };
 
-/// What a server shares with the calls to it.
+/// The state that a server shares with its calls.
 class Local::Host {
  public:
   Host(std::vector<rpc::Method<Exchange>> methods, const rpc::ServerOptions& options, std::uint64_t incarnation)
@@ -179,7 +172,7 @@ class Local::Host {
 
   [[nodiscard]] bool stopped() const { return (running_.load(std::memory_order_acquire) & stopping) != 0; }
 
-  /// Runs the handler for a call. Whatever happens, the call ends or its exchange was kept.
+  /// Runs the handler for a call. Then the call has ended, or its exchange was kept.
   void serve(const std::shared_ptr<Pending>& call, rpc::ChunkSpan pieces) {
     if ((running_.fetch_add(1, std::memory_order_acq_rel) & stopping) == 0)
       handle(call, pieces);
@@ -229,7 +222,7 @@ class Local::Host {
   const std::vector<rpc::Method<Exchange>> methods_;
   const rpc::ServerOptions options_;
   const std::uint64_t incarnation_;
-  std::atomic<std::uint32_t> running_{0};  ///< handlers, and the flag `stopping`
+  std::atomic<std::uint32_t> running_{0};  ///< number of running handlers, and the flag `stopping`
   std::mutex mutex_;
   std::vector<std::weak_ptr<Pending>> kept_;
 };
@@ -252,7 +245,6 @@ DIST_INLINE std::uint64_t Local::Reply::incarnation() const { return answer_->in
 
 // ---- Exchange ----
 
-/// A request that was copied.
 struct Local::Exchange::Request {
   std::string method;
   std::vector<std::byte> bytes;
@@ -322,7 +314,7 @@ DIST_INLINE void Local::Server::stop() {
 DIST_INLINE void Local::Call::wait() {
   while (!send_if_possible() && !pending_->is_done()) {
     std::unique_lock lock{directory().mutex};
-    // Where the call is cancelled, or a server has begun just now, nobody says so here.
+    // Cancelling or a starting server may not notify this wait.
     directory().changed.wait_until(lock, std::min(pending_->end, Clock::now() + std::chrono::milliseconds{20}));
   }
   pending_->wait();

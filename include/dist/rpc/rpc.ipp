@@ -26,12 +26,26 @@ DIST_INLINE std::vector<std::byte> joined(ChunkSpan pieces) {
   return bytes;
 }
 
-DIST_INLINE std::string_view to_string_view(Failure failure) {
-  constexpr std::string_view names[] = {"deadline", "cancelled", "lost", "refused", "unknown method", "handler"};
-  return names[static_cast<std::size_t>(failure) - 1];
+/// The texts for a failure: its name, the problem of the call, and a suggestion.
+struct FailureText {
+  std::string_view name, problem, suggestion;
+};
+[[nodiscard]] DIST_INLINE const FailureText& text_of(Failure failure) {
+  static constexpr FailureText texts[] = {
+      {"deadline", " has no reply in time", "Give the call a longer timeout, or see what keeps the server busy"},
+      {"cancelled", " was cancelled", "Call again if the result is wanted"},
+      {"lost", " did not reach the server, or lost it",
+       "See whether the server still runs, listens at this address, and can be reached"},
+      {"refused", " was refused",
+       "Start all tasks of the job from one build, with the same DIST_JOB_SECRET, the same addresses, and "
+       "certificates of the same authorities, or none"},
+      {"unknown method", " asks for what the server does not do", "Start all tasks of the job from one build"},
+      {"handler", " failed there with ", "See what the server was asked to do"}};
+  return texts[static_cast<std::size_t>(failure) - 1];
 }
+DIST_INLINE std::string_view to_string_view(Failure failure) { return text_of(failure).name; }
 
-DIST_INLINE Outcome outcome_of_exception() {
+[[gnu::cold]] DIST_INLINE Outcome outcome_of_exception() {
   Outcome outcome{Failure::handler, "an exception that is no std::exception", ""};
   if (const std::type_info* type = abi::__cxa_current_exception_type()) {
     int status = 0;
@@ -48,7 +62,7 @@ DIST_INLINE Outcome outcome_of_exception() {
   return outcome;
 }
 
-DIST_INLINE std::string too_long(std::uint64_t size, std::uint64_t longest) {
+[[gnu::cold]] DIST_INLINE std::string too_long(std::uint64_t size, std::uint64_t longest) {
   return concat("a message of ", size, " bytes, where ", longest, " are allowed");
 }
 
@@ -56,56 +70,18 @@ DIST_INLINE std::string too_long(std::uint64_t size, std::uint64_t longest) {
 
 namespace dist {
 
-DIST_INLINE RpcError::RpcError(std::string_view method, std::string_view peer, const rpc::Outcome& outcome)
-    : Error(problem_of(method, peer, outcome), outcome.why, suggestion_for(outcome.failure)),
+[[gnu::cold]] DIST_INLINE RpcError::RpcError(std::string_view method, std::string_view peer,
+                                             const rpc::Outcome& outcome)
+    : Error(concat("Call ", quoted(method), " to ", peer, rpc::text_of(outcome.failure).problem,
+                   outcome.failure != rpc::Failure::handler ? std::string_view{}
+                   : outcome.thrown.empty()                 ? std::string_view{"an error"}
+                                                            : std::string_view{outcome.thrown}),
+            outcome.why, rpc::text_of(outcome.failure).suggestion),
       outcome_(outcome),
       peer_(peer) {}
 
-DIST_INLINE int RpcError::exit_code() const noexcept {
-  switch (failure()) {
-    case rpc::Failure::deadline:
-    case rpc::Failure::cancelled:
-    case rpc::Failure::lost:
-      return ExitCode::try_again;
-    default:
-      return Error::exit_code();
-  }
-}
-DIST_INLINE std::string RpcError::problem_of(std::string_view method, std::string_view peer,
-                                             const rpc::Outcome& outcome) {
-  const std::string call = concat("Call ", quoted(method), " to ", peer);
-  switch (outcome.failure) {
-    case rpc::Failure::deadline:
-      return concat(call, " has no reply in time");
-    case rpc::Failure::cancelled:
-      return concat(call, " was cancelled");
-    case rpc::Failure::lost:
-      return concat(call, " did not reach the server, or lost it");
-    case rpc::Failure::refused:
-      return concat(call, " was refused");
-    case rpc::Failure::unknown_method:
-      return concat(call, " asks for what the server does not do");
-    default:
-      return concat(call, " failed there with ", outcome.thrown.empty() ? "an error" : outcome.thrown);
-  }
-}
-
-DIST_INLINE std::string_view RpcError::suggestion_for(rpc::Failure failure) {
-  switch (failure) {
-    case rpc::Failure::deadline:
-      return "Give the call a longer timeout, or see what keeps the server busy";
-    case rpc::Failure::cancelled:
-      return "Call again if the result is wanted";
-    case rpc::Failure::lost:
-      return "See whether the server still runs, listens at this address, and can be reached";
-    case rpc::Failure::refused:
-      return "Start all tasks of the job from one build, with the same DIST_JOB_SECRET, the same addresses, and "
-             "certificates of the same authorities, or none";
-    case rpc::Failure::unknown_method:
-      return "Start all tasks of the job from one build";
-    default:
-      return "See what the server was asked to do";
-  }
+[[gnu::cold]] DIST_INLINE int RpcError::exit_code() const noexcept {
+  return failure() <= rpc::Failure::lost ? ExitCode::try_again : Error::exit_code();
 }
 
 }  // namespace dist

@@ -12,30 +12,30 @@
 
 #include <dist/net/frame.hpp>
 #include <dist/net/handshake.hpp>
-#include <dist/rpc/nonce_filter.hpp>
 #include <dist/rpc/rpc.hpp>
 
-/// How calls between processes prove that the caller knows the secret of the job, and what stands before their bytes.
+/// Authentication of calls between processes with the secret of the job, and the heads of their messages.
 ///
-/// A client asks for the server's nonce once, and the server proves then that it knows the secret. Each call carries the
-/// nonces of both, a number that grows, and the proof for these, the method and the size of the request
-/// (`net::proof_of`). The server remembers which numbers of a client it has seen, so that a recorded call is refused;
-/// where it would have to remember too much it takes another nonce, and clients ask again. The bytes themselves are not
-/// proven: who can change them on their way is kept away by TLS (net/tls_files.hpp).
+/// A client requests the server's nonce once; the reply proves that the server knows the secret. Each call carries the
+/// nonces of both sides, an increasing number, and a proof of these, the method and the size of the request
+/// (`net::proof_of`). The server stores the numbers of each client to reject recorded calls. If it has stored too many,
+/// it changes its nonce, and clients request it again. The data itself is not authenticated: only TLS protects it
+/// (net/tls_files.hpp).
 namespace dist::rpc {
 
-/// The types of the frames (net/frame.hpp) that stand before the bytes of a message.
+/// The type of the frame (net/frame.hpp) before the bytes of a request.
 inline constexpr std::uint16_t request_frame = 32;
+/// The type of the frame before the bytes of a reply.
 inline constexpr std::uint16_t reply_frame = 33;
-/// A frame before a message is not longer.
+/// The maximum size of a head.
 inline constexpr std::size_t longest_head = 8192;
-/// The method that asks for the server's nonce.
+/// The method that requests the server's nonce.
 inline constexpr std::string_view greeting_method = "greeting";
 
-/// What stands before the bytes of a request.
+/// The head of a request.
 struct RequestHead {
-  std::uint64_t size = 0;  ///< of the bytes that follow
-  net::Nonce of_server{};  ///< zeros without a secret
+  std::uint64_t size = 0;  ///< of the following bytes
+  net::Nonce of_server{};  ///< zero without a secret
   net::Nonce of_client{};
   std::uint64_t number = 0;
   std::vector<std::byte> proof = {};  ///< empty without a secret
@@ -47,7 +47,7 @@ struct RequestHead {
     net::append_frame(bytes, request_frame, writer.content());
     return bytes;
   }
-  /// Throws FrameError.
+  /// Parses a frame. Throws FrameError.
   [[nodiscard]] static RequestHead from(const net::Frame& frame) {
     if (frame.type != request_frame)
       throw net::FrameError("A caller sends what is no request", concat("frame ", frame.type), "");
@@ -62,7 +62,7 @@ struct RequestHead {
     reader.expect_end();
     return head;
   }
-  /// What the proof is for, besides the nonces.
+  /// The proven content, in addition to the nonces.
   [[nodiscard]] std::vector<std::byte> said(std::string_view method) const {
     net::RecordWriter writer;
     writer.number(number).string(method).number(size);
@@ -70,12 +70,12 @@ struct RequestHead {
   }
 };
 
-/// What stands before the bytes of a reply.
+/// The head of a reply.
 struct ReplyHead {
-  std::uint64_t size = 0;  ///< of the bytes that follow
+  std::uint64_t size = 0;  ///< of the following bytes
   std::uint64_t incarnation = 0;
   std::optional<Outcome> failure = {};
-  bool greet_again = false;  ///< the server has another nonce now; it has not looked at the call
+  bool greet_again = false;  ///< the server has changed its nonce, and has not executed the call
 
   [[nodiscard]] std::vector<std::byte> frame() const {
     constexpr std::size_t longest_text = 4096;
@@ -89,7 +89,7 @@ struct ReplyHead {
     net::append_frame(bytes, reply_frame, writer.content());
     return bytes;
   }
-  /// Throws FrameError.
+  /// Parses a frame. Throws FrameError.
   [[nodiscard]] static ReplyHead from(const net::Frame& frame) {
     if (frame.type != reply_frame)
       throw net::FrameError("A server sends what is no reply", concat("frame ", frame.type), "");
@@ -110,22 +110,22 @@ struct ReplyHead {
   }
 };
 
-/// A client's part: one for each channel. Thread-safe.
+/// The client's side, one for each channel. Thread-safe.
 class ClientSession {
  public:
   explicit ClientSession(std::string secret)
       : secret_(std::move(secret)), of_client_(secret_.empty() ? net::Nonce{} : net::random_nonce()) {}
 
-  /// Whether the server's nonce must be asked for before a call.
+  /// True if the server's nonce must be requested before a call.
   [[nodiscard]] bool must_greet() const {
     if (secret_.empty()) return false;
     const std::lock_guard lock{mutex_};
     return !of_server_;
   }
-  /// The head of the greeting, of which the request has no bytes.
+  /// The head of a greeting, a request without data.
   [[nodiscard]] RequestHead greeting() const { return {0, {}, of_client_, 0, {}}; }
-  /// Takes the server's answer to the greeting. What keeps the server from being believed, or nothing.
-  [[nodiscard]] std::optional<Outcome> greeted(Chunk answer) {
+  /// Processes the reply to a greeting. Returns the reason if the server is rejected.
+  [[nodiscard, gnu::cold]] std::optional<Outcome> greeted(Chunk answer) {
     if (answer.empty()) return Outcome{Failure::refused, "the server was started without the secret of the job", ""};
     net::RecordReader reader{answer};
     const net::Nonce nonce = net::nonce_from(reader.bytes());
@@ -137,12 +137,12 @@ class ClientSession {
     of_server_ = nonce;
     return std::nullopt;
   }
-  /// The server has another nonce than `old`.
+  /// Discards the server's nonce if it is still `old`.
   void forget(const net::Nonce& old) {
     const std::lock_guard lock{mutex_};
     if (of_server_ == old) of_server_.reset();
   }
-  /// The head of a call. After `greeted`, if there is a secret.
+  /// The head of a call. With a secret, requires `greeted`.
   [[nodiscard]] RequestHead head(std::string_view method, std::uint64_t size) {
     RequestHead head{size, {}, of_client_, 0, {}};
     if (secret_.empty()) return head;
@@ -164,10 +164,10 @@ class ClientSession {
   std::uint64_t number_ = 0;
 };
 
-/// A server's part. Thread-safe.
+/// The server's side. Thread-safe.
 class ServerSession {
  public:
-  /// Clients whose numbers are remembered at the same time.
+  /// `most_clients` is the maximum number of clients whose numbers are stored.
   explicit ServerSession(std::string secret, std::size_t most_clients = 4096)
       : secret_(std::move(secret)), most_clients_(most_clients), nonce_(net::random_nonce()) {
     const net::Nonce random = net::random_nonce();
@@ -176,8 +176,7 @@ class ServerSession {
 
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
 
-  /// The bytes that answer a greeting.
-  [[nodiscard]] std::vector<std::byte> answer(const RequestHead& greeting) const {
+  [[nodiscard, gnu::cold]] std::vector<std::byte> answer(const RequestHead& greeting) const {
     if (secret_.empty()) return {};
     net::RecordWriter writer;
     const std::lock_guard lock{mutex_};
@@ -185,7 +184,7 @@ class ServerSession {
     return {writer.content().begin(), writer.content().end()};
   }
 
-  /// Whether a call is taken: the head of the answer where it is not.
+  /// Returns the head of the reply if the call is rejected.
   [[nodiscard]] std::optional<ReplyHead> refusal(const RequestHead& head, std::string_view method) {
     if (secret_.empty()) return std::nullopt;
     if (head.proof.empty()) return refused("the caller has no secret, and this job has one");
@@ -202,7 +201,7 @@ class ServerSession {
     if (!clients_[head.of_client].take(head.number)) return refused("the call has come before");
     return std::nullopt;
   }
-  [[nodiscard]] ReplyHead refused(std::string_view why) const {
+  [[nodiscard, gnu::cold]] ReplyHead refused(std::string_view why) const {
     return {0, incarnation_, Outcome{Failure::refused, std::string{why}, ""}, false};
   }
 

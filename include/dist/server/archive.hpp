@@ -1,6 +1,6 @@
-/// Values as bytes for another process of the same program: arguments and results of functions that run elsewhere, and
-/// what requests to a server begin with. Numbers are written as memory has them, lists and texts behind their lengths,
-/// and nothing says of which type a value is, so both sides name the same type.
+/// Serialization of values for another process of the same program, such as arguments of remote functions. Numbers keep
+/// their memory representation; lists and texts follow their lengths. Types are not encoded: writer and reader must
+/// name the same type.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@
 
 namespace dist {
 
-/// Bytes that are not those of the value that was wanted of them.
+/// Error for bytes that do not hold a value of the requested type.
 class ArchiveError : public Error {
  public:
   using Error::Error;
@@ -41,8 +41,8 @@ class ArchiveError : public Error {
 class ArchiveWriter;
 class ArchiveReader;
 
-/// A type with its own way into an archive: `write_to(archive)` puts at least one byte, and `read_from(archive)` makes the
-/// value of what that has put. It throws ArchiveError for what no value has put.
+/// A type with its own serialization: `write_to(archive)` writes at least one byte; `read_from(archive)` rebuilds the
+/// value, and throws ArchiveError for invalid bytes.
 template <class T>
 concept ArchivesItself = requires(const T& value, ArchiveWriter& writer, ArchiveReader& reader) {
   value.write_to(writer);
@@ -51,10 +51,10 @@ concept ArchivesItself = requires(const T& value, ArchiveWriter& writer, Archive
 
 namespace detail {
 
-/// Lists in lists are not deeper: one that nests itself would take as much stack as its bytes say.
+/// Limit on nested lists. Without it, a message could overflow the reader's stack.
 inline constexpr std::size_t deepest_list = 64;
 
-/// Numbers that are their bytes. A bool is not, as only two of its bytes are values.
+/// Numbers copied byte by byte; not bool, which has invalid byte values.
 template <class T>
 concept PlainNumber = Number<T> && sizeof(T) <= 8;
 template <class T>
@@ -80,8 +80,8 @@ template <class T>
 concept PointsElsewhere = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
     std::is_function_v<T> || std::is_array_v<T> || is_specialization<T, std::unique_ptr> ||
     is_specialization<T, std::shared_ptr> || is_specialization<T, std::weak_ptr>;
-/// What has parts, and is made of them again, in a way of its own: `parts()` is a std::tuple of references to them, and `of_parts` a
-/// static function that takes them.
+/// A type that is sent as parts: `parts()` returns a std::tuple of references to them, and the static function
+/// `of_parts` rebuilds the value.
 template <class T>
 concept MadeOfParts = requires(const T& value) {
   value.parts();
@@ -92,22 +92,21 @@ std::tuple<std::remove_cvref_t<Parts>...> values_of_parts(const std::tuple<Parts
 template <class T>
 using PartsOf = decltype(values_of_parts(std::declval<const T&>().parts()));
 
-/// Among the `Outer` types of `sending_of`: texts may refer to memory that the receiver keeps.
+/// Marker among the `Outer` types of `sending_of` that allows string views, whose texts the receiver keeps.
 struct WithTexts {};
 
-/// An enum of which every value of its type of integers is one.
+/// An enum in which every value of the underlying type is valid.
 template <class T>
 concept FixedEnum = std::is_enum_v<T> && requires {
   T{std::underlying_type_t<T>{}};
 };
-/// A value that another one of its type is like, such as a lambda without captures.
+/// A type without state, such as a lambda without captures.
 template <class T>
 concept EmptyValue = std::is_empty_v<T> && std::default_initializable<T> && std::copyable<T>;
 
 template <class T>
 using MembersOf = decltype(members_of(std::declval<T&>()));
 
-/// The fewest bytes that a value takes.
 template <class T>
 [[nodiscard]] constexpr std::size_t least_bytes() {
   if constexpr (ArchivesItself<T> || is_optional<T>) {
@@ -128,14 +127,14 @@ template <class T>
       return (std::size_t{0} + ... + least_bytes<std::remove_cv_t<Members>>());
     }(static_cast<MembersOf<T>*>(nullptr));
   } else {
-    return sizeof(std::uint64_t);  // of a length
+    return sizeof(std::uint64_t);
   }
 }
 
 enum class Sending { possible, pointer, reference, text_view, view, open_enum, empty_elements, unknown };
 
-/// Whether values of type `T` can be sent, or which kind of type in it cannot. `Outer` are the types around it, which may
-/// be lists of themselves.
+/// Returns whether values of type `T` can be sent, or the reason why not. `Outer` are the enclosing types, for
+/// recursive lists.
 template <class T, class... Outer>
 [[nodiscard]] constexpr Sending sending_of() {
   constexpr auto first_culprit = [](auto... of_parts) {
@@ -179,14 +178,14 @@ template <class T, class... Outer>
     constexpr Sending members = [&]<class... Members>(const std::tuple<Members&...>*) {
       return first_culprit(sending_of<std::remove_cv_t<Members>, T, Outer...>()...);
     }(static_cast<MembersOf<T>*>(nullptr));
-    // A member that is a reference looks like what it refers to, except that it cannot be assigned.
+    // A reference member has the type of its target here, but makes the struct non-assignable.
     return members == Sending::possible && !std::is_move_assignable_v<T> ? Sending::reference : members;
   } else {
     return Sending::unknown;
   }
 }
 
-/// Refuses, in a sentence, a type whose values cannot be sent, and says whether they can.
+/// Fails to compile with an explanation if values of the type cannot be sent.
 template <class T, class... Outer>
 [[nodiscard]] constexpr bool require_sendable() {
   constexpr Sending sending = sending_of<T, Outer...>();
@@ -222,38 +221,35 @@ template <class T, class... Outer>
 
 }  // namespace detail
 
-/// A type whose values can be sent to another process: numbers, enums, texts, tensors, and lists, structures and plain
+/// A type whose values can be sent to another process: numbers, enums, texts, tensors, and lists, tuples and plain
 /// structs of these.
 template <class T>
 concept Sendable = detail::sending_of<T>()
 == detail::Sending::possible;
 
-/// Texts to which values refer that were read from an archive.
+/// Owns the texts of string views that were read from an archive.
 using ArchivedTexts = std::vector<std::unique_ptr<const std::string>>;
 
-/// Puts values one behind another.
+/// Appends values to a byte buffer.
 class ArchiveWriter {
  public:
-  /// Throws InvalidArgument for lists in lists in lists, of which 64 are allowed in each other.
+  /// Appends a value. Throws InvalidArgument if lists are nested more than 64 deep.
   template <class T>
   ArchiveWriter& put(const T& value) {
     if constexpr (detail::require_sendable<T>()) write(value);
     return *this;
   }
-  /// The same of a value that may refer to texts by std::string_view.
+  /// Appends a value that may contain std::string_view.
   template <class T>
   ArchiveWriter& put_with_texts(const T& value) {
     if constexpr (detail::require_sendable<T, detail::WithTexts>()) write(value);
     return *this;
   }
-  /// Puts bytes as they are, without their number.
-  ArchiveWriter& put_bytes(const void* bytes, std::size_t size) {
-    content_.append(static_cast<const std::byte*>(bytes), size);
-    return *this;
-  }
+  /// Appends raw bytes without their length.
+  ArchiveWriter& put_bytes(const void* bytes, std::size_t size);
 
   [[nodiscard]] std::span<const std::byte> content() const noexcept { return content_; }
-  /// What was put so far. The writer is then empty.
+  /// Returns the written bytes, and empties the writer.
   [[nodiscard]] std::vector<std::byte> take() { return content_.take(); }
 
  private:
@@ -311,22 +307,21 @@ class ArchiveWriter {
   }
 
   detail::ShortList<std::byte, 128> content_;
-  std::size_t depth_ = 0;  ///< of the list that is being written
+  std::size_t depth_ = 0;  ///< nesting depth
 };
 
-/// Takes values out again, in their order. The bytes may come from anybody and be cut anywhere: lengths are compared with
-/// what is left before memory is taken, and what is no value of its type is an ArchiveError that says where and why. The
-/// bytes are lent: they must outlive the reader.
+/// Reads values in the order in which they were written, from bytes that may be malformed: lengths are checked against
+/// the remaining bytes before memory is allocated, and invalid values throw ArchiveError. The bytes must outlive the
+/// reader.
 class ArchiveReader {
  public:
-  /// `what` the bytes are, for messages, as in "The arguments of a function"; it must outlive the reader.
+  /// `what` names the bytes in messages, as in "The arguments of a function". It must outlive the reader.
   explicit ArchiveReader(rpc::ChunkSpan pieces, std::string_view what = "A message")
       : pieces_(pieces), left_(rpc::size_of(pieces)), what_(what) {}
-  /// Of bytes in one piece.
   explicit ArchiveReader(rpc::Chunk piece, std::string_view what = "A message")
       : piece_(piece), left_(piece.size()), what_(what) {}
 
-  /// Throws ArchiveError.
+  /// Reads a value. Throws ArchiveError if the bytes are invalid.
   template <class T>
   [[nodiscard]] T get() {
     if constexpr (detail::require_sendable<T>())
@@ -335,7 +330,7 @@ class ArchiveReader {
       return detail::refused<T>();
   }
 
-  /// The same of a value that refers to texts, which `texts` keeps.
+  /// Reads a value that may contain std::string_view. `texts` owns the texts.
   template <class T>
   [[nodiscard]] T get_with_texts(ArchivedTexts& texts) {
     texts_ = &texts;
@@ -345,22 +340,13 @@ class ArchiveReader {
       return detail::refused<T>();
   }
 
-  /// Copies the next bytes to `to`. `type` says what they are. Throws ArchiveError where there are not so many.
-  void get_bytes(std::span<std::byte> to, std::string_view type = "bytes") {
-    if (to.size() > left_) detail::refuse_short_archive(what_, type, to.size(), left_);
-    left_ -= to.size();
-    while (!to.empty()) {
-      const rpc::Chunk part = next(to.size());
-      std::memcpy(to.data(), part.data(), part.size());
-      to = to.subspan(part.size());
-    }
-  }
-  /// The next bytes where they lie. Throws ArchiveError where there are not so many.
+  /// Copies the next bytes to `to`. Messages call them `type`. Throws ArchiveError if too few are left.
+  void get_bytes(std::span<std::byte> to, std::string_view type = "bytes");
+  /// Returns the next bytes without copying. Throws ArchiveError if too few are left.
   [[nodiscard]] rpc::ChunkList get_pieces(std::uint64_t size);
 
-  /// How many bytes were not taken yet.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
-  /// Throws ArchiveError unless everything has been taken.
+  /// Throws ArchiveError if bytes are left.
   void expect_end() const {
     if (left_ > 0) detail::refuse_long_archive(what_, left_);
   }
@@ -405,7 +391,7 @@ class ArchiveReader {
       return T{};
     } else if constexpr (detail::is_array<T>) {
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return T{(static_cast<void>(I), read<typename T::value_type>())...};  // in this order, as in all braces
+        return T{(static_cast<void>(I), read<typename T::value_type>())...};  // braces fix the order of evaluation
       }
       (std::make_index_sequence<std::tuple_size_v<T>>{});
     } else if constexpr (Structure<T>) {
@@ -420,7 +406,7 @@ class ArchiveReader {
     }
   }
 
-  /// A number of elements that what is left may have.
+  /// Reads a list length, and checks it against the remaining bytes.
   template <class E>
   [[nodiscard]] std::size_t list_length(std::string_view type) {
     const auto elements = read<std::uint64_t>();
@@ -448,7 +434,7 @@ class ArchiveReader {
     } else {
       if (++depth_ > detail::deepest_list) detail::refuse_value(what_, type, "its lists nest too deep");
       T values;
-      // An element may take more memory than bytes, so no more is reserved than bytes have come.
+      // An element may need more memory than bytes, so the received bytes bound the capacity.
       values.reserve(std::min<std::uint64_t>(size, left_ / sizeof(E)));
       for (std::size_t i = 0; i < size; ++i) values.push_back(read<E>());
       --depth_;
@@ -480,31 +466,23 @@ class ArchiveReader {
     }
   }
 
-  /// The next bytes that lie in one piece, at most `most` and at least one.
-  [[nodiscard]] rpc::Chunk next(std::uint64_t most) {
-    while (piece_.empty()) {
-      piece_ = pieces_.front();
-      pieces_ = pieces_.subspan(1);
-    }
-    const rpc::Chunk part = piece_.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, piece_.size())));
-    piece_ = piece_.subspan(part.size());
-    return part;
-  }
+  /// Returns the next contiguous bytes: at least one, at most `most`.
+  [[nodiscard]] rpc::Chunk next(std::uint64_t most);
 
-  rpc::ChunkSpan pieces_;  ///< behind `piece_`
+  rpc::ChunkSpan pieces_;  ///< after `piece_`
   rpc::Chunk piece_;
   std::uint64_t left_;
   std::string_view what_;
   ArchivedTexts* texts_ = nullptr;
-  std::size_t depth_ = 0;  ///< of the list that is being read
+  std::size_t depth_ = 0;  ///< nesting depth
 };
 
-/// The bytes of one value.
+/// Serializes one value.
 template <class T>
 [[nodiscard]] std::vector<std::byte> to_bytes(const T& value) {
   return ArchiveWriter{}.put(value).take();
 }
-/// The value of these bytes, and of no more. Throws ArchiveError.
+/// Deserializes one value. Throws ArchiveError if the bytes are invalid or too long.
 template <class T, class Bytes>
 [[nodiscard]] T from_bytes(const Bytes& bytes, std::string_view what = "A message") {
   ArchiveReader reader{bytes, what};

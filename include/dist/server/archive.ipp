@@ -6,25 +6,25 @@ namespace dist::detail {
 
 inline constexpr std::string_view one_program = "Start all processes of the job from one build of the program";
 
-DIST_INLINE void refuse_deep_lists() {
+[[gnu::cold]] DIST_INLINE void refuse_deep_lists() {
   throw InvalidArgument("A value cannot be sent", concat("it has more than ", deepest_list, " lists in each other"),
                         "Send its parts in one list, with numbers instead of lists in lists");
 }
-DIST_INLINE void refuse_short_archive(std::string_view what, std::string_view type, std::uint64_t wanted,
-                                      std::uint64_t left) {
+[[gnu::cold]] DIST_INLINE void refuse_short_archive(std::string_view what, std::string_view type, std::uint64_t wanted,
+                                                    std::uint64_t left) {
   throw ArchiveError(concat(what, " ends early"),
                      concat(wanted, " bytes of ", type, " were expected, ", left, " are left"), one_program);
 }
-DIST_INLINE void refuse_long_list(std::string_view what, std::string_view type, std::uint64_t elements,
-                                  std::uint64_t left) {
+[[gnu::cold]] DIST_INLINE void refuse_long_list(std::string_view what, std::string_view type, std::uint64_t elements,
+                                                std::uint64_t left) {
   throw ArchiveError(concat(what, " announces too much"),
                      concat("a ", type, " of ", elements, " elements, for which ", left, " bytes are too few"),
                      one_program);
 }
-DIST_INLINE void refuse_long_archive(std::string_view what, std::uint64_t left) {
+[[gnu::cold]] DIST_INLINE void refuse_long_archive(std::string_view what, std::uint64_t left) {
   throw ArchiveError(concat(what, " is longer than its values"), concat(left, " bytes are left"), one_program);
 }
-DIST_INLINE void refuse_value(std::string_view what, std::string_view type, std::string_view why) {
+[[gnu::cold]] DIST_INLINE void refuse_value(std::string_view what, std::string_view type, std::string_view why) {
   throw ArchiveError(concat(what, " has what is no ", type), why, one_program);
 }
 
@@ -32,6 +32,29 @@ DIST_INLINE void refuse_value(std::string_view what, std::string_view type, std:
 
 namespace dist {
 
+DIST_INLINE ArchiveWriter& ArchiveWriter::put_bytes(const void* bytes, std::size_t size) {
+  content_.append(static_cast<const std::byte*>(bytes), size);
+  return *this;
+}
+
+DIST_INLINE void ArchiveReader::get_bytes(std::span<std::byte> to, std::string_view type) {
+  if (to.size() > left_) detail::refuse_short_archive(what_, type, to.size(), left_);
+  left_ -= to.size();
+  while (!to.empty()) {
+    const rpc::Chunk part = next(to.size());
+    std::memcpy(to.data(), part.data(), part.size());
+    to = to.subspan(part.size());
+  }
+}
+DIST_INLINE rpc::Chunk ArchiveReader::next(std::uint64_t most) {
+  while (piece_.empty()) {
+    piece_ = pieces_.front();
+    pieces_ = pieces_.subspan(1);
+  }
+  const rpc::Chunk part = piece_.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, piece_.size())));
+  piece_ = piece_.subspan(part.size());
+  return part;
+}
 DIST_INLINE rpc::ChunkList ArchiveReader::get_pieces(std::uint64_t size) {
   if (size > left_) detail::refuse_short_archive(what_, "bytes", size, left_);
   left_ -= size;

@@ -15,14 +15,13 @@
 #include <vector>
 
 #include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
@@ -40,26 +39,26 @@ class PendingMessage;
 struct ClientOptions {
   rpc::ChannelOptions channel = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of one call
-  std::size_t attempts = 3;  ///< of a call, `channel.reconnect` apart, before the server counts as gone (spec L15)
+  std::size_t attempts = 3;  ///< of a call, `channel.reconnect` apart, before the server is unavailable (spec L15)
   std::chrono::nanoseconds wait_for_server{0};  ///< for the greeting, until the server listens
-  std::uint64_t incarnation = 0;                ///< of the server that has the variables; 0: of whichever answers first
-  /// By default `write` between threads of one process, else `read`.
+  std::uint64_t incarnation = 0;  ///< of the server that holds the variables; 0: of the first server that answers
+  /// Default: `write` between threads of one process, otherwise `read`.
   std::optional<SharedMemoryAccess> shared_memory = {};
 };
 
-/// What clients do with the memory of their servers unless they are told.
+/// The default of ClientOptions::shared_memory.
 template <class T>
 inline constexpr SharedMemoryAccess default_shared_memory =
     rpc::WithinProcess<T> ? SharedMemoryAccess::write : SharedMemoryAccess::read;
 
-/// One parameter server as its clients see it. Thread-safe.
+/// A client of one parameter server. Thread-safe.
 ///
-/// Calls that change something have numbers, so that one whose reply was lost is sent again without being done twice. A
-/// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,
-/// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
+/// Changes are numbered, so that a client can resend one whose reply was lost. Calls throw ServerUnavailable if the
+/// server is unreachable after `attempts` attempts or has lost its variables in a restart; StoreError if it rejects the
+/// request; RpcError on other failures.
 ///
-/// Where the client reaches the server's memory, it pulls there itself, and with SharedMemoryAccess::write it also pushes. The first
-/// pushes and pulls look for that memory; until it is found, they travel as messages.
+/// If the client can map the server's memory, it pulls from there; with SharedMemoryAccess::write it also pushes there.
+/// Until the first calls have located the memory, they are sent as messages.
 template <class T>
 class Client {
   static_assert(dist::detail::satisfied<rpc::Transport<T>>,
@@ -68,7 +67,7 @@ class Client {
  public:
   using Transport = T;
 
-  /// Of server `index` at that address. Connects when it is first used.
+  /// Connects on first use.
   Client(std::size_t index, const net::Endpoint& endpoint, ClientOptions options = {})
       : index_(index),
         address_(to_string(endpoint)),
@@ -84,12 +83,12 @@ class Client {
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
   [[nodiscard]] rpc::State state() const { return channel_.state(); }
 
-  /// Which server this is: another one at the same address has another number. Greets it first, where nobody has.
+  /// A number that changes when the server restarts. Greets the server if necessary.
   [[nodiscard]] std::uint64_t incarnation() {
     if (incarnation_.load(std::memory_order_acquire) == 0) greet();
     return incarnation_.load(std::memory_order_acquire);
   }
-  /// Compares the programs and the server's incarnation. Throws StoreError where the server runs another build, and
+  /// Checks the program and the incarnation of the server. Throws StoreError if the server runs another build, and
   /// ServerUnavailable.
   void greet() {
     const std::uint64_t answered = call("store.greet", {}, binary_identity());
@@ -97,18 +96,21 @@ class Client {
     if (!incarnation_.compare_exchange_strong(expected, answered) && expected != answered) throw lost_variables();
   }
 
-  /// Creates a shard in which every element has that value. Throws StoreError where the server has one of this number.
+  /// Creates a shard with this value in all elements. Throws StoreError if the id is in use.
   template <class Element>
   void create(const ShardSpec& spec, Element value) {
-    create<Element>(spec, detail::InitialValue::value, std::as_bytes(std::span{&value, 1}));
+    create(spec, io::element_type<Element>, detail::InitialValue::value, std::as_bytes(std::span{&value, 1}));
   }
-  /// Creates a shard with these elements.
   template <class Element, std::size_t extent>
   void create(const ShardSpec& spec, std::span<Element, extent> elements) {
-    create<std::remove_const_t<Element>>(spec, detail::InitialValue::elements, std::as_bytes(elements));
+    create(spec, io::element_type<std::remove_const_t<Element>>, std::as_bytes(elements));
   }
-  /// Creates a shard whose elements the server makes itself, by `fill(first, elements)` with the number of the first in the
-  /// variable and a std::span, or by `fill(i)` for each (spec J07). `fill` is Schedulable.
+  /// Overload for an element type known only at run time.
+  void create(const ShardSpec& spec, io::ElementType type, rpc::Chunk elements) {
+    create(spec, type, detail::InitialValue::elements, elements);
+  }
+  /// Creates a shard whose elements the server computes, by `fill(first, elements)` with the index of the first element
+  /// in the variable and a std::span, or by `fill(i)` for each (spec J07). `fill` must be Schedulable.
   template <class Element, class Fill>
   void create_filled(const ShardSpec& spec, const Fill& fill) {
     if constexpr (detail::require_fill<Fill, Element>()) {
@@ -118,30 +120,28 @@ class Client {
     }
   }
 
-  /// Sees to `values.size()` slots of a shard from number `first` on, filled with these values unless they were there.
+  /// Creates the missing ones of slots `first` to `first + values.size() - 1`, filled with these values.
   void ensure_slots(ShardId shard, std::uint64_t first, const std::vector<double>& values) {
     call("store.slots", changing(), shard, first, values);
   }
   void drop(const std::vector<ShardId>& shards) { call("store.drop", changing(), shards); }
-  /// What the server holds, in the order of the numbers.
+  /// Lists the server's shards in the order of their ids.
   [[nodiscard]] std::vector<ShardInfo> list() { return call<std::vector<ShardInfo>>("store.list", asking()); }
-  /// How stale the pushes to these shards were.
   [[nodiscard]] std::vector<Staleness> staleness(const std::vector<ShardId>& shards) {
     return call<std::vector<Staleness>>("store.staleness", asking(), shards);
   }
 
-  /// Pushes to several shards, each as a whole, in one message, and returns the result for each.
+  /// Pushes to several shards in one message, to each atomically.
   std::vector<Pushed> push(const PushRequest& request) { return result_of(request); }
-  /// Pulls from several shards in one message, each as a whole, and returns the version of each.
+  /// Pulls several shards in one message, each atomically. Returns their versions.
   std::vector<std::uint64_t> pull(const PullRequest& request) { return result_of(request); }
-  /// Pulls one shard, and returns its version.
+  /// Returns the version of the shard.
   template <class Element, std::size_t extent>
   std::uint64_t pull(ShardId shard, std::span<Element, extent> to, const PullOptions& options = {}) {
     const detail::PullPart part{shard, io::element_type<Element>, options, true, {}, std::as_writable_bytes(to)};
     if (const std::optional<std::uint64_t> version = in_memory(part)) return *version;
     return by_message<PullRequest>({&part, 1}).front();
   }
-  /// Pushes to one shard.
   template <class Element, std::size_t extent, class F>
   Pushed push(ShardId shard, const F& update, std::span<Element, extent> values, const PushOptions& options = {}) {
     using Value = std::remove_const_t<Element>;
@@ -160,15 +160,14 @@ class Client {
   template <class, class>
   friend class PendingMessage;
 
-  template <class Element>
-  void create(const ShardSpec& spec, detail::InitialValue initial, rpc::Chunk bytes) {
+  void create(const ShardSpec& spec, io::ElementType type, detail::InitialValue initial, rpc::Chunk bytes) {
     detail::Message message = changing();
-    message.archive().put(detail::CreateHead{spec, io::element_type<Element>, initial, bytes.size()});
+    message.archive().put(detail::CreateHead{spec, type, initial, bytes.size()});
     message.lend(bytes);
     call("store.create", std::move(message));
   }
 
-  /// The beginning of a request; one that changes something has a number.
+  /// `ordinal` numbers changes; 0: no change.
   [[nodiscard]] detail::Message asking(std::uint64_t ordinal = 0) {
     detail::Message message;
     message.archive().put(detail::RequestHeader{incarnation(), client_, ordinal});
@@ -176,13 +175,13 @@ class Client {
   }
   [[nodiscard]] detail::Message changing() { return asking(ordinal_.fetch_add(1, std::memory_order_relaxed) + 1); }
 
-  /// Begins one attempt to send a request. The pieces and the sink are lent to the call.
+  /// Starts one attempt. The pieces and the sink must outlive the call.
   [[nodiscard]] typename T::Call start(std::string_view method, rpc::ChunkSpan pieces, rpc::ReplySink* sink = nullptr) {
     const bool waits_for_server = method == "store.greet" && options_.wait_for_server.count() > 0;
     return channel_.start(method, pieces,
                           {waits_for_server ? options_.wait_for_server : options_.timeout, waits_for_server, sink});
   }
-  /// Returns the result of `attempt()`, which is called again while the server cannot be reached, `attempts` times in all.
+  /// Repeats `attempt()` while the server is unreachable, up to `attempts` times in total.
   template <class Attempt>
   [[nodiscard]] auto repeat(const Attempt& attempt) {
     for (std::size_t number = 1;; ++number) try {
@@ -190,11 +189,10 @@ class Client {
       } catch (const RpcError& error) {
         if (!rpc::is_lost(error)) throw;
         if (number >= options_.attempts) throw unavailable(error);
-        std::this_thread::sleep_for(options_.channel.reconnect);  // then the channel has looked again
+        std::this_thread::sleep_for(options_.channel.reconnect);  // by then the channel has tried to reconnect
       }
   }
-  /// Sends a request with these arguments, waits for the reply and returns its value, or the incarnation of the server if the reply
-  /// has no value.
+  /// Sends a request and waits. Returns the value of the reply or, without a value, the incarnation of the server.
   template <class Value = void, class... A>
   auto call(std::string_view method, detail::Message message, const A&... arguments) {
     (message.archive().put(arguments), ...);
@@ -211,7 +209,7 @@ class Client {
     else
       return reply.get<Value>();
   }
-  /// Returns what `get(reader, incarnation)` reads from a reply. Throws the error that the server reports.
+  /// Returns what `get(reader, incarnation)` reads. Throws the error in the reply, if any.
   template <class Get>
   [[nodiscard]] auto read(rpc::ChunkSpan reply, const Get& get) const {
     ArchiveReader reader{reply, "A reply"};
@@ -240,7 +238,7 @@ class Client {
     message.wait();
     return std::move(message.results_);
   }
-  /// Pushes or pulls one part or several in the memory of the server. Returns nothing if they have to travel as a message.
+  /// Pushes or pulls in the server's memory. Returns nothing if a message is needed.
   template <class Parts>
   [[nodiscard]] auto in_memory(const Parts& parts) {
     if constexpr (requires(const SharedMemoryClient& store) { store.push(parts); }) {
@@ -252,15 +250,15 @@ class Client {
     }
   }
 
-  /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel. The server is
-  /// asked where its memory is until it has answered.
+  /// Returns the store if its memory can be mapped and the server is ready, otherwise nullptr. Requests the location
+  /// until the server has answered.
   [[nodiscard]] const SharedMemoryClient* near() {
     if (shared_memory_ == SharedMemoryAccess::none || channel_.state() != rpc::State::ready) return nullptr;
     if (!has_looked_for_near_.load(std::memory_order_acquire) && !look_for_near()) return nullptr;
     return near_ && near_->is_open() ? &*near_ : nullptr;
   }
-  /// Whether the server has answered. A thread that finds another one asking does not wait for it.
-  bool look_for_near() {
+  /// True if the server has answered; false at once if another thread is asking.
+  [[gnu::cold]] bool look_for_near() {
     const std::unique_lock lock{looking_for_near_, std::try_to_lock};
     if (!lock.owns_lock()) return false;
     if (has_looked_for_near_.load(std::memory_order_relaxed)) return true;
@@ -268,19 +266,19 @@ class Client {
       const auto place = call<StoreMemoryHandle>("store.place", asking());
       near_ = SharedMemoryClient::reach(place, incarnation(), shared_memory_,
                                         [this](ShardId id) { return call<SharedShard>("store.find", asking(), id); });
-    } catch (const Error&) {  // the message that travels instead says what is wrong
+    } catch (const Error&) {  // the message that is sent instead reports the error
       return false;
     }
     has_looked_for_near_.store(true, std::memory_order_release);
     return true;
   }
 
-  [[nodiscard]] ServerUnavailable lost_variables() const {
+  [[nodiscard, gnu::cold]] ServerUnavailable lost_variables() const {
     return {index_, address_, "has lost its variables: restore a checkpoint",
             "it was started again since they were created",
             "Create the variables again and restore the last checkpoint"};
   }
-  [[nodiscard]] ServerUnavailable unavailable(const RpcError& error) const {
+  [[nodiscard, gnu::cold]] ServerUnavailable unavailable(const RpcError& error) const {
     return {index_, address_, "is unavailable", concat(error.why(), ", ", options_.attempts, " times"),
             "Restart the job from its last checkpoint"};
   }
@@ -295,12 +293,12 @@ class Client {
   typename Transport::Channel channel_;
   std::mutex looking_for_near_;
   std::atomic<bool> has_looked_for_near_{false};
-  std::optional<SharedMemoryClient> near_;  // does not change any more once has_looked_for_near_
+  std::optional<SharedMemoryClient> near_;  // constant once has_looked_for_near_ is set
 };
 
-/// One message to a server that pushes to several shards or pulls from them, and its reply. It is sent again, and applied once, if
-/// the server was lost. The transport reads it where it is, and what the parts refer to is lent until it is done; if it is destroyed
-/// before, it is cancelled. Where the client reaches the memory of the server, `send` pushes or pulls there.
+/// One message with the pushes or pulls of several shards, and its reply. The client resends it after a lost
+/// connection; the server applies it once. Arguments must stay valid until it is done. The destructor cancels it. If
+/// the client can map the server's memory, `send` pushes or pulls there.
 ///
 /// `wait` throws ServerUnavailable, StoreError or RpcError.
 template <class T, class Request>
@@ -312,26 +310,18 @@ class PendingMessage {
   using Result = typename Request::Result;
 
   explicit PendingMessage(std::shared_ptr<Client<T>> client) : client_(std::move(client)) {}
-  /// The client outlives this.
+  /// The client must outlive the message.
   explicit PendingMessage(Client<T>& client) : client_(std::shared_ptr<void>{}, &client) {}
   PendingMessage(const PendingMessage&) = delete;
   PendingMessage& operator=(const PendingMessage&) = delete;
-  ~PendingMessage() {
-    if (!call_) return;
-    call_->cancel();
-    try {
-      call_->wait();
-    } catch (const RpcError&) {  // as it was cancelled
-    }
-  }
+  ~PendingMessage();
 
-  /// What is pulled from one shard or pushed to it: a Future. Throws what its message throws, again each time, and InvalidArgument
-  /// if the message was not sent.
+  /// The push or pull of one shard: a Future. Throws the errors of its message on each call, and InvalidArgument if
+  /// that was not sent.
   class Part {
    public:
     /// A part without elements, which needs no message.
     Part() = default;
-    /// The part that was added last to the request of a message.
     explicit Part(std::shared_ptr<PendingMessage> message)
         : message_(std::move(message)), number_(message_->request().size() - 1) {}
 
@@ -339,11 +329,11 @@ class PendingMessage {
       if (message_) message_->wait();
     }
     [[nodiscard]] bool is_done() const { return !message_ || message_->is_done(); }
-    /// When it is done: the version of the shard that was pulled, which is the known one if no elements were sent, or what became of
-    /// a push.
+    /// The version of the pulled shard, which is the known one if it has not changed, or the result of the push. Valid
+    /// once the part is done.
     [[nodiscard]] Result result() const { return message_ ? message_->results_[number_] : Request::of_nothing; }
-    /// Keeps memory that was lent as long as the message.
-    void keep(std::shared_ptr<void> memory) {
+    /// Keeps memory alive as long as the message.
+    void keep(std::shared_ptr<const void> memory) {
       if (message_) message_->kept_.push_back(std::move(memory));
     }
 
@@ -353,35 +343,11 @@ class PendingMessage {
   };
 
   [[nodiscard]] const Client<T>* client() const noexcept { return &*client_; }
-  /// The parts that `send` sends.
   [[nodiscard]] Request& request() noexcept { return request_; }
 
-  /// Does not wait, and does not fail: `wait` throws the errors.
-  void send() {
-    try {
-      if (auto results = client_->in_memory(request_.parts()))
-        results_ = std::move(*results);
-      else
-        send_message(request_.parts());
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-    is_sent_ = true;
-  }
-  void wait() {
-    if (!is_sent_)
-      throw InvalidArgument("Nobody answers the parts of a batch", "it was not sent",
-                            "Call its send() before what it pulls or pushes is waited for");
-    if (call_) try {
-        results_ = client_->repeat([&] {
-          typename T::Call call = call_ ? *std::exchange(call_, std::nullopt) : start();
-          return read(call.reply());
-        });
-      } catch (...) {
-        failure_ = std::current_exception();
-      }
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-  }
+  /// Does not wait or throw.
+  void send();
+  void wait();
   [[nodiscard]] bool is_done() const { return is_sent_ && (!call_ || call_->is_done()); }
 
  private:
@@ -414,15 +380,94 @@ class PendingMessage {
 
   const std::shared_ptr<Client<T>> client_;
   Request request_;
-  std::vector<std::shared_ptr<void>> kept_;  ///< memory that the request refers to
+  std::vector<std::shared_ptr<const void>> kept_;  ///< memory that the request refers to
   std::span<const RequestPart> parts_;
   detail::Message message_;
   rpc::ChunkList pieces_;
-  std::optional<detail::PullReply> pulled_;  ///< of the attempt
-  std::optional<typename T::Call> call_;     ///< the attempt
+  std::optional<detail::PullReply> pulled_;  ///< of the current attempt
+  std::optional<typename T::Call> call_;     ///< the current attempt
   bool is_sent_ = false;
   std::exception_ptr failure_;
   std::vector<Result> results_;
+};
+
+template <class T, class Request>
+PendingMessage<T, Request>::~PendingMessage() {
+  if (!call_) return;
+  call_->cancel();
+  try {
+    call_->wait();
+  } catch (const RpcError&) {  // cancelled
+  }
+}
+
+template <class T, class Request>
+void PendingMessage<T, Request>::send() {
+  try {
+    if (auto results = client_->in_memory(request_.parts()))
+      results_ = std::move(*results);
+    else
+      send_message(request_.parts());
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+  is_sent_ = true;
+}
+
+template <class T, class Request>
+void PendingMessage<T, Request>::wait() {
+  if (!is_sent_)
+    throw InvalidArgument("Nobody answers the parts of a batch", "it was not sent",
+                          "Call its send() before what it pulls or pushes is waited for");
+  if (call_) try {
+      results_ = client_->repeat([&] {
+        typename T::Call call = call_ ? *std::exchange(call_, std::nullopt) : start();
+        return read(call.reply());
+      });
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+/// The clients of a process for all parameter servers of a job, each created on first use. Thread-safe.
+template <class T>
+class Clients {
+ public:
+  Clients(std::vector<net::Endpoint> servers, ClientOptions options)
+      : endpoints_(std::move(servers)), options_(std::move(options)), clients_(endpoints_.size()) {}
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return endpoints_.size(); }
+  [[nodiscard]] const std::vector<net::Endpoint>& endpoints() const noexcept { return endpoints_; }
+
+  /// Returns the client of server `index` for variables created on this incarnation (Client::incarnation), and replaces
+  /// it for another incarnation. Throws InvalidArgument if `index` is out of range.
+  [[nodiscard]] std::shared_ptr<Client<T>> of(std::size_t index, std::uint64_t incarnation) {
+    const std::lock_guard lock{mutex_};
+    if (index >= clients_.size())
+      throw InvalidArgument(concat("There is no parameter server ", index), concat("the job has ", clients_.size()),
+                            "Use variables with the servers that they were made on");
+    Cached& kept = clients_[index];
+    if (!kept.client || kept.incarnation != incarnation) {
+      ClientOptions options = options_;
+      options.incarnation = incarnation;
+      kept = {std::make_shared<Client<T>>(index, endpoints_[index], std::move(options)), incarnation};
+    }
+    return kept.client;
+  }
+
+ private:
+  struct Cached {
+    std::shared_ptr<Client<T>> client;
+    std::uint64_t incarnation = 0;
+  };
+
+  const std::vector<net::Endpoint> endpoints_;
+  const ClientOptions options_;
+  std::mutex mutex_;
+  std::vector<Cached> clients_;
 };
 
 }  // namespace dist::server

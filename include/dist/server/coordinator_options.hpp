@@ -3,56 +3,69 @@
 #include <cstddef>
 #include <optional>
 
-#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
 
 namespace dist {
 
-/// How long a ClusterCoordinator waits, and which failures it tolerates.
+/// Timeouts and limits of a ClusterCoordinator.
 struct CoordinatorOptions {
   using Duration = std::chrono::nanoseconds;
 
-  /// How many functions may wait for a worker. When the queue is full, `schedule` waits for room (spec L02).
+  /// The maximum number of functions that wait for a worker. When the queue is full, `schedule` waits (spec L02).
   std::size_t queue_capacity = 256 * 1024;
-  /// How long `schedule` waits for room before it throws DeadlineExceeded; 0: no limit.
+  /// The maximum wait of `schedule` for space in the queue, before it throws DeadlineExceeded; 0: no limit.
   Duration schedule_timeout{0};
-  /// How long a function may run; 0: no limit. A function that takes longer is asked to stop and runs again, up to
-  /// `ignored_timeouts` (spec L16). dist::Local runs functions in the coordinator's own threads, so there the limit is
-  /// noticed when the function has returned.
+  /// The maximum run time of a function; 0: no limit. The coordinator stops a function that exceeds it and runs it
+  /// again, up to `ignored_timeouts` times in all (spec L16). With dist::Local, the limit is checked only after the
+  /// function returns, because functions run in the coordinator's threads.
   Duration function_timeout{0};
-  /// How many timeouts in all, of functions and of their calls to parameter servers, are no error; none: a tenth of the
+  /// The number of tolerated timeouts of functions and of their calls to parameter servers. Default: a tenth of the
   /// number of workers (spec L16).
   std::optional<std::size_t> ignored_timeouts = {};
-  /// How long a worker may be lost, or not have come yet, before that is an error. It is dialled even then (spec L14).
+  /// The time after which an unreachable worker is an error. The coordinator continues to reconnect (spec L14).
   Duration recovery_timeout = std::chrono::seconds{3600};
-  /// How often a function may run and come to nothing, because its worker is lost or a call of it is cancelled, before
-  /// that is an error: it may be what ends its workers. 0: no limit.
+  /// The maximum number of runs of a function without a result, because its worker was lost or a call was cancelled:
+  /// the function itself may crash its workers. 0: no limit.
   std::size_t most_attempts = 16;
-  /// How many functions must find a parameter server gone before that is an error; the functions before run again (spec
-  /// L15).
+  /// The number of functions that must find a parameter server unavailable before that is an error (spec L15).
   std::size_t server_failures = 3;
-  /// Worker i is dialled `start_delay` times i after the first, but not later than `longest_start_delay` (spec L12). A
-  /// worker that is added is dialled at once.
+  /// Worker i is connected after i times `start_delay`, at most `longest_start_delay` (spec L12), and added workers at
+  /// once.
   Duration start_delay{0};
   Duration longest_start_delay = std::chrono::hours{1};
-  /// When no function has ended for so long, though some wait or run, the state of all workers is printed on stderr; 0:
-  /// never (spec L19).
+  /// If no function finishes for this long despite work, the state of all workers is printed on stderr; 0: never (spec
+  /// L19).
   Duration watchdog_timeout{0};
-  /// When no function has ended for so long while `join` waits, stderr says what it waits for.
+  /// If no function finishes for this long during `join`, stderr reports what it waits for.
   Duration patience = std::chrono::seconds{10};
-  /// How long the destructor waits for functions that it has asked to stop.
+  /// The maximum wait of the destructor for running functions to stop.
   Duration end_timeout = std::chrono::seconds{5};
 };
 
 namespace detail {
 
-/// Throws InvalidArgument for options that make no sense.
-void validate(const CoordinatorOptions& options);
+/// Throws InvalidArgument if an option is invalid.
+inline void validate(const CoordinatorOptions& options) {
+  const auto refuse_negative = [](const char* name, CoordinatorOptions::Duration value) {
+    if (value.count() < 0)
+      throw InvalidArgument(concat("The option ", name, " of a coordinator is negative"),
+                            concat(value.count(), " nanoseconds"), "Give 0 or a positive duration");
+  };
+  refuse_negative("schedule_timeout", options.schedule_timeout);
+  refuse_negative("function_timeout", options.function_timeout);
+  refuse_negative("recovery_timeout", options.recovery_timeout);
+  refuse_negative("start_delay", options.start_delay);
+  refuse_negative("longest_start_delay", options.longest_start_delay);
+  refuse_negative("watchdog_timeout", options.watchdog_timeout);
+  refuse_negative("patience", options.patience);
+  refuse_negative("end_timeout", options.end_timeout);
+  if (options.server_failures == 0)
+    throw InvalidArgument("The option server_failures of a coordinator is 0",
+                          "no call to a parameter server may fail then",
+                          "Give 1, so that the first failure is an error, or more");
+}
 
 }  // namespace detail
 
 }  // namespace dist
-
-#ifndef DIST_COMPILED
-#include <dist/server/coordinator_options.ipp>
-#endif

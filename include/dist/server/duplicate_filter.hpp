@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
-#include <dist/rpc/nonce_filter.hpp>
+#include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/parts.hpp>
@@ -18,73 +17,54 @@
 
 namespace dist::server {
 
-/// The clients of a store, and which of their numbered requests have come, so that what changes something is done once. Any
-/// thread.
+/// Detects repeated requests of the clients of a store, so that each change is applied once. Thread-safe.
 class DuplicateFilter {
  public:
-  /// Clients that are remembered at the same time; then the one that was silent for longest is forgotten.
+  /// The maximum number of clients. Beyond it, the least recent one is removed.
   static constexpr std::size_t most = 4096;
 
-  /// Calls `change` unless this request of the client came before. Requests of one client are done one after another. Throws
-  /// ArchiveError for a request without a number, and StoreError for one that is too old to be known; what `change` throws
-  /// leaves the request undone.
-  template <class Change>
-  void once(const detail::RequestHeader& envelope, Change&& change) {
-    const Request request{*this, envelope};
-    if (request.is_repeated()) return;
-    change();
-    request.done();
+  /// Calls `change` unless the request is a repetition. Requests of one client are executed one at a time. Throws
+  /// ArchiveError if the request has no number, and StoreError if it is older than the filter's window. If `change`
+  /// throws, the request counts as not executed.
+  void once(const detail::RequestHeader& envelope, dist::detail::FunctionRef<void()> change) {
+    const auto nothing = [] { return std::vector<Pushed>{}; };
+    const auto changed = [&] {
+      change();
+      return nothing();
+    };
+    static_cast<void>(once(envelope, changed, nothing));
   }
-  /// The same of a push: `push` returns what became of its parts. Of a push that came before, `again` returns that, unless a
-  /// part was refused: then it is told as it was.
-  template <class Push, class Again>
-  std::vector<Pushed> once(const detail::RequestHeader& envelope, Push&& push, Again&& again) {
-    const Request request{*this, envelope};
-    if (request.is_repeated()) {
-      const std::vector<Pushed>* const told = request.told();
-      return told == nullptr ? again() : *told;
+  /// Returns the results of `push` for its parts. For a repetition, returns the recorded results if a part was
+  /// rejected, otherwise the results of `again`.
+  std::vector<Pushed> once(const detail::RequestHeader& envelope, dist::detail::FunctionRef<std::vector<Pushed>()> push,
+                           dist::detail::FunctionRef<std::vector<Pushed>()> again) {
+    const std::uint64_t number = envelope.ordinal;
+    const std::shared_ptr<Caller> caller = of(envelope);
+    const std::lock_guard lock{caller->mutex};
+    if (!caller->seen.remembers(number))
+      throw StoreError(Problem::old_push, "A request is too old",
+                       concat("it is number ", number, " of its client, of which ", rpc::NonceFilter::width,
+                              " later ones have come"),
+                       "Wait for the replies of earlier pushes");
+    if (caller->seen.has(number)) {
+      const auto found = caller->told.find(number);
+      return found == caller->told.end() ? again() : found->second;
     }
     std::vector<Pushed> pushed = push();
-    if (!std::all_of(pushed.begin(), pushed.end(), [](const Pushed& part) { return part.applied; }))
-      request.tell(pushed);
-    request.done();
+    if (!std::all_of(pushed.begin(), pushed.end(), [](const Pushed& part) { return part.applied; })) {
+      std::erase_if(caller->told, [&](const auto& entry) { return !caller->seen.remembers(entry.first); });
+      caller->told[number] = pushed;
+    }
+    static_cast<void>(caller->seen.take(number));
     return pushed;
   }
 
  private:
-  /// What is known of a client.
   struct Caller {
     std::mutex mutex;
     rpc::NonceFilter seen;
-    std::map<std::uint64_t, std::vector<Pushed>> told;  ///< by their numbers, pushes of which a part was refused
-    std::uint64_t last = 0;                             ///< of `calls_`
-  };
-  /// A request of a client, while no other one of it is done.
-  class Request {
-   public:
-    Request(DuplicateFilter& callers, const detail::RequestHeader& envelope)
-        : number_(envelope.ordinal), caller_(callers.of(envelope)), lock_(caller_->mutex) {
-      if (!caller_->seen.remembers(number_))
-        throw StoreError(Problem::old_push, "A request is too old",
-                         concat("it is number ", number_, " of its client, of which ", rpc::NonceFilter::width,
-                                " later ones have come"),
-                         "Wait for the replies of earlier pushes");
-    }
-    [[nodiscard]] bool is_repeated() const { return caller_->seen.has(number_); }
-    void done() const { static_cast<void>(caller_->seen.take(number_)); }
-    void tell(const std::vector<Pushed>& pushed) const {
-      std::erase_if(caller_->told, [&](const auto& entry) { return !caller_->seen.remembers(entry.first); });
-      caller_->told[number_] = pushed;
-    }
-    [[nodiscard]] const std::vector<Pushed>* told() const {
-      const auto found = caller_->told.find(number_);
-      return found == caller_->told.end() ? nullptr : &found->second;
-    }
-
-   private:
-    const std::uint64_t number_;
-    const std::shared_ptr<Caller> caller_;
-    const std::lock_guard<std::mutex> lock_;
+    std::map<std::uint64_t, std::vector<Pushed>> told;  ///< by number: pushes with a rejected part
+    std::uint64_t last = 0;                             ///< the value of `calls_` at its last request
   };
 
   [[nodiscard]] std::shared_ptr<Caller> of(const detail::RequestHeader& envelope) {

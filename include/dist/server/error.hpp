@@ -12,37 +12,37 @@ namespace dist {
 
 namespace server {
 
-/// Why a parameter server did not do what was asked.
+/// The reason why a parameter server rejected a request.
 enum class Problem : std::uint8_t {
-  unknown_shard = 1,  ///< there is no shard of this number
-  shard_exists,       ///< there is one already
-  wrong_type,         ///< the elements are of another type than those given
-  wrong_size,         ///< there are more or fewer elements than those given
-  wrong_row,          ///< a shard has no such row
-  wrong_slot,         ///< a shard has no such slot
-  wrong_value,        ///< a value cannot be used, such as the integer 0 to divide by
-  no_memory,          ///< the system refuses the memory
+  unknown_shard = 1,  ///< the shard does not exist
+  shard_exists,       ///< the shard exists already
+  wrong_type,         ///< the values have another type than the shard
+  wrong_size,         ///< the number of values does not fit the shard
+  wrong_row,          ///< the row does not exist
+  wrong_slot,         ///< the slot does not exist
+  wrong_value,        ///< a value is invalid, such as the integer 0 as a divisor
+  no_memory,          ///< out of memory
   other_program,      ///< the caller runs another build of the program
-  lost_variables,     ///< the server was started again since, and has no variables of then
-  old_push,           ///< a push is so old that nobody knows whether it came before
-  malformed,          ///< the request is none
-  in_use,             ///< somebody else has locked the shard for too long
+  lost_variables,     ///< the server was restarted and has lost the variables
+  old_push,           ///< a push is too old to tell whether it is a repetition
+  malformed,          ///< the request cannot be parsed
+  in_use,             ///< another process or thread has locked the shard for too long
   half_changed,       ///< a process ended while it changed the shard
 };
 
 }  // namespace server
 
-/// A parameter server refuses a request, and has changed nothing. `problem()` says why.
+/// Error of a parameter server that rejected a request and changed nothing.
 class StoreError : public Error {
  public:
   StoreError(server::Problem problem, std::string_view what, std::string_view why, std::string_view suggestion);
 
   [[nodiscard]] server::Problem problem() const noexcept { return problem_; }
-  /// The three parts of the text, for who sends it on.
+  /// The parts of the message.
   [[nodiscard]] const std::string& said() const noexcept { return what_; }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   [[nodiscard]] const std::string& suggestion() const noexcept { return suggestion_; }
-  /// ExitCode::try_again for problems that end with the processes of this job.
+  /// ExitCode::try_again for problems that a restart of the job solves.
   [[nodiscard]] int exit_code() const noexcept override;
 
  private:
@@ -52,24 +52,24 @@ class StoreError : public Error {
   std::string suggestion_;
 };
 
-/// A parameter server is gone, or was started again and has lost what it held (spec L15). What its variables were is in the
-/// last checkpoint. `rank()` is its number among the parameter servers, `host()` its address.
+/// Error for a parameter server that is unreachable, or has lost its variables in a restart (spec L15). `rank()` is its
+/// index among the parameter servers, `host()` its address.
 class ServerUnavailable : public Unavailable {
  public:
   ServerUnavailable(std::size_t index, std::string_view address, std::string_view happened, std::string_view why,
                     std::string_view suggestion);
 };
 
-/// The coordinator of a job with parameter servers is gone, and with it the work of this process, which is a parameter server
-/// or a worker. `rank()` is 0; `host()` is the coordinator as the cluster lists it: "chief 0 at 10.0.0.1:2222".
+/// Error of a parameter server or worker that has lost its coordinator. `rank()` is 0; `host()` is the coordinator as
+/// listed in the cluster: "chief 0 at 10.0.0.1:2222".
 class CoordinatorUnavailable : public Unavailable {
  public:
-  /// `self` is this process: "ps 0 at 10.0.0.2:2222". `happened` goes on after the coordinator's name.
+  /// `self` is this process: "ps 0 at 10.0.0.2:2222". `happened` follows the coordinator's name.
   CoordinatorUnavailable(std::string_view self, std::string_view coordinator, std::string_view happened);
 };
 
-/// The coordinator has ended the job on request with `exit_code()`, so that the job goes on when it is started again
-/// (PreemptionHandler). This process, a parameter server or a worker, ends with the same status.
+/// Error of a parameter server or worker whose coordinator has ended the job on request (PreemptionHandler). The
+/// process exits with the same status, so that the job continues when it is restarted.
 class Preempted : public Error {
  public:
   Preempted(std::string_view self, std::string_view why, int exit_code);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/server/error.hpp>
 

@@ -1,101 +1,103 @@
-/// What ties the processes of a job with parameter servers to their coordinator: a call from it to each, which is kept and
-/// not answered, so that each side sees the end of the other (rpc::Transport).
+/// The connection between a coordinator and each process of its job: a pending call without reply, so that each side
+/// notices when the other exits (rpc::Transport).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <dist/cluster/task.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/binary.hpp>
+#include <dist/server/registry.hpp>
 
 namespace dist::server {
 
 namespace detail {
 
-/// A coordinator says who it is and whom it takes the process for. The request is the identity of its program and, for a
-/// process of the same program only, a HandshakeRequest; the reply is a HandshakeReply.
+/// The greeting. The request is the identity of the coordinator's program and, only for the same program, a
+/// HandshakeRequest. The reply is a HandshakeReply.
 inline constexpr std::string_view greet_method = "lifeline.greet";
-/// The number of a coordinator that was welcome. It is answered when the process serves it no longer.
+/// The pending call, with the number of an accepted coordinator. The reply means that the process does not serve it any
+/// more.
 inline constexpr std::string_view attend_method = "lifeline.attend";
-/// A Leave.
+/// The request is a Leave.
 inline constexpr std::string_view leave_method = "lifeline.leave";
 
 struct HandshakeRequest {
   std::uint64_t coordinator = 0;  ///< a random number
-  std::string task;               ///< which the process is in the coordinator's list: "ps 0"
-  bool takes_over = false;        ///< it wants what the process holds for a coordinator that was lost
+  std::string task;               ///< the receiver's task in the coordinator's list: "ps 0"
+  bool takes_over = false;        ///< True if it takes over the variables held for a lost coordinator.
 };
 
 enum class HandshakeStatus : std::uint8_t {
   welcome = 0,
-  busy = 1,           ///< it serves another coordinator
-  other_program = 2,  ///< it runs another build of the program
-  other_task = 3,     ///< it is another task
-  held = 4,           ///< it holds what it has for a coordinator that was lost
-  ended = 5,          ///< its coordinator has left, and it ends
+  busy = 1,           ///< serves another coordinator
+  other_program = 2,  ///< runs another build of the program
+  other_task = 3,     ///< is another task
+  held = 4,           ///< holds its variables for a lost coordinator
+  ended = 5,          ///< its coordinator has left, and it is about to exit
 };
 
 struct HandshakeReply {
   HandshakeStatus verdict = HandshakeStatus::welcome;
   std::string program;
-  std::string task;               ///< which the process is
-  std::uint64_t incarnation = 0;  ///< another number after it was started again
+  std::string task;               ///< the receiver's own task
+  std::uint64_t incarnation = 0;  ///< changes when the process restarts
 };
 
-/// A coordinator ends.
+/// Announces the end of a coordinator.
 struct Leave {
   std::uint64_t coordinator = 0;
-  std::int32_t status = 0;  ///< with which all end; 0: the work is done
+  std::int32_t status = 0;  ///< exit status of all processes; 0: the work is done
 };
 
 }  // namespace detail
 
-/// A process's side: the methods with which it sees whether it has a coordinator. One at a time; another one is welcome when
-/// the one before is gone. It must outlive its rpc::Server.
+/// The RPC methods with which a process tracks its coordinator. It serves one at a time, and accepts another after the
+/// first is lost. Must outlive its rpc::Server.
 template <rpc::Exchange Exchange>
 class Lifeline {
  public:
   using Clock = std::chrono::steady_clock;
 
   enum class State : std::uint8_t {
-    waiting,   ///< no coordinator has come yet
-    attended,  ///< there is one
-    lost,      ///< it has gone without a word
-    left,      ///< it has announced its end, so other peers are refused
+    waiting,   ///< no coordinator yet
+    attended,  ///< connected to a coordinator
+    lost,      ///< the coordinator has disconnected without a Leave
+    left,      ///< the coordinator has left; others are rejected
   };
   struct ClientState {
     State state = State::waiting;
     Clock::time_point since = Clock::now();
-    int status = 0;  ///< with which the coordinator has left
+    int status = 0;  ///< exit status sent by the coordinator
   };
 
-  /// Of the process that is `own`; `incarnation` is another number after it was started again.
+  /// `incarnation` changes when the process `own` restarts.
   Lifeline(Task own, std::uint64_t incarnation, State state = State::waiting)
       : own_(to_string(own)), incarnation_(incarnation), standing_{state} {}
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
 
   [[nodiscard]] std::vector<rpc::Method<Exchange>> methods() {
-    return {{std::string{detail::greet_method}, [this](Exchange& exchange) { greet(exchange); }},
-            {std::string{detail::attend_method}, [this](Exchange& exchange) { attend(exchange); }},
-            {std::string{detail::leave_method}, [this](Exchange& exchange) { leave(exchange); }}};
+    const auto method = [this](std::string_view name, void (Lifeline::*handle)(Exchange&)) {
+      return rpc::Method<Exchange>{std::string{name},
+                                   [this, handle](Exchange& exchange) { (this->*handle)(exchange); }};
+    };
+    return {method(detail::greet_method, &Lifeline::greet), method(detail::attend_method, &Lifeline::attend),
+            method(detail::leave_method, &Lifeline::leave)};
   }
 
   [[nodiscard]] ClientState standing() {
     const std::lock_guard lock{mutex_};
     return looked();
   }
-  /// Waits until the coordinator leaves, but not longer.
+  /// Waits until the coordinator leaves, at most for `longest`.
   ClientState wait_for(std::chrono::milliseconds longest) {
     std::unique_lock lock{mutex_};
     changed_.wait_for(lock, longest, [&] { return standing_.state == State::left; });
@@ -103,10 +105,10 @@ class Lifeline {
   }
 
  private:
-  /// A coordinator that was welcome attends within this time, or is taken for gone.
+  /// An accepted coordinator that does not send its pending call within this time is lost.
   static constexpr std::chrono::seconds before_attending{30};
 
-  void greet(Exchange& exchange) {
+  [[gnu::cold]] void greet(Exchange& exchange) {
     ArchiveReader request{exchange.pieces(), "The greeting of a coordinator"};
     const bool same = request.get<std::string>() == binary_identity();
     detail::HandshakeReply answer{detail::HandshakeStatus::other_program, binary_identity(), own_, incarnation_};
@@ -117,8 +119,8 @@ class Lifeline {
     }
     exchange.reply(to_bytes(answer));
   }
-  /// Whether the coordinator is that of this process from now on. One that has lost the connection comes again.
-  [[nodiscard]] detail::HandshakeStatus take(const detail::HandshakeRequest& greeting) {
+  /// Accepts or rejects a coordinator. Accepts the current one again after a lost connection.
+  [[nodiscard, gnu::cold]] detail::HandshakeStatus take(const detail::HandshakeRequest& greeting) {
     const std::lock_guard lock{mutex_};
     const State state = looked().state;
     if (state == State::left) return detail::HandshakeStatus::ended;
@@ -131,14 +133,14 @@ class Lifeline {
     standing_ = {State::attended, Clock::now()};
     return detail::HandshakeStatus::welcome;
   }
-  void attend(Exchange& exchange) {
+  [[gnu::cold]] void attend(Exchange& exchange) {
     const auto coordinator = from_bytes<std::uint64_t>(exchange.pieces(), "The lifeline of a coordinator");
     const std::lock_guard lock{mutex_};
     if (standing_.state != State::attended || coordinator != coordinator_) return exchange.reply({});
     let_go();
     attending_.emplace(exchange.keep());
   }
-  void leave(Exchange& exchange) {
+  [[gnu::cold]] void leave(Exchange& exchange) {
     const auto farewell = from_bytes<detail::Leave>(exchange.pieces(), "The farewell of a coordinator");
     {
       const std::lock_guard lock{mutex_};
@@ -152,7 +154,7 @@ class Lifeline {
     changed_.notify_all();
   }
 
-  /// `mutex_` is held.
+  /// Requires `mutex_`.
   ClientState looked() {
     if (standing_.state == State::attended &&
         (attending_ ? attending_->cancelled() : Clock::now() - standing_.since > before_attending)) {
@@ -161,7 +163,7 @@ class Lifeline {
     }
     return standing_;
   }
-  /// `mutex_` is held.
+  /// Requires `mutex_`.
   void let_go() {
     if (attending_) attending_->reply({});
     attending_.reset();

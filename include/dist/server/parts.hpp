@@ -1,5 +1,4 @@
-/// What is pushed to a shard of a parameter server and pulled from it, and how that is done, by the store or by a client that
-/// reaches the store's memory.
+/// The parts of pushes and pulls, and their execution in the store or in mapped memory.
 #pragma once
 
 #include <array>
@@ -12,10 +11,10 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/shard_memory.hpp>
 #include <dist/server/shard_spec.hpp>
 
 namespace dist {
@@ -29,50 +28,53 @@ namespace dist::server {
 class Shard;
 class ShardTable;
 
-/// The version of a shard from which a gradient was computed, or that somebody has, where nobody knows.
+/// The version if it is unknown.
 inline constexpr std::uint64_t unknown_version = ~std::uint64_t{0};
 
-/// A push is applied however stale it is.
+/// No limit on the staleness of a push.
 inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
 
-/// What is said about a pull besides where its values go.
+/// Options of a pull.
 struct PullOptions {
   std::uint64_t known =
-      unknown_version;      ///< of the shard, whose values are there already: they come if it has changed since
-  std::uint32_t array = 0;  ///< 0 are the weights, then come the slots
+      unknown_version;      ///< version that the caller has; elements are sent only if the shard has changed since
+  std::uint32_t array = 0;  ///< 0: the weights; i > 0: slot i - 1
 };
 
-/// What is said about a push besides its values.
+/// Options of a push.
 ///
-/// The staleness of a push is how many pushes the shard has taken since `version`. One of more than `max_staleness` is refused:
-/// the shard stays as it is, and `Pushed::applied` tells who pushes, who pulls again then (ServerVariable::refresh), computes
-/// from what has come, and pushes that. Each shard decides for itself, so of a gradient for several shards some may take their
-/// part while others refuse it. The bound holds exactly: it is compared under the lock under which the push is applied.
+/// The staleness of a push is the number of pushes that the shard has applied since `version`. Above `max_staleness`,
+/// the server rejects the push: the shard stays unchanged, and `Pushed::applied` is false. The caller then pulls again
+/// (ServerVariable::refresh) and pushes a new gradient. Each shard decides independently, so a gradient for several
+/// shards may be applied in part. The limit is exact: it is checked under the lock of the update.
 struct PushOptions {
-  std::uint64_t version = unknown_version;      ///< of the shard when what the values come from was pulled
-  std::uint32_t first_slot = 0;                 ///< of those that the update uses
-  std::uint64_t max_staleness = any_staleness;  ///< 0: nobody else may have pushed since
+  std::uint64_t version = unknown_version;      ///< the pulled version from which the values were computed
+  std::uint32_t first_slot = 0;                 ///< first slot that the update uses
+  std::uint64_t max_staleness = any_staleness;  ///< 0: no other push in between
 };
 
-/// What a push of one shard comes to.
+/// The result of a push to one shard.
 struct Pushed {
-  std::uint64_t version = 0;    ///< of the shard after it
-  std::uint64_t staleness = 0;  ///< pushes of others in between, if the push has said from which version it comes
-  bool applied = true;          ///< false where it was more stale than it may be
+  std::uint64_t version = 0;    ///< of the shard after the push
+  std::uint64_t staleness = 0;  ///< number of pushes in between, if the push has a version
+  bool applied = true;          ///< false if the push was too stale
   friend bool operator==(const Pushed&, const Pushed&) = default;
 };
 
-/// What becomes of several rows of values for the same row of a shard.
+/// Treatment of several rows of values with the same row index.
 enum class DuplicateRows : std::uint8_t {
-  in_order,  ///< each is applied after the one before, as scatter operations do (spec G26)
-  summed,    ///< their sum in this order is applied once, as optimizers do (spec H10, P14)
+  in_order,  ///< applied one after another, like scatter operations (spec G26)
+  summed,    ///< summed in this order and applied once, like optimizers (spec H10, P14)
 };
 
-/// Bytes in one piece of memory, and in several.
+/// Contiguous bytes, and a list of pieces.
 using Bytes = std::span<const std::byte>;
 using BytesList = std::span<const Bytes>;
 
-/// An update of elements that are all of one type, whatever that is.
+/// See detail::sum_rows.
+using SumRows = void(const std::byte* values, std::span<const std::size_t> rows, std::size_t width, std::byte* result);
+
+/// An update of elements of any type.
 class ElementUpdateBase {
  public:
   ElementUpdateBase() = default;
@@ -82,33 +84,47 @@ class ElementUpdateBase {
 
   [[nodiscard]] virtual io::ElementType type() const noexcept = 0;
   [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
-  /// Whether it looks at all elements before it updates one, and so takes values for all.
+  /// True if the update reads all elements before it changes any, and so needs values for all.
   [[nodiscard]] virtual bool needs_all() const noexcept = 0;
-  /// Throws StoreError for values that it cannot take.
+  /// Throws StoreError if the update cannot use the values.
   virtual void check(BytesList values) const = 0;
-  /// Updates all elements, each with one of the values.
-  virtual void apply(const ShardMemory& shard, BytesList values) const = 0;
-  /// Updates all elements, each with the one value that there is.
-  virtual void apply_uniform(const ShardMemory& shard, BytesList value) const = 0;
-  /// Updates rows with those of the values. There are such rows.
-  virtual void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, BytesList values,
-                          DuplicateRows repeats) const = 0;
-  /// Writes what another process needs to make it (detail::get_update).
+  /// Writes the update for another process (see detail::get_update).
   virtual void write(ArchiveWriter& archive) const = 0;
+
+  /// Updates all elements, with one value each.
+  void apply(const ShardMemory& shard, BytesList values) const;
+  /// Updates all elements with the same value.
+  void apply_uniform(const ShardMemory& shard, BytesList value) const;
+  /// Updates existing rows, with one row of values each.
+  void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, BytesList values,
+                  DuplicateRows repeats) const;
+
+ private:
+  /// Updates `count` elements from `first` on, with one aligned value each. If `needs_all()`, one call gets all
+  /// elements.
+  virtual void update(const ShardMemory& shard, std::size_t first, const std::byte* values,
+                      std::size_t count) const = 0;
+  /// Null if elements cannot be added: the last of several rows with the same index wins.
+  [[nodiscard]] virtual SumRows* sum_rows() const noexcept = 0;
 };
 
 namespace detail {
 
-/// One value for each element, one for all of them, or a row of values for each index.
+/// Calls `use(first, elements, count)` for all elements of the pieces, block by block. Copies only unaligned elements,
+/// to a buffer of one block.
+void for_each_block(BytesList pieces, std::size_t element_size,
+                    dist::detail::FunctionRef<void(std::size_t, const std::byte*, std::size_t)> use);
+
+/// One value for each element, one value for all, or a row of values for each index.
 enum class PushEncoding : std::uint8_t { dense, uniform, rows_in_order, rows_summed };
 
-/// Values, in memory of others or as the copy of one.
+/// Values, borrowed or as a copy of one value.
 class ValueBytes {
  public:
   ValueBytes() = default;
   explicit ValueBytes(Bytes one) noexcept : one_(one) {}
   explicit ValueBytes(BytesList several) noexcept : several_(several) {}
-  /// The copy of a value, which has at most 8 bytes.
+  /// Copies a value of at most 8 bytes.
   [[nodiscard]] static ValueBytes copy_of(Bytes value) noexcept {
     ValueBytes copy;
     std::memcpy(copy.copied_.data(), value.data(), value.size());
@@ -136,7 +152,7 @@ class ValueBytes {
   std::size_t copied_bytes_ = 0;
 };
 
-/// What is pushed to a shard. The update, rows and values are borrowed.
+/// The push to one shard. The update, rows and values are borrowed.
 struct PushPart {
   ShardId shard = 0;
   PushEncoding form = PushEncoding::dense;
@@ -145,39 +161,44 @@ struct PushPart {
   std::span<const std::int64_t> rows = {};
   ValueBytes values = {};
 };
-/// What is pulled from a shard, and where it goes. The rows are borrowed.
+/// The pull of one shard, and its destination. The rows are borrowed.
 struct PullPart {
   ShardId shard = 0;
   io::ElementType type = io::ElementType::f32;
   PullOptions options = {};
-  bool all = true;  ///< elements, and not those of some rows
+  bool all = true;  ///< true: all elements; false: the given rows
   std::span<const std::int64_t> rows = {};
   std::span<std::byte> to = {};
 };
 
-/// Throws StoreError for bytes that are no values of the shard's type: a bool is 0 or 1.
+/// Copies one element to all elements.
+void fill_elements(std::span<std::byte> elements, Bytes element);
+
+/// Throws StoreError for bools other than 0 or 1.
 void require_values(const Shard& shard, Bytes bytes);
-/// Refuses, by the shard's number, rows of values that are not as many as the indices.
+/// Throws InvalidArgument if a push has a staleness limit, but no version.
+void require_version_of_bound(ShardId shard, const PushOptions& options);
+/// Throws ShapeMismatch unless `values` elements are whole rows. `shard` is named in the message.
 void require_whole_rows(ShardId shard, std::size_t rows, std::size_t values);
 
-/// Applies the parts of a push, and says what became of each. If one of them cannot be applied, throws StoreError before
-/// anything is changed.
+/// Applies the parts of a push, and returns their results. Throws StoreError before any change if a part is invalid.
 [[nodiscard]] std::vector<Pushed> apply(std::span<const PushPart> parts, ShardTable& shards);
 [[nodiscard]] Pushed apply(const PushPart& part, ShardTable& shards);
 
-/// A part of a pull whose shard was found.
+/// A part of a pull with its shard.
 struct FoundPull {
   std::shared_ptr<Shard> shard;
-  bool is_known = false;  ///< the caller has the shard's elements already
+  bool is_known = false;  ///< the caller already has this version
   std::size_t bytes = 0;  ///< to copy
 };
-/// Throws StoreError for a part that cannot be pulled.
+/// Throws StoreError if the part is invalid.
 [[nodiscard]] FoundPull find(const PullPart& part, ShardTable& shards);
-/// Throws StoreError unless the part has room for so many bytes.
+/// Throws StoreError if the destination does not have `bytes` bytes.
 void require_room(const PullPart& part, std::uint64_t bytes);
-/// Copies the bytes to `to`, and returns the version of the shard.
+/// Copies the elements to `to`, and returns the version of the shard.
 [[nodiscard]] std::uint64_t copy(const PullPart& part, const FoundPull& found, std::byte* to);
-/// The same without the shard's lock. Returns nothing if the shard has changed during each attempt for 20 milliseconds.
+/// Copies the elements to `to` without locking the shard, and returns its version. Returns nothing if the shard changes
+/// during each attempt for 20 ms.
 [[nodiscard]] std::optional<std::uint64_t> copy_without_lock(const PullPart& part, const FoundPull& found,
                                                              std::byte* to);
 

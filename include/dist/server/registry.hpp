@@ -1,15 +1,17 @@
-/// Functions by number: a process asks another one of the same program for a function whose type both know.
+/// Numbers for functions, to call them in another process of the same program.
 ///
-///   const FunctionId number = FunctionTable<Signature>::number<&function>();  // in the process that asks
-///   FunctionTable<Signature>::find(number)(arguments...);                    // in the one that does it
+///   const FunctionId number = FunctionTable<Signature>::number<&function>();  // in the caller
+///   FunctionTable<Signature>::find(number)(arguments...);                    // in the other process
 ///
-/// To name a function in this way anywhere in the program registers it in all processes of the program, before main.
+/// Naming a function in this way anywhere in the program registers it in all processes before main.
 #pragma once
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -17,20 +19,55 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/binary.hpp>
 
 namespace dist {
 
-/// The registered functions of type `Signature`. A function's number is its place in the program, so it depends neither on
-/// where the program was loaded nor on the order of its translation units, and functions of the same name in two of these
-/// have different ones. Only numbers of registered functions are found, whatever a message says.
+/// The identity of the running program without shared libraries, different for each build: the build id from the linker
+/// (NT_GNU_BUILD_ID) in hexadecimal, or else a checksum of the file. Throws FileError if it cannot read the file.
+[[nodiscard]] const std::string& binary_identity();
+
+/// The position of a function in a program or shared library, independent of the load address.
+struct FunctionId {
+  std::uint64_t module = 0;  ///< checksum of the identity of the program or library
+  std::uint64_t offset = 0;  ///< from the load address
+
+  friend constexpr auto operator<=>(const FunctionId&, const FunctionId&) = default;
+  friend constexpr bool operator==(const FunctionId&, const FunctionId&) = default;  // see Task
+};
+
+namespace detail {
+
+/// Returns the position of an address in its module. Throws InvalidArgument for code outside modules, and the errors of
+/// binary_identity.
+[[nodiscard]] FunctionId code_place_of(std::uintptr_t address);
+
+/// The functions of a FunctionTable, type-erased. Thread-safe.
+class RegisteredFunctions {
+ public:
+  using Function = void();
+
+  void add(Function* function);
+  /// Throws ArchiveError if no function is registered under the number.
+  [[nodiscard]] Function* find(const FunctionId& number, std::string_view type);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Function*> functions_;
+  std::size_t placed_ = 0;  ///< number of `functions_` that are in `by_place_`
+  std::map<FunctionId, Function*> by_place_;
+};
+
+}  // namespace detail
+
+/// The registered functions of type `Signature`. The number of a function is its position in the program, independent
+/// of the load address. Functions of the same name in different translation units have different numbers. Messages can
+/// call only registered functions.
 template <class Signature>
 class FunctionTable {
  public:
-  /// The number of a function, which the mention here registers.
+  /// Returns the number of a function. Instantiating this member registers the function.
   template <Signature* function>
   [[nodiscard]] static FunctionId number() {
     static const FunctionId place =
@@ -38,45 +75,27 @@ class FunctionTable {
     return place;
   }
 
-  /// The function of that number. Throws ArchiveError where none is registered under it.
+  /// Throws ArchiveError if no function is registered under the number.
   [[nodiscard]] static Signature* find(const FunctionId& number) {
-    Entries& entries = all();
-    const std::lock_guard lock{entries.mutex};
-    for (; entries.placed < entries.functions.size(); ++entries.placed) {
-      Signature* const function = entries.functions[entries.placed];
-      entries.by_place.emplace(detail::code_place_of(reinterpret_cast<std::uintptr_t>(function)), function);
-    }
-    const auto found = entries.by_place.find(number);
-    if (found == entries.by_place.end())
-      throw ArchiveError("A message asks for a function that this program does not have",
-                         concat("no function of type ", detail::type_name<Signature>(), " is registered at ",
-                                number.offset, " of module ", number.module),
-                         "Start all processes of the job from one build of the program");
-    return found->second;
+    constexpr std::string_view type = detail::type_name<Signature>();
+    return reinterpret_cast<Signature*>(all().find(number, type));
   }
 
  private:
-  struct Entries {
-    std::mutex mutex;
-    std::vector<Signature*> functions;
-    std::size_t placed = 0;  ///< of `functions`, that are in `by_place`
-    std::map<FunctionId, Signature*> by_place;
-  };
-  [[nodiscard]] static Entries& all() {
-    static Entries entries;
-    return entries;
+  [[nodiscard]] static detail::RegisteredFunctions& all() {
+    static detail::RegisteredFunctions functions;
+    return functions;
   }
   static bool add(Signature* function) {
-    const std::lock_guard lock{all().mutex};
-    all().functions.push_back(function);
+    all().add(reinterpret_cast<detail::RegisteredFunctions::Function*>(function));
     return true;
   }
-  /// Its initialisation, before main or when a library is loaded, registers the function.
+  /// Registers the function when the program starts or the library is loaded.
   template <Signature* function>
   static inline const bool registered = add(function);
 };
 
-/// A function as an empty object that calls it: what can be scheduled, and sent, in place of a pointer to the function.
+/// A function as an empty callable object, to schedule or send in place of a function pointer.
 template <auto f>
   requires std::is_function_v<std::remove_pointer_t<decltype(f)>>
 struct Function {
@@ -86,6 +105,7 @@ struct Function {
     return f(std::forward<Arguments>(arguments)...);
   }
 };
+/// The callable object of function `f`.
 template <auto f>
 inline constexpr Function<f> function{};
 
@@ -98,14 +118,14 @@ inline constexpr bool has_parts = (EmptyValue<F> && !Structure<F>) || Aggregate<
 
 }  // namespace detail
 
-/// What another process of the program can run: a lambda without captures, `dist::function<f>`, or a plain struct with
-/// operator() whose members can be sent. A lambda with captures is none of these: where they are is in this process.
+/// A callable that another process of the program can run: a lambda without captures, `dist::function<f>`, or a plain
+/// struct with operator() whose members can be sent.
 template <class F>
 concept Schedulable = !std::is_reference_v<F> && detail::has_parts<F> && Sendable<F>;
 
 namespace detail {
 
-/// Refuses, in a sentence, what another process cannot run, and says whether it can.
+/// Fails to compile with an explanation if another process cannot run `F`.
 template <class F>
 [[nodiscard]] constexpr bool require_schedulable() {
   static_assert(
@@ -123,11 +143,11 @@ template <class F>
 
 }  // namespace detail
 
-/// Runs `function(context, arguments...)`, all but the context from an archive of a function of type F and a tuple of the
-/// arguments, and returns the bytes of its result, none for void. Its instances are functions for a
-/// FunctionTable<Invocation<Context>>. Throws ArchiveError, and what the function throws.
+/// A function that runs a scheduled function in `context` (see `invoke`).
 template <class Context>
 using Invocation = std::vector<std::byte>(Context&, ArchiveReader&);
+/// Reads a function of type F and a tuple of its arguments from the archive, calls `function(context, arguments...)`,
+/// and returns the bytes of the result, none for void. Throws ArchiveError, and what the function throws.
 template <class Context, class F, class... Arguments>
 std::vector<std::byte> invoke(Context& context, ArchiveReader& archive) {
   F function = archive.get<F>();
@@ -146,3 +166,7 @@ std::vector<std::byte> invoke(Context& context, ArchiveReader& archive) {
 }
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/server/registry.ipp>
+#endif

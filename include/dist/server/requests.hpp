@@ -5,10 +5,10 @@
 #include <new>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/parts.hpp>
@@ -19,10 +19,7 @@ namespace dist::server {
 
 namespace detail {
 
-/// Throws InvalidArgument for a bound on the staleness of a push without a version.
-void require_version_of_bound(ShardId shard, const PushOptions& options);
-
-/// Updates of different types in few pieces of memory. They are trivially copyable functors, so none of them is destroyed.
+/// Stores updates of different types in a few blocks of memory. They are trivially copyable, so none is destroyed.
 class UpdateArena {
  public:
   template <class T, class F>
@@ -35,8 +32,16 @@ class UpdateArena {
   }
 
  private:
-  /// So many bytes of the memory.
-  [[nodiscard]] std::byte* take(std::size_t size);
+  [[nodiscard, gnu::noinline]] std::byte* take(std::size_t size) {
+    if (left_ < size) {
+      const std::size_t bytes = std::max(size, blocks_.empty() ? size : std::size_t{4096});
+      blocks_.push_back(std::make_unique<std::byte[]>(bytes));
+      next_ = blocks_.back().get();
+      left_ = bytes;
+    }
+    left_ -= size;
+    return std::exchange(next_, next_ + size);
+  }
 
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
@@ -45,23 +50,23 @@ class UpdateArena {
 
 }  // namespace detail
 
-/// What one step sends to one server, for several of its shards: one message, so one journey. What it is given is lent: it
-/// stays, unchanged, until the push is done. The message is of any size up to what `rpc::ServerOptions::longest` allows, which
-/// is 1 TiB: the transport cuts it where it must, and nothing is applied before all of it is there.
+/// The pushes of one step to several shards of one server, as one message. Arguments must stay valid and unchanged
+/// until the push is done. The transport splits messages of up to `rpc::ServerOptions::longest`, 1 TiB, and the server
+/// applies only complete ones.
 class PushRequest {
  public:
   using Part = detail::PushPart;
-  /// What becomes of each shard.
   using Result = Pushed;
   static constexpr Result of_nothing{};  ///< of a part without elements
 
-  /// All elements of a shard become `update(element, value)`, or an optimizer's functor is applied to them (ServerUpdate).
+  /// Updates all elements of a shard by `update(element, value)`, or applies an optimizer's functor (ServerUpdate).
+  /// `dense`, `uniform` and `rows` throw InvalidArgument if `options` has a staleness limit without a version.
   template <class E, std::size_t extent, class F>
   PushRequest& dense(ShardId shard, const F& update, std::span<E, extent> values, const PushOptions& options = {}) {
     return put<std::remove_const_t<E>>(
         {shard, detail::PushEncoding::dense, options, nullptr, {}, detail::ValueBytes{std::as_bytes(values)}}, update);
   }
-  /// The same with one value for all elements, which is all that is sent, and is copied.
+  /// Updates all elements with the same value, which is copied and sent once.
   template <class T, class F>
   PushRequest& uniform(ShardId shard, const F& update, T value, const PushOptions& options = {}) {
     return put<T>({shard,
@@ -72,8 +77,8 @@ class PushRequest {
                    detail::ValueBytes::copy_of(std::as_bytes(std::span{&value, 1}))},
                   update);
   }
-  /// Those of some rows, with one row of values for each index. Throws ShapeMismatch where the values are no whole rows, and, as
-  /// all do, InvalidArgument for a bound on the staleness without a version.
+  /// Updates the given rows, with one row of values for each index. Throws ShapeMismatch if the values are not whole
+  /// rows.
   template <class E, std::size_t extent, class F>
   PushRequest& rows(ShardId shard, const F& update, std::span<const std::int64_t> indices, std::span<E, extent> values,
                     DuplicateRows repeats, const PushOptions& options = {}) {
@@ -84,38 +89,36 @@ class PushRequest {
          options, nullptr, indices, detail::ValueBytes{std::as_bytes(values)}},
         update);
   }
-  /// For how many shards it is.
+  /// Adds a part. `put` also sets its update, of elements of type `T`.
+  [[gnu::noinline]] detail::PushPart& add(const detail::PushPart& part) {
+    detail::require_version_of_bound(part.shard, part.options);
+    return parts_.emplace_back(part);
+  }
+  template <class T, class F>
+  PushRequest& put(const detail::PushPart& part, const F& update) {
+    if constexpr (detail::require_server_update<F, T>()) add(part).update = updates_.make<T>(update);
+    return *this;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return parts_.size(); }
   [[nodiscard]] std::span<const detail::PushPart> parts() const noexcept { return parts_; }
 
  private:
-  template <class T, class F>
-  PushRequest& put(const detail::PushPart& part, const F& update) {
-    if constexpr (detail::require_server_update<F, T>()) {
-      detail::require_version_of_bound(part.shard, part.options);
-      parts_.push_back(part);
-      parts_.back().update = updates_.make<T>(update);
-    }
-    return *this;
-  }
-
   std::vector<detail::PushPart> parts_;
   detail::UpdateArena updates_;
 };
 
-/// What one step wants of one server, of several of its shards, and where it goes. The indices are lent, too. Replies are of any
-/// size up to what `rpc::ChannelOptions::longest` allows, which is 1 TiB: the transport cuts them where it must.
+/// The pulls of one step from several shards of one server. Destinations and indices must stay valid until the pull is
+/// done. The transport splits replies of up to `rpc::ChannelOptions::longest`, 1 TiB.
 ///
-/// Of a shard that has the version that the caller knows nothing is sent but that, and what `to` holds stays. After a pull that has
-/// failed, `to` may hold elements of several versions.
+/// A shard at the known version is not sent, and `to` stays unchanged. After a failed pull, `to` may hold elements of
+/// several versions.
 class PullRequest {
  public:
   using Part = detail::PullPart;
-  /// The version of each shard.
   using Result = std::uint64_t;
   static constexpr Result of_nothing = unknown_version;
 
-  /// The elements of a shard, or of one of its slots.
+  /// Pulls a shard, or one of its slots.
   template <class T, std::size_t extent>
   PullRequest& dense(ShardId shard, std::span<T, extent> to, const PullOptions& options = {}) {
     return dense(shard, io::element_type<T>, std::as_writable_bytes(to), options);
@@ -124,7 +127,7 @@ class PullRequest {
     parts_.push_back({shard, type, options, true, {}, to});
     return *this;
   }
-  /// Those of some rows, in the order of the indices. Throws ShapeMismatch where there is no room for whole rows.
+  /// Pulls rows in the order of the indices. Throws ShapeMismatch if `to` does not fit whole rows.
   template <class T, std::size_t extent>
   PullRequest& rows(ShardId shard, std::span<const std::int64_t> indices, std::span<T, extent> to,
                     const PullOptions& options = {}) {
@@ -140,7 +143,3 @@ class PullRequest {
 };
 
 }  // namespace dist::server
-
-#ifndef DIST_COMPILED
-#include <dist/server/requests.ipp>
-#endif

@@ -1,8 +1,6 @@
-/// The whole life of a process that is a parameter server or a worker.
+/// The main function of a process that is a parameter server or a worker.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -13,12 +11,9 @@
 
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/task.hpp>
-#include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/log.hpp>
 #include <dist/core/threads.hpp>
@@ -35,7 +30,7 @@
 
 namespace dist::server {
 
-/// A process that serves a coordinator, and where it listens.
+/// A process that serves a coordinator.
 struct Served {
   Task task;
   net::Endpoint endpoint;
@@ -43,43 +38,41 @@ struct Served {
   bool operator==(const Served&) const = default;
 };
 
-/// The workers and the parameter servers of a cluster that validate_parameter_servers takes. `source` says where the cluster
-/// comes from: "TF_CONFIG".
+/// Returns the workers and parameter servers of a cluster that validate_parameter_servers accepts. Messages name
+/// `source`, such as "TF_CONFIG".
 [[nodiscard]] std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source);
 
 struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
-  /// For how long a process that has lost its coordinator waits for it to come back, or for one that takes over
-  /// (SessionOptions::takes_over); 0: it ends at once.
+  /// The time that a process without its coordinator waits for it, or for another that takes over
+  /// (SessionOptions::takes_over); 0: it exits at once.
   net::Milliseconds keep_alive{5'000};
-  /// The signal that asks the process to end the job, unless the program handles or ignores it itself; 0: no signal.
-  /// The process serves on until its coordinator has ended the job.
+  /// The signal that asks the process to end the job, unless the program handles or ignores it; 0: none. The process
+  /// serves until the coordinator has ended the job.
   int end_signal = SIGTERM;
-  /// For the coordinator to do so.
+  /// The time limit for the coordinator to end the job after `end_signal`.
   net::Milliseconds leave_timeout{25'000};
-  /// For handlers that run, such as functions that a coordinator has scheduled, to end with the process; then it ends
-  /// without them, with the status of a failure.
+  /// The time limit for running handlers, such as scheduled functions, to finish at the end. Then the process exits
+  /// without them, with a failure status.
   net::Milliseconds end_timeout{30'000};
-  net::Milliseconds patience = net::default_patience;  ///< before stderr says for whom the process waits
+  net::Milliseconds patience = net::default_patience;  ///< before stderr reports that the process waits
   rpc::ServerOptions server = {.threads = 4, .secret = net::job_secret(), .tls = net::job_tls()};
 };
 
 namespace detail {
 
-/// Whether a task of the cluster is on another machine than this one.
 [[nodiscard]] bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own, std::string_view source);
 
-/// "chief 0 at 10.0.0.1:2222", for messages.
+/// Returns "chief 0 at 10.0.0.1:2222", for messages.
 [[nodiscard]] std::string coordinator_of(const ClusterSpec& cluster);
 
-/// Notes that the process waits for its coordinator, at once, for `kill -USR1`.
+/// Records the wait for reports by `kill -USR1`.
 void note(std::optional<SlowWait>& wait, const std::string& coordinator);
 
-/// Returns when the coordinator has done its work, and throws what else ends the process. `heeds_signal`: see
-/// ServeOptions::end_signal. `wait`: for the coordinator.
+/// Returns when the coordinator has finished, otherwise throws. `heeds_signal`: see ServeOptions::end_signal.
 template <class Lifeline>
-void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::string& coordinator,
-                        const ServeOptions& options, bool heeds_signal, std::optional<SlowWait>& wait) {
+[[gnu::cold]] void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::string& coordinator,
+                                      const ServeOptions& options, bool heeds_signal, std::optional<SlowWait>& wait) {
   using Clock = typename Lifeline::Clock;
   using State = typename Lifeline::State;
   const bool speaks = dist::detail::warnings_are_wanted();
@@ -139,7 +132,7 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
   }
 }
 
-/// Refuses, in a sentence, what a process cannot serve by, and says whether it can.
+/// Fails to compile with an explanation if `T` is not a transport or `Resolver` not a resolver.
 template <class T, class Resolver>
 [[nodiscard]] constexpr bool require_served() {
   constexpr bool travels = dist::detail::satisfied<rpc::Transport<T>>;
@@ -150,10 +143,9 @@ template <class T, class Resolver>
   return travels && resolves;
 }
 
-/// Ends the process unless it is gone in time: no thread can be made to leave a function that does not return.
+/// Exits if the process does not end in time, because threads cannot be forced out of a function.
 class EndWatch {
  public:
-  /// A process that is still there after `timeout` exits with `status`.
   EndWatch(std::string self, net::Milliseconds timeout, int status);
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
@@ -166,21 +158,61 @@ class EndWatch {
   std::thread thread_;
 };
 
+/// Serves as `task` of a valid cluster.
+template <class T>
+[[gnu::cold]] void serve_task(const ClusterSpec& cluster, const Task& task, const std::string& source,
+                              const ServeOptions& options, std::vector<rpc::Method<typename T::Exchange>> of_workers) {
+  if constexpr (rpc::PreparesToServe<T>) T::prepare_to_serve();
+  const bool holds_variables = task.type == TaskType::parameter_server;
+  std::optional<ShardServer> store;
+  if (holds_variables) store.emplace(rpc::WithinProcess<T> ? Reach::process : Reach::machine);
+  Lifeline<typename T::Exchange> lifeline{task, store ? store->incarnation() : net::random_number()};
+  std::vector<rpc::Method<typename T::Exchange>> methods =
+      store ? store_methods<typename T::Exchange>(*store) : std::move(of_workers);
+  for (rpc::Method<typename T::Exchange>& method : lifeline.methods()) methods.push_back(std::move(method));
+
+  const net::Endpoint own = task_endpoint(cluster, task, source);
+  rpc::ServerOptions its = options.server;
+  its.peers_elsewhere = its.peers_elsewhere || has_other_hosts(cluster, own, source);
+  const std::string self = concat(to_string(task), " at ", to_string(own));
+  if constexpr (!rpc::WithinProcess<T>) {
+    ReportSignal::name_process(self);
+    ReportSignal::answer_to_the_end();
+  }
+  const std::string coordinator = coordinator_of(cluster);
+  std::optional<SlowWait> wait;
+  note(wait, coordinator);  // before a coordinator can connect
+  typename T::Server server{own, its, std::move(methods)};
+  std::optional<dist::detail::SignalFlag> signal;
+  if constexpr (!rpc::WithinProcess<T>) dist::detail::SignalFlag::make_if_free(signal, options.end_signal);
+  std::exception_ptr failure;
+  int status = ExitCode::failure;
+  try {
+    serve_coordinators(lifeline, self, coordinator, options, signal.has_value(), wait);
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    status = error.exit_code();
+  }
+  std::optional<EndWatch> watch;
+  if constexpr (!rpc::WithinProcess<T>) watch.emplace(self, options.end_timeout, status);
+  server.stop();
+  if (failure) std::rethrow_exception(failure);
+}
+
 }  // namespace detail
 
-/// A process that is a parameter server or a worker serves until its coordinator has done its work, and returns true. In the
-/// coordinator, which is the chief, it returns false at once (spec J12, R01).
+/// Serves as a parameter server or worker until the coordinator has finished, and returns true. In the coordinator, the
+/// chief, returns false at once (spec J12, R01).
 ///
 ///   if (dist::server::serve<dist::Grpc>(dist::TfConfigResolver{})) return 0;
 ///
-/// It listens at the address that the resolver lists for it. A parameter server has a ShardServer; a worker has the methods
-/// `of_workers`, which outlive the call.
+/// Listens at the address of this process in the resolver's list. A parameter server has a ShardServer; a worker has
+/// the methods `of_workers`, which must outlive the call.
 ///
-/// Every other end of the job is an error: CoordinatorUnavailable where the coordinator is lost and has not come back within
-/// `keep_alive`; Preempted where the job was told to end and the coordinator has saved it (PreemptionHandler); DeadlineExceeded
-/// where no coordinator comes, and where this process was told to end and the coordinator has not ended the job within
-/// `leave_timeout`. dist::exit_code says the status that each of them means. Throws InvalidArgument for a cluster that cannot
-/// work, and RendezvousError where the process cannot listen.
+/// Throws CoordinatorUnavailable if the coordinator is lost and does not return within `keep_alive`; Preempted if the
+/// coordinator has saved and ended the job on request (PreemptionHandler); DeadlineExceeded if no coordinator connects,
+/// or if this process must end and the coordinator does not end the job within `leave_timeout`; InvalidArgument if the
+/// cluster is invalid; RendezvousError if the process cannot listen. dist::exit_code returns their exit statuses.
 template <rpc::Transport T, ClusterResolver Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const ServeOptions& options,
                          std::vector<rpc::Method<typename T::Exchange>> of_workers) {
@@ -189,46 +221,12 @@ template <rpc::Transport T, ClusterResolver Resolver>
   const std::string source = resolver.describe();
   validate_parameter_servers(cluster, task, source);
   if (task->type == TaskType::chief) return false;
-  if constexpr (rpc::PreparesToServe<T>) T::prepare_to_serve();
-
-  const bool holds_variables = task->type == TaskType::parameter_server;
-  std::optional<ShardServer> store;
-  if (holds_variables) store.emplace(rpc::WithinProcess<T> ? Reach::process : Reach::machine);
-  Lifeline<typename T::Exchange> lifeline{*task, store ? store->incarnation() : net::random_number()};
-  std::vector<rpc::Method<typename T::Exchange>> methods =
-      store ? store_methods<typename T::Exchange>(*store) : std::move(of_workers);
-  for (rpc::Method<typename T::Exchange>& method : lifeline.methods()) methods.push_back(std::move(method));
-
-  const net::Endpoint own = task_endpoint(cluster, *task, source);
-  rpc::ServerOptions its = options.server;
-  its.secret = job_secret(std::move(its.secret), resolver);
-  its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
-  const std::string self = concat(to_string(*task), " at ", to_string(own));
-  if constexpr (!rpc::WithinProcess<T>) {
-    ReportSignal::name_process(self);
-    ReportSignal::answer_to_the_end();
-  }
-  const std::string coordinator = detail::coordinator_of(cluster);
-  std::optional<SlowWait> wait;
-  detail::note(wait, coordinator);  // before a coordinator can come
-  typename T::Server server{own, its, std::move(methods)};
-  std::optional<dist::detail::SignalFlag> signal;
-  if constexpr (!rpc::WithinProcess<T>) dist::detail::SignalFlag::make_if_free(signal, options.end_signal);
-  std::exception_ptr failure;
-  int status = ExitCode::failure;
-  try {
-    detail::serve_coordinators(lifeline, self, coordinator, options, signal.has_value(), wait);
-  } catch (const Error& error) {
-    failure = std::current_exception();
-    status = error.exit_code();
-  }
-  std::optional<detail::EndWatch> watch;
-  if constexpr (!rpc::WithinProcess<T>) watch.emplace(self, options.end_timeout, status);
-  server.stop();
-  if (failure) std::rethrow_exception(failure);
+  ServeOptions its = options;
+  its.server.secret = job_secret(std::move(its.server.secret), resolver);
+  detail::serve_task<T>(cluster, *task, source, its, std::move(of_workers));
   return true;
 }
-/// The same for workers without methods.
+/// Serves without worker methods.
 template <class T, class Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const ServeOptions& options = {}) {
   if constexpr (detail::require_served<T, Resolver>())

@@ -1,16 +1,14 @@
 #pragma once
 
 #include <cstdlib>
-#include <utility>
 
-#include <dist/cluster/task_endpoint.hpp>
-#include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
 #include <dist/server/serve.hpp>
 
 namespace dist::server::detail {
 
-DIST_INLINE bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own, std::string_view source) {
+[[gnu::cold]] DIST_INLINE bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own,
+                                               std::string_view source) {
   for (const Task task : cluster.tasks()) {
     if (cluster.task_address(task).empty()) continue;
     const net::Endpoint other = task_endpoint(cluster, task, source);
@@ -18,19 +16,19 @@ DIST_INLINE bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint
   }
   return false;
 }
-DIST_INLINE std::string coordinator_of(const ClusterSpec& cluster) {
+[[gnu::cold]] DIST_INLINE std::string coordinator_of(const ClusterSpec& cluster) {
   constexpr Task chief{TaskType::chief, 0};
   if (!cluster.has(chief)) return "a coordinator";
   const std::string& address = cluster.task_address(chief);
   return address.empty() ? to_string(chief) : concat(to_string(chief), " at ", address);
 }
 
-DIST_INLINE void note(std::optional<SlowWait>& wait, const std::string& coordinator) {
+[[gnu::cold]] DIST_INLINE void note(std::optional<SlowWait>& wait, const std::string& coordinator) {
   if (!wait) wait.emplace(/*quiet=*/0);
   wait->note([&] { return concat("for ", coordinator); });
 }
 
-DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout, int status)
+[[gnu::cold]] DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout, int status)
     : thread_([this, self = std::move(self), timeout, status] {
         std::unique_lock lock{mutex_};
         if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
@@ -38,7 +36,7 @@ DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout, int 
                         ": a function that runs for long should ask whether it is to stop"));
         std::_Exit(status);
       }) {}
-DIST_INLINE EndWatch::~EndWatch() {
+[[gnu::cold]] DIST_INLINE EndWatch::~EndWatch() {
   {
     const std::lock_guard lock{mutex_};
     ended_ = true;
@@ -51,7 +49,7 @@ DIST_INLINE EndWatch::~EndWatch() {
 
 namespace dist::server {
 
-DIST_INLINE std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source) {
+[[gnu::cold]] DIST_INLINE std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source) {
   std::vector<Served> all;
   for (const Task task : cluster.tasks())
     if (task.type != TaskType::chief) all.push_back({task, task_endpoint(cluster, task, source)});

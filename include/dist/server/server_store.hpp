@@ -2,16 +2,13 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/shard_spec.hpp>
@@ -19,12 +16,12 @@
 #include <dist/server/variable_cache.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/policies.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist {
 
-/// The store of a ParameterServer: variables lie in shards on parameter servers, and in this process as cached copies, with which
-/// the steps of one replica work (server::VariableCache).
+/// The store of a ParameterServer. Variables are stored in shards on parameter servers; the steps of this process's
+/// replica use cached copies (server::VariableCache).
 ///
 /// | variable | the copy when a step begins | what is pushed when the step ends |
 /// |---|---|---|
@@ -33,7 +30,7 @@ namespace dist {
 /// | OnRead, Mean | the values | the copy, if the step has changed it |
 /// | OnShard: the slots of optimizers | nothing | nothing: updates change them on the servers |
 ///
-/// Outside steps a read pulls what has changed, and a write is one push.
+/// Outside steps, a read pulls what has changed, and a write is one push.
 template <rpc::Transport T>
 struct ServerStore : MirroredStore {
   static constexpr bool remote = true;
@@ -41,7 +38,7 @@ struct ServerStore : MirroredStore {
   using Variable = server::CachedVariable<T>;
   using Cache = server::VariableCache<T>;
 
-  /// The variable on the servers; null while it is being made.
+  /// The variable on the servers; null while it is being created.
   template <class V>
   [[nodiscard]] static Variable* on_servers(const V& variable) noexcept {
     return static_cast<Variable*>(variable.remote().get());
@@ -51,18 +48,18 @@ struct ServerStore : MirroredStore {
     return context.strategy().variable_cache();
   }
 
-  /// Waits until these elements of the copy are there. Throws ServerUnavailable, StoreError or RpcError.
+  /// Waits until these elements of the copy have arrived. Throws ServerUnavailable, StoreError or RpcError.
   template <class V>
   static void await(const auto& context, const V& variable, IndexRange elements) {
     if (Variable* const cached = on_servers(variable)) cache_of(context).await(*cached, elements);
   }
-  /// Says that the copy may be changed where it lies. Of OnWrite variables such changes stay in this process.
+  /// Marks the copy as changed in place. Such changes of OnWrite variables are not pushed.
   template <class V>
   static void change(const auto& context, const V& variable) {
     if constexpr (!std::same_as<typename V::Synchronization, OnWrite>)
       if (Variable* const cached = on_servers(variable)) cache_of(context).change(*cached);
   }
-  /// Updates the elements of `range`, which begins and ends with shards, by `update(old, given[i])`.
+  /// Updates `range`, which must consist of whole shards, by `update(old, given[i])`.
   template <class V, class Values, class Update>
   static void write(const auto& context, const V& variable, IndexRange range, const Values& given,
                     const Update& update) {
@@ -74,27 +71,40 @@ struct ServerStore : MirroredStore {
     };
     if (cached == nullptr) return update_copy();
     Cache& cache = cache_of(context);
+    constexpr bool is_uniform = std::same_as<Values, detail::Uniform<E>>;
+    std::span<const E> values;
+    if constexpr (is_uniform)
+      values = {&given.number, 1};
+    else if constexpr (std::is_pointer_v<Values>)
+      values = {given, range.size()};
+    else
+      values = given;
+    const auto write_there = [&](const auto& function) {
+      return cache.write(
+          *cached, range, std::as_bytes(values), is_uniform,
+          [&](server::PushRequest& request, const server::detail::PushPart& part) { request.put<E>(part, function); });
+    };
     if constexpr (detail::is_on_shard<typename V::Synchronization>) {
       static_assert(std::same_as<Update, detail::Assign>);
-      cache.template write<E>(*cached, range, given, server::AssignSlot{});
-    } else if (cache.template write<E>(*cached, range, given, update)) {
+      write_there(server::AssignSlot{});
+    } else if (write_there(update)) {
       cache.await(*cached, range);
       cache.change(*cached);
       update_copy();
-      if (cached->kind() == server::CacheKind::sum && !cache.is_local())  // the copy has what the step adds to that
+      if (cached->kind() == server::CacheKind::sum && !cache.is_local())  // the copy holds only what the step adds
         for (std::size_t i = range.begin; i < range.end; ++i) copy[i] = E{};
     }
   }
 
-  /// Before the gradients of a variable are overwritten, which may be on their way.
+  /// Waits for pending pushes of the variable's gradients, which will be overwritten.
   template <class V>
   static void renew(const InReplica auto& replica, const V& variable) {
     cache_of(replica).wait_for_pushes();
     on_servers(variable)->renew();
   }
 
-  /// Whether each tensor of the variable lies whole on one server. Throws InvalidArgument, on behalf of an optimizer that scales by
-  /// the norms of whole tensors.
+  /// Throws InvalidArgument if a tensor of the variable is divided among servers, on behalf of an optimizer that scales
+  /// by norms of whole tensors.
   template <class V>
   static void require_whole_tensors(std::string_view optimizer, const V& variable) {
     const Variable& cached = *on_servers(variable);
@@ -110,12 +120,12 @@ struct ServerStore : MirroredStore {
       }
   }
 
-  /// One copy, which has its values already.
+  /// The copy has its values already.
   template <class Strategy, class V>
   static void spread(Strategy&, const V&, bool) {}
 };
 
-/// How stale the updates were that the shards of a variable of a ParameterServer have taken, and how many they have refused
+/// Returns the staleness of applied updates of a variable, and the number of rejected ones
 /// (ParameterServerOptions::max_staleness).
 template <InCrossReplica Scope, class V>
   requires RemoteStore<StoreOf<Scope>>

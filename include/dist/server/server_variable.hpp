@@ -1,48 +1,192 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <dist/context/contexts.hpp>
+#include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/light_memory.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
+#include <dist/server/client.hpp>
+#include <dist/server/parts.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/server_context.hpp>
-#include <dist/server/server_shard.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
+#include <dist/variable/given_value.hpp>
 #include <dist/variable/shard.hpp>
 #include <dist/variable/sharded_variable.hpp>
 
 namespace dist {
 
-/// The elements of a variable, and of which version each of its shards was: a gradient that was computed from these is pushed
-/// with the versions, so that its staleness is counted.
+namespace detail {
+
+template <class C, class T>
+concept ScopeOfServers = (InCrossReplica<C> || InReplica<C>)&&requires(const C& context) {
+  { context.strategy().clients() } -> std::same_as<server::Clients<T>&>;
+};
+template <class C, class T>
+concept WorkerOfServers = requires(const C& context) {
+  { context.template clients<T>() } -> std::same_as<server::Clients<T>&>;
+};
+
+}  // namespace detail
+
+/// A context for variables on parameter servers, with transport `T`: the scope of a ParameterServer on the coordinator,
+/// a replica function that it runs, or the context of a scheduled function on a worker.
+template <class C, class T>
+concept ServerContext = detail::ScopeOfServers<C, T> || detail::WorkerOfServers<C, T>;
+
+namespace server {
+
+/// Returns the clients of a context.
+template <class T, ServerContext<T> Context>
+[[nodiscard]] Clients<T>& clients_of(const Context& context) {
+  if constexpr (dist::detail::ScopeOfServers<Context, T>)
+    return context.strategy().clients();
+  else
+    return context.template clients<T>();
+}
+
+/// A pending read: a Future. Once it is done, `values()` returns the elements, and `result()` their version.
+template <class Element, class T>
+class ServerRead : public Batch<T>::Pull {
+ public:
+  ServerRead(typename Batch<T>::Pull part, std::shared_ptr<Tensor<Element>> values)
+      : Batch<T>::Pull(std::move(part)), values_(std::move(values)) {
+    this->keep(values_);
+  }
+
+  [[nodiscard]] TensorView<const Element> values() const noexcept { return std::as_const(*values_).view(); }
+
+ private:
+  std::shared_ptr<Tensor<Element>> values_;
+};
+
+}  // namespace server
+
+/// A handle of a shard on a parameter server. It has an address but no connection, so it can be sent to workers;
+/// operations take the context with the connection. See StartsOperations and ServerVariable.
+template <class E, class T>
+class ServerShard {
+ public:
+  using Element = E;
+  using Transport = T;
+  using Read = server::ServerRead<E, T>;
+  using Write = typename server::Batch<T>::Push;
+
+  /// Serialized, in addition to the shape.
+  using Address = server::ShardAddress;
+
+  ServerShard(Address place, Shape shape) : place_(std::move(place)), shape_(std::move(shape)) {}
+
+  [[nodiscard]] const Address& place() const noexcept { return place_; }
+  [[nodiscard]] const std::string& name() const noexcept { return place_.name; }
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+
+  /// Returns a batch for operations that are sent together (see StartsTogether).
+  template <ServerContext<T> Context>
+  [[nodiscard]] static server::Batch<T> together(const Context& context) {
+    return server::Batch<T>{server::clients_of<T>(context)};
+  }
+
+  /// Starts to read array 0, the values, or i > 0, slot i - 1.
+  template <ServerContext<T> Context>
+  [[nodiscard]] Read start_read(const Context& context, std::uint32_t array = 0) const {
+    return begin(context, [&](const server::Batch<T>& batch) {
+      const auto values = std::make_shared<Tensor<Element>>(shape_);
+      return Read{batch.pull(place_, values->elements(), {.array = array}), values};
+    });
+  }
+  template <ServerContext<T> Context>
+  [[nodiscard]] Read start_gather(const Context& context, std::span<const std::int64_t> rows) const {
+    return begin(context, [&](const server::Batch<T>& batch) {
+      const auto values = std::make_shared<Tensor<Element>>(shape_.with_rows(rows.size()));
+      return Read{batch.pull_rows(place_, rows, values->elements()), values};
+    });
+  }
+  template <ServerContext<T> Context, class Value, class Update>
+  [[nodiscard]] Write start_write(const Context& context, const Value& value, Update update) {
+    if constexpr (detail::is_same_value<Value>) {
+      return start_write(context, value.value, update);
+    } else {
+      return begin(context, [&](const server::Batch<T>& batch) {
+        if constexpr (std::same_as<Value, Element>) {
+          return shape_.elements() == 0 ? Write{} : batch.push_uniform(place_, update, value);
+        } else {
+          const TensorView<const Element> values = value;
+          return batch.push(place_, update, values.elements());
+        }
+      });
+    }
+  }
+  template <ServerContext<T> Context, class Update>
+  [[nodiscard]] Write start_scatter(const Context& context, IndexedSlicesView<Element> slices, Update update) {
+    return begin(context, [&](const server::Batch<T>& batch) {
+      return batch.push_rows(place_, update, slices.indices(), slices.values().elements(),
+                             server::DuplicateRows::in_order);
+    });
+  }
+
+  /// Throws InvalidArgument if the context does not have the shard's server.
+  template <ServerContext<T> Context>
+  [[nodiscard]] std::shared_ptr<server::Client<T>> client(const Context& context) const {
+    return server::clients_of<T>(context).of(static_cast<std::size_t>(place_.server), place_.incarnation);
+  }
+
+  void write_to(ArchiveWriter& archive) const { archive.put(place_).put(shape_); }
+  [[nodiscard]] static ServerShard read_from(ArchiveReader& archive) {
+    auto place = archive.get<Address>();
+    return ServerShard{std::move(place), archive.get<Shape>()};
+  }
+
+ private:
+  /// Adds an operation with `add(batch)` to `context` if that is a batch, otherwise to a new batch that is sent at
+  /// once.
+  template <class Context, class Add>
+  [[nodiscard]] static auto begin(const Context& context, const Add& add) {
+    if constexpr (std::same_as<Context, server::Batch<T>>) {
+      return add(context);
+    } else {
+      const server::Batch<T> alone = together(context);
+      auto begun = add(alone);
+      alone.send();
+      return begun;
+    }
+  }
+  Address place_;
+  Shape shape_;
+};
+
+/// The elements of a variable, and the versions of its shards. Push gradients computed from the elements with these
+/// versions, so that their staleness is known.
 template <class T>
 struct Pulled {
   Tensor<T> values;
   std::vector<std::uint64_t> versions;
 };
 
-/// What is said about a push besides its values: server::PushOptions for all shards.
+/// Options of a push, as in server::PushOptions, for all shards.
 struct ApplyOptions {
-  std::vector<std::uint64_t> versions = {};  ///< of the shards when the values' origin was pulled; none: nobody knows
-  std::uint32_t first_slot = 0;              ///< of those that the update uses
-  std::uint64_t max_staleness =
-      server::any_staleness;  ///< a shard that others have pushed to more often refuses its part
+  std::vector<std::uint64_t> versions = {};             ///< pulled versions of the shards; empty: unknown
+  std::uint32_t first_slot = 0;                         ///< first slot that the update uses
+  std::uint64_t max_staleness = server::any_staleness;  ///< limit of other pushes; beyond it, a shard rejects its part
 };
 
-/// A variable on parameter servers, made by `ParameterServer::variable`. Its shards are on one server each, one shard where the
-/// strategy does not divide it, and operations on all of them go on at the same time. Operations take the strategy's scope on
-/// the coordinator, and on a worker the context of the scheduled function, whose argument the variable may be. Each sends one
-/// message to each server, however many shards are there; what concerns several variables travels together in a server::Batch.
+/// A variable on parameter servers, created by `ParameterServer::variable`. It has one shard, or several if the
+/// strategy divides it. Operations take the strategy's scope on the coordinator, or the context of a scheduled function
+/// on a worker, which gets the variable as an argument. They run on all shards concurrently, with one message to each
+/// server. A server::Batch combines operations on several variables.
 ///
 ///     auto weights = strategy.template variable<float>({1'000}, 0.0F, "weights");
 ///     coordinator.schedule([](dist::WorkerContext& worker, auto& weights) {
@@ -50,12 +194,12 @@ struct ApplyOptions {
 ///       weights.assign_sub(worker, gradient_of(now));
 ///     }, weights);
 ///
-/// Besides the operations of a ShardedVariable it has those of optimizers, which run on the servers. Each operation sees and
-/// changes each shard as a whole, and shards in no order among each other: training is asynchronous. Its elements are dropped
-/// with what `variable` has returned; what a worker gets is a name for them.
+/// In addition to the operations of a ShardedVariable, it has the operations of optimizers, which run on the servers.
+/// Training is asynchronous: each shard is read and changed atomically, but shards are not ordered among each other.
+/// The elements exist as long as the object returned by `variable`; workers get references.
 ///
-/// All throw ServerUnavailable where a server is gone or has lost its variables (spec L15), which the coordinator of a scheduled
-/// function counts and repeats.
+/// All operations throw ServerUnavailable if a server is unreachable or has lost its variables (spec L15). The
+/// coordinator counts these errors, and repeats the scheduled function.
 template <class T, class Via>
 class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   using Sharded = ShardedVariable<ServerShard<T, Via>>;
@@ -63,11 +207,10 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
  public:
   using Transport = Via;
 
-  /// `kept` goes with this.
+  /// `kept` is destroyed with the variable.
   ServerVariable(std::vector<ServerShard<T, Via>> shards, std::string name, std::shared_ptr<void> kept = nullptr)
       : Sharded(std::move(shards), std::move(name)), kept_(std::move(kept)) {}
 
-  /// All elements, and their versions.
   template <ServerContext<Via> Context>
   [[nodiscard]] Pulled<T> pull(const Context& context) const {
     Pulled<T> pulled{Tensor<T>{this->shape()},
@@ -75,8 +218,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     refresh(context, pulled);
     return pulled;
   }
-  /// Pulls again what has changed since, by others or by whoever has pulled it: shards that have not, do not travel. Returns how
-  /// many have. Throws ShapeMismatch and InvalidArgument for what was not pulled from this variable.
+  /// Pulls the shards that have changed since `pulled`, and returns their number. Throws ShapeMismatch or
+  /// InvalidArgument if `pulled` is of another variable.
   template <ServerContext<Via> Context>
   std::size_t refresh(const Context& context, Pulled<T>& pulled) const {
     detail::require_shape(*this, pulled.values.shape());
@@ -97,29 +240,28 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     return changed;
   }
 
-  /// Sees to slots `first`, `first + 1` and so on beside the elements, as many as there are values: all elements of a slot have
-  /// the value given for it, unless the slot was there. Shard after shard: where one fails, those before it have their slots, and
-  /// another call sees to the others.
+  /// Creates the missing slots from `first` on, one for each of `values`, filled with that value. Shards are processed
+  /// in order; after an error, another call creates the rest.
   template <ServerContext<Via> Context>
   void ensure_slots(const Context& context, const std::vector<double>& values, std::uint32_t first = 0) {
     for (const ServerShard<T, Via>& shard : this->shards())
       shard.client(context)->ensure_slots(shard.place().id, first, values);
   }
-  /// What a slot holds.
   template <ServerContext<Via> Context>
   [[nodiscard]] Tensor<T> read_slot(const Context& context, std::uint32_t slot) const {
     return this->joined(context, [&](const auto& in, const auto& shard) { return shard.start_read(in, slot + 1); });
   }
 
-  /// Writes a slot, which there is. Throws ShapeMismatch for values of another shape.
+  /// Writes an existing slot. Throws ShapeMismatch if the shape of the values differs.
   template <ServerContext<Via> Context>
   void assign_slot(const Context& context, std::uint32_t slot, TensorView<const T> values) {
     apply(context, server::AssignSlot{}, values, {.first_slot = slot});
   }
 
-  /// Lets the servers apply an update to all elements: `update(old, value)`, or an optimizer's functor, `update(weight, gradient,
-  /// slots)`, whose slots are there (see server::ServerUpdate). Says what became of each shard's part: with a bound on the
-  /// staleness it may not be applied (server::PushOptions), which is no error. Throws ShapeMismatch for values of another shape.
+  /// Applies an update to all elements on the servers: `update(old, value)`, or an optimizer's functor `update(weight,
+  /// gradient, slots)` with existing slots (see server::ServerUpdate). Returns the result for each shard. With a
+  /// staleness limit, a shard may reject its part (server::PushOptions). Throws ShapeMismatch if the shape of the
+  /// values differs.
   template <ServerContext<Via> Context, class Update>
   std::vector<server::Pushed> apply(const Context& context, const Update& update, TensorView<const T> values,
                                     const ApplyOptions& options = {}) {
@@ -128,7 +270,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
       return batch.push(this->shards()[shard].place(), update, this->part_of(values, shard).elements(), of_shard);
     });
   }
-  /// The same to the rows that `slices` names, of which those of the same index are added up first (spec P14).
+  /// Applies an update to the rows of `slices`, after summing slices with the same index (spec P14).
   template <ServerContext<Via> Context, class Update>
   std::vector<server::Pushed> apply(const Context& context, const Update& update, IndexedSlicesView<T> slices,
                                     const ApplyOptions& options = {}) {
@@ -138,8 +280,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     });
   }
 
-  /// Adds to a batch, and to `pushes`, what lets the servers apply an update to the rows that `slices` names, as `apply` does. The
-  /// batch keeps the values.
+  /// Adds updates of the rows of `slices` to a batch, like `apply`. The batch keeps the values alive.
   template <class Update>
   void add_to(const server::Batch<Via>& batch, std::vector<typename server::Batch<Via>::Push>& pushes,
               const Update& update, IndexedSlicesView<T> slices, const server::PushOptions& options) const {
@@ -149,12 +290,12 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
       pushes.back().keep(parts);
     }
   }
-  /// For an optimizer that keeps `count` slots beside each element: the number of the first.
+  /// Reserves slots for an optimizer, and returns the number of the first.
   [[nodiscard]] std::uint32_t take_slots(std::size_t count) noexcept {
     return std::exchange(next_slot_, next_slot_ + static_cast<std::uint32_t>(count));
   }
 
-  /// How stale pushes were that have said from which version they came, over all shards.
+  /// Returns the staleness of pushes with a version, over all shards.
   template <ServerContext<Via> Context>
   [[nodiscard]] server::Staleness staleness(const Context& context) const {
     server::Staleness all;
@@ -187,7 +328,6 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
                             concat(versions.size(), " were given, it has ", this->shards().size(), " shards"),
                             "Give those that pull has returned");
   }
-  /// The slices of the rows of each shard.
   [[nodiscard]] std::vector<IndexedSlices<T>> divided(IndexedSlicesView<T> slices) const {
     detail::require_shape(*this, slices.dense_shape());
     const SplitRows split = this->layout().split(this->name(), slices.indices());
@@ -202,7 +342,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     return batch.push_rows(this->shards()[shard].place(), update, slices.indices(), slices.values().elements(),
                            server::DuplicateRows::summed, options);
   }
-  /// What became of the pushes of all shards, which `add(batch, shard, options)` adds to a batch.
+  /// Returns the results of the pushes that `add(batch, shard, options)` adds.
   template <class Context, class Add>
   [[nodiscard]] std::vector<server::Pushed> pushed(const Context& context, const ApplyOptions& options,
                                                    const Add& add) const {

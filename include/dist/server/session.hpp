@@ -1,4 +1,4 @@
-/// A coordinator's side of the lifelines (server/lifeline.hpp).
+/// The coordinator's side of the lifelines (server/lifeline.hpp).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/task.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/duration.hpp>
@@ -29,66 +29,65 @@
 #include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
-#include <dist/server/binary.hpp>
 #include <dist/server/coordinator_options.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
 #include <dist/server/parts.hpp>
+#include <dist/server/registry.hpp>
 #include <dist/server/serve.hpp>
-#include <dist/server/store_memory_handle.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/variable/partitioner.hpp>
 
 namespace dist {
 
-/// How a ParameterServer divides variables and waits for servers.
+/// Options of a ParameterServer.
 struct ParameterServerOptions {
-  /// Into how many shards variables are divided: see Partitioner. None leaves them whole (spec J01).
+  /// The number of shards of each variable (see Partitioner). Default: variables are not divided (spec J01).
   AnyPartitioner partitioner = {};
   rpc::ChannelOptions channel = {.secret = net::job_secret(), .tls = net::job_tls()};
-  net::Milliseconds wait_for_servers{180'000};                  ///< for all parameter servers to come (spec J02)
-  net::Milliseconds patience = net::default_patience;           ///< before stderr says who is missing
+  net::Milliseconds wait_for_servers{180'000};                  ///< for all parameter servers to connect (spec J02)
+  net::Milliseconds patience = net::default_patience;           ///< before stderr lists the missing servers
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of a call to a server
-  std::size_t attempts = 3;  ///< of a call, before the server counts as gone (spec L15)
-  /// What this process and the workers do with the memory of servers on their machines. By default `write` where one process that
-  /// is lost ends all of them, which the resolver says by `ends_together`, or where all are threads of one process; else `read`.
+  std::size_t attempts = 3;  ///< of a call, before the server is unavailable (spec L15)
+  /// The use of memory of servers on the same machine, by this process and the workers. Default: `write` if all
+  /// processes end together, according to the resolver's `ends_together`, or are threads of one process; otherwise
+  /// `read`.
   std::optional<server::SharedMemoryAccess> shared_memory = {};
-  /// The tensors of a variable with a layout, such as the parameters of a network, travel in buckets, the last ones first, which
-  /// are closed once they have more bytes than this: to a worker, which waits for them layer by layer, and their gradients back,
-  /// which leave when they are ready. 0: in one message. The default costs small networks no second message, and lets the
-  /// transfer of large layers go on while others are computed.
+  /// The size at which a bucket is closed, in bytes. The tensors of a variable with a layout, such as the parameters of
+  /// a network, are transferred in buckets, the last tensors first: workers wait for parameters layer by layer, and
+  /// send gradients when they are ready. 0: one bucket. With the default, small networks need one message, and
+  /// transfers of large layers overlap with computation.
   std::size_t bucket_bytes = std::size_t{1} << 20;
-  /// Of the updates that a shard has taken since a gradient's parameters were pulled, the most with which it takes the gradient. It
-  /// refuses others, and counts these (dist::staleness), while the step counts as one.
+  /// Shards reject gradients if they have applied more updates than this since the gradient's parameters were pulled.
+  /// Rejected gradients are counted (dist::staleness), and the step counts as finished.
   std::uint64_t max_staleness = server::any_staleness;
-  CoordinatorOptions coordinator =
-      {};  ///< of a ClusterCoordinator of the strategy, also of the one that Model::fit has
+  CoordinatorOptions coordinator = {};  ///< also in Model::fit
 };
 
 namespace server {
 
 struct SessionOptions : ParameterServerOptions {
-  /// True: this coordinator takes over processes that wait for the return of a lost coordinator (ServeOptions::keep_alive), with the
-  /// variables that they hold for it. Else a parameter server that holds some is an error.
+  /// True if this coordinator takes over processes of a lost coordinator (ServeOptions::keep_alive), with their
+  /// variables. Otherwise, a parameter server with such variables is an error.
   bool takes_over = false;
-  /// Called once, in a thread of the session, when a parameter server is gone.
+  /// Called once, in a thread of the session, when a parameter server is lost.
   dist::detail::UniqueFunction<void, const ServerUnavailable&> on_loss = {};
 };
 
-/// What a coordinator has as long as it works: the processes that serve it see when it ends, and it sees when a parameter
-/// server does. Thread-safe.
+/// The connections of a coordinator to its processes. Each side notices when the other exits. Thread-safe.
 ///
-/// The constructor waits for all parameter servers. Workers may come later, go and come back. The destructor tells all that
-/// the work is done, so that they end, or with which status they end where a PreemptionHandler has ended the program. It tells
-/// nobody where an exception destroys the session, because another coordinator may take over what the parameter servers hold.
+/// The constructor waits for all parameter servers. Workers may connect later, disconnect and reconnect. The destructor
+/// tells all processes to exit, with status 0 or the status of a PreemptionHandler that has ended the program. If an
+/// exception destroys the session, it does not, because another coordinator may take over the variables.
 template <class T>
 class Session {
   static_assert(dist::detail::satisfied<rpc::Transport<T>>,
                 "a session names what calls travel by, such as dist::Local or dist::Grpc");
 
  public:
-  /// Throws ServerUnavailable where a parameter server does not come in time, or holds the variables of a coordinator that was
-  /// lost; InvalidArgument where a process runs another program, is another task than listed, or is a thread that has ended with
-  /// its coordinator; and RpcError where what listens does not belong to this job.
+  /// Throws ServerUnavailable if a parameter server does not connect in time, or holds variables of a lost coordinator;
+  /// InvalidArgument if a process has another program or task, or is a thread that has ended with its coordinator;
+  /// RpcError if an address belongs to another job.
   explicit Session(const std::vector<Served>& processes, SessionOptions options = {})
       : options_(std::move(options)), coordinator_(net::random_number()) {
     ReportSignal::answer_to_the_end();
@@ -105,19 +104,18 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session() { end(std::uncaught_exceptions() == exceptions_); }
 
-  /// One more worker that serves this coordinator.
   void add(const Served& process) {
     const std::lock_guard lock{mutex_};
     links_.push_back(std::make_unique<Link>(process, options_.channel, dial_message(process.task)));
   }
 
-  /// Throws ServerUnavailable where a parameter server is gone or has lost its variables, and the error of a worker that is
-  /// none of this job.
+  /// Throws ServerUnavailable if a parameter server or its variables are lost, and the error of a worker of another
+  /// job.
   void check() const {
     const std::lock_guard lock{mutex_};
     if (failure_) std::rethrow_exception(failure_);
   }
-  /// Which process has come as that task: another number after it was started again. 0 where none has come yet.
+  /// The incarnation of a task's process, which changes when it restarts; 0 if it has not connected yet.
   [[nodiscard]] std::uint64_t incarnation(Task task) const {
     const std::lock_guard lock{mutex_};
     for (const auto& link : links_)
@@ -129,7 +127,7 @@ class Session {
   using Clock = std::chrono::steady_clock;
   using Call = typename T::Call;
 
-  /// One call of a link goes on at a time: a greeting, or the lifeline.
+  /// The connection to one process, with one call at a time: a greeting or the lifeline.
   struct Link {
     Link(const Served& process, const rpc::ChannelOptions& channel_options, std::vector<std::byte> its_greeting)
         : task(process.task),
@@ -146,20 +144,19 @@ class Session {
     typename T::Channel channel;
     std::optional<Call> call;
     bool attending = false;  ///< `call` is the lifeline
-    bool ended = false;      ///< nothing is asked of it any more
+    bool ended = false;      ///< failed permanently
     std::uint64_t incarnation = 0;
-    std::size_t failures = 0;  ///< greetings in vain, since it was last there
-    bool silent = false;       ///< it was lost because it was silent, not because it closed the connection
+    std::size_t failures = 0;  ///< failed greetings since the last success
+    bool silent = false;       ///< lost by silence instead of a closed connection
     Clock::time_point lost_since{};
     Clock::time_point not_before{};
     std::string why = "nobody has answered there";
   };
 
   static constexpr net::Milliseconds between_looks{20};
-  /// For a process that is not there is waited so long at a time; for one that was there, not at all.
+  /// Time limit of a greeting to a process that has not connected yet, or of a worker.
   static constexpr net::Milliseconds greeting_timeout{1000};
-  /// For the answer of a process that was silent for too long. One that has closed the connection has as long to answer as it
-  /// may be silent.
+  /// Time limit of a greeting to a server lost by silence; for one with a closed connection, it is the maximum silence.
   static constexpr net::Milliseconds last_greeting_timeout{250};
   static constexpr std::chrono::seconds longest_wait_for_greetings{1};
 
@@ -170,7 +167,7 @@ class Session {
         .take();
   }
 
-  void run() {
+  [[gnu::cold]] void run() {
     dist::detail::name_this_thread("dist session");
     std::unique_lock lock{mutex_};
     while (!stopping_) {
@@ -187,8 +184,8 @@ class Session {
     }
   }
 
-  /// What a lost parameter server means. `mutex_` is held.
-  [[nodiscard]] std::optional<ServerUnavailable> advance(Link& link) {
+  /// Takes the next step of a link, and returns the error if its server is lost. Requires `mutex_`.
+  [[nodiscard, gnu::cold]] std::optional<ServerUnavailable> advance(Link& link) {
     if (link.ended) return std::nullopt;
     std::optional<ServerUnavailable> lost;
     if (link.call) {
@@ -218,13 +215,13 @@ class Session {
     }
     return lost;
   }
-  void start(Link& link, std::string_view method, const std::vector<std::byte>& bytes,
-             const rpc::CallOptions& options) {
+  [[gnu::cold]] void start(Link& link, std::string_view method, const std::vector<std::byte>& bytes,
+                           const rpc::CallOptions& options) {
     const rpc::Chunk piece = bytes;
     link.call.emplace(link.channel.start(method, {&piece, 1}, options));
   }
-  /// Nothing where there is none: then the link knows why.
-  [[nodiscard]] std::optional<typename T::Reply> reply_of(Link& link) {
+  /// Returns nothing if the call failed, and sets `link.why`.
+  [[nodiscard, gnu::cold]] std::optional<typename T::Reply> reply_of(Link& link) {
     try {
       return link.call->reply();
     } catch (const RpcError& error) {
@@ -235,8 +232,7 @@ class Session {
     }
     return std::nullopt;
   }
-  /// Takes the answer to a greeting.
-  [[nodiscard]] std::optional<ServerUnavailable> take(Link& link, const typename T::Reply& reply) {
+  [[nodiscard, gnu::cold]] std::optional<ServerUnavailable> take(Link& link, const typename T::Reply& reply) {
     detail::HandshakeReply welcome;
     try {
       welcome = from_bytes<detail::HandshakeReply>(reply.pieces(), "The answer to a coordinator");
@@ -290,18 +286,18 @@ class Session {
     }
     return std::nullopt;
   }
-  void wait(Link& link, std::string_view why) {
+  [[gnu::cold]] void wait(Link& link, std::string_view why) {
     link.why = why;
     link.not_before = Clock::now() + options_.channel.reconnect;
   }
-  [[nodiscard]] ServerUnavailable lose(Link& link, std::string_view happened, std::string_view why,
-                                       std::string_view suggestion) {
+  [[nodiscard, gnu::cold]] ServerUnavailable lose(Link& link, std::string_view happened, std::string_view why,
+                                                  std::string_view suggestion) {
     ServerUnavailable error{link.task.index, link.address, happened, why, suggestion};
     refuse(link, std::make_exception_ptr(error));
     if (dist::detail::warnings_are_wanted()) log_line(error.what());
     return error;
   }
-  void refuse(Link& link, std::exception_ptr error) {
+  [[gnu::cold]] void refuse(Link& link, std::exception_ptr error) {
     link.ended = true;
     if (!failure_) failure_ = std::move(error);
   }
@@ -335,12 +331,12 @@ class Session {
     }
   }
 
-  /// Ends all lifelines, in a bounded time. `done` also ends the processes.
-  /// A process that misses this message takes the coordinator for lost, so the time is the longest silence.
+  /// Ends all lifelines and, if `done`, all processes. The time limit is the maximum silence, because a process that
+  /// misses this considers the coordinator lost.
   void end(bool done) {
     {
       std::unique_lock lock{mutex_};
-      // A process that has arrived since the last greeting in vain would wait for this coordinator.
+      // A process started since its last failed greeting would wait for this coordinator.
       for (const auto& link : links_) {
         if (link->attending || link->ended) continue;
         link->failures = 0;
@@ -356,7 +352,7 @@ class Session {
     const rpc::Chunk piece = farewell;
     for (const auto& link : links_) {
       if (!link->call) continue;
-      // A greeting that nobody has waited for may have come to a process, which would wait for this coordinator then.
+      // A cancelled greeting may have arrived at a process, which would then wait for this coordinator.
       const net::Milliseconds longest = link->attending ? options_.channel.silence : greeting_timeout;
       if (!link->attending) {
         link->call->cancel();
@@ -371,15 +367,15 @@ class Session {
       await(*link->call);
     }
   }
-  /// Each process that is there has been greeted. `mutex_` is held.
-  [[nodiscard]] bool all_are_greeted() const {
+  /// True if each reachable process has been greeted. Requires `mutex_`.
+  [[nodiscard, gnu::cold]] bool all_are_greeted() const {
     return std::all_of(links_.begin(), links_.end(),
                        [](const auto& link) { return link->attending || link->ended || link->failures > 0; });
   }
-  static void await(Call& call) {
+  [[gnu::cold]] static void await(Call& call) {
     try {
       call.wait();
-    } catch (const RpcError&) {  // the process is gone, or the call was cancelled
+    } catch (const RpcError&) {  // the process has exited, or the call was cancelled
     }
   }
 

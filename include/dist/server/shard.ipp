@@ -1,8 +1,5 @@
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include <dist/comm/health/peer_health.hpp>  // process_state
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
@@ -12,7 +9,7 @@
 
 namespace dist::server {
 
-DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io::ElementType type)
+[[gnu::cold]] DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io::ElementType type)
     : memory_(std::move(memory)), found_{std::move(spec), type}, is_own_(true), elements_(elements_of(found_.spec)) {
   const std::uint64_t weights = zeros();
   try {
@@ -29,11 +26,11 @@ DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io
   state().serial.store(found_.serial, std::memory_order_release);
   end_change(state());
 }
-DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, SharedShard found)
+[[gnu::cold]] DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, SharedShard found)
     : memory_(std::move(memory)), found_(std::move(found)), is_own_(false), elements_(elements_of(found_.spec)) {}
-DIST_INLINE Shard::~Shard() {
+[[gnu::cold]] DIST_INLINE Shard::~Shard() {
   if (!is_own_) return;
-  if (!lock_mutex(longest_wait)) return;  // the memory that somebody still uses is lost to the store
+  if (!lock_mutex(longest_wait)) return;  // leaks memory that another process still uses
   begin_change(state());
   state().serial = 0;
   state().changer = 0;
@@ -42,7 +39,7 @@ DIST_INLINE Shard::~Shard() {
   memory_->give_back_state(found_.state);
 }
 
-DIST_INLINE std::size_t Shard::elements_of(const ShardSpec& spec) {
+[[gnu::cold]] DIST_INLINE std::size_t Shard::elements_of(const ShardSpec& spec) {
   std::size_t elements = 0;
   if (__builtin_mul_overflow(spec.rows, spec.row_size, &elements))
     throw StoreError(Problem::no_memory, concat(to_string(spec), " is too large"),
@@ -50,7 +47,7 @@ DIST_INLINE std::size_t Shard::elements_of(const ShardSpec& spec) {
   return elements;
 }
 
-DIST_INLINE std::uint64_t Shard::zeros() const {
+[[gnu::cold]] DIST_INLINE std::uint64_t Shard::zeros() const {
   std::size_t wanted = 0;
   try {
     if (!__builtin_mul_overflow(elements_, io::bytes_of(type()), &wanted)) return memory_->allocate(wanted);
@@ -61,7 +58,7 @@ DIST_INLINE std::uint64_t Shard::zeros() const {
       concat(elements_, " elements of ", io::to_string(type()), " are more than the server's system gives"),
       "Divide the variable among more parameter servers");
 }
-DIST_INLINE void Shard::release(std::span<const std::uint64_t> arrays) const noexcept {
+[[gnu::cold]] DIST_INLINE void Shard::release(std::span<const std::uint64_t> arrays) const noexcept {
   for (const std::uint64_t array : arrays) memory_->release(array, bytes());
 }
 
@@ -97,7 +94,7 @@ DIST_INLINE Shard::Locked::Locked(Shard& shard, std::chrono::nanoseconds longest
   }
   state().holder = shard.memory_->process();
 }
-DIST_INLINE void Shard::refuse_gone() const {
+[[gnu::cold]] DIST_INLINE void Shard::refuse_gone() const {
   throw StoreError(Problem::unknown_shard, concat(to_string(spec()), " no longer exists"), "it was dropped",
                    "Do not use a variable after its end");
 }
@@ -114,7 +111,9 @@ DIST_INLINE void Shard::Locked::count_push(std::uint64_t behind, bool known) noe
   if (known) state().staleness.count(behind);
   state().version.fetch_add(1, std::memory_order_acq_rel);
 }
-DIST_INLINE void Shard::Locked::require_slots(std::size_t first, std::size_t count) const {
+[[gnu::cold]] DIST_INLINE void Shard::Locked::ensure_slots(
+    std::size_t first, std::size_t count,
+    dist::detail::FunctionRef<void(std::size_t, std::span<std::byte>)> fill) const {
   if (first > shard_.slots())
     throw StoreError(Problem::wrong_slot, concat(to_string(shard_.spec()), " cannot get slot ", first),
                      concat("it has ", shard_.slots()), "Number slots from 0, without gaps");
@@ -122,11 +121,74 @@ DIST_INLINE void Shard::Locked::require_slots(std::size_t first, std::size_t cou
     throw StoreError(
         Problem::wrong_slot, concat(to_string(shard_.spec()), " cannot get ", count, " slots from number ", first),
         concat("a shard has at most ", ShardState::most_slots), "Keep what the optimizer needs in fewer slots");
-}
-DIST_INLINE void Shard::Locked::add_slots(const std::vector<std::uint64_t>& made) const noexcept {
+  std::vector<std::uint64_t> made;
+  try {
+    for (std::size_t slot = shard_.slots(); slot < first + count; ++slot) {
+      made.push_back(shard_.zeros());
+      fill(slot - first, shard_.array_at(made.back()));
+    }
+  } catch (...) {
+    shard_.release(made);
+    throw;
+  }
   std::size_t next = 1 + shard_.slots();
   for (const std::uint64_t slot : made) state().arrays[next++] = slot;
   state().slots.store(next - 1, std::memory_order_release);
+}
+
+DIST_INLINE std::shared_ptr<Shard> ShardTable::find(ShardId id) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = shards_.find(id);
+  return found == shards_.end() || found->second->is_gone() ? nullptr : found->second;
+}
+DIST_INLINE std::shared_ptr<Shard> ShardTable::require(ShardId id) {
+  std::shared_ptr<Shard> shard = find(id);
+  if (shard) return shard;
+  if (!find_)
+    throw StoreError(Problem::unknown_shard, concat("This server has no shard ", id),
+                     "none was created, or it was dropped",
+                     "Create the variable before it is used, and use it no longer than it exists");
+  shard = std::make_shared<Shard>(memory_, find_(id));
+  const std::lock_guard lock{mutex_};
+  std::erase_if(shards_, [](const auto& entry) { return entry.second->is_gone(); });
+  shards_[id] = shard;
+  return shard;
+}
+[[gnu::cold]] DIST_INLINE void ShardTable::add(std::shared_ptr<Shard> shard) {
+  const ShardSpec& spec = shard->spec();
+  const std::lock_guard lock{mutex_};
+  if (!shards_.emplace(spec.id, shard).second) refuse_second(spec);
+}
+[[gnu::cold]] DIST_INLINE void ShardTable::erase(const std::vector<ShardId>& ids) {
+  std::vector<std::shared_ptr<Shard>> erased;  // destroyed without the lock
+  const std::lock_guard lock{mutex_};
+  for (const ShardId id : ids)
+    if (auto node = shards_.extract(id)) erased.push_back(std::move(node.mapped()));
+}
+[[gnu::cold]] DIST_INLINE std::vector<ShardInfo> ShardTable::list() const {
+  std::vector<ShardInfo> all;
+  const std::lock_guard lock{mutex_};
+  for (const auto& [id, shard] : shards_)
+    all.push_back({shard->spec(), shard->type(), shard->slots(), shard->version()});
+  return all;
+}
+DIST_INLINE ShardTable::Published& ShardTable::published() {
+  static Published published;
+  return published;
+}
+DIST_INLINE void ShardTable::publish(std::uint64_t store, const std::shared_ptr<ShardTable>& shards) {
+  const std::lock_guard lock{published().mutex};
+  std::erase_if(published().tables, [](const auto& entry) { return entry.second.expired(); });
+  published().tables[store] = shards;
+}
+[[gnu::cold]] DIST_INLINE std::shared_ptr<ShardTable> ShardTable::of_store(std::uint64_t store) {
+  const std::lock_guard lock{published().mutex};
+  const auto found = published().tables.find(store);
+  return found == published().tables.end() ? nullptr : found->second.lock();
+}
+[[gnu::cold]] DIST_INLINE void ShardTable::refuse_second(const ShardSpec& spec) {
+  throw StoreError(Problem::shard_exists, concat(to_string(spec), " cannot be created"),
+                   "the server has a shard of this number", "Drop that one first, or take it over");
 }
 
 }  // namespace dist::server

@@ -13,22 +13,21 @@
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
-#include <dist/server/store_memory_handle.hpp>
+#include <dist/server/shard_spec.hpp>
 
 namespace dist::server {
 
-/// Memory for snapshots that are on their way, used again, so that a step neither asks the system for pages nor clears
-/// them. Thread-safe.
+/// Reuses the memory of snapshots, so that a step neither allocates nor clears pages. Thread-safe.
 class BufferPool {
  public:
   using Buffer = AlignedBuffer<std::byte>;
 
-  /// Memory of at least so many bytes, with any content.
+  /// Returns uninitialized memory of at least `bytes`.
   [[nodiscard]] Buffer take(std::size_t bytes) {
     {
       const std::lock_guard lock{mutex_};
       const auto fits = [&](const Buffer& buffer) { return buffer.size() >= bytes; };
-      // The smallest that is large enough, as they are in order.
+      // The smallest that is large enough, because they are sorted.
       const auto found = std::find_if(free_.begin(), free_.end(), fits);
       if (found != free_.end() && found->size() / 2 <= bytes) {
         Buffer buffer = std::move(*found);
@@ -38,7 +37,7 @@ class BufferPool {
     }
     return Buffer(bytes);
   }
-  /// Keeps the memory for the next one; of more than `most_kept` the smallest goes.
+  /// Keeps the memory for reuse. Beyond `most_kept` buffers, the smallest is freed.
   void give_back(Buffer buffer) {
     const std::lock_guard lock{mutex_};
     const auto larger = [&](const Buffer& other) { return other.size() >= buffer.size(); };
@@ -50,17 +49,16 @@ class BufferPool {
 
  private:
   std::mutex mutex_;
-  std::vector<Buffer> free_;  ///< in the order of their sizes
+  std::vector<Buffer> free_;  ///< sorted by size
 };
 
 class DuplicateFilter;
 class ShardTable;
 
-/// The shards of a parameter server, and what is done for requests to it: each function takes the bytes of one and returns
-/// those of the reply. Thread-safe. A request is checked before it changes anything, and then throws StoreError or ArchiveError.
+/// The shards of a parameter server, and the handlers of its requests, which return the bytes of the reply. An invalid
+/// request throws StoreError or ArchiveError and changes nothing. Thread-safe.
 ///
-/// What changes something is done once: a client numbers such requests, so that one that is sent again after its reply was
-/// lost is answered and not done again, as long as the client lives.
+/// Clients number changes, so that a repetition gets a reply, but is not applied again.
 class ShardServer {
  public:
   /// Throws OutOfMemory.
@@ -69,10 +67,10 @@ class ShardServer {
   ShardServer& operator=(const ShardServer&) = delete;
   ~ShardServer();
 
-  /// A number that a store of another process does not have, which is how clients see that theirs has gone.
+  /// A random number, with which clients detect a restart.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
 
-  /// The elements that a pull has seen, under each shard's lock, in memory of the pool.
+  /// The elements of a pull, copied under each shard's lock to memory of the pool.
   struct Snapshot {
     std::vector<std::byte> head;
     BufferPool::Buffer buffer;
@@ -88,13 +86,13 @@ class ShardServer {
   std::vector<std::byte> staleness(ArchiveReader& request) const;
   std::vector<std::byte> push(ArchiveReader& request);
   [[nodiscard]] Snapshot pull(ArchiveReader& request) const;
-  /// For clients that may reach the store's memory (SharedMemoryClient): where it lies.
+  /// Returns the location of the store's memory, for SharedMemoryClient.
   std::vector<std::byte> place(ArchiveReader& request) const;
-  /// And where a shard lies in it.
+  /// Returns the location of a shard in the store's memory.
   std::vector<std::byte> find(ArchiveReader& request) const;
 
  private:
-  /// The beginning of every reply: there is no problem, and which store it is.
+  /// The beginning of a reply: success, and the incarnation.
   [[nodiscard]] ArchiveWriter reply() const;
 
   const std::uint64_t incarnation_;
@@ -105,10 +103,9 @@ class ShardServer {
 
 namespace detail {
 
-/// The reply to a request that was refused.
 [[nodiscard]] std::vector<std::byte> refusal(const StoreError& error);
 [[nodiscard]] std::vector<std::byte> refusal(const ArchiveError& error);
-/// Calls `answer`, and replies what it throws of our errors.
+/// Calls `answer`, and replies with its StoreError or ArchiveError.
 template <class Exchange, class Answer>
 void answer_or_refuse(Exchange& exchange, Answer&& answer) {
   std::vector<std::byte> refused;
@@ -125,7 +122,7 @@ void answer_or_refuse(Exchange& exchange, Answer&& answer) {
 
 }  // namespace detail
 
-/// The methods of a server that has these variables, which must outlive it.
+/// The RPC methods of a parameter server. `store` must outlive the server.
 template <class Exchange>
 [[nodiscard]] std::vector<rpc::Method<Exchange>> store_methods(ShardServer& store) {
   const auto method = [&store](const char* name, auto function) {

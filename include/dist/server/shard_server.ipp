@@ -5,19 +5,14 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <string_view>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/net/secret.hpp>
-#include <dist/server/binary.hpp>
 #include <dist/server/duplicate_filter.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/shard.hpp>
 #include <dist/server/shard_server.hpp>
-#include <dist/server/shard_spec.hpp>
-#include <dist/server/shard_table.hpp>
 #include <dist/server/store_memory.hpp>
 #include <dist/server/update.hpp>
 #include <dist/server/wire.hpp>
@@ -26,7 +21,7 @@ namespace dist::server {
 
 namespace detail {
 
-/// The envelope of a request to the store of that number.
+/// Reads the header. Throws StoreError if it is for another incarnation.
 [[nodiscard]] inline RequestHeader envelope_of(ArchiveReader& request, std::uint64_t store) {
   const auto envelope = request.get<RequestHeader>();
   if (envelope.store != store)
@@ -34,7 +29,7 @@ namespace detail {
                      "Restore a checkpoint");
   return envelope;
 }
-inline void fill(Shard& shard, const CreateHead& head, ArchiveReader& request) {
+[[gnu::cold]] inline void fill(Shard& shard, const CreateHead& head, ArchiveReader& request) {
   const Shard::Locked locked = shard.lock();
   const std::span<std::byte> memory = locked.array(0);
   const auto require_bytes = [&](std::size_t expected) {
@@ -50,12 +45,7 @@ inline void fill(Shard& shard, const CreateHead& head, ArchiveReader& request) {
       const std::span<std::byte> element = std::span{bytes}.first(io::bytes_of(head.type));
       request.get_bytes(element);
       require_values(shard, element);
-      io::with_element_type(head.type, [&]<class T>() {
-        T value;
-        std::memcpy(&value, element.data(), sizeof value);
-        std::fill_n(reinterpret_cast<T*>(memory.data()), shard.elements(), value);
-      });
-      return;
+      return fill_elements(memory, element);
     }
     case InitialValue::elements:
       require_bytes(memory.size());
@@ -68,16 +58,18 @@ inline void fill(Shard& shard, const CreateHead& head, ArchiveReader& request) {
                      "Start all processes of the job from one build of the program");
 }
 
+/// Throws StoreError if the value is out of range.
 template <class T>
-void require_value(const Shard& shard, double value) {
+[[nodiscard]] T slot_value(const Shard& shard, double value) {
   if constexpr (std::integral<T>) {
-    // Compared as doubles, in which the largest integers of 64 bits are rounded up.
+    // The comparison is in double, in which the largest 64-bit integers are rounded up.
     const bool fits = value >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
                       value < static_cast<double>(std::numeric_limits<T>::max()) + (sizeof(T) < 8 ? 1.0 : 0.0);
     if (!fits)
       throw StoreError(Problem::wrong_value, concat(to_string(shard.spec()), " cannot have a slot of this value"),
                        concat(value, " is no ", io::to_string(shard.type())), "Give a value of the elements' type");
   }
+  return static_cast<T>(value);
 }
 
 }  // namespace detail
@@ -97,7 +89,7 @@ DIST_INLINE ArchiveWriter ShardServer::reply() const {
   return writer;
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::greet(ArchiveReader& request) const {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::greet(ArchiveReader& request) const {
   const auto program = request.get<std::string>();
   request.expect_end();
   if (program != binary_identity())
@@ -107,7 +99,7 @@ DIST_INLINE std::vector<std::byte> ShardServer::greet(ArchiveReader& request) co
   return reply().take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::create(ArchiveReader& request) {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::create(ArchiveReader& request) {
   const auto envelope = detail::envelope_of(request, incarnation_);
   const auto head = request.get<detail::CreateHead>();
   detail::require_known(head.type);
@@ -121,7 +113,7 @@ DIST_INLINE std::vector<std::byte> ShardServer::create(ArchiveReader& request) {
   return reply().take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::ensure_slots(ArchiveReader& request) {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::ensure_slots(ArchiveReader& request) {
   const auto envelope = detail::envelope_of(request, incarnation_);
   const auto id = request.get<ShardId>();
   const auto first = request.get<std::uint64_t>();
@@ -129,18 +121,22 @@ DIST_INLINE std::vector<std::byte> ShardServer::ensure_slots(ArchiveReader& requ
   request.expect_end();
   callers_->once(envelope, [&] {
     const std::shared_ptr<Shard> shard = shards_->require(id);
+    const std::size_t size = io::bytes_of(shard->type());
+    std::vector<std::byte> elements(values.size() * size);
     io::with_element_type(shard->type(), [&]<class T>() {
-      for (const double value : values) detail::require_value<T>(*shard, value);
-      shard->lock().ensure_slots(first, values.size(), [&](std::size_t slot, std::span<std::byte> memory) {
-        if (values[slot] != 0)
-          std::fill_n(reinterpret_cast<T*>(memory.data()), shard->elements(), static_cast<T>(values[slot]));
-      });
+      for (std::size_t slot = 0; slot < values.size(); ++slot) {
+        const T element = detail::slot_value<T>(*shard, values[slot]);
+        std::memcpy(elements.data() + slot * size, &element, size);
+      }
+    });
+    shard->lock().ensure_slots(first, values.size(), [&](std::size_t slot, std::span<std::byte> memory) {
+      if (values[slot] != 0) detail::fill_elements(memory, Bytes{elements}.subspan(slot * size, size));
     });
   });
   return reply().take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::drop(ArchiveReader& request) {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::drop(ArchiveReader& request) {
   const auto envelope = detail::envelope_of(request, incarnation_);
   const auto ids = request.get<std::vector<ShardId>>();
   request.expect_end();
@@ -151,13 +147,13 @@ DIST_INLINE std::vector<std::byte> ShardServer::drop(ArchiveReader& request) {
   return reply().take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::list(ArchiveReader& request) const {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::list(ArchiveReader& request) const {
   static_cast<void>(detail::envelope_of(request, incarnation_));
   request.expect_end();
   return reply().put(shards_->list()).take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::staleness(ArchiveReader& request) const {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::staleness(ArchiveReader& request) const {
   static_cast<void>(detail::envelope_of(request, incarnation_));
   const auto ids = request.get<std::vector<ShardId>>();
   request.expect_end();
@@ -166,13 +162,13 @@ DIST_INLINE std::vector<std::byte> ShardServer::staleness(ArchiveReader& request
   return reply().put(all).take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::place(ArchiveReader& request) const {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::place(ArchiveReader& request) const {
   static_cast<void>(detail::envelope_of(request, incarnation_));
   request.expect_end();
   return reply().put(shards_->memory()->place()).take();
 }
 
-DIST_INLINE std::vector<std::byte> ShardServer::find(ArchiveReader& request) const {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> ShardServer::find(ArchiveReader& request) const {
   static_cast<void>(detail::envelope_of(request, incarnation_));
   const auto id = request.get<ShardId>();
   request.expect_end();
@@ -214,12 +210,14 @@ DIST_INLINE ShardServer::Snapshot ShardServer::pull(ArchiveReader& request) cons
 
 namespace detail {
 
-DIST_INLINE std::vector<std::byte> refusal(const StoreError& error) {
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> refusal(const StoreError& error) {
   ArchiveWriter writer;
   writer.put(error.problem()).put(error.said()).put(error.why()).put(error.suggestion());
   return writer.take();
 }
-DIST_INLINE std::vector<std::byte> refusal(const ArchiveError& error) { return refusal(malformed(error)); }
+[[gnu::cold]] DIST_INLINE std::vector<std::byte> refusal(const ArchiveError& error) {
+  return refusal(malformed(error));
+}
 
 }  // namespace detail
 

@@ -4,13 +4,12 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <utility>
 
 #include <dist/comm/health/peer_health.hpp>  // ProcessWatch
 #include <dist/device/wait.hpp>
-#include <dist/server/shard_table.hpp>
+#include <dist/server/shard.hpp>
 #include <dist/server/shared_memory_client.hpp>
 #include <dist/server/store_memory.hpp>
 
@@ -19,7 +18,7 @@ namespace dist::server {
 struct SharedMemoryClient::Watched {
   explicit Watched(pid_t number) : process(number) {}
 
-  /// Asks the system at most once in a millisecond, because that takes longer than a small push.
+  /// Queries the system at most once per millisecond, because a query takes longer than a small push.
   [[nodiscard]] bool ended() {
     const std::int64_t now = dist::detail::monotonic_nanoseconds();
     if (now < next_look.load(std::memory_order_relaxed)) return false;
@@ -38,13 +37,14 @@ DIST_INLINE SharedMemoryClient::SharedMemoryClient(std::shared_ptr<ShardTable> s
                                                    bool may_write)
     : shards_(std::move(shards)), watched_(std::move(watched)), may_write_(may_write) {}
 
-DIST_INLINE std::optional<SharedMemoryClient> SharedMemoryClient::reach(const StoreMemoryHandle& place,
-                                                                        std::uint64_t incarnation,
-                                                                        SharedMemoryAccess access, Find find) {
+[[gnu::cold]] DIST_INLINE std::optional<SharedMemoryClient> SharedMemoryClient::reach(const StoreMemoryHandle& place,
+                                                                                      std::uint64_t incarnation,
+                                                                                      SharedMemoryAccess access,
+                                                                                      Find find) {
   const bool may_write = access == SharedMemoryAccess::write;
   if (std::shared_ptr<ShardTable> own = ShardTable::of_store(incarnation))
     return SharedMemoryClient{std::move(own), nullptr, may_write};
-  // Before the memory is attached, which fails if another process has the number by then.
+  // Must precede `attach`, which fails if another process has got the process id in the meantime.
   auto watched = std::make_shared<Watched>(place.process);
   std::shared_ptr<StoreMemory> memory = StoreMemory::attach(place, incarnation, !may_write);
   if (!memory) return std::nullopt;

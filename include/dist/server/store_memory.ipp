@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <dist/comm/health/peer_health.hpp>  // process_space
-#include <dist/core/algorithms.hpp>
 #include <dist/server/store_memory.hpp>
 
 namespace dist::server {
@@ -15,7 +14,7 @@ DIST_INLINE StoreMemory::StoreMemory(Reach reach, std::uint64_t incarnation) : p
   const std::size_t bytes = Arena::largest_reservation();
   if (reach == Reach::machine && bytes <= SharedMemory::largest()) try {
       shared_.emplace(bytes);
-    } catch (const OutOfMemory&) {  // others send messages
+    } catch (const OutOfMemory&) {  // other processes send messages
     }
   if (shared_)
     arena_.emplace(std::size_t{1}, std::span{shared_->data(), shared_->size()});
@@ -27,8 +26,9 @@ DIST_INLINE StoreMemory::StoreMemory(Reach reach, std::uint64_t incarnation) : p
 DIST_INLINE StoreMemory::StoreMemory(SharedMemory attached) noexcept
     : process_(getpid()), shared_(std::move(attached)), base_(shared_->data()) {}
 
-DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StoreMemoryHandle& place, std::uint64_t incarnation,
-                                                             bool only_to_read) {
+[[gnu::cold]] DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StoreMemoryHandle& place,
+                                                                           std::uint64_t incarnation,
+                                                                           bool only_to_read) {
   const std::uint64_t own_space = process_space();
   if (own_space == 0 || place.process_space != own_space || place.descriptor < 0 || place.bytes < sizeof(Header))
     return nullptr;
@@ -39,7 +39,7 @@ DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StoreMemoryHa
   return attached->header().store.load(std::memory_order_acquire) == incarnation ? attached : nullptr;
 }
 
-DIST_INLINE StoreMemoryHandle StoreMemory::place() const {
+[[gnu::cold]] DIST_INLINE StoreMemoryHandle StoreMemory::place() const {
   StoreMemoryHandle place{process_space(), process_};
   if (shared_) {
     place.descriptor = shared_->name().descriptor;
@@ -48,11 +48,11 @@ DIST_INLINE StoreMemoryHandle StoreMemory::place() const {
   return place;
 }
 
-DIST_INLINE std::uint64_t StoreMemory::take_state() {
+[[gnu::cold]] DIST_INLINE std::uint64_t StoreMemory::take_state() {
   constexpr std::size_t together = 8;
   const std::lock_guard lock{mutex_};
   if (free_states_.empty()) {
-    free_states_.reserve(free_states_.capacity() + together);  // for all that there are
+    free_states_.reserve(free_states_.capacity() + together);  // room for all of them
     const std::uint64_t first = allocate(together * sizeof(ShardState));
     for (std::size_t i = together; i-- > 0;) {
       const std::uint64_t offset = first + i * sizeof(ShardState);
@@ -64,7 +64,7 @@ DIST_INLINE std::uint64_t StoreMemory::take_state() {
   free_states_.pop_back();
   return taken;
 }
-DIST_INLINE void StoreMemory::give_back_state(std::uint64_t offset) noexcept {
+[[gnu::cold]] DIST_INLINE void StoreMemory::give_back_state(std::uint64_t offset) noexcept {
   const std::lock_guard lock{mutex_};
   free_states_.push_back(offset);
 }

@@ -1,22 +1,20 @@
-/// What clients let a server do with the elements of a shard: functions of one element that are known by their type.
+/// Updates of the elements of a shard that clients can request: functors for one element, identified by their type.
 #pragma once
 
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/element_update.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/config.hpp>
-#include <dist/core/index_range.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/io/element_type.hpp>
@@ -25,19 +23,18 @@
 #include <dist/server/error.hpp>
 #include <dist/server/parts.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/shard_memory.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/slot_update.hpp>
 
 namespace dist::server {
 
-/// `update(old, given)` returns the new value, as dist::sum does.
+/// `update(old, given)` returns the new value, like dist::sum.
 template <class F, class T>
 concept BinaryUpdate = Schedulable<F> && std::is_trivially_copyable_v<F> && requires(const F& update, T value) {
   { update(value, value) } -> std::same_as<T>;
 };
-/// `update(weight, gradient, slots)` returns the new weight and changes the element's values in as many slots as its
-/// `slots` names: the functors of nn's optimizers.
+/// `update(weight, gradient, slots)` returns the new weight and updates the element's slots, which are named in
+/// `F::slots`: the functors of nn's optimizers.
 template <class F, class T>
 concept SlotsUpdate = Schedulable<F> && std::is_trivially_copyable_v<F> &&
     requires(const F& update, T value, T* slots) {
@@ -45,8 +42,8 @@ concept SlotsUpdate = Schedulable<F> && std::is_trivially_copyable_v<F> &&
   F::slots.size();
 };
 
-/// A SlotsUpdate of two passes over all elements of a shard: `direction(gradient, slots)` makes the directions, and
-/// `update(weight, direction, slots)` goes there, with the trust ratio as its `scale`. Weights lose the part `decay` before.
+/// A SlotsUpdate in two passes over a shard: `direction(gradient, slots)` computes the directions, and `update(weight,
+/// direction, slots)` applies them, scaled by the trust ratio `scale`. `decay` is the rate of weight decay.
 template <class F, class T>
 concept DirectedUpdate = SlotsUpdate<F, T> && F::has_two_passes && requires(F update, T value, T* slots) {
   { update.direction(value, slots) } -> std::same_as<T>;
@@ -54,11 +51,11 @@ concept DirectedUpdate = SlotsUpdate<F, T> && F::has_two_passes && requires(F up
   { update.decay } -> std::convertible_to<double>;
 };
 
-/// What a server does with the elements of a shard and values for them: one of these concepts.
+/// An update that a server can apply: one of the concepts above.
 template <class F, class T>
 concept ServerUpdate = BinaryUpdate<F, T> || SlotsUpdate<F, T>;
 
-/// Writes a slot, and leaves the elements as they are.
+/// Writes a slot, and keeps the elements.
 struct AssignSlot {
   static constexpr std::array<std::string_view, 1> slots{"assigned"};
   template <class T>
@@ -68,58 +65,35 @@ struct AssignSlot {
   }
 };
 
-/// The update of this type whose members are in the archive. The functions for every type of update and element that the
-/// program has are in a FunctionTable.
+/// Reads an update from an archive. A FunctionTable has one such function for each type of update and element.
 using ReadUpdate = std::unique_ptr<ElementUpdateBase>(ArchiveReader&);
-/// Writes initial values of elements `first`, `first + 1` and so on of a variable to a new shard: a function of this type
-/// in a FunctionTable reads a functor from the archive and calls it.
+/// Writes the initial values of a new shard, elements `first`, `first + 1` and so on of a variable, with a functor from
+/// the archive. A FunctionTable has one such function for each type.
 using FillShard = void(ArchiveReader&, std::uint64_t first, const ShardMemory&);
 
 namespace detail {
 
-/// So many are used at once where they cannot be used where they lie.
+/// Sums the given rows of `values` in their order into `result`.
 template <class T>
-inline constexpr std::size_t elements_of_block = 4096 / sizeof(T);
-
-/// Calls `use(first, elements)` for all elements whose bytes lie in the pieces one behind another, block by block. Those
-/// that are aligned are used where they lie, the others from a copy of a block.
-template <class T, class Use>
-void for_each_block(BytesList pieces, Use&& use) {
-  alignas(cache_line) T copy[elements_of_block<T>];
-  auto* const copied_bytes = reinterpret_cast<std::byte*>(copy);
-  std::size_t held = 0;  // bytes of the copy
-  std::size_t first = 0;
-  const auto use_copy = [&] {
-    const std::size_t whole = held / sizeof(T);
-    if (whole > 0) use(first, std::span<const T>{copy, whole});
-    first += whole;
-    held = 0;
-  };
-  for (Bytes piece : pieces) {
-    while (!piece.empty()) {
-      const std::size_t cut = held % sizeof(T);  // of an element that goes on in this piece
-      const bool aligned = reinterpret_cast<std::uintptr_t>(piece.data()) % alignof(T) == 0;
-      if (cut == 0 && aligned && piece.size() >= sizeof(T)) {
-        use_copy();
-        const std::size_t whole = piece.size() / sizeof(T);
-        use(first, std::span<const T>{reinterpret_cast<const T*>(piece.data()), whole});
-        first += whole;
-        piece = piece.subspan(whole * sizeof(T));
-      } else {
-        const std::size_t taken = std::min(piece.size(), (cut == 0 ? sizeof copy - held : sizeof(T) - cut));
-        std::memcpy(copied_bytes + held, piece.data(), taken);
-        held += taken;
-        piece = piece.subspan(taken);
-        if (held == sizeof copy) use_copy();
-      }
-    }
+void sum_rows(const std::byte* values, std::span<const std::size_t> rows, std::size_t width, std::byte* result) {
+  using Kernels = dist::detail::ReductionKernels<T, Sum>;
+  constexpr std::size_t most = 256;
+  Accumulator<T> sums[most];
+  std::byte* const sum = reinterpret_cast<std::byte*>(sums);
+  for (std::size_t first = 0; first < width; first += most) {
+    const std::size_t count = std::min(most, width - first);
+    const auto given = [&](std::size_t row) { return values + (row * width + first) * sizeof(T); };
+    Kernels::widen(sum, given(rows[0]), count);
+    for (const std::size_t row : rows.subspan(1)) Kernels::combine(sum, given(row), count);
+    Kernels::finish(result + first * sizeof(T), sum, nullptr, count, 0);
   }
-  use_copy();
 }
 
 template <class F, class T>
 class TypedUpdate final : public ElementUpdateBase {
  public:
+  using Function = F;
+
   explicit TypedUpdate(F function) : function_(std::move(function)) {}
 
   [[nodiscard]] io::ElementType type() const noexcept override { return io::element_type<T>; }
@@ -129,73 +103,35 @@ class TypedUpdate final : public ElementUpdateBase {
 
   void check([[maybe_unused]] BytesList values) const override {
     if constexpr (std::same_as<F, dist::detail::Divide> && std::integral<T>)
-      for_each_block<T>(values, [](std::size_t, std::span<const T> block) {
-        if (std::find(block.begin(), block.end(), T{0}) != block.end())
+      for_each_block(values, sizeof(T), [](std::size_t, const std::byte* block, std::size_t count) {
+        const std::span elements{reinterpret_cast<const T*>(block), count};
+        if (std::find(elements.begin(), elements.end(), T{0}) != elements.end())
           throw StoreError(Problem::wrong_value, "A shard cannot be divided by the values",
                            "one of them is the integer 0", "Divide by numbers other than 0");
       });
   }
 
-  void apply(const ShardMemory& shard, BytesList values) const override {
-    const std::span<T> weights = shard.weights_as<T>();
+ private:
+  void update(const ShardMemory& shard, std::size_t first, const std::byte* values, std::size_t count) const override {
+    const std::span<T> weights = shard.weights_as<T>().subspan(first, count);
+    const std::span given{reinterpret_cast<const T*>(values), count};
+    auto update = on(shard);
     if constexpr (DirectedUpdate<F, T>) {
-      std::vector<T> directions(weights.size());
-      apply_to(std::span{directions}, dist::detail::direction_of(on(shard)), values);
-      auto update = on(shard);
+      std::vector<T> directions(count);
+      dist::detail::update_range(dist::detail::direction_of(update), first, std::span{directions}, given);
       update.functor.scale = static_cast<T>(dist::detail::trust_ratio(
           dist::detail::sum_of_squares(std::span<const T>{weights}),
           dist::detail::sum_of_squares(std::span<const T>{directions}), static_cast<double>(function_.decay)));
-      dist::detail::update_range(update, 0, weights, std::span<const T>{directions});
+      dist::detail::update_range(update, first, weights, std::span<const T>{directions});
     } else {
-      apply_to(weights, on(shard), values);
+      dist::detail::update_range(update, first, weights, given);
     }
   }
-
-  void apply_uniform(const ShardMemory& shard, BytesList value) const override {
-    T given{};
-    rpc::copy(value, std::as_writable_bytes(std::span{&given, 1}));
-    std::array<T, elements_of_block<T>> block;
-    block.fill(given);
-    const std::span<T> weights = shard.weights_as<T>();
-    const auto update = on(shard);
-    for (std::size_t first = 0; first < weights.size(); first += block.size()) {
-      const std::size_t count = std::min(block.size(), weights.size() - first);
-      dist::detail::update_range(update, first, weights.subspan(first, count), std::span<const T>{block}.first(count));
-    }
-  }
-
-  void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, BytesList values,
-                  [[maybe_unused]] DuplicateRows repeats) const override {
-    if constexpr (!std::same_as<T, bool>) {  // of bools, which are assigned, the last one counts
-      if (repeats == DuplicateRows::summed) {
-        std::vector<std::size_t> order(rows.size());
-        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
-        const auto again = [&](std::size_t a, std::size_t b) { return rows[a] == rows[b]; };
-        if (std::adjacent_find(order.begin(), order.end(), again) != order.end())
-          return apply_sums(shard, rows, order, values);
-      }
-    }
-    const std::span<T> weights = shard.weights_as<T>();
-    const auto update = on(shard);
-    for_each_block<T>(values, [&](std::size_t first, std::span<const T> block) {
-      while (!block.empty()) {
-        const std::size_t column = first % shard.row_size;
-        const std::size_t count = std::min(shard.row_size - column, block.size());
-        const std::size_t at = static_cast<std::size_t>(rows[first / shard.row_size]) * shard.row_size + column;
-        dist::detail::update_range(update, at, weights.subspan(at, count), block.first(count));
-        first += count;
-        block = block.subspan(count);
-      }
-    });
-  }
-
- private:
-  template <class Update>
-  static void apply_to(std::span<T> elements, const Update& update, BytesList values) {
-    for_each_block<T>(values, [&](std::size_t first, std::span<const T> block) {
-      dist::detail::update_range(update, first, elements.subspan(first, block.size()), block);
-    });
+  [[nodiscard]] SumRows* sum_rows() const noexcept override {
+    if constexpr (std::same_as<T, bool>)
+      return nullptr;
+    else
+      return &detail::sum_rows<T>;
   }
 
   static constexpr bool with_slots = SlotsUpdate<F, T>;
@@ -206,7 +142,7 @@ class TypedUpdate final : public ElementUpdateBase {
       return std::size_t{0};
   }();
 
-  /// The update as one of elements that are counted.
+  /// Returns the update for elements that are addressed by index.
   [[nodiscard]] auto on(const ShardMemory& shard) const {
     if constexpr (with_slots) {
       SlotUpdate<F, T> update{function_, {}};
@@ -215,30 +151,6 @@ class TypedUpdate final : public ElementUpdateBase {
       return update;
     } else {
       return dist::detail::WriteElement<F>{function_};
-    }
-  }
-
-  /// `order` are the numbers of the rows, by the rows of the shard and then in the order given.
-  void apply_sums(const ShardMemory& shard, std::span<const std::int64_t> rows, std::span<const std::size_t> order,
-                  BytesList values) const requires(!std::same_as<T, bool>) {
-    using Wide = Accumulator<T>;
-    const std::size_t width = shard.row_size;
-    std::vector<T> given(rows.size() * width);
-    rpc::copy(values, std::as_writable_bytes(std::span{given}));
-    const std::span<T> weights = shard.weights_as<T>();
-    const auto update = on(shard);
-    std::vector<Wide> sums(width);
-    std::vector<T> rounded(width);
-    for (std::size_t i = 0; i < order.size();) {
-      const std::int64_t row = rows[order[i]];
-      const T* const first = given.data() + order[i] * width;
-      std::copy_n(first, width, sums.begin());
-      for (++i; i < order.size() && rows[order[i]] == row; ++i)
-        for (std::size_t column = 0; column < width; ++column)
-          sums[column] = Sum{}(sums[column], static_cast<Wide>(given[order[i] * width + column]));
-      for (std::size_t column = 0; column < width; ++column) rounded[column] = static_cast<T>(sums[column]);
-      const std::size_t at = static_cast<std::size_t>(row) * width;
-      dist::detail::update_range(update, at, weights.subspan(at, width), std::span<const T>{rounded});
     }
   }
 
@@ -254,7 +166,7 @@ void TypedUpdate<F, T>::write(ArchiveWriter& archive) const {
   archive.put(FunctionTable<ReadUpdate>::number<&read_update<F, T>>()).put(function_);
 }
 
-/// Refuses, in a sentence, what is no update of elements of type `T` on a server, and says whether it is one.
+/// Fails to compile with an explanation if a server cannot apply `F` to elements of type `T`.
 template <class F, class T>
 [[nodiscard]] constexpr bool require_server_update() {
   if constexpr (!dist::detail::require_schedulable<F>()) {
@@ -275,8 +187,10 @@ template <class F, class T>
   }
 }
 
-/// Makes what `ElementUpdateBase::write` has written.
-[[nodiscard]] std::unique_ptr<ElementUpdateBase> get_update(ArchiveReader& archive);
+/// Reads an update that `ElementUpdateBase::write` has written.
+[[nodiscard]] inline std::unique_ptr<ElementUpdateBase> get_update(ArchiveReader& archive) {
+  return FunctionTable<ReadUpdate>::find(archive.get<FunctionId>())(archive);
+}
 
 template <class F, class T>
 concept FillsRange = requires(F& fill, std::uint64_t first, std::span<T> elements) {
@@ -289,7 +203,7 @@ concept FillsElement = requires(F& fill, std::uint64_t index) {
 
 }  // namespace detail
 
-/// A function that a server calls for the initial values of a variable: `fill(first, elements)` or `fill(i)` (spec J07).
+/// A functor for the initial values of a variable on a server: `fill(first, elements)` or `fill(i)` (spec J07).
 template <class F, class T>
 concept MakesElements =
     Schedulable<F> && !std::is_arithmetic_v<F> && (detail::FillsRange<F, T> || detail::FillsElement<F, T>);
@@ -324,7 +238,3 @@ template <class F, class T>
 }  // namespace detail
 
 }  // namespace dist::server
-
-#ifndef DIST_COMPILED
-#include <dist/server/update.ipp>
-#endif

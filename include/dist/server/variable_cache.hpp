@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,56 +20,38 @@
 #include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/batch.hpp>
-#include <dist/server/clients.hpp>
+#include <dist/server/client.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
+#include <dist/server/wire.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/shard.hpp>
 
 namespace dist::server {
 
-/// A shard of a variable that has a copy in this process.
-struct CachedShard {
-  ShardAddress place;
-  std::uint64_t tensor = 0;  ///< its number in the layout of the variable
-  std::uint64_t begin = 0;   ///< its elements in the copy
-  std::uint64_t end = 0;
-};
-
-/// What another process needs to have a copy of the variable, too.
-struct CachedVariableSpec {
-  std::string name;
-  Shape shape;
-  io::ElementType type = io::ElementType::f32;
-  std::uint32_t array = 0;  ///< of the shards: 0 has the values, then come the slots
-  std::vector<CachedShard> shards = {};
-};
-
-/// What the copy of a variable has in a step, and what is pushed when the step ends.
+/// The contents of a variable's copy during a step; and what is pushed at its end.
 enum class CacheKind : std::uint8_t {
-  values,  ///< the values; the writes that the step made
-  sum,     ///< what the step adds; the copy, which is added to the values
+  values,  ///< the values; the writes of the step
+  sum,     ///< the sum of the step; the copy, which servers add to the values
   state,   ///< the values; the copy, if it has changed
   slot,    ///< nothing: only updates on the servers change it
 };
 
-/// A variable on parameter servers, and its copy in this process. A VariableCache reads and writes it.
+/// A variable on parameter servers with a copy in this process. See VariableCache.
 template <class T>
 class CachedVariable {
  public:
-  using Pushes = std::vector<typename Batch<T>::Push>;
-  /// Pushes the whole copy.
-  using PushCopy = void(const CachedVariable&, const Batch<T>&, Pushes&);
-
-  /// Tensors of `values` travel together, the last ones first, in buckets that are closed once they have more than `bucket_bytes`;
-  /// 0 closes none. `kept` goes with this.
-  CachedVariable(CachedVariableSpec spec, CacheKind kind, std::byte* copy, PushCopy& push_copy,
-                 std::size_t bucket_bytes, std::shared_ptr<void> kept = nullptr)
+  /// Tensors of CacheKind::values are transferred in buckets, the last ones first. A bucket is closed once it exceeds
+  /// `bucket_bytes`; 0: one bucket. `push_update` is the update for a push of the whole copy. `kept` is destroyed with
+  /// the variable.
+  CachedVariable(CachedVariableSpec spec, CacheKind kind, std::byte* copy,
+                 std::unique_ptr<const ElementUpdateBase> push_update, std::size_t bucket_bytes,
+                 std::shared_ptr<void> kept = nullptr)
       : spec_(std::move(spec)),
         kind_(kind),
         copy_(copy),
-        push_copy_(&push_copy),
+        push_update_(std::move(push_update)),
         kept_(std::move(kept)),
         versions_(spec_.shards.size(), unknown_version) {
     std::vector<std::size_t> bytes;
@@ -91,10 +71,10 @@ class CachedVariable {
 
   [[nodiscard]] const CachedVariableSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] CacheKind kind() const noexcept { return kind_; }
-  /// The shards of each tensor, and the tensors of each bucket.
+  /// The range of shards of each tensor.
   [[nodiscard]] std::span<const IndexRange> tensors() const noexcept { return tensors_; }
   [[nodiscard]] std::span<const IndexRange> buckets() const noexcept { return buckets_; }
-  /// The first element of a bucket in the copy.
+  /// The index of the bucket's first element in the copy.
   [[nodiscard]] std::size_t first_of_bucket(std::size_t bucket) const {
     return static_cast<std::size_t>(spec_.shards[tensors_[buckets_[bucket].begin].begin].begin);
   }
@@ -102,14 +82,10 @@ class CachedVariable {
     const std::size_t size = io::bytes_of(spec_.type);
     return {copy_ + shard.begin * size, static_cast<std::size_t>(shard.end - shard.begin) * size};
   }
-  template <class E>
-  [[nodiscard]] std::span<const E> elements_of(const CachedShard& shard) const {
-    return {reinterpret_cast<const E*>(copy_) + shard.begin, static_cast<std::size_t>(shard.end - shard.begin)};
-  }
-  /// How often gradients of it were begun to be computed (ServerStore::renew).
+  /// The number of computed gradients of the variable (ServerStore::renew).
   [[nodiscard]] std::uint64_t gradients() const noexcept { return gradients_; }
   void renew() noexcept { ++gradients_; }
-  /// For an optimizer that keeps `count` slots beside each shard: the number of the first.
+  /// Reserves slots for an optimizer, and returns the number of the first.
   [[nodiscard]] std::uint32_t take_slots(std::size_t count) noexcept {
     return std::exchange(next_slot_, next_slot_ + static_cast<std::uint32_t>(count));
   }
@@ -121,35 +97,35 @@ class CachedVariable {
   const CachedVariableSpec spec_;
   const CacheKind kind_;
   std::byte* const copy_;
-  PushCopy* const push_copy_;
+  const std::unique_ptr<const ElementUpdateBase> push_update_;
   const std::shared_ptr<void> kept_;
   std::vector<IndexRange> tensors_;
   std::vector<IndexRange> buckets_;
   std::uint32_t next_slot_ = 0;
   std::uint64_t gradients_ = 0;
-  // What follows changes under the lock of the cache.
-  std::vector<std::uint64_t> versions_;  ///< of the shards, as the copy has them
-  std::uint64_t step_ = 0;               ///< the latest step that has asked for it
+  // Guarded by the mutex of the cache:
+  std::vector<std::uint64_t> versions_;  ///< of the shards in the copy
+  std::uint64_t step_ = 0;               ///< last step that used the variable
   bool has_changed_ = false;             ///< in this step
 };
 
-/// The variables of a strategy that have a copy in this process, and the step that works with the copies. A step sees each variable
-/// as it was when the step first needed it, pulls what has changed since the step before, and pushes what it writes when it ends: one
-/// message to each server, or several where buckets leave earlier. What has not left when the step throws is dropped.
+/// The cached variables of a strategy, and the current step. A step sees each variable as of its first use. It pulls
+/// what has changed since the previous step, and pushes its writes at its end, with one message to each server, or
+/// several if buckets are sent earlier. If it throws, unsent writes are discarded.
 ///
-/// Outside steps a read pulls and a write pushes at once. One thread at a time: others wait for the end of a step.
+/// Outside steps, a read pulls and a write pushes at once. One thread at a time: others wait for the end of a step.
 template <class T>
 class VariableCache {
  public:
   using Variable = CachedVariable<T>;
 
-  /// A shard refuses updates of a step that are more stale than `max_staleness` (PushOptions).
+  /// Shards reject updates of a step that are staler than `max_staleness` (PushOptions).
   VariableCache(std::shared_ptr<Clients<T>> clients, std::uint64_t max_staleness)
       : clients_(std::move(clients)), max_staleness_(max_staleness), pushes_(*clients_) {}
   VariableCache(const VariableCache&) = delete;
   VariableCache& operator=(const VariableCache&) = delete;
 
-  // ---- the variables, in the order in which they were made ----
+  // ---- variables, in the order of creation ----
 
   void add(const std::shared_ptr<Variable>& variable) {
     const std::lock_guard lock{mutex_};
@@ -159,12 +135,12 @@ class VariableCache {
     }
     variables_.push_back({count_++, variable});
   }
-  /// How many there were, which is the number of the next one.
+  /// The number of added variables, which is also the number of the next one.
   [[nodiscard]] std::uint64_t count() const {
     const std::lock_guard lock{mutex_};
     return count_;
   }
-  /// Those that are left from number `first` on.
+  /// Returns the existing variables from number `first` on.
   [[nodiscard]] std::vector<std::shared_ptr<Variable>> since(std::uint64_t first) const {
     const std::lock_guard lock{mutex_};
     std::vector<std::shared_ptr<Variable>> left;
@@ -173,11 +149,20 @@ class VariableCache {
         if (auto variable = each.variable.lock()) left.push_back(std::move(variable));
     return left;
   }
+  [[gnu::noinline]] static void append(std::vector<std::shared_ptr<Variable>>& variables,
+                                       const std::vector<std::shared_ptr<Variable>>& others) {
+    variables.insert(variables.end(), others.begin(), others.end());
+  }
+  [[nodiscard, gnu::noinline, gnu::cold]] std::vector<CachedVariableSpec> specs_since(std::uint64_t first) const {
+    std::vector<CachedVariableSpec> specs;
+    for (const auto& variable : since(first)) specs.push_back(variable->spec());
+    return specs;
+  }
 
   // ---- steps ----
 
-  /// Calls `fn()` as a step, or as a part of the step that goes on, and returns what it returns. `wanted` are pulled from the
-  /// beginning. Throws ServerUnavailable, StoreError or RpcError.
+  /// Calls `fn()` as a step, or as part of the current step. Pulls the variables in `wanted` first. Throws
+  /// ServerUnavailable, StoreError or RpcError.
   template <class Fn>
   auto step(std::span<const std::shared_ptr<Variable>> wanted, Fn&& fn) {
     const std::lock_guard lock{mutex_};
@@ -193,7 +178,7 @@ class VariableCache {
       return result;
     }
   }
-  /// Ends the step that goes on as if its function had returned, and begins another one. Throws InvalidArgument outside a step.
+  /// Ends the current step, and begins another. Throws InvalidArgument outside a step.
   void next_step(std::span<const std::shared_ptr<Variable>> wanted) {
     const std::lock_guard lock{mutex_};
     require_step("the next step was to begin");
@@ -202,7 +187,8 @@ class VariableCache {
     begin(wanted);
   }
 
-  /// While it lives, variables are those of this process: each is pulled once, sums begin at zero, and nothing is pushed.
+  /// While it exists, variables are local to this process: each is pulled once, sums begin at zero, and nothing is
+  /// pushed.
   class LocalSteps {
    public:
     explicit LocalSteps(VariableCache& cache)
@@ -221,21 +207,21 @@ class VariableCache {
     const std::lock_guard<std::recursive_mutex> lock_;
     VariableCache* cache_;
   };
-  /// Whether a step goes on, which this thread makes.
+  /// True during a step of this thread.
   [[nodiscard]] bool is_in_step() const {
     const std::lock_guard lock{mutex_};
     return phase_ != Phase::none;
   }
 
-  /// Whether that is one of LocalSteps.
+  /// True during LocalSteps of this thread.
   [[nodiscard]] bool is_local() const {
     const std::lock_guard lock{mutex_};
     return phase_ == Phase::local;
   }
 
-  // ---- what steps and others do with a variable ----
+  // ---- operations on a variable, in steps and outside ----
 
-  /// Waits until these elements of the copy are there.
+  /// Waits for these elements of the copy.
   void await(Variable& variable, IndexRange elements) {
     const std::lock_guard lock{mutex_};
     if (phase_ == Phase::none) {
@@ -259,35 +245,44 @@ class VariableCache {
       }
     }
   }
-  /// Says that the step may change the copy, whose elements are there.
+  /// Marks the copy as changed by the step. Requires `await`.
   void change(Variable& variable) {
     const std::lock_guard lock{mutex_};
     if (phase_ == Phase::none || variable.has_changed_) return;
     variable.has_changed_ = true;
     changed_.push_back(&variable);
   }
-  /// Lets the servers update the elements of `range` with `given[0]`, `given[1]`, …: at once, or when the step ends. The range
-  /// begins and ends with shards. Returns whether the caller updates the copy, too.
-  template <class E, class Values, class Update>
-  bool write(Variable& variable, IndexRange range, const Values& given, const Update& update) {
+  /// Adds a part of a push, with its update, to a request.
+  using PutPart = dist::detail::FunctionRef<void(PushRequest&, const detail::PushPart&)>;
+
+  /// Updates the elements of `range` on the servers, with one value each, or one for all if `is_uniform`: at the end of
+  /// the step, or at once outside steps. The range must consist of whole shards. Returns true if the caller must update
+  /// the copy.
+  [[gnu::noinline]] bool write(const Variable& variable, IndexRange range, Bytes values, bool is_uniform, PutPart put) {
     const std::lock_guard lock{mutex_};
     if (phase_ == Phase::local) return true;
     const bool at_once = phase_ == Phase::none;
     const Batch<T> batch = at_once ? Batch<T>{*clients_} : pushes_;
     Pushes pushed_alone;
     Pushes& pushed = at_once ? pushed_alone : pushed_;
-    const PushOptions options{.first_slot = variable.spec_.array == 0 ? 0 : variable.spec_.array - 1};
+    std::shared_ptr<const std::vector<std::byte>> kept;
+    if (!at_once && !is_uniform) {
+      kept = std::make_shared<const std::vector<std::byte>>(values.begin(), values.end());
+      values = *kept;
+    }
+    const std::size_t size = io::bytes_of(variable.spec_.type);
     for (const CachedShard& shard : variable.spec_.shards) {
       if (shard.end <= range.begin || shard.begin >= range.end || shard.begin == shard.end) continue;
       DIST_EXPECT(range.begin <= shard.begin && shard.end <= range.end);
-      if constexpr (std::is_same_v<Values, dist::detail::Uniform<E>>) {
-        pushed.push_back(batch.push_uniform(shard.place, update, given.number, options));
-      } else {
-        const auto values = std::make_shared<Tensor<E>>(Shape{static_cast<std::size_t>(shard.end - shard.begin)});
-        for (std::size_t i = shard.begin; i < shard.end; ++i) (*values)[i - shard.begin] = given[i - range.begin];
-        pushed.push_back(batch.push(shard.place, update, values->elements(), options));
-        pushed.back().keep(values);
-      }
+      detail::PushPart part{shard.place.id};
+      part.form = is_uniform ? detail::PushEncoding::uniform : detail::PushEncoding::dense;
+      part.options.first_slot = variable.spec_.array == 0 ? 0 : variable.spec_.array - 1;
+      part.values =
+          is_uniform ? detail::ValueBytes::copy_of(values)
+                     : detail::ValueBytes{values.subspan((static_cast<std::size_t>(shard.begin) - range.begin) * size,
+                                                         static_cast<std::size_t>(shard.end - shard.begin) * size)};
+      add_push(batch, pushed, shard, [&](PushRequest& request) { put(request, part); });
+      if (kept) pushed.back().keep(kept);
     }
     if (at_once) {
       batch.send();
@@ -295,39 +290,30 @@ class VariableCache {
     }
     return !at_once;
   }
-  /// Adds updates of the tensors of some buckets to what leaves, with the `gradients` of the variable, which are lent until
-  /// `wait_for_pushes` or the end of the step: `functor_of(tensor)` is the functor for each, whose slots begin at `first_slot`.
-  /// Throws InvalidArgument outside a step.
+  /// Queues updates of the tensors of some buckets. `gradients` must stay valid until `wait_for_pushes` or the end of
+  /// the step. `functor_of(tensor)` returns the functor of a tensor, with slots from `first_slot` on. Throws
+  /// InvalidArgument outside a step.
   template <class E, class FunctorOf>
-  void push_updates(Variable& variable, IndexRange buckets, std::span<const E> gradients, const FunctorOf& functor_of,
-                    std::uint32_t first_slot) {
-    const std::lock_guard lock{mutex_};
-    require_step("gradients were to be applied");
-    for (std::size_t bucket = buckets.begin; bucket < buckets.end; ++bucket)
-      for (std::size_t tensor = variable.buckets_[bucket].begin; tensor < variable.buckets_[bucket].end; ++tensor) {
-        const auto functor = functor_of(tensor);
-        for (std::size_t i = variable.tensors_[tensor].begin; i < variable.tensors_[tensor].end; ++i) {
-          const CachedShard& shard = variable.spec_.shards[i];
-          pushed_.push_back(pushes_.push(shard.place, functor,
-                                         gradients.subspan(static_cast<std::size_t>(shard.begin),
-                                                           static_cast<std::size_t>(shard.end - shard.begin)),
-                                         {variable.versions_[i], first_slot, max_staleness_}));
-        }
-      }
+  void push_updates(const Variable& variable, IndexRange buckets, std::span<const E> gradients,
+                    const FunctorOf& functor_of, std::uint32_t first_slot) {
+    push_tensors(variable, buckets, std::as_bytes(gradients), first_slot,
+                 [&](PushRequest& request, const detail::PushPart& part, std::size_t tensor) {
+                   request.put<E>(part, functor_of(tensor));
+                 });
   }
-  /// Adds updates of the rows of a ServerVariable, which has no copy here.
+  /// Queues updates of rows of a ServerVariable, which has no copy here.
   template <class Table, class E, class Functor>
   void push_rows(const Table& table, IndexedSlicesView<E> gradient, const Functor& functor, std::uint32_t first_slot) {
     const std::lock_guard lock{mutex_};
     require_step("gradients were to be applied");
     table.add_to(pushes_, pushed_, functor, gradient, {.first_slot = first_slot});
   }
-  /// Sends what was added, and does not wait.
+  /// Sends queued pushes without waiting.
   void send_pushes() {
     const std::lock_guard lock{mutex_};
     pushes_.send();
   }
-  /// Sends what was added, and waits until the servers have all that was sent.
+  /// Sends queued pushes, and waits until all are applied.
   void wait_for_pushes() {
     const std::lock_guard lock{mutex_};
     if (pushed_.empty()) return;
@@ -335,7 +321,7 @@ class VariableCache {
     wait_for(std::exchange(pushed_, {}));
   }
 
-  /// How stale the updates were that the shards of a variable have taken, and how many they have refused.
+  /// Returns the staleness of applied updates of a variable, and the number of rejected ones.
   [[nodiscard]] Staleness staleness(const Variable& variable) const {
     Staleness all;
     for (const CachedShard& shard : variable.spec_.shards)
@@ -347,7 +333,7 @@ class VariableCache {
   [[nodiscard]] Clients<T>& clients() const noexcept { return *clients_; }
 
  private:
-  using Pushes = typename Variable::Pushes;
+  using Pushes = std::vector<typename Batch<T>::Push>;
   enum class Phase : std::uint8_t { none, step, local };
   struct Numbered {
     std::uint64_t number;
@@ -355,7 +341,7 @@ class VariableCache {
   };
   static constexpr std::size_t least_forgotten = 64;
 
-  /// Shards on their way, in one message of each server.
+  /// Pending pulls of shards, with one message to each server.
   struct Pull {
     explicit Pull(Clients<T>& clients) : batch(clients) {}
 
@@ -369,7 +355,7 @@ class VariableCache {
 
     void add(Variable& variable, std::size_t number) {
       const CachedShard& shard = variable.spec_.shards[number];
-      // The version is that of the values, also where slots change.
+      // The version counts changes of the values, but slots change, too.
       const std::uint64_t known = variable.spec_.array == 0 ? variable.versions_[number] : unknown_version;
       parts.push_back(batch.pull(shard.place, variable.spec_.type, variable.bytes_of(shard),
                                  {.known = known, .array = variable.spec_.array}));
@@ -381,7 +367,7 @@ class VariableCache {
         return each.variable == &variable && shard.begin < elements.end && shard.end > elements.begin;
       });
     }
-    /// Throws ServerUnavailable, StoreError or RpcError, once no message is on its way.
+    /// Waits for all messages, then throws ServerUnavailable, StoreError or RpcError if one failed.
     void wait() {
       dist::detail::wait_for_all(parts, [&](std::size_t part, const auto& pulled) {
         wanted[part].variable->versions_[wanted[part].shard] = pulled.result();
@@ -393,13 +379,36 @@ class VariableCache {
     ~Ended() { cache.end(); }
   };
 
+  [[gnu::noinline]] static void add_push(const Batch<T>& batch, Pushes& pushed, const CachedShard& shard,
+                                         dist::detail::FunctionRef<void(PushRequest&)> add) {
+    pushed.push_back(batch.push(shard.place, add));
+  }
+  [[gnu::noinline]] void push_tensors(
+      const Variable& variable, IndexRange buckets, Bytes gradients, std::uint32_t first_slot,
+      dist::detail::FunctionRef<void(PushRequest&, const detail::PushPart&, std::size_t)> put) {
+    const std::lock_guard lock{mutex_};
+    require_step("gradients were to be applied");
+    const std::size_t size = io::bytes_of(variable.spec_.type);
+    for (std::size_t bucket = buckets.begin; bucket < buckets.end; ++bucket)
+      for (std::size_t tensor = variable.buckets_[bucket].begin; tensor < variable.buckets_[bucket].end; ++tensor)
+        for (std::size_t i = variable.tensors_[tensor].begin; i < variable.tensors_[tensor].end; ++i) {
+          const CachedShard& shard = variable.spec_.shards[i];
+          if (shard.begin == shard.end) continue;
+          detail::PushPart part{shard.place.id};
+          part.options = {variable.versions_[i], first_slot, max_staleness_};
+          part.values = detail::ValueBytes{gradients.subspan(static_cast<std::size_t>(shard.begin) * size,
+                                                             static_cast<std::size_t>(shard.end - shard.begin) * size)};
+          add_push(pushes_, pushed_, shard, [&](PushRequest& request) { put(request, part, tensor); });
+        }
+  }
+
   void begin(std::span<const std::shared_ptr<Variable>> wanted) {
     phase_ = Phase::step;
     ++step_;
     start_pulls(wanted, false);
   }
-  /// Asks for what has changed, in the order in which layers need it: variables of one bucket and the first tensors of the others
-  /// come first.
+  /// Pulls what has changed, in the order of layers: first the variables with one bucket and the first tensors of the
+  /// others.
   void start_pulls(std::span<const std::shared_ptr<Variable>> wanted, bool with_slots) {
     std::vector<Pull> pulls;
     pulls.emplace_back(*clients_);
@@ -431,17 +440,24 @@ class VariableCache {
       pulls_.push_back(std::move(pull));
     }
   }
-  /// Pushes what the step has changed, and waits for all that it has pushed.
+  /// Pushes the changes of the step, and waits for all pushes.
   void push() {
-    for (Variable* const variable : changed_)
-      if (variable->kind_ == CacheKind::sum || variable->kind_ == CacheKind::state)
-        variable->push_copy_(*variable, pushes_, pushed_);
+    for (const Variable* const variable : changed_) {
+      if (variable->kind_ != CacheKind::sum && variable->kind_ != CacheKind::state) continue;
+      for (const CachedShard& shard : variable->spec_.shards) {
+        if (shard.begin == shard.end) continue;
+        detail::PushPart part{shard.place.id};
+        part.update = variable->push_update_.get();
+        part.values = detail::ValueBytes{Bytes{variable->bytes_of(shard)}};
+        add_push(pushes_, pushed_, shard, [&](PushRequest& request) { request.add(part); });
+      }
+    }
     wait_for_pushes();
   }
   static void wait_for(Pushes pushed) {
     dist::detail::wait_for_all(pushed, [](std::size_t, const auto&) {});
   }
-  /// What was changed here is not what the servers have; what is on its way comes again.
+  /// Invalidates changed copies, and drops pending pulls, which are repeated later.
   void forget() {
     pulls_.clear();
     for (Variable* const variable : std::exchange(changed_, {})) {
@@ -449,7 +465,7 @@ class VariableCache {
       std::fill(variable->versions_.begin(), variable->versions_.end(), unknown_version);
     }
   }
-  /// Ends a step, and drops what has not left.
+  /// Ends a step, and discards unsent pushes.
   void end() noexcept {
     if (!pushed_.empty()) pushes_ = Batch<T>{*clients_};
     try {
@@ -457,7 +473,7 @@ class VariableCache {
     } catch (...) {  // not sent, or the step has thrown another error
     }
     forget();
-    ++step_;  // a copy of local sums is that of no step
+    ++step_;  // copies with local sums belong to no step
     phase_ = Phase::none;
   }
   void require_step(std::string_view what) const {
@@ -470,12 +486,12 @@ class VariableCache {
   const std::shared_ptr<Clients<T>> clients_;
   const std::uint64_t max_staleness_;
   mutable std::recursive_mutex mutex_;
-  std::vector<Numbered> variables_;  ///< in the order of their numbers; some may be gone
+  std::vector<Numbered> variables_;  ///< sorted by number; some may have expired
   std::size_t forget_at_ = least_forgotten;
   std::uint64_t count_ = 0;
   Phase phase_ = Phase::none;
   std::uint64_t step_ = 0;
-  std::vector<Pull> pulls_;  ///< on their way, in their order
+  std::vector<Pull> pulls_;  ///< pending, in order
   Batch<T> pushes_;
   Pushes pushed_;
   std::vector<Variable*> changed_;

@@ -1,17 +1,22 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <utility>
-#include <vector>
-
 #include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/update.hpp>
 #include <dist/server/wire.hpp>
+
+namespace dist::server {
+
+[[gnu::cold]] DIST_INLINE void CachedVariableSpec::write_to(ArchiveWriter& archive) const {
+  archive.put(name).put(shape).put(type).put(array).put(shards);
+}
+[[gnu::cold]] DIST_INLINE CachedVariableSpec CachedVariableSpec::read_from(ArchiveReader& archive) {
+  return {archive.get<std::string>(), archive.get<Shape>(), archive.get<io::ElementType>(),
+          archive.get<std::uint32_t>(), archive.get<std::vector<CachedShard>>()};
+}
+
+}  // namespace dist::server
 
 namespace dist::server::detail {
 
@@ -54,7 +59,7 @@ DIST_INLINE void encode(std::span<const PullPart> parts, Message& message) {
   }
 }
 
-DIST_INLINE StoreError malformed(const ArchiveError& error) {
+[[gnu::cold]] DIST_INLINE StoreError malformed(const ArchiveError& error) {
   return {Problem::malformed, "A server does not understand a request", error.what(),
           "Start all tasks of the job from one build"};
 }
@@ -64,7 +69,7 @@ DIST_INLINE void require_known(io::ElementType type) {
                        "Start all processes of the job from one build of the program");
 }
 
-/// How many parts follow, each of which has at least the bytes of a `Head`.
+/// Reads the number of parts. Throws ArchiveError if the remaining bytes are too few for this number.
 template <class Head>
 [[nodiscard]] std::size_t counted(ArchiveReader& request) {
   const auto count = request.get<std::uint32_t>();
@@ -72,62 +77,44 @@ template <class Head>
     dist::detail::refuse_long_list("A request", "parts", count, request.left());
   return count;
 }
-/// Reads indices behind those that there are.
-inline void get_indices(ArchiveReader& request, std::uint64_t count, std::vector<std::int64_t>& rows) {
+inline std::vector<std::int64_t> get_indices(ArchiveReader& request, std::uint64_t count) {
   if (count > request.left() / sizeof(std::int64_t))
     dist::detail::refuse_long_list("A request", "indices", count, request.left());
-  const std::size_t before = rows.size();
-  rows.resize(before + static_cast<std::size_t>(count));
-  request.get_bytes(std::as_writable_bytes(std::span{rows}.subspan(before)));
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  request.get_bytes(std::as_writable_bytes(std::span{rows}));
+  return rows;
 }
 
 DIST_INLINE DecodedPushes::DecodedPushes(ArchiveReader& request) {
   const std::size_t count = counted<PushHead>(request);
-  struct Ends {
-    std::size_t rows, values;
-  };
-  std::vector<Ends> ends;
-  ends.reserve(count);
-  updates_.reserve(count);
-  values_.reserve(count);
+  memory_.reserve(count);
   parts_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto head = request.get<PushHead>();
-    updates_.push_back(get_update(request));
-    get_indices(request, head.rows, rows_);
-    for (const rpc::Chunk piece : request.get_pieces(head.bytes)) values_.push_back(piece);
+    PartMemory& memory = memory_.emplace_back();
+    memory.update = get_update(request);
+    memory.rows = get_indices(request, head.rows);
+    memory.values = request.get_pieces(head.bytes);
     if (head.form > PushEncoding::rows_summed ||
         ((head.form == PushEncoding::dense || head.form == PushEncoding::uniform) && head.rows != 0))
       throw ArchiveError("A push is in no known form", concat("number ", static_cast<unsigned>(head.form)),
                          "Start all processes of the job from one build of the program");
-    ends.push_back({rows_.size(), values_.size()});
-    parts_.push_back({head.shard, head.form, head.options, &*updates_.back()});
+    parts_.push_back(
+        {head.shard, head.form, head.options, &*memory.update, memory.rows, ValueBytes{BytesList{memory.values}}});
   }
   request.expect_end();
-  Ends begin{0, 0};
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto [rows, values] = ends[i];
-    parts_[i].rows = std::span{rows_}.subspan(begin.rows, rows - begin.rows);
-    parts_[i].values = ValueBytes{BytesList{values_}.subspan(begin.values, values - begin.values)};
-    begin = ends[i];
-  }
 }
 DIST_INLINE DecodedPulls::DecodedPulls(ArchiveReader& request) {
   const std::size_t count = counted<PullHead>(request);
-  std::vector<std::size_t> ends;
-  ends.reserve(count);
+  rows_.reserve(count);
   parts_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto head = request.get<PullHead>();
     require_known(head.type);
-    get_indices(request, head.rows, rows_);
-    ends.push_back(rows_.size());
-    parts_.push_back({head.shard, head.type, head.options, head.all});
+    rows_.push_back(get_indices(request, head.rows));
+    parts_.push_back({head.shard, head.type, head.options, head.all, rows_.back()});
   }
   request.expect_end();
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < count; begin = ends[i++])
-    parts_[i].rows = std::span{rows_}.subspan(begin, ends[i] - begin);
 }
 
 DIST_INLINE PullReply::PullReply(std::span<const PullPart> parts)
@@ -163,7 +150,7 @@ DIST_INLINE void PullReply::find_rooms() {
     static_cast<void>(reader.get<Problem>());
     static_cast<void>(reader.get<std::uint64_t>());
     const auto seen = reader.get<std::vector<PulledShardHeader>>();
-    if (seen.size() != parts_.size()) return;  // as `versions` says
+    if (seen.size() != parts_.size()) return;  // `versions` reports it
     for (std::size_t i = 0; i < seen.size(); ++i) {
       if (seen[i].version == parts_[i].options.known && seen[i].bytes == 0) continue;
       require_room(parts_[i], seen[i].bytes);

@@ -17,17 +17,15 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/context/contexts.hpp>
 #include <dist/context/input_context.hpp>
-#include <dist/context/lasting.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
-#include <dist/context/run_here.hpp>
-#include <dist/context/select_replica.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/trace.hpp>
@@ -35,10 +33,9 @@
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/compile.hpp>
+#include <dist/strategy/cross_replica.hpp>
 #include <dist/strategy/make_variable.hpp>
-#include <dist/strategy/reduce.hpp>
 #include <dist/strategy/shared_copy_order.hpp>
-#include <dist/strategy/update.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/replica_buffer.hpp>
@@ -48,13 +45,14 @@ namespace dist {
 template <ReportsFailures Ops>
 class BackgroundCollectives;
 
-/// The destination of `reduce_to` that is a copy for each replica.
+/// The type of `every_replica`.
 struct EveryReplica {};
+/// The destination of `reduce_to` that stands for a copy per replica.
 inline constexpr EveryReplica every_replica{};
 
 namespace detail {
 
-/// How many replicas there are; constants where there is one.
+/// The numbers of replicas; constants if there is only one.
 template <class Derived, bool is_one>
 struct ReplicaCounts {
   [[nodiscard]] static constexpr std::size_t num_replicas_in_sync() noexcept { return 1; }
@@ -73,15 +71,15 @@ struct ReplicaCounts<Derived, false> {
 
 }  // namespace detail
 
-/// A strategy, made of three parts:
-/// - `Replicas`: who calls replica functions, on which devices, and how the replicas of a process meet. OneReplica or
+/// A strategy, composed of three parts:
+/// - `Replicas`: the threads and devices of replica functions, and the communication within a process. OneReplica or
 ///   ThreadReplicas;
 /// - `Workers`: the processes, and the collectives between them. OneProcess or Workers<Ops, Network>;
-/// - `Store`: how the copies of variables are kept. MirroredStore or CentralStore.
+/// - `Store`: the copies of variables. MirroredStore or CentralStore.
 ///
-/// `Derived` brings constructors and `describe()`. What sees all replicas at once, such as `reduce`, is a collective call
-/// of the processes and throws WrongStrategy inside a replica function; the functions of the same names that take the
-/// context outside replica functions (reduce.hpp, update.hpp) say what they do.
+/// `Derived` adds constructors and `describe()`. Functions on all replicas, such as `reduce`, are collective calls of
+/// the processes, and throw WrongStrategy inside a replica function. For details, see the functions of the same names
+/// in cross_replica.hpp.
 template <class Derived, class ReplicasPart, class WorkersPart, VariableStore StorePart>
 class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_threads> {
   using Scope = CrossReplicaContext<Derived>;
@@ -100,19 +98,19 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   using Store = StorePart;
   using Device = typename Replicas::Device;
   using Memory = typename Device::Memory;
-  /// Those of all replicas of all processes.
+  /// The collectives between all replicas.
   using Collectives = typename Workers::template ReplicaCollectives<typename Replicas::Collectives>;
   using Context = ReplicaContext<Derived>;
   using Background = BackgroundCollectives<typename Workers::WorkerCollectives>;
-  /// Where the host touches memory: the strategy's devices themselves, or the host's own.
+  /// The strategy's device if the host can access it, otherwise the host.
   using HostDevice = std::conditional_t<Device::Space::host_accessible, Device, Cpu>;
-  /// Whether `run` and others return a PerReplica, even of one value (spec C02).
+  /// True if `run` returns a PerReplica, even for one value (spec C02).
   static constexpr bool wraps_values = Replicas::are_threads;
 
   BasicStrategy(const BasicStrategy&) = delete;
   BasicStrategy& operator=(const BasicStrategy&) = delete;
 
-  /// While it lives, replica 0's thread is outside replica functions although a run is going on: it merges a call.
+  /// Marks replica 0's thread as outside replica functions while it executes a merge call.
   class Merging {
    public:
     explicit Merging(const Derived& strategy)
@@ -126,21 +124,19 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   [[nodiscard]] constexpr std::size_t first_local_replica() const noexcept {
     return workers_.rank() * replicas_.size();
   }
-  /// Its processes, and which of them this one is.
+  /// The number of processes, and of this one.
   [[nodiscard]] constexpr std::size_t num_workers() const noexcept { return workers_.size(); }
   [[nodiscard]] constexpr std::size_t worker_rank() const noexcept { return workers_.rank(); }
-  /// Whether this process does what only one may do, such as writing files that others read (spec A15, M09).
+  /// True if this process does the work that exactly one process must do, such as writing shared files (spec A15, M09).
   [[nodiscard]] constexpr bool is_chief() const noexcept { return worker_rank() == 0; }
-  /// Its parts.
   [[nodiscard]] const Replicas& replicas_part() const noexcept { return replicas_; }
   [[nodiscard]] const Workers& workers_part() const noexcept { return workers_; }
-  /// The collectives between its processes, for code outside replica functions.
+  /// The collectives between the processes, for code outside replica functions.
   [[nodiscard]] constexpr decltype(auto) workers() const noexcept { return workers_.between(); }
-  /// The streams of work of its replicas in this process.
+  /// The queues of this process's replicas.
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return replicas_.queues(); }
-  /// The options as they were given.
   [[nodiscard]] decltype(auto) communication() const noexcept { return replicas_.communication(); }
-  /// The devices of the replicas of this process, in replica order; replicas that share devices take them in turn (spec
+  /// The names of the devices of this process's replicas, in replica order; replicas share devices in rotation (spec
   /// D11).
   [[nodiscard]] std::vector<std::string> worker_devices() const {
     std::vector<std::string> names;
@@ -148,67 +144,67 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     return names;
   }
 
-  /// Calls `fn(context, args...)` once on every replica (spec C01): a PerReplica argument is sliced, also
-  /// inside tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it
-  /// without care. What `fn` captures is one object for the replicas of a process, and another one in every other process
-  /// of the strategy: what all are to see is a variable, or goes through a collective. A view is returned as `lasting`.
+  /// Calls `fn(context, args...)` once on every replica (spec C01). Each replica gets its own value of a PerReplica
+  /// argument, also inside tuples, pairs, arrays and optionals; all replicas share any other argument, and must
+  /// synchronise changes to it. The replicas of a process share the captures of `fn`, but every other process has its
+  /// own: shared data must be in a variable, or go through a collective. To return a view, use `lasting`.
   ///
-  /// Where there is one replica, returns what `fn` returns (spec C02), and exceptions pass as they are. Where replicas are
-  /// threads, returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so on (spec
-  /// C03), or nothing when `fn` returns nothing.
+  /// With one replica, returns the result of `fn` (spec C02), and passes exceptions on unchanged. If replicas are
+  /// threads, returns their results as a PerReplica, tuples of results as tuples of PerReplicas and so on (spec C03),
+  /// or nothing.
   ///
-  /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError; that of
-  /// another process as a PeerError, and the loss of one as Unavailable. Processes that caught it go on together: a
-  /// failure concerns the run in which it happened, and no other. One after the last collective of a run, which others
-  /// may have completed, is that process's own affair.
+  /// An exception in a replica stops the others at their next collective, and this throws one ReplicaError. It throws
+  /// PeerError for an exception in another process, and Unavailable if a process was lost. Processes that catch these
+  /// can continue: a failure affects only its run. A failure after a run's last collective, which others may have
+  /// completed, affects its own process only.
   ///
-  /// All processes make the same runs, also runs without collectives: a collective compares how many runs and calls each
-  /// process has begun since the last one, and throws CollectiveMismatch if they differ. A run that other processes do not
-  /// make is `run_here`.
+  /// All processes must make the same runs, even without collectives: each collective compares the numbers of runs and
+  /// calls since the previous one, and throws CollectiveMismatch if they differ. Use `run_here` for a run in some
+  /// processes only.
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
     return run_replicas<false, Fn, Args...>("run", fn, args...);
   }
-  /// Runs a function on the replicas of this process alone, for example on a batch of `distribute_dataset_here`. Other
-  /// processes neither count the run nor receive its errors, and a collective between processes throws WrongStrategy in it.
-  /// Equals `run` under a strategy of one process.
+  /// Runs a function on this process's replicas only, for example on a batch of `distribute_dataset_here`. Other
+  /// processes neither count the run nor receive its errors, and collectives between processes throw WrongStrategy.
+  /// With one process, does what `run` does.
   template <class Fn, class... Args>
   decltype(auto) run_here(Fn&& fn, Args&&... args) {
     return run_replicas<true, Fn, Args...>("run_here", fn, args...);
   }
 
-  /// A step that is called as `run` would: `compile(step)(batch)`. Where the devices are Xla ones, XLA compiles it as a whole
-  /// at its first call (CompiledStep, which needs <dist/strategy/compiled_step.hpp>); on others a call runs it. XLA's errors
-  /// name `line`.
+  /// Returns a callable step with the arguments of `run`: `compile(step)(batch)`. On Xla devices, XLA compiles it as a
+  /// whole at the first call (CompiledStep, which needs <dist/strategy/compiled_step.hpp>), with `line` in its errors;
+  /// on other devices, a call runs it.
   template <class Step>
   [[nodiscard]] auto compile(Step step, const CompileOptions& options = {}, SourceLine line = here()) {
     require_outside("compile", "the step is being run already");
     return dist::compile(derived(), std::move(step), options, line);
   }
 
-  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec
-  /// C17, I01, I15): a range whose elements `run` slices. `options` say how batches are cut and how many are made
-  /// ahead.
+  /// Divides every global batch of `dataset` among the replicas, and prefetches batches in the background (spec C17,
+  /// I01, I15). Returns a range of PerReplica elements for `run`. `options` set the division and the number of
+  /// prefetched batches.
   ///
-  /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec
-  /// I31). Needs <dist/data.hpp>.
+  /// Call it outside the loop over epochs: each loop over the result is a new epoch, with a new shuffle (spec I31).
+  /// Needs <dist/data.hpp>.
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
     return replicas_.distribute_dataset(std::move(dataset), input_context(), options, agreement());
   }
 
-  /// The same for the replicas of this process alone: all of them share each batch, and every process makes passes of its
-  /// own over the whole dataset.
+  /// Divides every batch of `dataset` among this process's replicas; every process iterates over the whole dataset
+  /// independently.
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] auto distribute_dataset_here(Dataset dataset, const Options& options = {}) const requires wraps_values {
     const std::size_t replicas = this->num_local_replicas();
     return replicas_.distribute_dataset(std::move(dataset), InputContext{1, 0, replicas}, options, data::NoAgreement{});
   }
 
-  /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step
-  /// takes one batch per replica (spec C18, I17). Nothing is divided, sharded or made ahead. Under Mirrored
-  /// `data::PipelinePerReplica{}` calls `make` once for each replica, which then has a dataset of its own (spec I18).
-  /// Where there is one replica: the dataset itself (spec A21).
+  /// Returns a range over the dataset of `make(InputContext)`, batched by the per-replica batch size; each step takes
+  /// one batch per replica (spec C18, I17). The data is not divided, sharded or prefetched. Under Mirrored,
+  /// `data::PipelinePerReplica{}` calls `make` once per replica, for separate datasets (spec I18). With one replica,
+  /// returns the dataset itself (spec A21).
   template <class Make, class Options = data::PipelinePerWorker>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const Options& options = {}) const {
     constexpr bool one_for_all = std::same_as<Options, data::PipelinePerWorker>;
@@ -220,19 +216,18 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
       return replicas_.distribute_datasets_from_function(make, input_context(), options, agreement());
   }
 
-  /// The context of this process's pipeline, which feeds its replicas (spec I20).
+  /// The context of this process's pipeline (spec I20).
   [[nodiscard]] InputContext input_context() const {
     return {workers_.size(), workers_.rank(), this->num_replicas_in_sync()};
   }
-  /// How the processes agree on the end of their data (spec I24).
+  /// The protocol with which processes agree on the end of their data (spec I24).
   [[nodiscard]] auto agreement() const {
     [[maybe_unused]] const auto turn = take_turn();
     return workers_.agreement();
   }
 
-  /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute.
-  /// Made at the first call, and again at the first after a failure broke it: outside replica functions, and a
-  /// collective call of the processes.
+  /// Returns collectives that combine copies of all replicas while the replicas compute. Created at the first call, and
+  /// after a failure: outside replica functions, and a collective call of the processes.
   [[nodiscard]] std::shared_ptr<Background> background() requires wraps_values {
     require_outside("background", "use what was made before run, such as nn::OverlappedAllReduce");
     [[maybe_unused]] const auto turn = take_turn();
@@ -240,20 +235,19 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     return background_;
   }
 
-  /// The context outside replica functions (spec B03). Throws WrongStrategy inside one (spec B09).
+  /// Throws WrongStrategy inside a replica function (spec B03, B09).
   [[nodiscard]] Scope scope() {
     require_outside("scope", "use the replica context, or its merge_call");
     return Scope{derived()};
   }
 
-  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value, which
-  /// is that of the chief where there are several processes (spec A16, G06).
+  /// Creates a variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value,
+  /// or with several processes the chief's (spec A16, G06).
   ///
-  /// `initial` is one number for all elements, a TensorView of the shape, a contiguous range of as many numbers, such as
-  /// a std::vector, or a function that fills a `TensorView<T>`.
-  /// `trainable` says whether optimizers take the variable: they throw InvalidArgument for one that is not trainable;
-  /// left out, OnWrite variables are (spec G03). Throws ShapeMismatch, InvalidArgument for a number that T cannot hold,
-  /// OutOfMemory, and WrongStrategy inside a replica function.
+  /// `initial` is one number for all elements, a TensorView of the same shape, a contiguous range with as many numbers,
+  /// such as a std::vector, or a function that fills a `TensorView<T>`. Optimizers reject a variable that is not
+  /// `trainable` with InvalidArgument; by default, OnWrite variables are (spec G03). Throws ShapeMismatch,
+  /// InvalidArgument if T cannot represent a number, OutOfMemory, and WrongStrategy inside a replica function.
   template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
   [[nodiscard]] DistributedVariable<T, Sync, Agg, Device> variable(
       Shape shape, Initial&& initial = T{}, std::string name = "Variable",
@@ -263,9 +257,8 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
                                                                             std::move(name), trainable);
   }
 
-  /// A variable made in a replica function (spec B15): a collective call, of which every replica gets the same
-  /// variable, with replica 0's initial value. Throws CollectiveMismatch when the replicas ask for different shapes or
-  /// names.
+  /// Creates one variable for all in a replica function (spec B15), with replica 0's initial value. A collective call.
+  /// Throws CollectiveMismatch if shapes or names differ.
   template <class T, class Sync = OnWrite, class Agg = None, InReplica Context, class Initial = T>
   [[nodiscard]] std::shared_ptr<DistributedVariable<T, Sync, Agg, Device>> variable(
       const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
@@ -279,7 +272,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
         shape, name);
   }
 
-  /// Calls that forgot the type, for a sentence instead of a list of candidates.
+  /// Error messages for calls without the element type.
   template <bool has_type = false, class First, class... Rest>
   auto variable(const First&, const Rest&...) {
     using Variable = DistributedVariable<float, OnWrite, None, Device>;
@@ -290,23 +283,23 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     return detail::refused<std::conditional_t<InReplica<First>, std::shared_ptr<Variable>, Variable>>();
   }
 
-  /// Whether the variable or buffer was made by this strategy (spec D09).
+  /// True if this strategy created the variable or buffer (spec D09).
   template <class Variable>
   [[nodiscard]] bool owns(const Variable& variable) const noexcept {
     using On = typename Variable::Device;
     return variable.memory() == memory_on<On>() || variable.memory() == replica_memory_on<On>();
   }
 
-  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory, and WrongStrategy
-  /// inside a replica function.
+  /// Creates a buffer of `shape` per replica, for data within a step. Throws OutOfMemory, and WrongStrategy inside a
+  /// replica function.
   template <class T>
   [[nodiscard]] ReplicaBuffer<T, Device> buffer(Shape shape, std::string name = "Buffer") {
     require_outside("buffer", "use a Tensor of its own, or make the buffer before run");
     return {replica_memory_, shape, std::move(name)};
   }
 
-  /// A variable and a buffer in memory of the host whatever the device, for what the host looks at in every step, such as
-  /// counters. Where the host can touch the device's memory they are those of `variable` and `buffer`.
+  /// Create a variable and a buffer in host memory on any device, for data that the host reads in every step, such as
+  /// counters.
   template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
   [[nodiscard]] DistributedVariable<T, Sync, Agg, HostDevice> host_variable(
       Shape shape, Initial&& initial = T{}, std::string name = "Variable",
@@ -323,7 +316,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     return {replica_memory_on<HostDevice>(), shape, std::move(name)};
   }
 
-  /// Where its variables and buffers lie on the devices `On`: its own, or those of the host beside it.
+  /// The strategy's memory of variables, or host memory.
   template <class On>
   [[nodiscard]] const auto& memory_on() const noexcept {
     if constexpr (std::same_as<On, Device>)
@@ -339,7 +332,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
       return host_memory_.of_buffers;
   }
 
-  /// The values of all replicas, or the copies of a variable, become one; of values also along axes.
+  /// Reduces the values of all replicas, or the copies of a variable; values also along axes.
   template <class Op, class Value>
   [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
@@ -356,7 +349,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return dist::reduce(outside(), op, value, axes, options);
   }
-  /// The values of all replicas, concatenated along `axis` in replica order.
+  /// Returns the values of all replicas, concatenated along `axis` in replica order.
   template <class Value>
   [[nodiscard(DIST_GATHER_RETURNS)]] auto gather(const Value& value, int axis,
                                                  const CommunicationOptions& options = {}) const {
@@ -364,31 +357,31 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     return dist::gather(outside(), value, axis, options);
   }
 
-  /// A copy of `value` for each replica of this process (spec D03).
+  /// Returns a copy of `value` for each replica of this process (spec D03).
   template <class Value>
   [[nodiscard("broadcast_to returns the copies: copies = strategy.broadcast_to(value)")]] PerReplica<Value>
   broadcast_to(const Value& value) const {
     require_outside("broadcast_to", "every replica has its own value already");
     return PerReplica<Value>(this->num_local_replicas(), [&](std::size_t) -> const Value& { return value; });
   }
-  /// `reduce`, and a copy of the result for each replica of this process (spec D01).
+  /// Reduces, and returns a copy of the result for each replica of this process (spec D01).
   template <class Op, class Value>
   [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce_to(Op op, const Value& value, EveryReplica,
                                                     const CommunicationOptions& options = {}) const {
     return broadcast_to(reduce(op, value, options));
   }
-  /// `reduce`, and the result written to every copy of a variable (spec D01).
+  /// Reduces, and writes the result to every copy of a variable (spec D01).
   template <class Op, class Value, class T, class Sync, class Agg, class On>
   void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, On>& destination,
                  const CommunicationOptions& options = {}) {
     destination.assign(scope(), reduce(op, value, options));
   }
-  /// `reduce` of each of the values, in their order, as a tuple (spec D02).
+  /// Reduces each of the values, and returns the results as a tuple (spec D02).
   template <class Op, class... Values>
   [[nodiscard(DIST_REDUCE_RETURNS)]] auto batch_reduce(Op op, const Values&... values) const {
     return std::tuple{reduce(op, values)...};
   }
-  /// `reduce_to` of several values and variables: `batch_reduce_to(op, std::tie(value, variable), …)` (spec D02).
+  /// `batch_reduce_to(op, std::tie(value, variable), …)` calls `reduce_to` for each pair (spec D02).
   template <class Op, class... Values, class... Destinations>
   void batch_reduce_to(Op op, const std::tuple<Values&, Destinations&>&... pairs) {
     (reduce_to(op, std::get<0>(pairs), std::get<1>(pairs)), ...);
@@ -401,14 +394,14 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     require_outside("update", "give update the replica context as its first argument");
     return dist::update(Scope{derived()}, variable, fn, args...);
   }
-  /// In a replica function: calls `fn(context, args...)` for this replica's copy of a variable.
+  /// Calls `fn(context, args...)` for this replica's copy of a variable, in a replica function.
   template <InReplica Context, class Variable, class Fn, class... Args>
   void update(const Context& replica, const Variable& variable, Fn&& fn, Args&&... args) {
     dist::update(replica, variable, fn, args...);
   }
 
-  /// What `fn(ValueContext)` returns for each replica of this process (spec C19): a PerReplica where replicas are
-  /// threads, the plain value under Default and OneDevice.
+  /// Returns `fn(ValueContext)` for each replica of this process (spec C19): a PerReplica if replicas are threads, the
+  /// value itself under Default and OneDevice.
   template <std::invocable<ValueContext> Fn>
   [[nodiscard]] auto values_from_function(Fn&& fn) const {
     const auto value_of = [&](std::size_t replica) {
@@ -421,9 +414,9 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     }
   }
 
-  /// The values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas the structure of
-  /// each replica's values; a plain value counts as one.
-  /// Of a temporary, such as what `run` has just returned: a PerReplica that owns the values.
+  /// Returns the values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas, each
+  /// replica's structure. Other values count as one. For a temporary, such as a result of `run`, returns a PerReplica
+  /// that owns the values.
   template <class Given>
   [[nodiscard]] auto local_results(Given&& value) const {
     using Value = std::remove_cvref_t<Given>;
@@ -444,8 +437,8 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
  protected:
   using ReplicaOptions = typename Replicas::Options;
 
-  /// `of_workers` are the arguments of the workers' constructor. Throws InvalidArgument for options that cannot be,
-  /// OutOfMemory where the system gives no threads or addresses for the replicas.
+  /// `of_workers` are the arguments of the workers' constructor. Throws InvalidArgument for invalid options, and
+  /// OutOfMemory if the system lacks threads or address space.
   template <class... OfWorkers>
   explicit BasicStrategy(const ReplicaOptions& options, OfWorkers&&... of_workers)
       : workers_(std::forward<OfWorkers>(of_workers)...),
@@ -466,16 +459,10 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     else
       memory_ = Memory::on_host(devices);
   }
-  ~BasicStrategy() = default;
+  ~BasicStrategy();
 
-  /// Throws WrongStrategy inside a replica function, of this strategy or another.
-  void require_outside(std::string_view method, std::string_view instead) const {
-    if (detail::run_here.is_replica_function() && detail::run_here.strategy == &derived())
-      throw WrongStrategy(concat("strategy.", method, " was called inside a replica function"),
-                          "it is for the cross-replica context, which sees all replicas at once",
-                          concat("In a replica function ", instead));
-    require_outside_others(method);
-  }
+  /// Throws WrongStrategy inside a replica function of any strategy.
+  void require_outside(std::string_view method, std::string_view instead) const;
 
  private:
   static constexpr bool has_peers = !CollectivesOfOne<typename Workers::WorkerCollectives>;
@@ -492,7 +479,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     detail::require_outside_other_strategies(&derived(), made_in_, method);
   }
 
-  /// The calls of several threads that the other processes take part in follow each other.
+  /// Serialises calls of threads that involve other processes.
   [[nodiscard]] auto take_turn() const {
     if constexpr (has_peers)
       return replicas_.take_turn();
@@ -522,7 +509,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     }
   }
 
-  /// While it lives, the calls of this process are made in a run: the other processes compare that.
+  /// Marks the calls of this process as made in a run, which the other processes compare.
   class RunScope {
    public:
     RunScope(const typename Workers::WorkerCollectives& workers, Background* background,
@@ -546,7 +533,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     const typename Workers::WorkerCollectives& workers_;
     Background* background_;
   };
-  /// The same in every process that has this function; a hint, as two may share it.
+  /// A hash of the function's type, equal in every process. Two functions may share it.
   template <class Fn>
   [[nodiscard]] static constexpr std::uint64_t kind_of() {
     std::uint64_t hash = 0;
@@ -568,36 +555,14 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   }
   template <bool alone, class Fn, class Call>
   void run_threads(const Call& call) {
-    [[maybe_unused]] const auto turn = take_turn();
-    [[maybe_unused]] std::optional<std::conditional_t<has_peers, RunScope, bool>> place;
-    if constexpr (has_peers) {
-      constexpr std::optional<std::uint64_t> kind = alone ? std::nullopt : std::optional{kind_of<Fn>()};
-      if (detail::run_here.strategy != &derived()) place.emplace(workers(), background_.get(), kind);
-    }
-    try {
-      const detail::ReplicasAtWork<CopyOrder> at_work{order_};
-      replicas_.run(&derived(), call);
-    } catch (const std::exception& error) {
-      const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
-      if (in_replica == nullptr) throw;
-      if constexpr (has_peers) workers().cancel(error);  // they would wait for this process
-      // After that, because what has begun may need a peer that waits for this process.
-      if (background_) background_->cancel(error);
-      if constexpr (has_peers) rethrow_failure_of_peer(in_replica->cause());
-      throw;
-    }
+    constexpr std::optional<std::uint64_t> kind = alone ? std::nullopt : std::optional{kind_of<Fn>()};
+    run_among_peers(kind, [&](std::size_t replica, const typename Replicas::Queue& queue) {
+      call(replica, replicas_.collectives(replica, queue), queue);
+    });
   }
-  /// If a replica only learnt about the failure of another process, that failure is the error.
-  static void rethrow_failure_of_peer(const std::exception_ptr& cause) {
-    try {
-      std::rethrow_exception(cause);
-    } catch (const Unavailable&) {
-      throw;
-    } catch (const PeerError&) {
-      throw;
-    } catch (...) {
-    }
-  }
+  using ReplicaCall = detail::FunctionRef<void(std::size_t replica, const typename Replicas::Queue& queue)>;
+  /// Makes a run of this kind, or, if empty, of this process only. Sends its errors to the others.
+  void run_among_peers(std::optional<std::uint64_t> kind, ReplicaCall call);
 
   void make_host_memory() {
     if constexpr (!std::same_as<HostDevice, Device>) {
@@ -617,5 +582,38 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   [[no_unique_address]] std::conditional_t<std::same_as<HostDevice, Device>, NoMemory, HostArenas> host_memory_;
   std::shared_ptr<std::conditional_t<wraps_values, Background, NoMemory>> background_;
 };
+
+template <class Derived, class ReplicasPart, class WorkersPart, VariableStore StorePart>
+BasicStrategy<Derived, ReplicasPart, WorkersPart, StorePart>::~BasicStrategy() = default;
+
+template <class Derived, class ReplicasPart, class WorkersPart, VariableStore StorePart>
+void BasicStrategy<Derived, ReplicasPart, WorkersPart, StorePart>::require_outside(std::string_view method,
+                                                                                   std::string_view instead) const {
+  if (detail::run_here.is_replica_function() && detail::run_here.strategy == &derived())
+    detail::refuse_inside(method, instead);
+  require_outside_others(method);
+}
+
+template <class Derived, class ReplicasPart, class WorkersPart, VariableStore StorePart>
+void BasicStrategy<Derived, ReplicasPart, WorkersPart, StorePart>::run_among_peers(
+    [[maybe_unused]] std::optional<std::uint64_t> kind, [[maybe_unused]] ReplicaCall call) {
+  [[maybe_unused]] const auto turn = take_turn();
+  [[maybe_unused]] std::optional<std::conditional_t<has_peers, RunScope, bool>> place;
+  if constexpr (has_peers)
+    if (detail::run_here.strategy != &derived()) place.emplace(workers(), background_.get(), kind);
+  try {
+    const detail::ReplicasAtWork<CopyOrder> at_work{order_};
+    if constexpr (wraps_values) replicas_.run(&derived(), call);
+  } catch (const std::exception& error) {
+    const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
+    if (in_replica == nullptr) throw;
+    if constexpr (has_peers) workers().cancel(error);  // they would wait for this process
+    // Afterwards, because work in progress may need a peer that waits for this process.
+    if constexpr (wraps_values)
+      if (background_) background_->cancel(error);
+    if constexpr (has_peers) detail::rethrow_failure_of_peer(in_replica->cause());
+    throw;
+  }
+}
 
 }  // namespace dist

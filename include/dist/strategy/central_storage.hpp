@@ -14,19 +14,20 @@
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/thread_replicas.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist {
 
+/// The options of a CentralStorage.
 using CentralStorageOptions = MirroredOptions;
 
 namespace detail {
 
-/// In <dist/comm/direct/direct_collectives.hpp>, which only programs that name such devices pay for.
+/// Defined in <dist/comm/direct/direct_collectives.hpp>, which only programs with such devices include.
 template <class DeviceType>
 struct DirectOps;
 
-/// Refuses, in a sentence, devices that have no memory in common: `Replicas` are then on others that have.
+/// Checks that the devices share memory, with one error message each; `Replicas` are then valid.
 template <class Parameters, class Replicas>
 struct CentralDevices {
   static constexpr bool is_of_host = Parameters::Space::host_accessible;
@@ -45,35 +46,47 @@ struct CentralDevices {
 
 }  // namespace detail
 
-/// Synchronous training on several devices of one process with one copy of every variable, in the host's memory, that
-/// all replicas read (spec A18). Takes less memory than Mirrored, and an update writes each element once.
+/// Synchronous training on several devices of one process, with one copy of every variable in host memory (spec A18).
+/// Needs less memory than Mirrored, and an update writes each element once.
 ///
-/// `CentralStorage<Cpu, Cuda>` has its replicas on GPUs, whose kernels read and write the one copy in place: it lies in
-/// pinned memory that is mapped for all of them. Gradients and activations lie in the GPUs' own memory. Up to 8 replicas.
-/// Needs <dist/comm/cuda/policies.cuh>.
+/// `CentralStorage<Cpu, Cuda>` has its replicas on GPUs, whose kernels access the one copy in mapped, pinned memory.
+/// Gradients and activations are in the GPUs' memory. Supports up to 8 replicas. Needs <dist/comm/cuda/policies.cuh>.
 ///
-/// A write in a replica function is aggregated and applied once, so a variable that is written there needs an
-/// aggregation (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
+/// A write in a replica function is aggregated and applied once, so it needs an aggregation (spec A19). Reads return
+/// the same value in every context: OnRead has no effect (spec G45).
 template <class ParameterDevice, class ReplicaDevice = ParameterDevice>
 class CentralStorage : public BasicStrategy<CentralStorage<ParameterDevice, ReplicaDevice>,
                                             typename detail::CentralDevices<ParameterDevice, ReplicaDevice>::Part,
                                             OneProcess, CentralStore> {
  public:
-  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
-  /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
+  /// Places one replica on each available device. All constructors throw InvalidArgument for invalid devices or
+  /// replicas, and OutOfMemory if the system lacks threads or address space.
   CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
   explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorage::Replicas::with_replicas(replicas)) {}
-  /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
+  /// Places one replica on each of `devices` (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit CentralStorage(std::vector<std::string> devices)
       : CentralStorage(CentralStorage::Replicas::on_devices(std::move(devices))) {}
-  explicit CentralStorage(const CentralStorageOptions& options) : CentralStorage::BasicStrategy(options) {}
+  explicit CentralStorage(const CentralStorageOptions& options);
 
   /// "CentralStorage<Cpu>: 2 replicas on /cpu:0 /cpu:1, one copy of every variable"
-  [[nodiscard]] std::string describe() const {
-    std::string devices{ParameterDevice::name};
-    if constexpr (!std::same_as<ParameterDevice, ReplicaDevice>) devices += concat(", ", ReplicaDevice::name);
-    return concat("CentralStorage<", devices, ">: ", this->replicas_part().describe(), ", one copy of every variable");
-  }
+  [[nodiscard]] std::string describe() const;
 };
+
+template <class ParameterDevice, class ReplicaDevice>
+CentralStorage<ParameterDevice, ReplicaDevice>::CentralStorage(const CentralStorageOptions& options)
+    : CentralStorage::BasicStrategy(options) {}
+
+template <class ParameterDevice, class ReplicaDevice>
+std::string CentralStorage<ParameterDevice, ReplicaDevice>::describe() const {
+  std::string devices{ParameterDevice::name};
+  if constexpr (!std::same_as<ParameterDevice, ReplicaDevice>) devices += concat(", ", ReplicaDevice::name);
+  return concat("CentralStorage<", devices, ">: ", this->replicas_part().describe(), ", one copy of every variable");
+}
+
+#ifdef DIST_COMPILED
+extern template class BasicStrategy<CentralStorage<Cpu>, ThreadReplicas<ThreadAllReduce, Cpu>, OneProcess,
+                                    CentralStore>;
+extern template class CentralStorage<Cpu>;
+#endif
 
 }  // namespace dist

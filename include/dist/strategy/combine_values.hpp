@@ -1,11 +1,9 @@
-/// The arithmetic of `reduce` and `gather`: the values of this process's replicas, seen all at once, become one, and
-/// then those of all processes: `workers` are the collectives between these.
+/// The implementation of `reduce` and `gather`: combines the values of this process's replicas, then of all processes,
+/// over the collectives `workers`.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,36 +13,35 @@
 
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/reduce_block.hpp>
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
-#include <dist/context/select_replica.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/axes.hpp>
-#include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/reduce_axes.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 
 namespace dist::detail {
 
-/// A Tensor, a TensorView, or what converts to one.
+/// A Tensor, a TensorView, or a type that converts to one.
 template <class V>
 concept ConvertsToTensor = requires(const V& value) {
   typename V::Element;
   { value.shape() } -> std::convertible_to<Shape>;
   TensorView<const std::remove_const_t<typename V::Element>>{value};
 };
-/// What can be seen as a tensor, a range of numbers and a complex number among them.
+/// A type that can be viewed as a tensor, including ranges of numbers and complex numbers.
 template <class V>
 concept TensorLike = ConvertsToTensor<V> || NumberRange<V> || NumbersValue<V>;
-/// The same, but no single number.
+/// A type with axes: a tensor or a range of numbers.
 template <class V>
 concept HasAxes = ConvertsToTensor<V> || NumberRange<V>;
 template <TensorLike V>
@@ -65,20 +62,20 @@ template <class Op, TensorLike V>
     return require_reduce_op_of_numbers<Op, V>();
 }
 
-/// What stands for a number, which may have to be waited for, such as the loss of a network.
+/// A number that may not be available yet, such as the loss of a network.
 template <class V>
 concept StandsForNumber = requires(const V& value) {
   requires Reducible<typename V::Reduced>;
   { value.value() } -> std::same_as<typename V::Reduced>;
 };
 
-/// Eigen's name for what owns elements in the form of an expression.
+/// Eigen's name for a type that owns its elements.
 template <class V>
 concept HasPlainObject = requires {
   typename V::PlainObject;
 };
 
-/// The reduction of values like `one`: a container or a value of that type; for a view, which owns nothing, a tensor.
+/// Converts a reduction to the type of the values: a container or a value; a tensor for views.
 template <class V, class T>
 [[nodiscard]] auto in_form_of([[maybe_unused]] const V& one, Tensor<T>&& reduced) {
   constexpr bool is_view = NumberRange<V> && (std::is_trivially_copyable_v<V> || std::is_array_v<V>);
@@ -103,14 +100,14 @@ inline constexpr bool is_tensor_view = false;
 template <class T, class Where>
 inline constexpr bool is_tensor_view<TensorView<T, Where>> = true;
 
-/// For each replica its part of a structure of PerReplicas.
+/// Splits a structure of PerReplicas by replica.
 template <class S>
 [[nodiscard]] auto each_replica(const S& structure, std::size_t replicas) {
   const auto part = [&](std::size_t replica) { return select_copy(replica, structure); };
   return PerReplica<decltype(part(0))>(replicas, part);
 }
 
-/// `fn` of the PerReplica of each member of an aggregate, put together as that aggregate.
+/// Calls `fn` with the PerReplica of each member, and returns the results as an aggregate.
 template <class A, class Fn>
 [[nodiscard]] A each_member_of(const PerReplica<A>& values, Fn&& fn) {
   using Members = decltype(members_of(std::declval<const A&>()));
@@ -136,8 +133,8 @@ template <class Op, class T, class Workers>
   return static_cast<T>(Op::finish(combined, values.size() * workers.communicator().size()));
 }
 
-/// The shapes of the values of all replicas, so that every worker finds the same mistakes. A collective call of the
-/// workers, `what` they are about to do.
+/// Returns the shapes of all replicas' values, so that every worker detects the same errors. A collective call; `what`
+/// names the call that follows.
 template <class Workers>
 [[nodiscard]] PerReplica<Shape> shapes_of_all(std::string_view what, PerReplica<Shape> here, const Workers& workers) {
   if constexpr (CollectivesOfOne<Workers>) {
@@ -154,7 +151,7 @@ template <class Workers>
   }
 }
 
-/// The slices of all replicas, one after another in replica order (spec H10).
+/// Concatenates the slices of all replicas in replica order (spec H10).
 template <class Op, class V, class Workers>
 [[nodiscard]] auto reduce_slices(Op op, const PerReplica<V>& values, const Workers& workers) {
   using T = typename V::Element;
@@ -174,7 +171,7 @@ template <class Op, class V, class Workers>
 }
 
 template <class Op, class V, class Workers>
-[[nodiscard]] Tensor<ElementOf<V>> reduce_tensors(Op op, const PerReplica<V>& values, const Workers& workers) {
+[[nodiscard]] Tensor<ElementOf<V>> reduce_tensors(Op, const PerReplica<V>& values, const Workers& workers) {
   using T = ElementOf<V>;
   const PerReplica<Shape> shapes = shapes_of_all(
       "reduce of a tensor",
@@ -186,31 +183,22 @@ template <class Op, class V, class Workers>
           concat("Replica ", replica, "'s value cannot be reduced with replica 0's"),
           concat("shapes ", to_string(shapes[replica]), " and ", to_string(shape)),
           "Return values of one shape from every replica, or reduce along the axis in which they differ");
-  Tensor<Accumulator<T>> combined{shape};
-  for (std::size_t i = 0; i < combined.size(); ++i) {
-    combined[i] = static_cast<Accumulator<T>>(view_of(values[0]).data()[i]);
-    for (std::size_t replica = 1; replica < values.size(); ++replica)
-      combined[i] = op(combined[i], static_cast<Accumulator<T>>(view_of(values[replica]).data()[i]));
-  }
-  workers.all_reduce(Unfinished<Op>{}, combined.elements());
-  const std::size_t replicas = values.size() * workers.communicator().size();
-  if constexpr (std::same_as<Accumulator<T>, T>) {
-    for (T& element : combined.elements()) element = Op::finish(element, replicas);
-    return combined;
-  } else {
-    Tensor<T> reduced{shape};
-    for (std::size_t i = 0; i < reduced.size(); ++i) reduced[i] = static_cast<T>(Op::finish(combined[i], replicas));
-    return reduced;
-  }
+  Tensor<T> reduced{shape};
+  const OperandsOfMembers<const std::byte*> operands{
+      values.size(), values.size(),
+      [&](std::size_t replica) { return reinterpret_cast<const std::byte*>(view_of(values[replica]).data()); }};
+  reduce_with_members(workers, Workers::template record<T, Op>(), operands, reduced.size(),
+                      reinterpret_cast<std::byte*>(reduced.data()));
+  return reduced;
 }
 
-/// Whether any number of equal values combine to that value.
+/// True if any number of equal values combine to that value.
 template <class Op>
 inline constexpr bool is_idempotent = std::same_as<Op, Mean> || std::same_as<Op, Min> || std::same_as<Op, Max> ||
                                       std::same_as<Op, BitAnd> || std::same_as<Op, BitOr>;
 
-/// A value that is the same on all of `replicas` replicas: it stays as it is under a mean or a maximum, and of one
-/// replica (spec C11, C12). Throws InvalidArgument for a sum: it would count the value once for each replica, or once.
+/// Accepts a value that is the same on all replicas with one replica, or under a mean or maximum (spec C11, C12).
+/// Throws InvalidArgument for a sum, which is ambiguous: the value, or multiplied by the number of replicas.
 template <class Op, class Value>
 void require_reducible_as_is(std::size_t replicas, const Value& value) {
   if constexpr (!is_idempotent<Op>) {
@@ -224,7 +212,7 @@ void require_reducible_as_is(std::size_t replicas, const Value& value) {
   }
 }
 
-/// `replicas` is how many hold a value that is given plain.
+/// `replicas` is the number of replicas for a value that is not per-replica.
 template <class Op, class Value, class Workers>
 [[nodiscard]] auto reduce_values(Op op, const Value& value, std::size_t replicas, const Workers& workers) {
   if constexpr (is_per_replica<Value>) {
@@ -263,7 +251,7 @@ template <class Op, class Value, class Workers>
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
   } else if constexpr (!CollectivesOfOne<Workers> &&
                        (Reducible<Value> || TensorLike<Value> || is_indexed_slices<Value> || Aggregate<Value>)) {
-    // Each process gives its own (spec C13).
+    // Each process passes its own value (spec C13).
     return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas,
                          workers);
   } else {
@@ -277,7 +265,7 @@ template <class Op, class Value, class Workers>
   }
 }
 
-/// How many elements the chosen axes of `shape` span.
+/// The number of elements along the chosen axes.
 [[nodiscard]] inline std::size_t count_along(const Shape& shape, const Axes::Chosen& chosen) {
   std::size_t count = 1;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis)
@@ -285,17 +273,17 @@ template <class Op, class Value, class Workers>
   return count;
 }
 
-/// `parts(i)` is the tensor of the i-th of `count` replicas.
+/// Reduces the tensors of `count` replicas along axes; `parts(i)` is the i-th.
 template <class T, class Op, class Parts, class Workers>
 [[nodiscard]] Tensor<T> reduce_tensors_along(Op op, std::size_t count, Parts&& parts, Axes axes,
                                              const Workers& workers) {
-  std::string what = "reduce along axes";  // and which ones: workers that name others make another call
+  std::string what = "reduce along axes";  // with the axes: workers with other axes make another call
   if constexpr (!CollectivesOfOne<Workers>) {
     try {
       const Axes::Chosen mine = axes.of(parts(0).shape());
       for (std::size_t axis = 0; axis < Shape::max_rank; ++axis)
         if (mine[axis]) what += concat(" ", axis);
-    } catch (const InvalidArgument&) {  // all workers refuse these axes below, by the shape of replica 0
+    } catch (const InvalidArgument&) {  // below, all workers reject these axes for the shape of replica 0
     }
   }
   const PerReplica<Shape> shapes = shapes_of_all(
@@ -323,7 +311,7 @@ template <class T, class Op, class Parts, class Workers>
   return reduced;
 }
 
-/// `has_axes`: whether the value to reduce along axes is a tensor or consists of some.
+/// `has_axes` is true if the value consists of tensors.
 template <bool has_axes, class Value>
 [[nodiscard]] constexpr bool require_axes() {
   require_host_access<MemorySpaceOf<Value>>();
@@ -365,7 +353,7 @@ template <class Op, class Value, class Workers>
   }
 }
 
-/// `has_axes`: whether the value to gather is a tensor or consists of some.
+/// `has_axes` is true if the value consists of tensors.
 template <bool has_axes, class Value>
 [[nodiscard]] constexpr bool require_gatherable() {
   require_host_access<MemorySpaceOf<Value>>();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -10,23 +9,22 @@
 
 namespace dist {
 
-/// How a step is compiled, where the strategy's devices compile steps.
+/// Options for devices that compile steps.
 struct CompileOptions {
-  /// The folder in which compiled programs are kept for other runs; empty: what DIST_COMPILE_CACHE names, or none.
+  /// The cache of compiled programs. Empty: DIST_COMPILE_CACHE, or none.
   std::string cache = {};
-  /// A step has a program for each form of its arguments: the types and shapes of tensors, and the greatest number of rows so
-  /// far; where the host chooses ways of the step, as for nn::AccumulateGradients, one for each way. A dataset gives one form;
-  /// more than this are refused.
+  /// The maximum number of forms of a step's arguments: types and shapes, and the maximum of rows until then. A form
+  /// has one program, or one for each choice of the host, as in nn::AccumulateGradients. A dataset has one form.
   std::size_t most_forms = 8;
 };
 
-/// Devices for which a step is compiled as a whole, instead of doing what it calls.
+/// Devices that compile steps as a whole, instead of executing their calls.
 template <class D>
 concept CompilesSteps = requires {
   requires D::compiles_steps;
 };
 
-/// A step under a strategy of other devices: a call is `strategy.run(step, args...)`.
+/// A step for devices that do not compile: a call is `strategy.run(step, args...)`.
 template <class S, class Step>
 class RunStep {
  public:
@@ -44,7 +42,7 @@ class RunStep {
 
 namespace detail {
 
-/// What `strategy.compile` makes of a step.
+/// Creates the result of `strategy.compile` for a device.
 template <class Device>
 struct StepOn {
   template <class S, class Step>
@@ -64,7 +62,7 @@ struct StepOn<Device> {
 
 }  // namespace detail
 
-/// What `strategy.compile(step)` is, of any strategy.
+/// Returns a callable step: see BasicStrategy::compile.
 template <class S, class Step>
 [[nodiscard]] auto compile(S& strategy, Step step, const CompileOptions& options = {}, SourceLine line = here()) {
   return detail::StepOn<typename S::Device>::make(strategy, std::move(step), options, line);

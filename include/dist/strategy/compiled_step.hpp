@@ -15,8 +15,7 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/context/per_replica.hpp>
-#include <dist/context/run_here.hpp>
-#include <dist/context/select_replica.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
@@ -30,8 +29,7 @@
 #include <dist/device/pjrt/xla.hpp>
 #include <dist/hlo/compile_cache.hpp>
 #include <dist/strategy/compile.hpp>
-#include <dist/strategy/step_arguments.hpp>
-#include <dist/strategy/step_results.hpp>
+#include <dist/strategy/step_values.hpp>
 #include <dist/strategy/trace_context.hpp>
 
 namespace dist {
@@ -40,7 +38,7 @@ namespace detail {
 
 inline constinit Warning compiled_again{};
 
-/// Throws InvalidArgument unless the replicas of a strategy are on the first devices of the client, each on its own.
+/// Throws InvalidArgument unless the replicas are on the first devices of the client, one per device.
 template <class S>
 void require_first_devices(const S& strategy) {
   const std::vector<std::string> devices = strategy.worker_devices();
@@ -54,21 +52,20 @@ void require_first_devices(const S& strategy) {
 
 }  // namespace detail
 
-/// A step that XLA compiles for the replicas of a strategy on Xla devices: `strategy.compile(step)`. The first call traces
-/// the step, by calling it with a TraceContext and traced arrays; XLA makes a program of what it did, which this call and
-/// all others run on the devices. What the step reads and writes of variables lies there from call to call.
+/// A step that XLA compiles for the replicas of a strategy on Xla devices: `strategy.compile(step)`. The first call
+/// traces the step with a TraceContext and traced arrays, and XLA compiles the recorded operations to a program, which
+/// all calls run. The step's variables stay on the devices between calls.
 ///
-/// Arguments are as for `strategy.run`. A tensor of a PerReplica has the rows of that replica's batch on its first axis,
-/// whose extent is hlo::batch in the step; a batch of fewer rows than the program was compiled for is padded, and losses,
-/// metrics and statistics of batches count the rows that there are (`replica.rows()`). Under a strategy of one replica that
-/// wraps no values, every tensor is of the batch. Numbers and tensors are arguments of the program; what the step captures,
-/// such as a number of the host, is a constant in it.
+/// Takes the arguments of `strategy.run`. A tensor of a PerReplica has the rows of the replica's batch on its first
+/// axis, whose extent in the step is hlo::batch. Smaller batches are padded; losses, metrics and statistics count only
+/// valid rows (`replica.rows()`). Under a strategy with one unwrapped replica, every tensor belongs to the batch.
+/// Numbers and tensors are arguments of the program; captured values are constants.
 ///
-/// Returns what `run` does, where the step returns traced arrays: a hlo::PendingNumber of a number, for which only those
-/// wait who ask, and a Tensor of an array. An array whose type has hlo::batch as its first extent has the rows of the replica's
-/// batch; a hlo::Dynamic has those of padding, too: return `x.as<hlo::batch, ...>()` of it.
+/// Returns the results of `run`, with traced arrays converted: a number to a hlo::PendingNumber, for which only readers
+/// wait, an array to a Tensor. An array whose first extent is hlo::batch has the rows of the replica's batch; a
+/// hlo::Dynamic also has the padding: return `x.as<hlo::batch, ...>()` instead.
 ///
-/// A program is for the variables that the step used when it was traced, which live as long as they are called.
+/// The variables of the traced step must outlive all calls.
 template <class S, class Step>
 class CompiledStep {
   static_assert(
@@ -79,8 +76,8 @@ class CompiledStep {
                 "a compiled step is for the replicas of one process: use dist::Tpu<> or Mirrored<XlaAllReduce>");
 
  public:
-  /// `line` is where the step is compiled, which XLA's errors name. Throws InvalidArgument where the strategy's devices are
-  /// not the first ones of the client, one for each replica.
+  /// XLA's errors show `line`. Throws InvalidArgument unless the replicas are on the first devices of the client, one
+  /// per device.
   CompiledStep(S& strategy, Step step, const CompileOptions& options = {}, SourceLine line = here())
       : strategy_(&strategy), step_(std::move(step)), line_(line), most_forms_(options.most_forms) {
     detail::require_first_devices(strategy);
@@ -89,10 +86,9 @@ class CompiledStep {
     if (!folder.empty()) cache_.emplace(std::move(folder));
   }
 
-  /// Throws WrongStrategy in replica functions, where the strategy has several replicas, and for values of another strategy;
-  /// ShapeMismatch where tensors of a batch have different numbers of rows, and where replicas have different shapes;
-  /// InvalidArgument for one form of arguments too many, and for a variable that has ended; what tracing the step throws,
-  /// ProgramRefused, and PjrtError.
+  /// Throws WrongStrategy in replica functions if the strategy has several replicas, and for values of another
+  /// strategy; ShapeMismatch if tensors of a batch differ in rows, or shapes between replicas; InvalidArgument for too
+  /// many forms of arguments, and destroyed variables; errors of tracing the step, ProgramRefused, and PjrtError.
   template <class... Args>
   auto operator()(const Args&... args) {
     constexpr bool takes = (detail::is_step_argument<OfReplica<Args>> && ...);
@@ -108,14 +104,14 @@ class CompiledStep {
     }
   }
 
-  /// How many programs there are.
+  /// The number of compiled programs.
   [[nodiscard]] std::size_t programs() const noexcept { return programs_.size(); }
 
  private:
   using Context = TraceContext<S>;
   using Resident = pjrt::ManagedMemory::Resident;
 
-  /// A part of a variable, by their numbers.
+  /// The numbers of a variable and its part.
   struct Written {
     std::size_t variable, part;
   };
@@ -123,17 +119,17 @@ class CompiledStep {
     detail::StepForm form;
     std::size_t rows;
     pjrt::Executable executable;
-    std::vector<std::vector<std::shared_ptr<Resident>>> variables;  // of each replica
-    std::vector<Written> written;                                   // whose new elements are the first results
+    std::vector<std::vector<std::shared_ptr<Resident>>> variables;  // for each replica
+    std::vector<Written> written;                                   // their new elements are the first results
     std::vector<detail::HostValues> numbers;
     std::vector<detail::HostChoice> choices;
     std::vector<std::function<void()>> beforehand;
     std::vector<std::function<void()>> afterwards;
-    bool asks_rows;                           // whether row_numbers are an argument
-    std::vector<std::size_t> rows_told = {};  // of each replica, in row_numbers
+    bool asks_rows;                           // row_numbers is an argument
+    std::vector<std::size_t> rows_told = {};  // for each replica, in row_numbers
     std::vector<pjrt::Buffer> row_numbers = {};
   };
-  /// An argument, as one replica sees it.
+  /// The type of an argument in a replica.
   template <class Given>
   using OfReplica = std::remove_cvref_t<decltype(select_replica(0, std::declval<const Given&>()))>;
   template <class Given>
@@ -158,7 +154,7 @@ class CompiledStep {
       for (std::size_t i = 0; i < program.written.size(); ++i)
         program.variables[replica][program.written[i].variable]->replace(program.written[i].part,
                                                                          std::move(results[replica][i]));
-    transfers.wait();  // the caller may change what it gave
+    transfers.wait();  // afterwards, the caller may change the arguments
     for (const auto& call : program.afterwards) call();
     return host_results<ResultOf<Args...>>(program, results, form.rows());
   }
@@ -168,7 +164,7 @@ class CompiledStep {
 
   template <class... Args>
   [[nodiscard]] Program& program_for(const detail::StepForm& form, const Args&... args) {
-    const Program* alike = nullptr;  // another way of the step, for arguments as these
+    const Program* alike = nullptr;  // another choice, for the same forms of arguments
     for (Program& program : programs_) {
       if (!form.fits(program.form, program.rows)) continue;
       alike = &program;
@@ -247,13 +243,14 @@ class CompiledStep {
         program.variables[replica].push_back(variable.resident(replica));
     return program;
   }
-  /// What the step returns, as values in order.
+  /// Calls the step with traced arguments, and returns its results in order.
   template <class... Args>
   [[nodiscard]] std::vector<hlo::Value> call_traced(detail::StepTrace& step, std::span<const hlo::Value> leaves,
                                                     const Args&... args) {
     Context context{*strategy_, step};
     detail::LeafArguments next{leaves};
-    std::tuple<TracedOf<Args>...> traced{detail::map_leaves(select_replica(0, args), next)...};  // in order
+    // evaluated in order
+    std::tuple<TracedOf<Args>...> traced{detail::map_leaves(select_replica(0, args), next)...};
     std::vector<hlo::Value> returned;
     std::apply(
         [&](auto&... each) {
@@ -267,7 +264,7 @@ class CompiledStep {
     return returned;
   }
 
-  /// The arguments of one call, on the devices of the replicas.
+  /// The arguments of one call, on the replicas' devices.
   class Transfers {
    public:
     Transfers(Program& program, const std::vector<std::size_t>& rows) : program_(program), rows_(rows) {}
@@ -275,8 +272,8 @@ class CompiledStep {
     Transfers& operator=(const Transfers&) = delete;
     ~Transfers() {
       for (const pjrt::Event& event : events_) try {
-          event.wait();           // as the plugin reads what the caller gave
-        } catch (const Error&) {  // where another one is on its way already
+          event.wait();           // because the plugin reads the caller's memory
+        } catch (const Error&) {  // if another error is already being thrown
         }
     }
 

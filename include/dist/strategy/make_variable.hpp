@@ -13,13 +13,12 @@
 #include <dist/context/contexts.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/context/run_collectively.hpp>
-#include <dist/context/run_here.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -31,17 +30,18 @@ namespace dist {
 
 namespace detail {
 
-/// Throws CollectiveMismatch unless all workers make a variable of that shape and name.
-template <class Workers, class Variable>
-void require_same_on_all_workers(const Workers& workers, const Variable& made) {
+/// Throws CollectiveMismatch unless all workers create a variable with the same shape and name.
+template <class Workers>
+void require_same_on_all_workers([[maybe_unused]] const Workers& workers, [[maybe_unused]] const Shape& shape,
+                                 [[maybe_unused]] const std::string& name) {
   if constexpr (!CollectivesOfOne<Workers>) {
     struct Identity {
       Shape shape;
       std::size_t length;
-      char name[100];  // the beginning, if it is longer
+      char name[100];  // truncated to this length
     };
-    Identity mine{made.shape(), made.name().size(), {}};
-    made.name().copy(mine.name, sizeof(mine.name) - 1);
+    Identity mine{shape, name.size(), {}};
+    name.copy(mine.name, sizeof(mine.name) - 1);
     PerReplica<Identity> all(workers.communicator().size());
     workers.all_gather_values("variable", mine, std::span<Identity>{all.begin(), all.size()});
     for (std::size_t worker = 1; worker < all.size(); ++worker)
@@ -55,7 +55,7 @@ void require_same_on_all_workers(const Workers& workers, const Variable& made) {
   }
 }
 
-/// The same of what all replicas gave for a variable, where they are threads.
+/// Throws CollectiveMismatch unless all replica threads pass the same shape and name.
 template <class Shapes, class Names>
 void require_same_on_all_replicas([[maybe_unused]] const Shapes& shapes, [[maybe_unused]] const Names& names) {
   if constexpr (is_per_replica<Shapes>) {
@@ -68,7 +68,6 @@ void require_same_on_all_replicas([[maybe_unused]] const Shapes& shapes, [[maybe
   }
 }
 
-/// The elements that `initial` says, those of the chief.
 template <class Workers, class Variable, class T, class Initial>
 void make_first(const Workers& workers, const Variable& made, std::span<T> elements, Initial& initial) {
   if constexpr (std::convertible_to<const Initial&, TensorView<const T>> ||
@@ -87,44 +86,47 @@ void make_first(const Workers& workers, const Variable& made, std::span<T> eleme
   workers.broadcast(0, elements);
 }
 
-/// `made`, with `initial` in every copy.
 template <class Variable, class S, class Initial>
-[[nodiscard]] Variable initialised(const CrossReplicaContext<S>& scope, Variable made, Initial& initial) {
+void initialise(const CrossReplicaContext<S>& scope, const Variable& made, Initial& initial) {
   using T = typename Variable::Element;
   S& strategy = scope.strategy();
   const auto& workers = strategy.workers();
-  const auto first = made.component(scope, 0);
-  const auto queue = made.queue(scope, 0);
-  require_same_on_all_workers(workers, made);
+  require_same_on_all_workers(workers, made.shape(), made.name());
   if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
     T element = to_element<T>(initial, made.name());
     workers.broadcast(0, std::span<T>{&element, 1});
-    // Memory comes zeroed: leave its pages untouched. -0.0 equals zero, and has other bytes.
-    if (const T zero{}; std::memcmp(&element, &zero, sizeof(T)) == 0) return made;
-    queue.fill(first, element);
-    queue.wait();
+    // Memory is already zeroed, so leave its pages untouched. -0.0 equals zero, but has other bytes.
+    if (const T zero{}; std::memcmp(&element, &zero, sizeof(T)) == 0) return;
+    if constexpr (Variable::View::is_host_accessible) {
+      made.fill(std::as_bytes(std::span<const T>{&element, 1}));
+    } else {
+      const auto queue = made.queue(scope, 0);
+      queue.fill(made.copy(scope), element);
+      queue.wait();
+    }
   } else if constexpr (Variable::View::is_host_accessible) {
-    make_first(workers, made, first, initial);
+    make_first(workers, made, made.copy(scope), initial);
   } else {
     AlignedBuffer<T> staged(made.size());
     const std::span<T> elements{staged.data(), staged.size()};
     make_first(workers, made, elements, initial);
-    copy_and_wait(queue, elements, first);
+    copy_and_wait(made.queue(scope, 0), elements, made.copy(scope));
   }
   S::Store::spread(strategy, made, run_here.strategy == &strategy);
-  return made;
 }
 
-/// A variable in `memory` of the strategy. A collective call of its processes.
+/// A collective call of the processes.
 template <class Variable, class S, class Memory, class Initial>
 [[nodiscard]] Variable make_variable(const CrossReplicaContext<S>& scope, const Memory& memory, const Shape& shape,
                                      Initial& initial, std::string name, Trainable trainable) {
   return run_collectively(scope.strategy(), [&] {
-    return initialised(scope, Variable{memory, shape, std::move(name), trainable}, initial);
+    Variable made{memory, shape, std::move(name), trainable};
+    initialise(scope, made, initial);
+    return made;
   });
 }
 
-/// The synchronization and the aggregation among two policies, in any order; OnWrite and None where they are left out.
+/// The synchronization and aggregation among two policies, in any order, by default OnWrite and None.
 template <class First = OnWrite, class Second = std::conditional_t<Synchronization<First>, None, OnWrite>>
 struct VariablePolicies {
   static constexpr bool in_order = dist::Synchronization<First>;
@@ -137,8 +139,8 @@ struct VariablePolicies {
 
 }  // namespace detail
 
-/// `strategy.variable` as a free function, which generic code calls without `.template`, with the policies in any order:
-/// `dist::variable<float, dist::Sum, dist::OnRead>(strategy, {2}, values, "total")`.
+/// Creates a variable like `strategy.variable`, which generic code calls without `.template`, with policies in any
+/// order: `dist::variable<float, dist::Sum, dist::OnRead>(strategy, {2}, values, "total")`.
 template <class T, class... Policies, Strategy S, class Initial = T>
 [[nodiscard]] auto variable(S& strategy, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
                             Trainable trainable = Trainable::by_synchronization) {
@@ -147,7 +149,7 @@ template <class T, class... Policies, Strategy S, class Initial = T>
   return strategy.template variable<T, typename Chosen::Synchronization, typename Chosen::Aggregation>(
       shape, std::forward<Initial>(initial), std::move(name), trainable);
 }
-/// The same in a replica function, of which every replica gets the one variable (spec B15).
+/// Creates one variable for all replicas, in a replica function (spec B15).
 template <class T, class... Policies, InReplica Context, class Initial = T>
 [[nodiscard]] auto variable(const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
                             Trainable trainable = Trainable::by_synchronization) {

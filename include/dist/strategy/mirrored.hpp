@@ -17,13 +17,13 @@
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/thread_replicas.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// Refuses, in a sentence, what is no policy for the replicas of a Mirrored: `Checked` is then one that is.
+/// Checks the policy of a Mirrored, with one error message each; `Checked` is then valid.
 template <class Ops, class Device>
 struct MirroredPolicy {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
@@ -36,7 +36,7 @@ struct MirroredPolicy {
                 "ThreadAllReduce, RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or "
                 "AutoAllReduce, or MultiWorker with this policy");
 
-  /// Where the policy is another one on these devices, that one.
+  /// The policy on these devices, if another one replaces it.
   using OnThese = typename OpsOn<Ops, Device>::Type;
   static constexpr bool is_included = OpsOn<Ops, Device>::require();
 
@@ -70,31 +70,43 @@ struct MirroredPolicy {
 
 }  // namespace detail
 
-/// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored
-/// on each, gradients reduced by `Ops`. The devices are those that the policy is for: GPUs where it is NcclAllReduce,
-/// otherwise processors, unless others are named.
+/// Synchronous training on several devices of one process (spec A01): one replica per device, each with a copy of every
+/// variable, and gradients reduced by `Ops`. By default, devices are GPUs for NcclAllReduce, and processors for other
+/// policies.
 template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>>
 class Mirrored
     : public BasicStrategy<Mirrored<Ops, DeviceType>,
                            ThreadReplicas<typename detail::MirroredPolicy<Ops, DeviceType>::Checked, DeviceType>,
                            OneProcess, MirroredStore> {
  public:
-  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
-  /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
+  /// Places one replica on each available device. All constructors throw InvalidArgument for invalid devices or
+  /// replicas, and OutOfMemory if the system lacks threads or address space.
   Mirrored() : Mirrored(MirroredOptions{}) {}
   explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::Replicas::with_replicas(replicas)) {}
-  /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
+  /// Places one replica on each of `devices` (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::Replicas::on_devices(std::move(devices))) {}
-  explicit Mirrored(const MirroredOptions& options) : Mirrored::BasicStrategy(options) {}
+  explicit Mirrored(const MirroredOptions& options);
 
   /// "Mirrored<ThreadAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
-  [[nodiscard]] std::string describe() const {
-    return concat("Mirrored<", Ops::name, ", ", DeviceType::name, ">: ", this->replicas_part().describe());
-  }
+  [[nodiscard]] std::string describe() const;
 };
 
-/// A Mirrored without a policy, for a sentence.
+template <class Ops, class DeviceType>
+Mirrored<Ops, DeviceType>::Mirrored(const MirroredOptions& options) : Mirrored::BasicStrategy(options) {}
+
+template <class Ops, class DeviceType>
+std::string Mirrored<Ops, DeviceType>::describe() const {
+  return concat("Mirrored<", Ops::name, ", ", DeviceType::name, ">: ", this->replicas_part().describe());
+}
+
+/// Error message for a Mirrored without a policy.
 template <class... Arguments>
 Mirrored(const Arguments&...) -> Mirrored<detail::NoOps>;
+
+#ifdef DIST_COMPILED
+extern template class BasicStrategy<Mirrored<ThreadAllReduce>, ThreadReplicas<ThreadAllReduce, Cpu>, OneProcess,
+                                    MirroredStore>;
+extern template class Mirrored<ThreadAllReduce>;
+#endif
 
 }  // namespace dist

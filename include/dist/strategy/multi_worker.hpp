@@ -9,12 +9,14 @@
 #include <utility>
 
 #include <dist/cluster/cluster_resolver.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/mpi/mpi_network.hpp>
-#include <dist/cluster/task.hpp>
+#include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/make_collectives.hpp>
 #include <dist/comm/memory/thread_all_reduce.hpp>
+#include <dist/comm/mpi/communicator.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -24,14 +26,14 @@
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/strategy/workers.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist {
 
-class TfConfigResolver;  // it needs jansson, and a program that owns MPI does not need it
+class TfConfigResolver;  // it needs jansson, which a program that owns MPI does not need
 
 namespace detail {
-/// Stands for a resolver that is not known, so that the sentence about it is all that the compiler says.
+/// A placeholder for an unknown resolver, to avoid further compiler errors.
 struct NoResolver {
   [[nodiscard]] static ClusterSpec cluster_spec() { return {}; }
   [[nodiscard]] static std::optional<Task> task() { return std::nullopt; }
@@ -68,8 +70,8 @@ struct DefaultResolver {
   return threaded;
 }
 
-/// The devices of the replicas of `Ops`. Refuses, in a sentence, those that the policy does not join: `Checked` are then
-/// others.
+/// The devices of the replicas of `Ops`. Checks that the policy connects them, with one error message; `Checked` are
+/// then valid.
 template <class Ops, class DeviceType>
 struct DevicesOfWorkers {
   using OfPolicy = DefaultDevice<Ops, Cpu>;
@@ -87,22 +89,21 @@ struct DevicesOfWorkers {
 };
 }  // namespace detail
 
-/// Synchronous training on several processes, each with one or more replicas, on one machine or many (spec A07): every
-/// variable has a copy on every replica of every process. All processes run the same program and make the same calls;
-/// what sees all replicas at once, such as `reduce`, is a collective call of the processes.
+/// Synchronous training on several processes with one or more replicas each, on one or more machines (spec A07). Every
+/// replica has a copy of every variable. All processes must run the same program and make the same calls; functions on
+/// all replicas, such as `reduce`, are collective calls of the processes.
 ///
-/// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory),
-/// MpiAllReduce (all processes, as MPI does it), NodeAllReduce (one node only), AutoAllReduce. The replicas of
-/// a process are threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
+/// `Ops` defines how processes reduce: RingAllReduce (between nodes; within a node in shared memory), MpiAllReduce
+/// (MPI, all processes), NodeAllReduce (one node only), or AutoAllReduce. The replicas of a process are threads. The
+/// order of summation is fixed, but not the order of ranks.
 ///
-/// With NcclAllReduce each replica has a GPU, and NCCL reduces between the GPUs of all processes; what lies in the host's
-/// memory goes the way of RingAllReduce. `Net` joins the processes (detail::WorkersNetwork).
+/// With NcclAllReduce, each replica has a GPU, and NCCL reduces between the GPUs of all processes; host memory is
+/// reduced as by RingAllReduce. `Net` connects the processes (detail::WorkersNetwork).
 ///
-/// Threads of the program may share the strategy: their calls of `run`, `reduce` and others take turns. All processes make
-/// these calls in the same order, so threads that use it at the same time agree on an order, or each has its own strategy
-/// (`split`). Calls between nodes use MPI: they throw InvalidArgument in a thread that did not initialise MPI, unless MPI
-/// has ThreadLevel::serialized or more (MultiWorkerOptions::thread_level). Make the strategy before the program
-/// starts threads, because the start of MPI may fork.
+/// Threads may share the strategy: their calls of `run`, `reduce` and others are serialised. All processes must make
+/// these calls in the same order, so concurrent threads must agree on one, or use separate strategies (`split`). Calls
+/// between nodes throw InvalidArgument in a thread that did not initialise MPI, unless MPI has ThreadLevel::serialized
+/// or higher (MultiWorkerOptions::thread_level). Create the strategy before threads, because starting MPI may fork.
 template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>, class Net = MpiNetwork>
 class MultiWorker
     : public BasicStrategy<MultiWorker<Ops, DeviceType, Net>,
@@ -111,38 +112,35 @@ class MultiWorker
   using World = typename Net::World;
 
  public:
-  /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all
-  /// of them: throws InvalidArgument for a cluster or options that cannot be, or that differ between the processes,
-  /// DeadlineExceeded when not all come.
+  /// Uses the processes that TF_CONFIG lists or a launcher started; without either, this process alone (spec A07, A08).
+  /// All constructors throw InvalidArgument for an invalid cluster or options, or if they differ between processes, and
+  /// DeadlineExceeded if not all join.
   template <class Resolver = TfConfigResolver>
   MultiWorker() : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, MultiWorkerOptions{}) {}
   template <class Resolver = TfConfigResolver>
   explicit MultiWorker(const MultiWorkerOptions& options)
       : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, options) {}
-  /// With `replicas` replicas in each process.
+  /// Creates `replicas` replicas in each process.
   template <class Resolver = TfConfigResolver>
   explicit MultiWorker(std::size_t replicas)
       : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, MultiWorker::with_replicas_here(replicas)) {}
-  /// The processes that `resolver` knows of.
+  /// Uses the processes of `resolver`.
   template <ClusterResolver R>
   explicit MultiWorker(const R& resolver, const MultiWorkerOptions& options = {})
       : MultiWorker(World{resolver, options.start_timeout, options.thread_level},
                     with_accelerators(resolver, options)) {}
-  /// The processes of a communicator of the program, which owns MPI: `mpi::ref(comm)`. MPI is never initialised or
-  /// finalised then, and the calling thread is not bound unless the options say so.
+  /// Uses the processes of the program's communicator, `mpi::ref(comm)`. The strategy then does not initialise or
+  /// finalise MPI, nor bind the calling thread unless the options request it.
   explicit MultiWorker(typename Net::Reference comm, const MultiWorkerOptions& options = {})
       : MultiWorker(World{comm}, options) {}
 
-  /// What this process is in its cluster; none where there is no cluster.
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return this->workers_part().world().task(); }
 
-  /// The options as they were given.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return options_.communication; }
 
-  /// A strategy of the processes that give the same `color`, which are its workers in the order of `key`, and then of their
-  /// numbers here, with the same options. Parts work each at its own pace, and a failure in one is not known in others
-  /// before the next call of all; this strategy goes on as before, and outlives them. A collective call of the processes,
-  /// outside replica functions.
+  /// Returns a strategy of the processes that pass the same `color`, with the same options, in the order of `key` and
+  /// then of their numbers here. Parts run independently, and learn of a failure in another part only at the next call
+  /// of all. This strategy must outlive the parts. A collective call of the processes, outside replica functions.
   [[nodiscard]] MultiWorker split(std::size_t color, std::size_t key = 0) {
     this->require_outside("split", "use replica.split");
     const auto turn = this->replicas_part().take_turn();
@@ -175,8 +173,8 @@ class MultiWorker
     options.replicas = replicas;
     return options;
   }
-  /// The resolver's number of devices counts where the options leave it open; without devices there is the CPU (spec
-  /// A10). The program does not own MPI, so its threads are bound.
+  /// The resolver's number of devices is the default; without devices, uses the CPU (spec A10). Binds threads, because
+  /// the program does not own MPI.
   template <class R>
   static MultiWorkerOptions with_accelerators(const R& resolver, MultiWorkerOptions options) {
     if (!options.replicas && options.devices.empty())
@@ -188,8 +186,38 @@ class MultiWorker
   MultiWorkerOptions options_;
 };
 
-/// A MultiWorker without a policy, for a sentence.
+/// Error message for a MultiWorker without a policy.
 template <class... Arguments>
 MultiWorker(const Arguments&...) -> MultiWorker<detail::NoOps>;
 
 }  // namespace dist
+
+#ifdef DIST_COMPILED
+#include <dist/comm/hierarchical_neighbor_exchange.hpp>
+
+namespace dist::detail {
+using RingOfMembers = RingAllReduce::On<MpiNetwork::Membership>;
+using ChoiceOfMembers = MessageCollectives<MpiNetwork::Membership, MessageChoice<MpiNetwork::Membership>>;
+}  // namespace dist::detail
+
+/// The templates that compiled_mpi.ipp instantiates: levels of collectives above `Wire`, and the strategy of a policy.
+#define DIST_HIERARCHICAL_TEMPLATES(declared, Wire)                                                         \
+  declared template class dist::Hierarchical<dist::NodeAllReduce::On<dist::NodeCommunicator>, Wire>;        \
+  declared template class dist::Hierarchical<dist::NodeAllReduce::On<dist::NodeReplicaCommunicator>, Wire>; \
+  declared template struct dist::detail::NeighborExchange<                                                  \
+      dist::Hierarchical<dist::NodeAllReduce::On<dist::NodeReplicaCommunicator>, Wire>>;                    \
+  declared template class dist::BackgroundCollectives<                                                      \
+      dist::Hierarchical<dist::NodeAllReduce::On<dist::NodeCommunicator>, Wire>>;
+#define DIST_MULTI_WORKER_TEMPLATES(declared, Ops)                                                        \
+  declared template class dist::Workers<Ops, dist::MpiNetwork>;                                           \
+  declared template class dist::BasicStrategy<dist::MultiWorker<Ops>,                                     \
+                                              dist::ThreadReplicas<dist::ThreadAllReduce, dist::Cpu>,     \
+                                              dist::Workers<Ops, dist::MpiNetwork>, dist::MirroredStore>; \
+  declared template class dist::MultiWorker<Ops>;                                                         \
+  declared template void dist::ReplicaContext<dist::MultiWorker<Ops>>::reduce_bytes(                      \
+      const dist::Reduction&, std::span<std::byte>, const dist::CommunicationOptions&) const;
+
+DIST_HIERARCHICAL_TEMPLATES(extern, dist::detail::RingOfMembers)
+DIST_HIERARCHICAL_TEMPLATES(extern, dist::detail::ChoiceOfMembers)
+DIST_MULTI_WORKER_TEMPLATES(extern, dist::RingAllReduce)
+#endif

@@ -8,18 +8,18 @@
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/one_replica.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist {
 
-/// Everything on one device (spec A20): variables, computation and prefetched input. The first step away from Default,
-/// and the way to try a distributed program with one replica.
+/// Places everything on one device (spec A20): variables, computation and prefetched input. A way to test a distributed
+/// program with one replica.
 template <class DeviceType>
 class OneDevice : public BasicStrategy<OneDevice<DeviceType>, OneReplica<DeviceType>, OneProcess, MirroredStore> {
  public:
   OneDevice() : OneDevice::BasicStrategy(typename OneDevice::ReplicaOptions{}) {}
-  /// On the device with this name, in any form that parse_device_name reads: "/gpu:1". The caller is a replica on the
-  /// host, which stays where it is. Throws InvalidArgument for a device that cannot be.
+  /// Uses the named device, in any form of parse_device_name: "/gpu:1". The calling thread is the replica on the host,
+  /// and is not bound. Throws InvalidArgument for an invalid device.
   explicit OneDevice(std::string device) requires(!DeviceType::Space::host_accessible)
       : OneDevice::BasicStrategy({std::move(device)}) {}
 
@@ -28,8 +28,7 @@ class OneDevice : public BasicStrategy<OneDevice<DeviceType>, OneReplica<DeviceT
                   DeviceType::device_name(this->replicas_part().devices().front()));
   }
 
-  /// The dataset, with the next elements made ready in the background (spec I15), and its batches on the device. Needs
-  /// <dist/data.hpp>.
+  /// Prefetches the dataset in the background (spec I15), with batches on the device. Needs <dist/data.hpp>.
   template <class Dataset>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const data::InputOptions& options = {}) const {
     if constexpr (DeviceType::Space::host_accessible)

@@ -8,18 +8,17 @@
 
 namespace dist {
 
-/// The workers of a strategy that has one process: nobody is to be agreed with, and the replicas of this process are all.
+/// The workers of a single-process strategy, whose replicas are all in this process.
 struct OneProcess {
-  /// The collectives between its processes, of which there is one.
   using WorkerCollectives = SelfCollectives;
-  /// Those of all replicas, where the replicas of a process have these.
+  /// The collectives between all replicas, all in this process.
   template <class OfProcess>
   using ReplicaCollectives = OfProcess;
 
   [[nodiscard]] static constexpr std::size_t size() noexcept { return 1; }
   [[nodiscard]] static constexpr std::size_t rank() noexcept { return 0; }
   [[nodiscard]] static constexpr WorkerCollectives between() noexcept { return {}; }
-  /// What it keeps for that, beside the replicas: nothing.
+  /// The empty state of its collectives.
   struct CollectiveState {
     constexpr CollectiveState(const OneProcess&, const auto&) noexcept {}
   };
@@ -28,18 +27,17 @@ struct OneProcess {
                                                        const CollectiveState&) noexcept {
     return of_process;
   }
-  /// The memory of variables, with a region on each of `devices`, as these replicas have it.
+  /// Memory with a region on each of `devices`, allocated by the replicas.
   template <class Memory, class Devices, class Replicas>
   [[nodiscard]] static std::shared_ptr<Memory> memory(const Devices& devices, const Replicas& replicas,
                                                       const CollectiveState&) {
     return replicas.template memory<Memory>(devices);
   }
-  /// The options of its replicas, as they are given.
   template <class Options>
   [[nodiscard]] static const Options& adjusted(const Options& options) noexcept {
     return options;
   }
-  /// How the end of the data is agreed on: the one process decides.
+  /// The one process decides about the end of its data.
   [[nodiscard]] static data::NoAgreement agreement() noexcept { return {}; }
   template <class Background>
   [[nodiscard]] static std::shared_ptr<Background> make_background() {

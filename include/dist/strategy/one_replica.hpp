@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <dist/cluster/lone_process.hpp>
@@ -17,14 +16,14 @@
 #include <dist/core/light_memory.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
-#include <dist/device/copies_of_scope.hpp>
 #include <dist/device/device_name.hpp>
+#include <dist/device/queue_scopes.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// The place of a replica that is the caller: on the host, which has no other, or on a device.
+/// The device of a replica that is the caller.
 template <class Device, bool is_host = Device::Space::host_accessible>
 struct SingleDevice {
   struct Options {};
@@ -34,7 +33,7 @@ struct SingleDevice {
 template <class Device>
 struct SingleDevice<Device, false> {
   struct Options {
-    std::optional<std::string> device = {};  ///< "/gpu:1"; none for the first that the device's type places
+    std::optional<std::string> device = {};  ///< "/gpu:1"; empty: the first that its type's placement returns
   };
   std::vector<std::size_t> devices;
   explicit SingleDevice(const Options& options)
@@ -44,7 +43,7 @@ struct SingleDevice<Device, false> {
 
 }  // namespace detail
 
-/// The one replica of a strategy, which is the caller: replica functions are called directly, in the caller's thread.
+/// The only replica of a strategy, in the caller's thread, which calls replica functions directly.
 template <class DeviceType>
 class OneReplica {
  public:
@@ -64,10 +63,10 @@ class OneReplica {
   [[nodiscard]] static std::shared_ptr<Memory> memory(std::span<const std::size_t> devices) {
     return std::make_shared<Memory>(devices);
   }
-  /// There is nothing to choose.
   [[nodiscard]] static CommunicationOptions communication() noexcept { return {}; }
 
-  /// What `call(0, collectives, queue)` returns. Exceptions pass as they are. The run leaves no trace in the thread.
+  /// Returns `call(0, collectives, queue)`. Passes exceptions on unchanged, and does not register the run in the
+  /// thread.
   template <class Call>
   DIST_ALWAYS_INLINE decltype(auto) run(const void*, Call&& call) const {
     const Queue queue = queues_[0];
@@ -80,7 +79,7 @@ class OneReplica {
     }
   }
 
-  /// The dataset that `make(InputContext)` returns (spec A21, I17), with its batches on the device.
+  /// Returns the dataset of `make(InputContext)` (spec A21, I17), with its batches on the device.
   template <class Make>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const InputContext& context,
                                                        const data::PipelinePerWorker&, data::NoAgreement) const {

@@ -1,25 +1,23 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <concepts>
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/lone_process.hpp>
-#include <dist/cluster/task.hpp>
-#include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
@@ -35,17 +33,15 @@
 #include <dist/rpc/rpc.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/batch.hpp>
-#include <dist/server/clients.hpp>
+#include <dist/server/client.hpp>
 #include <dist/server/coordinator_options.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/serve.hpp>
-#include <dist/server/server_shard.hpp>
 #include <dist/server/server_store.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/server/session.hpp>
 #include <dist/server/shard_spec.hpp>
-#include <dist/server/store_memory_handle.hpp>
 #include <dist/server/variable_cache.hpp>
 #include <dist/strategy/basic_strategy.hpp>
 #include <dist/strategy/make_variable.hpp>
@@ -56,7 +52,7 @@
 #include <dist/variable/make_sharded_variable.hpp>
 #include <dist/variable/partitioner.hpp>
 #include <dist/variable/policies.hpp>
-#include <span>
+#include <dist/variable/variable_core.hpp>
 
 namespace dist {
 
@@ -66,20 +62,20 @@ inline constinit Warning ran_on_coordinator{};
 
 }  // namespace detail
 
-/// Asynchronous training with parameter servers (spec J01): variables are on processes that serve them, functions run on
-/// workers, and this process, the coordinator, schedules the functions (ClusterCoordinator). `T` is what calls travel by, such as
-/// dist::Grpc, or dist::Local between threads of one process.
+/// Asynchronous training (spec J01): parameter servers hold the variables, and this process, the coordinator, schedules
+/// functions on workers (ClusterCoordinator). `T` is the transport, such as dist::Grpc, or dist::Local between threads
+/// of one process.
 ///
-/// The one process that has this is the chief of the cluster; parameter servers and workers call dist::serve.
+/// Create it in the chief only; parameter servers and workers call dist::serve.
 ///
 ///     dist::ParameterServer<dist::Grpc> strategy{resolver, {.partitioner = dist::MinSizeShards{.max_shards = 8}}};
 ///     auto table = strategy.variable<float>({10'000'000, 64}, 0.0F, "table");
 ///
-/// A variable with a synchronization has a copy in the process that works with it (ServerStore): networks, optimizers, metrics and
-/// models are made on this strategy as on every other. Its end is that of the servers and workers, unless an exception ends it
-/// (server::Session).
+/// A variable with a synchronization has a copy in each process that uses it (ServerStore): networks, optimizers,
+/// metrics and models are created as on other strategies. The destructor shuts down servers and workers, unless an
+/// exception is the cause (server::Session).
 ///
-/// A worker has one, too, with which scheduled functions work (ClusterCoordinator); it makes no variables.
+/// A worker also has one, for scheduled functions; it cannot create variables.
 template <rpc::Transport T>
 class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>, OneProcess, ServerStore<T>> {
   using Base = BasicStrategy<ParameterServer<T>, OneReplica<Cpu>, OneProcess, ServerStore<T>>;
@@ -89,29 +85,17 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   using Transport = T;
   using OnLoss = detail::UniqueFunction<void, const ServerUnavailable&>;
 
-  /// Waits until all parameter servers listen. Throws InvalidArgument for a cluster without them, or without workers, and in a
-  /// process that is not the coordinator (spec J01); and as server::Session does.
+  /// Waits until all parameter servers listen. Throws InvalidArgument for a cluster without parameter servers or
+  /// workers, or outside the coordinator (spec J01), and the errors of server::Session.
   template <ClusterResolver Resolver>
   explicit ParameterServer(const Resolver& resolver, ParameterServerOptions options = {})
-      : Base(replica_options()),
-        options_(completed(std::move(options), resolver)),
-        coordinator_(std::make_unique<Coordinator>(options_, coordinated_by(resolver), resolver.describe())),
-        clients_(std::make_shared<server::Clients<T>>(coordinator_->servers,
-                                                      server::ClientOptions{.channel = options_.channel,
-                                                                            .timeout = options_.timeout,
-                                                                            .attempts = options_.attempts,
-                                                                            .shared_memory = options_.shared_memory})),
-        cache_(clients_, options_.max_staleness) {}
-  /// That of a worker, as its coordinator has it.
-  ParameterServer(std::shared_ptr<server::Clients<T>> clients, const server::WorkerOptions& options)
-      : Base(typename ParameterServer::ReplicaOptions{}),
-        options_{.bucket_bytes = static_cast<std::size_t>(options.bucket_bytes),
-                 .max_staleness = options.max_staleness},
-        clients_(std::move(clients)),
-        cache_(clients_, options.max_staleness) {}
+      : ParameterServer(coordinated(resolver.cluster_spec(), resolver.task(), resolver.describe()), resolver.describe(),
+                        completed(std::move(options), resolver)) {}
+  /// A worker's strategy, with the coordinator's settings.
+  ParameterServer(std::shared_ptr<server::Clients<T>> clients, const server::WorkerOptions& options);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
-  ~ParameterServer() { coordinator_.reset(); }  // tells servers and workers first
+  ~ParameterServer();
 
   [[nodiscard]] std::string describe() const {
     const auto count = [](std::size_t number, std::string_view what) {
@@ -123,47 +107,48 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
                   count(coordinator_->workers.size(), "worker"));
   }
 
-  /// A variable on the parameter servers. Shards go to them in turn, a variable that is not divided counting as one (spec J04);
-  /// scalars are never divided, and none has more shards than rows (spec J05, J06).
+  /// Creates a variable on the parameter servers. Shards are assigned in rotation, and an undivided variable counts as
+  /// one (spec J04). Scalars are never divided, and there is at most one shard per row (spec J05, J06).
   ///
-  /// `initial` is what other strategies take: a number, a TensorView, a range of numbers, or a function that fills a
-  /// `TensorView<E>`; a function `(TensorView<E> part, IndexRange rows)`, which needs memory for one shard only; or a function
-  /// that another process can run (Schedulable), `fill(i)` for element i or `fill(first, std::span<E>)`, which the servers call
-  /// themselves, so that no element travels (spec J07).
+  /// `initial` is as in other strategies: a number, a TensorView, a range of numbers, or a function that fills a
+  /// `TensorView<E>`. It may also be a function `(TensorView<E> part, IndexRange rows)`, which needs memory for only
+  /// one shard, or one that other processes can run (Schedulable), `fill(i)` for element i or `fill(first,
+  /// std::span<E>)`, which the servers call, so that no elements are sent (spec J07).
   template <class E, class Initial = E>
     requires(!Synchronization<std::remove_cvref_t<Initial>>)
   [[nodiscard]] ServerVariable<E, T> variable(Shape shape, Initial&& initial = E{}, std::string name = "Variable") {
     auto made = std::make_shared<Made>(clients_);
     std::vector<ServerShard<E, T>> shards;
-    const auto add = [&](typename ServerShard<E, T>::Address place, IndexRange rows) {
+    const auto add = [&](server::ShardAddress place, IndexRange rows) {
       shards.emplace_back(std::move(place), shape.with_rows(rows.size()));
     };
     using Given = std::remove_cvref_t<Initial>;
     if constexpr (server::MakesElements<Given, E>) {
-      create_shards<E>(*made, shape, name, add, [&](auto& client, const server::ShardSpec& spec, IndexRange) {
+      create_shards(*made, shape, name, sizeof(E), add, [&](Client& client, const server::ShardSpec& spec, IndexRange) {
         client.template create_filled<E>(spec, initial);
       });
     } else {
       const detail::InitialOfShards<E, std::remove_reference_t<Initial>> initials{name, shape, initial};
-      create_shards<E>(*made, shape, name, add, [&](auto& client, const server::ShardSpec& spec, IndexRange rows) {
-        const auto given = initials.rows(rows);
-        using Rows = std::remove_cvref_t<decltype(given)>;
-        if constexpr (Reducible<Rows>) {
-          client.create(spec, detail::to_element<E>(given, spec.name));
-        } else if constexpr (std::convertible_to<const Rows&, TensorView<const E>>) {
-          client.create(spec, std::span<const E>{TensorView<const E>{given}.elements()});
-        } else {
-          Tensor<E> part{shape.with_rows(rows.size())};
-          given(part.view());
-          client.create(spec, std::span<const E>{part.elements()});
-        }
-      });
+      create_shards(*made, shape, name, sizeof(E), add,
+                    [&](Client& client, const server::ShardSpec& spec, IndexRange rows) {
+                      const auto given = initials.rows(rows);
+                      using Rows = std::remove_cvref_t<decltype(given)>;
+                      if constexpr (Reducible<Rows>) {
+                        client.create(spec, detail::to_element<E>(given, spec.name));
+                      } else if constexpr (std::convertible_to<const Rows&, TensorView<const E>>) {
+                        client.create(spec, std::span<const E>{TensorView<const E>{given}.elements()});
+                      } else {
+                        Tensor<E> part{shape.with_rows(rows.size())};
+                        given(part.view());
+                        client.create(spec, std::span<const E>{part.elements()});
+                      }
+                    });
     }
     return {std::move(shards), std::move(name), std::move(made)};
   }
 
-  /// The same with a copy in each process that works with it: a variable as other strategies make it. The tensors of `layout`, where
-  /// there are several, are placed and divided each by itself. `initial` is what BasicStrategy::variable takes.
+  /// Creates a variable with a copy in each process that uses it. The tensors of `layout` are placed and divided
+  /// separately. `initial` is as in BasicStrategy::variable.
   template <class E, Synchronization Sync, Aggregation Agg = None, class Initial = E>
   [[nodiscard]] DistributedVariable<E, Sync, Agg, Cpu> variable(Shape shape, Initial&& initial = E{},
                                                                 std::string name = "Variable",
@@ -175,57 +160,35 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
         "an OnRead variable of a ParameterServer has the aggregation Sum or Mean: without one it has no value "
         "on which the workers could agree");
     this->require_outside("variable", "make it before run");
-    if (!coordinator_) return attached(Variable{this->template memory_on<Cpu>(), shape, std::move(name), trainable});
-    Variable made = detail::make_variable<Variable>(this->scope(), this->template memory_on<Cpu>(), shape, initial,
-                                                    std::move(name), trainable);
-    server::CachedVariableSpec spec{made.name(), made.shape(), io::element_type<E>};
-    const auto shards = std::make_shared<Made>(clients_);
-    const std::span<const E> elements = made.copy(this->scope());
-    const auto create = [&](const Shape& of_tensor, const std::string& of_name, std::uint64_t tensor,
-                            std::size_t offset) {
-      create_shards<E>(
-          *shards, of_tensor, of_name,
-          [&](server::ShardAddress place, IndexRange rows) {
-            const std::size_t row_size = of_tensor.rank() == 0 ? 1 : of_tensor.row().elements();
-            spec.shards.push_back(
-                {std::move(place), tensor, offset + rows.begin * row_size, offset + rows.end * row_size});
-          },
-          [&](auto& client, const server::ShardSpec& of_shard, IndexRange) {
-            client.create(of_shard, elements.subspan(offset + static_cast<std::size_t>(of_shard.offset),
-                                                     static_cast<std::size_t>(of_shard.rows * of_shard.row_size)));
-          });
-    };
-    if (layout.empty()) create(shape, made.name(), 0, 0);
-    for (std::size_t tensor = 0; tensor < layout.size(); ++tensor)
-      create(layout[tensor].shape, layout[tensor].name(), tensor, layout[tensor].offset);
-    keep(made, std::move(spec), shards);
+    Variable made{this->template memory_on<Cpu>(), shape, std::move(name), trainable};
+    if (coordinator_) detail::initialise(this->scope(), made, initial);
+    constexpr bool is_sum = std::same_as<Agg, Sum>;
+    constexpr server::CacheKind kind = std::same_as<Sync, OnWrite> ? server::CacheKind::values
+                                       : is_sum                    ? server::CacheKind::sum
+                                                                   : server::CacheKind::state;
+    using PushUpdate = server::detail::TypedUpdate<std::conditional_t<is_sum, Sum, detail::Assign>, E>;
+    made.set_remote(place(made, io::element_type<E>, kind, layout,
+                          std::make_unique<const PushUpdate>(typename PushUpdate::Function{})));
     return made;
   }
-  /// The same: the devices of workers are those of the host.
+  /// Creates a variable like `variable`, because workers' devices are on the host.
   template <class E, Synchronization Sync = OnWrite, Aggregation Agg = None, class Initial = E>
   [[nodiscard]] auto host_variable(Shape shape, Initial&& initial = E{}, std::string name = "Variable",
                                    Trainable trainable = Trainable::by_synchronization) {
     return variable<E, Sync, Agg>(shape, std::forward<Initial>(initial), std::move(name), trainable);
   }
-  /// What an optimizer keeps for each element of a variable, beside its shards: slot `slot` of those that the variable has given out
-  /// (CachedVariable::take_slots), with zeros.
+  /// Creates an optimizer's slot for a variable, stored with its shards and initially zero. `slot` is from
+  /// CachedVariable::take_slots.
   template <class Owners, class E, class Sync, class Agg>
   [[nodiscard]] DistributedVariable<E, Owners, None, Cpu> slot(const DistributedVariable<E, Sync, Agg, Cpu>& parameters,
                                                                std::uint32_t slot, std::string name) {
     DistributedVariable<E, Owners, None, Cpu> made{this->template memory_on<Cpu>(), parameters.shape(), std::move(name),
                                                    Trainable::no};
-    if (!coordinator_) return attached(std::move(made));
-    server::CachedVariableSpec spec = ServerStore<T>::on_servers(parameters)->spec();
-    spec.name = made.name();
-    spec.array = slot + 1;
-    for (const server::CachedShard& shard : spec.shards)
-      clients_->of(static_cast<std::size_t>(shard.place.server), shard.place.incarnation)
-          ->ensure_slots(shard.place.id, slot, {0.0});
-    keep(made, std::move(spec), nullptr);
+    made.set_remote(place_slot(made, io::element_type<E>, *ServerStore<T>::on_servers(parameters), slot));
     return made;
   }
 
-  /// Runs a replica function in this process, without workers. Allowed, and seldom meant (spec J10).
+  /// Runs a replica function in this process. Allowed, but rarely intended (spec J10).
   template <class Fn, class... Args>
   decltype(auto) run(Fn&& fn, Args&&... args) {
     if (coordinator_ && !cache_.is_in_step())
@@ -239,12 +202,12 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   decltype(auto) run_here(Fn&& fn, Args&&... args) {
     return run(std::forward<Fn>(fn), std::forward<Args>(args)...);
   }
-  /// Calls `fn(replica)` as a step of this process, which pulls `wanted` from its beginning.
+  /// Calls `fn(replica)` as a step, which first starts to pull `wanted`.
   template <class Fn>
   decltype(auto) run_step(std::span<const std::shared_ptr<Cached>> wanted, Fn&& fn) {
     return step(wanted, [&]() -> decltype(auto) { return Base::run(fn); });
   }
-  /// Refuses a dataset, which workers make themselves (spec J11).
+  /// Rejects a dataset, because workers create their own (spec J11).
   template <class Dataset, class Options = data::InputOptions>
   auto distribute_dataset(Dataset, const Options& = {}) const {
     static_assert(sizeof(Dataset) == 0,
@@ -252,21 +215,20 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
                   "create_per_worker_dataset of the ClusterCoordinator");
   }
 
-  /// The dataset itself, of which this process alone takes the batches.
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] Dataset distribute_dataset_here(Dataset dataset, const Options& = {}) const {
     return dataset;
   }
 
-  /// The coordinator is the chief of its cluster.
+  /// True for the coordinator.
   [[nodiscard]] bool is_chief() const noexcept { return coordinator_ != nullptr; }
-  /// The processes that run scheduled functions. `num_workers()` counts those of the strategy itself, which is this one.
+  /// The number of processes that run scheduled functions; `num_workers()` is one.
   [[nodiscard]] std::size_t num_remote_workers() const noexcept { return worker_endpoints().size(); }
   [[nodiscard]] std::size_t num_parameter_servers() const noexcept { return clients_->size(); }
-  /// Throws ServerUnavailable where a parameter server is gone or has lost its variables, also one that nobody has called since.
+  /// Throws ServerUnavailable if a parameter server is lost or has lost its variables, even without a call since.
   void check() const { coordinator_->session.check(); }
 
-  // What a ClusterCoordinator asks (CoordinatedStrategy), and variables.
+  // For ClusterCoordinator (CoordinatedStrategy) and variables.
   [[nodiscard]] const std::vector<net::Endpoint>& worker_endpoints() const noexcept { return coordinator_->workers; }
   [[nodiscard]] const std::vector<net::Endpoint>& server_endpoints() const noexcept { return clients_->endpoints(); }
   [[nodiscard]] const rpc::ChannelOptions& channel_options() const noexcept { return options_.channel; }
@@ -276,14 +238,14 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   }
   [[nodiscard]] server::Clients<T>& clients() const noexcept { return *clients_; }
   [[nodiscard]] server::VariableCache<T>& variable_cache() const noexcept { return cache_; }
-  /// Makes the variables that follow those of `specs`, in this order, on a worker.
+  /// Prepares a worker to create the variables after `specs`, in order.
   void attach(std::vector<server::CachedVariableSpec> specs) { attaching_ = std::move(specs); }
-  /// Tells one more worker when the work is done, as it does with those of the cluster. Thread-safe.
+  /// Adds a worker to notify when the work is done. Thread-safe.
   void watch_worker(std::size_t worker, const net::Endpoint& endpoint) const {
     coordinator_->session.add({{TaskType::worker, worker}, endpoint});
   }
-  /// Calls `on_loss` when a parameter server is gone, in a thread of this strategy, until it is given another one or an empty one.
-  /// Then the one before is not called any more.
+  /// Sets a function that a thread of this strategy calls if a parameter server is lost; empty removes it. Replaces the
+  /// previous one for all later losses.
   void set_on_loss(OnLoss on_loss) const {
     Losses& losses = *coordinator_->losses;
     const std::lock_guard lock{losses.mutex};
@@ -291,8 +253,9 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   }
 
  private:
-  /// The shards of a variable, which are dropped when it goes.
+  /// The shards of a variable; removed from the servers by the destructor.
   struct Made {
+    /// The location of a shard.
     struct Where {
       std::size_t server = 0;
       std::uint64_t incarnation = 0;
@@ -302,12 +265,7 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
     explicit Made(std::shared_ptr<server::Clients<T>> clients_of_strategy) : clients(std::move(clients_of_strategy)) {}
     Made(const Made&) = delete;
     Made& operator=(const Made&) = delete;
-    ~Made() {
-      for (const Where& shard : shards) try {
-          clients->of(shard.server, shard.incarnation)->drop({shard.id});
-        } catch (const Error&) {  // with its server the shard is gone
-        }
-    }
+    ~Made();
 
     std::shared_ptr<server::Clients<T>> clients;
     std::vector<Where> shards;
@@ -316,21 +274,20 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
     std::mutex mutex;
     OnLoss on_loss;
   };
-  /// What the coordinator has besides the copies of variables.
+  /// The state of the coordinator, except the copies of variables.
   struct Coordinator {
-    Coordinator(const ParameterServerOptions& options, const ClusterSpec& cluster, const std::string& source)
-        : workers(endpoints_of(TaskType::worker, cluster, source)),
-          servers(endpoints_of(TaskType::parameter_server, cluster, source)),
-          session(server::served_by(cluster, source), session_options(options, losses)) {}
+    Coordinator(const ParameterServerOptions& options, const ClusterSpec& cluster, const std::string& source);
 
     const std::vector<net::Endpoint> workers;
     const std::vector<net::Endpoint> servers;
     const std::shared_ptr<Losses> losses = std::make_shared<Losses>();
-    mutable server::Session<T> session;  // has a mutex of its own
+    mutable server::Session<T> session;  // has its own mutex
     std::atomic<std::size_t> next_server{0};
   };
 
-  /// A launcher that has started this process has started its servers and workers, too.
+  ParameterServer(const ClusterSpec& cluster, const std::string& source, ParameterServerOptions options);
+
+  /// Suppresses the warning of lone processes: the launcher also started servers and workers.
   [[nodiscard]] static typename ParameterServer::ReplicaOptions replica_options() {
     if constexpr (!rpc::WithinProcess<T>) detail::has_joined_others.store(true, std::memory_order_relaxed);
     return {};
@@ -343,17 +300,9 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
           EndsTogether<Resolver> ? server::SharedMemoryAccess::write : server::default_shared_memory<T>;
     return options;
   }
-  template <class Resolver>
-  [[nodiscard]] static ClusterSpec coordinated_by(const Resolver& resolver) {
-    const ClusterSpec cluster = resolver.cluster_spec();
-    const std::optional<Task> task = resolver.task();
-    validate_parameter_servers(cluster, task, resolver.describe());
-    if (task->type != TaskType::chief)
-      throw InvalidArgument(concat("A ParameterServer was made in ", to_string(*task)),
-                            concat(resolver.describe(), " says so, and the coordinator is the chief"),
-                            "Call dist::serve first, which returns true in parameter servers and workers at their end");
-    return cluster;
-  }
+  /// Checks that this process is the coordinator of the cluster, which it returns.
+  [[nodiscard]] static ClusterSpec coordinated(ClusterSpec cluster, const std::optional<Task>& task,
+                                               const std::string& source);
   [[nodiscard]] static std::vector<net::Endpoint> endpoints_of(TaskType type, const ClusterSpec& cluster,
                                                                std::string_view source) {
     std::vector<net::Endpoint> endpoints;
@@ -371,68 +320,29 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
     return session;
   }
 
-  /// Creates the shards of a tensor on the servers in turn, by `create(client, spec, rows)`, and calls `add(place, rows)` for each.
-  template <class E, class Add, class Create>
-  void create_shards(Made& made, const Shape& shape, const std::string& name, const Add& add, const Create& create) {
-    if (!coordinator_)
-      throw InvalidArgument(concat("Variable ", quoted(name), " was to be made on a worker"),
-                            "the variables of a ParameterServer are made on the coordinator",
-                            "Make it there, and give it, or the object that has it, to the scheduled function");
-    const std::size_t count = number_of_shards(options_.partitioner, name, shape, sizeof(E));
-    const ShardLayout layout = ShardLayout::div(shape.rank() == 0 ? 1 : shape[0], count);
-    const std::size_t row_size = shape.rank() == 0 ? 1 : shape.row().elements();
-    for (std::size_t shard = 0; shard < count; ++shard) {
-      const IndexRange rows = layout.rows_of(shard);
-      const std::size_t server = coordinator_->next_server.fetch_add(1, std::memory_order_relaxed) % clients_->size();
-      server::ShardAddress place{server, coordinator_->session.incarnation({TaskType::parameter_server, server}),
-                                 net::random_number(), count == 1 ? name : part_name(name, shard)};
-      const server::ShardSpec spec{place.id, place.name, rows.size(), row_size, rows.begin * row_size};
-      create(*clients_->of(server, place.incarnation), spec, rows);
-      made.shards.push_back({server, place.incarnation, place.id});
-      add(std::move(place), rows);
-    }
-  }
-  /// Gives a variable of this process its place on the servers.
-  template <class Variable>
-  void keep(Variable& variable, server::CachedVariableSpec spec, std::shared_ptr<void> kept) {
-    using E = typename Variable::Element;
-    using Sync = typename Variable::Synchronization;
-    constexpr bool is_sum = std::same_as<typename Variable::Aggregation, Sum>;
-    constexpr server::CacheKind kind = std::derived_from<Sync, OnShard> ? server::CacheKind::slot
-                                       : std::same_as<Sync, OnWrite>    ? server::CacheKind::values
-                                       : is_sum                         ? server::CacheKind::sum
-                                                                        : server::CacheKind::state;
-    constexpr auto push_copy = [](const Cached& cached, const server::Batch<T>& batch,
-                                  typename Cached::Pushes& pushes) {
-      for (const server::CachedShard& shard : cached.spec().shards)
-        pushes.push_back(batch.push(shard.place, std::conditional_t<is_sum, Sum, detail::Assign>{},
-                                    cached.template elements_of<E>(shard)));
-    };
-    auto* const copy = reinterpret_cast<std::byte*>(variable.copy(this->scope()).data());
-    auto cached =
-        std::make_shared<Cached>(std::move(spec), kind, copy, *+push_copy, options_.bucket_bytes, std::move(kept));
-    cache_.add(cached);
-    variable.set_remote(std::move(cached));
-  }
-  /// The same of the variable that the coordinator's has made in its turn.
-  template <class Variable>
-  [[nodiscard]] Variable attached(Variable variable) {
-    if (attaching_.empty())
-      throw InvalidArgument(concat("Variable ", quoted(variable.name()), " was to be made on a worker"),
-                            "the variables of a ParameterServer are made on the coordinator",
-                            "Make it there, and give the object that has it to the scheduled function");
-    server::CachedVariableSpec spec = std::move(attaching_.front());
-    attaching_.erase(attaching_.begin());
-    if (spec.name != variable.name() || spec.shape != variable.shape() ||
-        spec.type != io::element_type<typename Variable::Element>)
-      throw ArchiveError("A worker's copy of an object has another variable than the coordinator's",
-                         concat("here it is ", quoted(variable.name()), " of shape ", to_string(variable.shape()),
-                                ", there ", quoted(spec.name), " of shape ", to_string(spec.shape)),
-                         "Let the constructor make the same variables in the same order in every process, and make the "
-                         "objects of a ParameterServer in one thread");
-    keep(variable, std::move(spec), nullptr);
-    return variable;
-  }
+  using Client = server::Client<T>;
+  /// Creates a shard, with these rows of its tensor, on the server of a client.
+  using CreateShard = void(Client&, const server::ShardSpec&, IndexRange rows);
+  /// Receives the address of a new shard and its rows.
+  using AddShard = void(server::ShardAddress, IndexRange rows);
+
+  /// Creates the shards of a tensor in rotation with `create(client, spec, rows)`, and calls `add(place, rows)` for
+  /// each.
+  void create_shards(Made& made, const Shape& shape, const std::string& name, std::size_t element_bytes,
+                     detail::FunctionRef<AddShard> add, detail::FunctionRef<CreateShard> create);
+  /// Creates the shards of a variable's tensors, with these elements, and adds them to `spec`.
+  void create_tensors(Made& made, server::CachedVariableSpec& spec, const VariableLayout& layout,
+                      std::span<const std::byte> elements);
+  using Core = detail::VariableCore<Cpu::Memory>;
+  /// Assigns shards to a variable of this process: new ones with its elements, or on a worker the coordinator's.
+  [[nodiscard]] std::shared_ptr<Cached> place(const Core& variable, io::ElementType type, server::CacheKind kind,
+                                              const VariableLayout& layout,
+                                              std::unique_ptr<const server::ElementUpdateBase> push_update);
+  /// Places a slot with the shards of the variable `parameters`.
+  [[nodiscard]] std::shared_ptr<Cached> place_slot(const Core& variable, io::ElementType type, const Cached& parameters,
+                                                   std::uint32_t slot);
+  /// Returns the next description from the coordinator. Throws if its name, shape or type differ.
+  [[nodiscard]] server::CachedVariableSpec take_spec(const server::CachedVariableSpec& wanted);
 
   template <class Fn>
   decltype(auto) step(std::span<const std::shared_ptr<Cached>> wanted, Fn&& fn) {
@@ -442,8 +352,160 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   const ParameterServerOptions options_;
   std::unique_ptr<Coordinator> coordinator_;  ///< null on a worker
   const std::shared_ptr<server::Clients<T>> clients_;
-  mutable server::VariableCache<T> cache_;  // has a mutex of its own
+  mutable server::VariableCache<T> cache_;  // has its own mutex
   std::vector<server::CachedVariableSpec> attaching_;
 };
+
+template <rpc::Transport T>
+ClusterSpec ParameterServer<T>::coordinated(ClusterSpec cluster, const std::optional<Task>& task,
+                                            const std::string& source) {
+  validate_parameter_servers(cluster, task, source);
+  if (task->type != TaskType::chief)
+    throw InvalidArgument(concat("A ParameterServer was made in ", to_string(*task)),
+                          concat(source, " says so, and the coordinator is the chief"),
+                          "Call dist::serve first, which returns true in parameter servers and workers at their end");
+  return cluster;
+}
+
+template <rpc::Transport T>
+ParameterServer<T>::ParameterServer(const ClusterSpec& cluster, const std::string& source,
+                                    ParameterServerOptions options)
+    : Base(replica_options()),
+      options_(std::move(options)),
+      coordinator_(std::make_unique<Coordinator>(options_, cluster, source)),
+      clients_(std::make_shared<server::Clients<T>>(coordinator_->servers,
+                                                    server::ClientOptions{.channel = options_.channel,
+                                                                          .timeout = options_.timeout,
+                                                                          .attempts = options_.attempts,
+                                                                          .shared_memory = options_.shared_memory})),
+      cache_(clients_, options_.max_staleness) {}
+
+template <rpc::Transport T>
+ParameterServer<T>::ParameterServer(std::shared_ptr<server::Clients<T>> clients, const server::WorkerOptions& options)
+    : Base(typename ParameterServer::ReplicaOptions{}),
+      options_{.bucket_bytes = static_cast<std::size_t>(options.bucket_bytes), .max_staleness = options.max_staleness},
+      clients_(std::move(clients)),
+      cache_(clients_, options.max_staleness) {}
+
+template <rpc::Transport T>
+ParameterServer<T>::~ParameterServer() {
+  coordinator_.reset();  // first notifies servers and workers
+}
+
+template <rpc::Transport T>
+ParameterServer<T>::Coordinator::Coordinator(const ParameterServerOptions& options, const ClusterSpec& cluster,
+                                             const std::string& source)
+    : workers(endpoints_of(TaskType::worker, cluster, source)),
+      servers(endpoints_of(TaskType::parameter_server, cluster, source)),
+      session(server::served_by(cluster, source), session_options(options, losses)) {}
+
+template <rpc::Transport T>
+ParameterServer<T>::Made::~Made() {
+  for (const Where& shard : shards) try {
+      clients->of(shard.server, shard.incarnation)->drop({shard.id});
+    } catch (const Error&) {  // the shard was lost with its server
+    }
+}
+
+template <rpc::Transport T>
+void ParameterServer<T>::create_shards(Made& made, const Shape& shape, const std::string& name,
+                                       std::size_t element_bytes, detail::FunctionRef<AddShard> add,
+                                       detail::FunctionRef<CreateShard> create) {
+  if (!coordinator_)
+    throw InvalidArgument(concat("Variable ", quoted(name), " was to be made on a worker"),
+                          "the variables of a ParameterServer are made on the coordinator",
+                          "Make it there, and give it, or the object that has it, to the scheduled function");
+  const std::size_t count = number_of_shards(options_.partitioner, name, shape, element_bytes);
+  const ShardLayout layout = ShardLayout::div(shape.rank() == 0 ? 1 : shape[0], count);
+  const std::size_t row_size = shape.rank() == 0 ? 1 : shape.row().elements();
+  for (std::size_t shard = 0; shard < count; ++shard) {
+    const IndexRange rows = layout.rows_of(shard);
+    const std::size_t server = coordinator_->next_server.fetch_add(1, std::memory_order_relaxed) % clients_->size();
+    server::ShardAddress place{server, coordinator_->session.incarnation({TaskType::parameter_server, server}),
+                               net::random_number(), count == 1 ? name : part_name(name, shard)};
+    const server::ShardSpec spec{place.id, place.name, rows.size(), row_size, rows.begin * row_size};
+    create(*clients_->of(server, place.incarnation), spec, rows);
+    made.shards.push_back({server, place.incarnation, place.id});
+    add(std::move(place), rows);
+  }
+}
+
+template <rpc::Transport T>
+void ParameterServer<T>::create_tensors(Made& made, server::CachedVariableSpec& spec, const VariableLayout& layout,
+                                        std::span<const std::byte> elements) {
+  const std::size_t size = io::bytes_of(spec.type);
+  const auto create = [&](const Shape& shape, const std::string& name, std::uint64_t tensor, std::size_t offset) {
+    create_shards(
+        made, shape, name, size,
+        [&](server::ShardAddress place, IndexRange rows) {
+          const std::size_t row_size = shape.rank() == 0 ? 1 : shape.row().elements();
+          spec.shards.push_back(
+              {std::move(place), tensor, offset + rows.begin * row_size, offset + rows.end * row_size});
+        },
+        [&](Client& client, const server::ShardSpec& of_shard, IndexRange) {
+          client.create(of_shard, spec.type,
+                        elements.subspan((offset + static_cast<std::size_t>(of_shard.offset)) * size,
+                                         static_cast<std::size_t>(of_shard.rows * of_shard.row_size) * size));
+        });
+  };
+  if (layout.empty()) create(spec.shape, spec.name, 0, 0);
+  for (std::size_t tensor = 0; tensor < layout.size(); ++tensor)
+    create(layout[tensor].shape, layout[tensor].name(), tensor, layout[tensor].offset);
+}
+
+template <rpc::Transport T>
+auto ParameterServer<T>::place(const Core& variable, io::ElementType type, server::CacheKind kind,
+                               const VariableLayout& layout,
+                               std::unique_ptr<const server::ElementUpdateBase> push_update)
+    -> std::shared_ptr<Cached> {
+  server::CachedVariableSpec spec{variable.name(), variable.shape(), type};
+  std::shared_ptr<Made> shards;
+  if (coordinator_) {
+    shards = std::make_shared<Made>(clients_);
+    create_tensors(*shards, spec, layout, variable.bytes(0));
+  } else {
+    spec = take_spec(spec);
+  }
+  auto cached = std::make_shared<Cached>(std::move(spec), kind, variable.bytes(0).data(), std::move(push_update),
+                                         options_.bucket_bytes, std::move(shards));
+  cache_.add(cached);
+  return cached;
+}
+
+template <rpc::Transport T>
+auto ParameterServer<T>::place_slot(const Core& variable, io::ElementType type, const Cached& parameters,
+                                    std::uint32_t slot) -> std::shared_ptr<Cached> {
+  server::CachedVariableSpec spec{variable.name(), variable.shape(), type};
+  if (coordinator_) {
+    spec.array = slot + 1;
+    spec.shards = parameters.spec().shards;
+    for (const server::CachedShard& shard : spec.shards)
+      clients_->of(static_cast<std::size_t>(shard.place.server), shard.place.incarnation)
+          ->ensure_slots(shard.place.id, slot, {0.0});
+  } else {
+    spec = take_spec(spec);
+  }
+  auto cached = std::make_shared<Cached>(std::move(spec), server::CacheKind::slot, variable.bytes(0).data(), nullptr,
+                                         options_.bucket_bytes);
+  cache_.add(cached);
+  return cached;
+}
+
+template <rpc::Transport T>
+server::CachedVariableSpec ParameterServer<T>::take_spec(const server::CachedVariableSpec& wanted) {
+  if (attaching_.empty())
+    throw InvalidArgument(concat("Variable ", quoted(wanted.name), " was to be made on a worker"),
+                          "the variables of a ParameterServer are made on the coordinator",
+                          "Make it there, and give the object that has it to the scheduled function");
+  server::CachedVariableSpec spec = std::move(attaching_.front());
+  attaching_.erase(attaching_.begin());
+  if (spec.name != wanted.name || spec.shape != wanted.shape || spec.type != wanted.type)
+    throw ArchiveError("A worker's copy of an object has another variable than the coordinator's",
+                       concat("here it is ", quoted(wanted.name), " of shape ", to_string(wanted.shape), ", there ",
+                              quoted(spec.name), " of shape ", to_string(spec.shape)),
+                       "Let the constructor make the same variables in the same order in every process, and make the "
+                       "objects of a ParameterServer in one thread");
+  return spec;
+}
 
 }  // namespace dist

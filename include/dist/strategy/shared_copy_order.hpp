@@ -7,9 +7,8 @@
 
 namespace dist::detail {
 
-/// Orders work of replica functions and work outside them where replicas on devices share copies: what is outside goes
-/// through the queue of replica 0, and the queues of the others know nothing of it by themselves. All is called by one
-/// thread while no other puts work on these queues. The host waits for nothing.
+/// Orders work inside and outside replica functions if replicas on devices share copies: outside work uses replica 0's
+/// queue, which other queues do not follow by themselves. Not thread-safe. The host does not wait.
 template <class Device>
 class SharedCopyOrder {
  public:
@@ -20,13 +19,13 @@ class SharedCopyOrder {
     }
   }
 
-  /// What replicas put on their queues from now on follows what queue 0 has.
+  /// Makes later work in all queues follow the current work in queue 0.
   void lead() {
     if (queues_.size() < 2) return;
     queues_[0].record(events_[0]);
     for (std::size_t replica = 1; replica < queues_.size(); ++replica) queues_[replica].wait_for(events_[0]);
   }
-  /// What is put on queue 0 from now on follows what all queues have.
+  /// Makes later work in queue 0 follow the current work in all queues.
   void follow() {
     for (std::size_t replica = 1; replica < queues_.size(); ++replica) {
       queues_[replica].record(events_[replica]);
@@ -39,7 +38,7 @@ class SharedCopyOrder {
   std::vector<typename Device::Queue::Event> events_;
 };
 
-/// Where every replica has a copy of its own, or the host's memory is ordered by its threads.
+/// For replicas with separate copies, or host memory, which needs no order.
 struct NoSharedCopyOrder {
   template <class Queues>
   constexpr NoSharedCopyOrder(const Queues&, std::size_t) noexcept {}
@@ -47,7 +46,7 @@ struct NoSharedCopyOrder {
   static constexpr void follow() noexcept {}
 };
 
-/// While one lives, replica functions run. The queues of a GPU that was lost meanwhile are not ordered any more.
+/// Orders queues while replica functions run. Skips the queues of a lost GPU.
 template <class Order>
 class ReplicasAtWork {
  public:
@@ -64,7 +63,7 @@ class ReplicasAtWork {
  private:
   Order& order_;
 };
-/// While one lives, replica functions wait for work outside them.
+/// Orders queues while replica functions wait for work outside them.
 template <class Order>
 class ReplicasAtRest {
  public:

@@ -11,29 +11,26 @@
 #include <dist/context/strategy.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/device/device.hpp>
-#include <dist/device/profiler_range.hpp>
+#include <dist/device/queue_scopes.hpp>
 #include <dist/strategy/shared_copy_order.hpp>
 
 namespace dist {
 
-/// Runs steps so that what all replicas put on their queues in one is a graph, which is launched once: for steps of many
-/// short kernels. The threads of several replicas can take longer to capture their step than to launch it
-/// (benchmarks/README.md).
+/// Runs steps as graphs: the work that replicas enqueue in a step is captured, and launched once per step. For steps
+/// with many short kernels. With several replicas, capturing can take longer than launching (benchmarks/README.md).
 ///
 ///   dist::StepGraph graph{strategy};
 ///   for (auto& batch : batches) graph.run(step, batch);
 ///
-/// Every call of `run` calls the replica function, as `strategy.run` does, and returns what that returns: what it works out
-/// on the host, such as an optimizer's count of steps and the rate that follows from it, is an argument of its kernels.
-/// The graph is captured anew each time; where the operations are the same ones as before, it only gets the new
-/// arguments. What is put on queues between steps keeps its place.
+/// Every `run` calls the replica function, like `strategy.run`, and returns its result. Values from the host, such as
+/// an optimizer's step count and learning rate, are arguments of its kernels. The graph is captured at every call; if
+/// its operations are unchanged, only its arguments are updated. Work enqueued between steps keeps its order.
 ///
-/// A step allocates nothing and waits for nothing on a device, or throws NotCapturable, in a ReplicaError where replicas
-/// are threads; nothing of it is done on the devices then. What makes memory in its first call, such as policies that
-/// combine values in memory of their own, is called by `strategy.run` once before. While a step is captured, no other
-/// thread of the process allocates memory of GPUs, or asks whether a GPU has done something.
+/// A step must not allocate device memory or wait for a device; otherwise it throws NotCapturable, within a
+/// ReplicaError if replicas are threads, and does no work. If its first call allocates memory, as some policies do,
+/// call `strategy.run` once before. During capture, other threads must not allocate GPU memory or query a GPU.
 ///
-/// The strategy outlives it. On devices that are the host, `run` is that of the strategy.
+/// The strategy must outlive it. On the host, `run` is `strategy.run`.
 template <Strategy S>
 class StepGraph {
   using Device = typename S::Device;
@@ -56,14 +53,14 @@ class StepGraph {
     }
   }
 
-  /// As `strategy.run`. Throws WrongStrategy inside a replica function.
+  /// Throws WrongStrategy inside a replica function.
   template <class Fn, class... Args>
   decltype(auto) run(Fn&& fn, Args&&... args) {
     if constexpr (!is_captured) {
       return strategy_->run(fn, args...);
     } else {
-      static_cast<void>(strategy_->scope());  // refused inside replica functions
-      captured_->order.follow();              // the graph comes after what all queues have
+      static_cast<void>(strategy_->scope());  // throws inside replica functions
+      captured_->order.follow();              // the graph follows the work in all queues
       typename Device::Graph::Capture capture{captured_->graph};
       captured_->order.lead();
       if constexpr (std::is_void_v<decltype(strategy_->run(fn, args...))>) {
@@ -77,7 +74,7 @@ class StepGraph {
     }
   }
 
-  /// How often the steps had other operations than the step before. 0 where there are no graphs.
+  /// The number of steps with other operations than the step before; 0 without graphs.
   [[nodiscard]] std::size_t instantiations() const noexcept {
     if constexpr (is_captured)
       return captured_->graph.instantiations();
@@ -112,7 +109,7 @@ class StepGraph {
       const ProfilerRange<typename Device::Queue> queued{detail::traced("graph"), queue};
       captured_->graph.launch();
     }
-    captured_->order.lead();  // what follows on any queue comes after the graph
+    captured_->order.lead();  // later work in any queue follows the graph
   }
 
   S* strategy_;

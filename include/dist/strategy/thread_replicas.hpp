@@ -13,88 +13,90 @@
 #include <dist/comm/background.hpp>  // which strategies of threads offer
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/make_collectives.hpp>
+#include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
-#include <dist/context/run_here.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/log.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
-#include <dist/device/copies_of_scope.hpp>
+#include <dist/device/cpu.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/device_name.hpp>
-#include <dist/device/profiler_range.hpp>
+#include <dist/device/queue_scopes.hpp>
 #include <dist/device/replica_threads.hpp>
 
 namespace dist {
 
-/// Where the replicas of a strategy run, and how long they wait for each other. Without devices and replicas: one
-/// replica on each device that this process may use.
+/// The devices of a strategy's replicas, and the timeout between them. By default, one replica on each available
+/// device.
 struct MirroredOptions {
-  /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}. None: `replicas` says how many.
+  /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}. Empty: `replicas` sets the number.
   std::vector<std::string> devices = {};
-  /// So many replicas, on the devices that their type places them on (Cpu::placement); more than there are share them.
+  /// Number of replicas, placed by the device type (Cpu::placement); more replicas than devices share them.
   std::optional<std::size_t> replicas = std::nullopt;
-  /// Whether each replica's thread stays on its device's processor, where there are enough of them. Two programs on one host
-  /// that use some of its processors each name other `devices`, or their replicas stay on the same processors.
+  /// Binds each replica's thread to its device's processor, if there are enough. Two programs on one host that use some
+  /// of its processors must name different `devices`, or their replicas share processors.
   bool pinned = true;
-  /// This process among those of its host, which share devices out where nobody names them: for strategies of several
-  /// processes. Without a count: what a launcher says.
+  /// The number of this process, and of all, on a host whose processes share its devices. A count of 0 uses the
+  /// launcher's numbers.
   LocalProcesses on_host = {0, 0};
-  /// How collectives are done. The timeout is also the longest that a thread waits for another's run to end; 10 minutes
-  /// where none is chosen.
+  /// Options of collectives. The timeout, 10 minutes by default, also limits waits for another thread's run.
   CommunicationOptions communication = {};
 };
 
-/// The name until 0.3.
+/// The name before version 0.3.
 using ThreadedOptions = MirroredOptions;
 
 namespace detail {
 
-inline constinit Warning shared_devices{};
-
-/// The devices of the replicas, by number; fewer than replicas when these share them all.
+/// The devices of the replicas, by number; fewer if replicas share them.
 struct ReplicaPlacement {
   std::size_t replicas;
   std::vector<std::size_t> devices;
 };
+
+/// Emitted once per process.
+inline constinit Warning shared_devices{};
+/// Throws InvalidArgument if the numbers of replicas and devices differ.
+void require_replica_for_each(std::size_t devices, const MirroredOptions& options);
+/// Warns once that replicas share devices of this type.
+void warn_of_shared_devices(std::size_t replicas, std::size_t devices, std::string_view type);
+/// Throws InvalidArgument if the options name an implementation, which the strategy's type defines.
+[[nodiscard]] const CommunicationOptions& checked(const CommunicationOptions& options);
 
 template <class Device>
 [[nodiscard]] ReplicaPlacement replica_placement(const MirroredOptions& options) {
   const std::size_t count = Device::count();
   if (!options.devices.empty()) {
     std::vector<std::size_t> devices = devices_named(options.devices, Device::type, count, &Device::refuse);
-    if (options.replicas && *options.replicas != devices.size())
-      throw InvalidArgument("A strategy was given devices and another number of replicas",
-                            concat(devices.size(), " devices, ", *options.replicas, " replicas"),
-                            "Give one of the two: each device takes one replica");
+    require_replica_for_each(devices.size(), options);
     return {devices.size(), std::move(devices)};
   }
   std::size_t usable = count;
   if constexpr (LimitsUse<Device>) usable = Device::most_at_once();
-  // At least one is asked for, so that the device says why there is none.
+  // Request at least one, so that the device reports why none exists.
   const std::size_t wanted = options.replicas.value_or(std::max<std::size_t>(usable, 1));
   std::vector<std::size_t> devices;
   if constexpr (SharedOutOnHost<Device>)
     if (options.on_host.count != 0) devices = Device::placement(wanted, options.on_host);
   if (devices.empty()) devices = Device::placement(wanted);
   const std::size_t replicas = options.replicas.value_or(devices.size());
-  if (replicas > devices.size() && !shared_devices.was_given())
-    shared_devices.emit(concat(replicas, " replicas share ", devices.size(),
-                               devices.size() == 1 ? " device" : " devices", " (", Device::type,
-                               "), which makes each of them slower. Leave the number out for one replica on ",
-                               "each device. DIST_WARNINGS=0 silences this."));
+  if (replicas > devices.size()) warn_of_shared_devices(replicas, devices.size(), Device::type);
   return {replicas, std::move(devices)};
 }
 
 }  // namespace detail
 
-/// The replicas of a process as threads, one on each device, the caller's among them: they meet in a ThreadGroup, and reduce
-/// as `Ops` says.
+/// The replicas of a process as threads, including the caller's, one per device. They communicate in a ThreadGroup, and
+/// reduce with `Ops`.
 template <class Ops, class DeviceType>
 class ThreadReplicas {
  public:
@@ -104,26 +106,11 @@ class ThreadReplicas {
   using Options = MirroredOptions;
   static constexpr bool are_threads = true;
 
-  /// Throws InvalidArgument for devices or replicas that cannot be, OutOfMemory when the system gives no threads for
-  /// them.
-  explicit ThreadReplicas(const MirroredOptions& options)
-      : places_(detail::replica_placement<Device>(options)),
-        communication_(checked(options.communication)),
-        threads_(places_.replicas, processors(options.pinned), timeout()),
-        group_(threads_.status(), threads_.spin_budget(), timeout()),
-        queues_(devices(), timeout()),
-        state_(queues_, places_.replicas) {
-    detail::warn_of_lone_process();
-    detail::trace_as_the_environment_asks();
-  }
+  /// Throws InvalidArgument for invalid devices or replicas, and OutOfMemory if the system lacks threads.
+  explicit ThreadReplicas(const MirroredOptions& options);
 
-  /// The options for one replica on each of `devices`. Throws InvalidArgument when there is none.
-  [[nodiscard]] static MirroredOptions on_devices(std::vector<std::string> devices) {
-    static_cast<void>(devices_named(devices, Device::type, Device::count(), &Device::refuse));
-    MirroredOptions options;
-    options.devices = std::move(devices);
-    return options;
-  }
+  /// Throws InvalidArgument if `devices` is empty.
+  [[nodiscard]] static MirroredOptions on_devices(std::vector<std::string> devices);
   [[nodiscard]] static MirroredOptions with_replicas(std::size_t replicas) {
     MirroredOptions options;
     options.replicas = replicas;
@@ -131,53 +118,32 @@ class ThreadReplicas {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
-  /// The device of each replica, by number; replicas that share devices take them in turn.
-  [[nodiscard]] std::vector<std::size_t> devices() const {
-    std::vector<std::size_t> devices;
-    for (std::size_t replica = 0; replica < places_.replicas; ++replica)
-      devices.push_back(places_.devices[replica % places_.devices.size()]);
-    return devices;
-  }
+  /// The device number of each replica; replicas share devices in rotation.
+  [[nodiscard]] std::vector<std::size_t> devices() const;
   /// "2 replicas on /cpu:0 /cpu:1"
-  [[nodiscard]] std::string describe() const {
-    std::string line = concat(size(), size() == 1 ? " replica on" : " replicas on");
-    for (const std::size_t device : places_.devices) line += concat(" ", Device::device_name(device));
-    return line;
-  }
+  [[nodiscard]] std::string describe() const;
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
-  /// Memory with a region on each of `devices`, from where the policy takes it.
+  /// Memory with a region on each of `devices`, allocated by the policy.
   template <class Memory>
   [[nodiscard]] std::shared_ptr<Memory> memory(std::span<const std::size_t> devices) const {
     return detail::make_memory<Memory>(devices, state_);
   }
 
-  /// Called where other processes have replicas, too, so that errors number the replica among all.
+  /// Numbers the replicas for error messages, if other processes also have some.
   void set_ids(std::size_t first, std::size_t in_sync) noexcept {
     first_ = first;
     threads_.set_ids(first, in_sync);
   }
 
-  /// While the result lives, other threads of the program wait before they use what the replicas share.
+  /// While the result exists, other threads wait to use the replicas' shared state.
   [[nodiscard]] ReplicaThreads::Turn take_turn() const { return ReplicaThreads::Turn{threads_}; }
 
-  /// Calls `call(replica, collectives, queue)` on the thread of each replica, in a run of `strategy`, and returns when all
-  /// have returned. An exception of one stops the others at their next collective, and surfaces as one ReplicaError.
-  template <class Call>
-  void run(const void* strategy, Call&& call) {
-    threads_.run(
-        [&](std::size_t replica) {
-          const ProfilerLabel label = detail::traced("run", first_ + replica);
-          const TraceSpan span{label};
-          const detail::RunGuard in_run{{.strategy = strategy}};
-          const Queue queue = queues_[replica];
-          queue.enter();
-          [[maybe_unused]] const CopiesOfScope<Queue> copies{queue};
-          [[maybe_unused]] const ProfilerRange<Queue> queued{label, queue};
-          call(replica, detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_),
-               queue);
-        },
-        [this] { group_.reset(); });
+  /// Calls `call(replica, queue)` on each replica's thread, in a run of `strategy`, and waits for all. An exception in
+  /// one stops the others at their next collective, and this throws one ReplicaError.
+  void run(const void* strategy, detail::FunctionRef<void(std::size_t, const Queue&)> call);
+  [[nodiscard]] Collectives collectives(std::size_t replica, const Queue& queue) {
+    return detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_);
   }
 
   template <class Dataset, class Options, data::Agreement Agreement>
@@ -205,18 +171,10 @@ class ThreadReplicas {
   }
 
  private:
-  /// One for each replica, or none when the system is to place them.
+  /// Returns a processor per replica; empty if the system places them.
   [[nodiscard]] std::vector<std::size_t> processors(bool pinned) const {
-    if (!pinned || places_.replicas > ReplicaThreads::most_replicas) return {};  // too many are refused next
+    if (!pinned || places_.replicas > ReplicaThreads::most_replicas) return {};  // too many are rejected below
     return Device::processors(devices());
-  }
-
-  static const CommunicationOptions& checked(const CommunicationOptions& options) {
-    if (options.implementation != Implementation::automatic)
-      throw InvalidArgument("The options of a strategy ask for an implementation of collectives",
-                            "its type says how they are done",
-                            "Name the one you want in the type, as in Mirrored<RingAllReduce>");
-    return options;
   }
 
   [[nodiscard]] std::chrono::nanoseconds timeout() const {
@@ -232,4 +190,64 @@ class ThreadReplicas {
   std::size_t first_ = 0;
 };
 
+template <class Ops, class DeviceType>
+ThreadReplicas<Ops, DeviceType>::ThreadReplicas(const MirroredOptions& options)
+    : places_(detail::replica_placement<Device>(options)),
+      communication_(detail::checked(options.communication)),
+      threads_(places_.replicas, processors(options.pinned), timeout()),
+      group_(threads_.status(), threads_.spin_budget(), timeout()),
+      queues_(devices(), timeout()),
+      state_(queues_, places_.replicas) {
+  detail::warn_of_lone_process();
+  detail::trace_as_the_environment_asks();
+}
+
+template <class Ops, class DeviceType>
+MirroredOptions ThreadReplicas<Ops, DeviceType>::on_devices(std::vector<std::string> devices) {
+  static_cast<void>(devices_named(devices, Device::type, Device::count(), &Device::refuse));
+  MirroredOptions options;
+  options.devices = std::move(devices);
+  return options;
+}
+
+template <class Ops, class DeviceType>
+std::vector<std::size_t> ThreadReplicas<Ops, DeviceType>::devices() const {
+  std::vector<std::size_t> devices;
+  for (std::size_t replica = 0; replica < places_.replicas; ++replica)
+    devices.push_back(places_.devices[replica % places_.devices.size()]);
+  return devices;
+}
+
+template <class Ops, class DeviceType>
+std::string ThreadReplicas<Ops, DeviceType>::describe() const {
+  std::string line = concat(size(), size() == 1 ? " replica on" : " replicas on");
+  for (const std::size_t device : places_.devices) line += concat(" ", Device::device_name(device));
+  return line;
+}
+
+template <class Ops, class DeviceType>
+inline void ThreadReplicas<Ops, DeviceType>::run(const void* strategy,
+                                                 detail::FunctionRef<void(std::size_t, const Queue&)> call) {
+  threads_.run(
+      [this, strategy, call](std::size_t replica) {
+        const ProfilerLabel label = detail::traced("run", first_ + replica);
+        const TraceSpan span{label};
+        const detail::RunGuard in_run{{.strategy = strategy}};
+        const Queue queue = queues_[replica];
+        queue.enter();
+        [[maybe_unused]] const CopiesOfScope<Queue> copies{queue};
+        [[maybe_unused]] const ProfilerRange<Queue> queued{label, queue};
+        call(replica, queue);
+      },
+      [this] { group_.reset(); });
+}
+
+#ifdef DIST_COMPILED
+extern template class ThreadReplicas<ThreadAllReduce, Cpu>;
+#endif
+
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/strategy/thread_replicas.ipp>
+#endif

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <dist/comm/communication_options.hpp>
@@ -19,17 +18,17 @@
 #include <dist/strategy/compiled_step.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/thread_replicas.hpp>
-#include <dist/variable/store/mirrored.hpp>
+#include <dist/variable/store.hpp>
 
 namespace dist {
 
-/// The policy of strategies on Xla devices: in a compiled step XLA's own collectives reduce, on the devices. What replica
-/// functions that are run reduce lies in memory of the host, and is reduced there as by ThreadAllReduce.
+/// The policy of strategies on Xla devices: XLA's own collectives in compiled steps, and ThreadAllReduce in host memory
+/// for replica functions of `run`.
 struct XlaAllReduce {
   static constexpr std::string_view name = "XlaAllReduce";
   using DefaultDevice = Xla;
 
-  /// Whether it works between members like these.
+  /// True if it can reduce between members of `C`.
   template <class C>
   static constexpr bool fits = ThreadAllReduce::fits<C>;
 
@@ -37,23 +36,22 @@ struct XlaAllReduce {
   using On = ThreadAllReduce::On<C>;
 };
 
-/// Which devices the replicas of a Tpu are on. Without devices and replicas: one replica on each that the plugin has.
+/// The devices of a Tpu's replicas. By default, one replica on each device of the plugin.
 struct TpuOptions {
-  /// The shared library of the PJRT plugin; empty: what DIST_PJRT_PLUGIN or TPU_LIBRARY_PATH name, or else the active
-  /// Python environment has (pjrt::plugin_path). A process has one plugin.
+  /// The shared library of the PJRT plugin, one per process. Empty: DIST_PJRT_PLUGIN or TPU_LIBRARY_PATH, else the
+  /// active Python environment's (pjrt::plugin_path).
   std::string plugin = {};
-  /// One replica on each of these, which are the first ones in their order: {"/xla:0", "/xla:1"}. None: `replicas` says how
-  /// many.
+  /// One replica on each of these, the first devices in order: {"/xla:0", "/xla:1"}. Empty: `replicas` sets the number.
   std::vector<std::string> devices = {};
-  /// So many replicas, on the first devices.
+  /// Number of replicas, on the first devices.
   std::optional<std::size_t> replicas = std::nullopt;
-  /// How replica functions that are run do collectives, on the host.
+  /// Options of collectives in replica functions of `run`.
   CommunicationOptions communication = {};
 };
 
 namespace detail {
 
-/// Refuses, in a sentence, devices for which steps are not compiled: `Checked` are then some.
+/// Checks that the devices compile steps, with one error message; `Checked` are then valid.
 template <class Device>
 struct TpuDevices {
   static constexpr bool compile_steps = CompilesSteps<Device>;
@@ -65,19 +63,19 @@ struct TpuDevices {
 
 }  // namespace detail
 
-/// Synchronous training on TPUs, and on whatever else has a PJRT plugin (spec A24): one replica per device, every variable
-/// mirrored on each, and steps that XLA compiles as a whole: `strategy.compile(step)` gives a CompiledStep. What is given to
-/// `run` instead is done by threads of the host, on the same variables, and not on the devices.
+/// Synchronous training on TPUs, and other devices with a PJRT plugin (spec A24): one replica per device, each with a
+/// copy of every variable, and steps that XLA compiles as a whole: `strategy.compile(step)` returns a CompiledStep.
+/// `run` executes functions in host threads instead, on the same variables.
 ///
-/// All of it was tried with XLA's plugin for CPUs; a TPU may show what that does not.
+/// Tested only with XLA's plugin for CPUs, not on a TPU.
 template <class DeviceType = Xla>
 class Tpu : public BasicStrategy<Tpu<DeviceType>,
                                  ThreadReplicas<XlaAllReduce, typename detail::TpuDevices<DeviceType>::Checked>,
                                  OneProcess, MirroredStore> {
  public:
-  /// One replica on each device of the plugin. For all of them: throws what pjrt::process_client throws, such as NoPlugin;
-  /// InvalidArgument for more replicas than devices, and for other devices than the first ones; OutOfMemory when the system
-  /// gives no threads or addresses for the replicas.
+  /// Places one replica on each device of the plugin. All constructors throw the errors of pjrt::process_client, such
+  /// as NoPlugin; InvalidArgument for too many replicas, and for other devices than the first; OutOfMemory if the
+  /// system lacks threads or address space.
   Tpu() : Tpu(TpuOptions{}) {}
   explicit Tpu(std::size_t replicas) : Tpu(TpuOptions{.replicas = replicas}) {}
   explicit Tpu(const TpuOptions& options) : Tpu::BasicStrategy(threaded(options)) {

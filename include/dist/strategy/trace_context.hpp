@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <type_traits>
 #include <typeindex>
 #include <utility>
@@ -21,18 +21,19 @@
 #include <dist/context/structure.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/type_traits.hpp>
+#include <dist/device/pjrt/managed_memory.hpp>
 #include <dist/hlo/collectives.hpp>
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/trace.hpp>
 #include <dist/hlo/traced.hpp>
 #include <dist/hlo/type.hpp>
 #include <dist/hlo/untyped.hpp>
-#include <dist/strategy/traced_variable.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -41,29 +42,107 @@ namespace dist {
 
 namespace detail {
 
-/// Numbers that the host gives a program for each call.
+/// Elements of a variable, from `offset` on, that are one array in a program.
+struct VariableArray {
+  std::size_t offset;
+  Shape shape;
+  friend bool operator==(const VariableArray&, const VariableArray&) = default;
+};
+
+/// A variable in a program: its elements are arguments, and written elements are results. It is one array, or several
+/// parts, according to its first use in the step: a network's parameters are used one by one, without copying them
+/// together. Elements between parts are unchanged.
+class TracedVariable {
+ public:
+  struct Part {
+    VariableArray place;
+    hlo::Value before, after;
+    bool is_written = false;
+  };
+  using Resident = pjrt::ManagedMemory::Resident;
+
+  template <class Variable>
+  TracedVariable(const Variable& variable, std::span<const VariableArray> parts)
+      : memory_(variable.memory().get()),
+        offset_(variable.offset()),
+        type_{hlo::element_kind<typename Variable::Element>, variable.shape()},
+        name_(variable.name()),
+        resident_(resident_of<typename Variable::Element>) {
+    for (const VariableArray& part : parts) {
+      const hlo::Value before = hlo::Trace::current().argument({type_.element, part.shape});
+      parts_.push_back({part, before, before});
+    }
+  }
+
+  template <class Variable>
+  [[nodiscard]] bool is(const Variable& variable) const {
+    return memory_ == variable.memory().get() && offset_ == variable.offset();
+  }
+  [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
+  /// A replica's memory of the variable, for programs.
+  [[nodiscard]] std::shared_ptr<Resident> resident(std::size_t replica) const { return resident_(*this, replica); }
+
+  /// Returns the elements as currently written; 0 between the parts.
+  [[nodiscard]] hlo::Value read() const;
+  void write(hlo::Value value);
+
+  /// Returns the elements of parts, in the order of offsets.
+  [[nodiscard]] std::vector<hlo::Value> read(std::span<const VariableArray> of) const;
+  void write(std::span<const VariableArray> of, std::span<const hlo::Value> values);
+
+ private:
+  template <class T>
+  static std::shared_ptr<Resident> resident_of(const TracedVariable& variable, std::size_t replica) {
+    std::vector<pjrt::ManagedMemory::Part> places;
+    for (const Part& part : variable.parts_) places.push_back({part.place.offset * sizeof(T), part.place.shape});
+    return variable.memory_->resident<T>(replica, variable.offset_, places, variable.name_);
+  }
+  static void set(Part& part, hlo::Value value) {
+    part.after = value;
+    part.is_written = true;
+  }
+  [[nodiscard]] static hlo::Value part_of(hlo::Value whole, const VariableArray& place);
+  [[nodiscard]] static hlo::Value flat(hlo::Value x);
+  /// Returns the variable with these parts, and `between(first, limit)` between them.
+  template <class WorkerCollectives>
+  [[nodiscard]] hlo::Value joined(std::span<const VariableArray> places, std::span<const hlo::Value> values,
+                                  const WorkerCollectives& between) const;
+  [[nodiscard]] std::vector<VariableArray> places() const;
+  [[nodiscard]] std::vector<hlo::Value> after() const;
+  [[nodiscard]] bool is_whole() const { return parts_.size() == 1 && parts_[0].place == VariableArray{0, type_.shape}; }
+  [[nodiscard]] bool has(std::span<const VariableArray> places) const;
+
+  pjrt::ManagedMemory* memory_;
+  std::size_t offset_;  // of its slice of the memory
+  hlo::Type type_;
+  std::string name_;
+  std::vector<Part> parts_;
+  std::shared_ptr<Resident> (*resident_)(const TracedVariable&, std::size_t replica);
+};
+
+/// Numbers that the host passes to each call of a program.
 struct HostValues {
   hlo::Value argument;
   std::function<Tensor<float>()> make;
 };
 
-/// Which way a step goes that the host chooses for each call: a program is for one of them.
+/// A choice of the host between variants of a step at each call; each has its own program.
 struct HostChoice {
   std::function<std::int64_t()> now;
   std::int64_t taken;
 };
 
-/// What a step that is traced uses besides the arguments of its calls.
+/// Inputs of a traced step in addition to its arguments.
 struct StepTrace {
-  /// How many rows of a replica's batch count, and how many the replicas before it have; nothing where the step does not ask.
+  /// The number of valid rows in a replica's batch, and in earlier replicas' batches; empty if unused.
   std::optional<hlo::Value> row_numbers = std::nullopt;
   std::deque<TracedVariable> variables;
   std::vector<HostValues> numbers;
   std::vector<HostChoice> choices;
-  /// What is done on the host before a call is made, and when it has been made.
+  /// Host functions to call before the program starts, and after.
   std::vector<std::function<void()>> beforehand;
   std::vector<std::function<void()>> afterwards;
-  /// What calls of a library class leave for later ones in the same step, by the object and the type of what is left.
+  /// Data that library classes store for later calls in the step, by object and type.
   std::map<std::pair<const void*, std::type_index>, std::any> left;
   std::map<const void*, std::int64_t> calls;
 };
@@ -73,16 +152,15 @@ concept TracedValue = hlo::TracedArray<X> || is_specialization<X, hlo::Dynamic>;
 
 }  // namespace detail
 
-/// Marks a traced array that every replica gives alike, such as what all_reduce gives.
+/// Marks a traced array as equal on all replicas, like a result of all_reduce.
 template <detail::TracedValue X>
 [[nodiscard]] Same<X> same(const X& x) {
   return {x};
 }
 
-/// The context of a step that is traced, in the place of a ReplicaContext: what the step does with it is written down for
-/// the replicas on devices that XLA compiles for, and done whenever the program is called. Collectives and variables work
-/// as in a replica function; their values are hlo::Traced ones. Code of the host runs once, while the step is traced: what it
-/// computes is a constant of the program.
+/// The context of a traced step, in place of a ReplicaContext: its operations are recorded for replicas on Xla devices,
+/// and executed whenever the program runs. Collectives and variables work as in a replica function, with hlo::Traced
+/// values. Host code runs once, during tracing: its results are constants.
 template <class S>
 class TraceContext {
  public:
@@ -94,13 +172,13 @@ class TraceContext {
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
   [[nodiscard]] hlo::Traced<std::uint32_t> replica_id() const { return hlo::replica_id(); }
-  /// How many rows of this replica's batch count: the first ones. The others pad the last batches of a dataset to the size
-  /// for which the program was compiled.
+  /// The number of valid rows, which come first in this replica's batch. Others pad a dataset's last batches to the
+  /// program's size.
   [[nodiscard]] hlo::Traced<std::int32_t> rows() const { return row_number(0); }
-  /// The rows of the global batch that the replicas before this one have.
+  /// The number of rows in the global batch that belong to earlier replicas.
   [[nodiscard]] hlo::Traced<std::int32_t> first_row() const { return row_number(1); }
 
-  /// The reduction of all replicas' values, the same on every replica: of traced arrays, numbers, and structures of these.
+  /// Returns the reduction of all replicas' traced arrays, numbers, or structures, the same on every replica.
   template <class Op, class T, std::size_t... Extents>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] hlo::Traced<T, Extents...> all_reduce(Op op,
                                                                                hlo::Traced<T, Extents...> x) const {
@@ -117,8 +195,8 @@ class TraceContext {
     else
       return Values(values);
   }
-  /// The arrays of all replicas, concatenated along `axis` in replica order, the same on every replica. Throws
-  /// InvalidArgument for an axis that they do not have, and ShapeMismatch for numbers.
+  /// Returns all replicas' arrays, concatenated along `axis` in replica order, the same on every replica. Throws
+  /// InvalidArgument if `axis` is out of range, and ShapeMismatch for numbers.
   template <class T>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] hlo::Dynamic<T> all_gather(hlo::Dynamic<T> x, int axis) const {
     return hlo::Dynamic<T>{hlo::untyped::all_gather(x.value(), gathered_axis(axis, x.shape()))};
@@ -127,18 +205,18 @@ class TraceContext {
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] hlo::Dynamic<T> all_gather(hlo::Traced<T, Extents...> x, int axis) const {
     return all_gather(hlo::Dynamic<T>{x}, axis);
   }
-  /// The same with the extents known when C++ compiles: `Replicas` is how many there are. Throws InvalidArgument where there
-  /// is another number.
+  /// Returns all replicas' arrays, concatenated, with extents known at compile time. Throws InvalidArgument if there
+  /// are not `Replicas` replicas.
   template <std::size_t Replicas, std::size_t Axis = 0, class T, std::size_t... Extents>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] auto all_gather(hlo::Traced<T, Extents...> x) const {
     return hlo::all_gather<Replicas, Axis>(x);
   }
-  /// The reduction of all replicas' arrays, of which each gets an equal part along Axis. Throws as all_gather.
+  /// Returns this replica's equal part, along Axis, of the reduction. Throws like all_gather.
   template <std::size_t Replicas, std::size_t Axis = 0, class Op, class T, std::size_t... Extents>
   [[nodiscard]] auto reduce_scatter(Op op, hlo::Traced<T, Extents...> x) const {
     return hlo::reduce_scatter<Replicas, Axis>(op, x);
   }
-  /// The array of replica `root`, on every replica. Throws InvalidArgument for a root that there is not.
+  /// Returns the array of replica `root` on every replica. Throws InvalidArgument if `root` is out of range.
   template <class T, std::size_t... Extents>
   [[nodiscard(DIST_BROADCAST_RETURNS)]] hlo::Traced<T, Extents...> broadcast(hlo::Traced<T, Extents...> x,
                                                                              std::size_t root) const {
@@ -149,30 +227,30 @@ class TraceContext {
     return hlo::Traced<T, Extents...>{of_replica<T>(root, x.value())};
   }
 
-  /// The elements of this replica's copy of a variable, as the step has left them so far. Throws WrongStrategy.
+  /// Returns this replica's copy of a variable, as currently written. Throws WrongStrategy.
   template <class Variable>
   [[nodiscard]] hlo::Dynamic<typename Variable::Element> read(const Variable& variable) const {
     return hlo::Dynamic<typename Variable::Element>{traced(variable).read()};
   }
-  /// The same, in the parts that `layout` lists: each has an `offset`, in elements, and a `shape`. A variable that a step
-  /// first uses in parts is several arrays in the program.
+  /// Returns the parts in `layout`: each has an `offset`, in elements, and a `shape`. A variable first used in parts
+  /// becomes several arrays in the program.
   template <class Variable, class Layout>
   [[nodiscard]] std::vector<hlo::Value> read_parts(const Variable& variable, const Layout& layout) const {
     const std::vector<detail::VariableArray> parts = parts_of(layout);
     return traced(variable, parts).read(parts);
   }
-  /// Changes them. Parts lie in the order of their offsets.
+  /// Writes elements in parts, in the order of their offsets.
   template <class Variable, class Layout>
   void write_parts(const Variable& variable, const Layout& layout, std::span<const hlo::Value> values) const {
     const std::vector<detail::VariableArray> parts = parts_of(layout);
     traced(variable, parts).write(parts, values);
   }
-  /// Of a variable with one element. Throws ShapeMismatch where there are more.
+  /// Throws ShapeMismatch if the variable has more than one element.
   template <class Variable>
   [[nodiscard]] hlo::Traced<typename Variable::Element> value(const Variable& variable) const {
     return one_of(variable, traced(variable).read());
   }
-  /// What `read` and `value` give outside of a step: the copies of all replicas aggregated, where they may differ.
+  /// Returns what `read` and `value` return outside a step: the aggregate of copies that may differ.
   template <class Variable>
   [[nodiscard]] hlo::Dynamic<typename Variable::Element> synchronized_read(const Variable& variable) const {
     return hlo::Dynamic<typename Variable::Element>{synchronized(variable)};
@@ -182,8 +260,8 @@ class TraceContext {
     return one_of(variable, synchronized(variable));
   }
 
-  /// Changes a variable as `Update` says, by a number or a traced array, aggregated first where the variable asks for it.
-  /// Throws ShapeMismatch for an array of another shape.
+  /// Changes a variable according to `Update`, by a number or traced array, aggregated first if required. Throws
+  /// ShapeMismatch if shapes differ.
   template <class Update, class Variable, class Given>
   void write(const Variable& variable, const Given& given) const {
     using T = typename Variable::Element;
@@ -194,7 +272,7 @@ class TraceContext {
     if constexpr (detail::require_update_of<T, Update>()) {
       detail::TracedVariable& target = traced(variable);
       hlo::Value value = given_value(variable, given);
-      // A number of the host is a constant of the program, and the same on every replica.
+      // A host number is a constant of the program, equal on every replica.
       constexpr bool is_alike = is_same || (Reducible<Given> && !std::same_as<Agg, Sum>);
       if constexpr (aggregates && !is_alike) value = aggregated<Agg, T>(value);
       if constexpr (std::same_as<Update, Sum>)
@@ -207,39 +285,39 @@ class TraceContext {
     }
   }
 
-  /// Numbers in this shape that `make` gives on the host for each call of the program, before it runs.
+  /// Numbers that `make` creates on the host before each call of the program.
   [[nodiscard]] hlo::Dynamic<float> host_numbers(const Shape& shape, std::function<Tensor<float>()> make) const {
     const hlo::Value numbers = hlo::Trace::current().argument({hlo::element_kind<float>, shape});
     step_->numbers.push_back({numbers, std::move(make)});
     return hlo::Dynamic<float>{numbers};
   }
-  /// Which of several ways the step goes in this program. `now()` says it before each call, and each way has a program of its
-  /// own, which is compiled when the step first goes it.
+  /// Returns the current choice between variants of the step. `now()` is called before each call; each variant has its
+  /// own program, compiled when first chosen.
   [[nodiscard]] std::int64_t choice(std::function<std::int64_t()> now) const {
     const std::int64_t taken = now();
     step_->choices.push_back({std::move(now), taken});
     return taken;
   }
-  /// Has `call` called on the host before each call of the program, and before its numbers are made.
+  /// Calls `call` on the host before each call of the program, and before its numbers are created.
   void beforehand(std::function<void()> call) const { step_->beforehand.push_back(std::move(call)); }
-  /// Has `call` called on the host after each call of the program was started.
+  /// Calls `call` on the host after each call of the program was started.
   void afterwards(std::function<void()> call) const { step_->afterwards.push_back(std::move(call)); }
 
-  /// Leaves `thing` for later calls of `owner` in this step, in the place of one of this type that it left before.
+  /// Stores `thing` for later calls of `owner` in this step, replacing one of this type.
   template <class Thing>
   void leave(const void* owner, Thing thing) const {
     step_->left.insert_or_assign({owner, std::type_index{typeid(Thing)}}, std::any{std::move(thing)});
   }
-  /// How often `owner` has asked this in this step before.
+  /// Returns how many times `owner` called this before in this step.
   [[nodiscard]] std::int64_t count_call(const void* owner) const { return step_->calls[owner]++; }
-  /// What `owner` left, or a null pointer.
+  /// Returns what `owner` stored, or null.
   template <class Thing>
   [[nodiscard]] const Thing* left(const void* owner) const {
     const auto found = step_->left.find({owner, std::type_index{typeid(Thing)}});
     return found == step_->left.end() ? nullptr : std::any_cast<Thing>(&found->second);
   }
 
-  /// What a compiled step cannot do, for sentences.
+  /// Error messages for operations that a compiled step does not support.
   template <class Fn, class... Args>
   auto merge_call(Fn&&, Args&&...) const {
     static_assert(::dist::detail::always_false<Fn>,
@@ -279,7 +357,7 @@ class TraceContext {
                   "a compiled step uses no OnShard variables, whose elements have owners: use OnWrite");
     return traced(variable, std::array{detail::VariableArray{0, variable.shape()}});
   }
-  /// In `parts`, unless the step has used it before.
+  /// Divides the variable into `parts` at its first use in the step.
   template <class Variable>
   [[nodiscard]] detail::TracedVariable& traced(const Variable& variable,
                                                std::span<const detail::VariableArray> parts) const {
@@ -298,7 +376,7 @@ class TraceContext {
                             "Make the variable with the strategy that compiles the step");
       return step_->variables.emplace_back(variable, parts);
     } else {
-      return step_->variables.front();  // refused above
+      return step_->variables.front();  // rejected above
     }
   }
   template <class Layout>
@@ -330,7 +408,6 @@ class TraceContext {
     return own;
   }
 
-  /// The value that replica `root` has.
   template <class T>
   [[nodiscard]] static hlo::Value of_replica(std::size_t root, hlo::Value value) {
     const hlo::Type& type = hlo::untyped::type_of(value);
@@ -355,7 +432,7 @@ class TraceContext {
     }
   }
 
-  /// What was given, in the variable's type and shape.
+  /// Returns the value in the variable's type and shape.
   template <class Variable, class Given>
   [[nodiscard]] hlo::Value given_value(const Variable& variable, const Given& given) const {
     using T = typename Variable::Element;
@@ -392,3 +469,7 @@ class TraceContext {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/strategy/trace_context.ipp>
+#endif

@@ -18,14 +18,12 @@
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/make_collectives.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
-#include <dist/comm/messages/measured_thresholds.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/node/node_replicas.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
-#include <dist/comm/thread_level.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
@@ -35,45 +33,88 @@
 #include <dist/device/arena.hpp>
 #include <dist/device/device.hpp>
 #include <dist/strategy/thread_replicas.hpp>
-#include <dist/strategy/worker_agreement.hpp>
 
 namespace dist {
+
+/// A data::Agreement of a MultiWorker's processes on the end of their data; does nothing for a single process.
+template <data::Agreement WorkerCollectives>
+class WorkerAgreement {
+ public:
+  /// One pass over the data.
+  class Pass {
+   public:
+    Pass() = default;
+    explicit Pass(typename WorkerCollectives::Pass between) : between_(std::move(between)) {}
+
+    void start(bool holds) {
+      if (between_)
+        between_->start(holds);
+      else
+        alone_.start(holds);
+    }
+    void wait() {
+      if (between_) between_->wait();
+    }
+    [[nodiscard]] bool is_done() const { return !between_ || between_->is_done(); }
+    void note_thrown_by_data(std::string_view what) {
+      if (between_) between_->note_thrown_by_data(what);
+    }
+    [[nodiscard]] bool any() { return between_ ? between_->any() : alone_.any(); }
+
+   private:
+    std::optional<typename WorkerCollectives::Pass> between_;
+    data::NoAgreement::Pass alone_;
+  };
+
+  /// For a single process.
+  WorkerAgreement() = default;
+  explicit WorkerAgreement(WorkerCollectives between) : between_(std::move(between)) {}
+
+  [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
+  /// Notifies the other processes why this one will not begin the next pass.
+  void cancel(std::string_view why) const noexcept {
+    if (between_) between_->cancel(why);
+  }
+  /// The exception of this process's data that ended the last pass, if any.
+  [[nodiscard]] std::string thrown_by_data() const { return between_ ? between_->thrown_by_data() : std::string{}; }
+
+ private:
+  std::optional<WorkerCollectives> between_;
+};
 
 class PeerHealth;
 class ThreadBinding;
 class Watchdog;
 
-/// How the processes of a MultiWorker work together.
+/// Options of a MultiWorker.
 struct MultiWorkerOptions {
-  /// The replicas of each process, the same number in all (spec A10). Left out: the devices that the resolver gives a
-  /// process, or 1.
+  /// Replicas per process, the same in all (spec A10). Default: the resolver's number of devices, or 1.
   std::optional<std::size_t> replicas = std::nullopt;
-  /// One replica on each of these, in this order: {"/gpu:2", "/gpu:3"}. None: those that the devices' type places them on;
-  /// the processes of a host share out its GPUs, each process the first ones of its part.
+  /// One replica on each of these, in order: {"/gpu:2", "/gpu:3"}. Empty: devices chosen by their type; the processes
+  /// of a host divide its GPUs, and each uses the first of its share.
   std::vector<std::string> devices = {};
-  /// True if the processes of a node share its processors out among them, where they are unbound and there are enough: the
-  /// thread that makes the strategy is bound as long as the strategy lives, and other replicas' threads to a processor each.
-  /// Left out, the thread of a program that owns MPI stays unbound, because threads that it starts later, such as a team of
-  /// OpenMP, inherit its processors. A program with such teams lets the launcher bind processes, one replica in each.
+  /// True if a node's processes divide its processors, if unbound and sufficient: the thread that creates the strategy
+  /// is bound while it exists, and other replicas' threads to one processor each. By default, the thread stays unbound
+  /// in a program that owns MPI, because later threads, such as an OpenMP team, inherit its processors. Programs with
+  /// such teams should let the launcher bind processes, with one replica each.
   std::optional<bool> pinned = std::nullopt;
-  /// Whether the processes of a node meet in its memory and one of them goes to the other nodes. Left out: unless the
-  /// policy talks to all processes itself, as MpiAllReduce does.
+  /// True if a node's processes use its shared memory, and one of them communicates with other nodes. Default: true,
+  /// unless the policy communicates with all processes itself, like MpiAllReduce.
   std::optional<bool> hierarchical = std::nullopt;
-  /// What is checked before a collective between nodes; within a node, where the check comes with the values, calls
-  /// always are.
+  /// Checks before a collective between nodes; within a node, calls are always checked, with the values.
   CollectiveChecks checks = CollectiveChecks::calls;
-  /// Up to how many bytes AutoAllReduce takes which algorithm between nodes, the same in all processes. Left out: measured
-  /// at the start, or what follows from usual costs. Other policies refuse both options.
+  /// Sizes in bytes up to which AutoAllReduce uses each algorithm between nodes, the same in all processes. Default:
+  /// typical or measured ones (`measure_thresholds`). Other policies reject both options.
   std::optional<AlgorithmThresholds> thresholds = std::nullopt;
-  /// Whether thresholds that are left out are measured at the start. A start may measure others than the one before, and
-  /// then sums have other last bits.
+  /// Measures thresholds at start if none are given. They may differ between starts, and with them the last bits of
+  /// sums.
   bool measure_thresholds = false;
-  /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
+  /// The default timeout is DIST_COLLECTIVE_TIMEOUT seconds, or 10 minutes.
   CommunicationOptions communication = {};
-  /// Which threads are to use the network where this library opens it. With `multiple`, collectives in the background
-  /// (nn::OverlappedAllReduce) go on between nodes while replicas compute.
+  /// The threads that may use the network, if this library starts it. With `multiple`, background collectives
+  /// (nn::OverlappedAllReduce) progress while replicas compute.
   ThreadLevel thread_level = ThreadLevel::funneled;
-  /// The longest that the processes wait for each other at the start.
+  /// Timeout of the processes' start.
   std::chrono::milliseconds start_timeout = std::chrono::minutes{5};
 };
 
@@ -83,14 +124,13 @@ namespace detail {
   return options.replicas.value_or(std::max<std::size_t>(options.devices.size(), 1));
 }
 
-/// What a strategy needs of the network that joins its processes. A network is an empty type that names:
-/// - `World`: the processes, however they were started. It says whether this one `is_alone()`, their `size()`, its
-///   `task()` and the `source()` of these; `connect(options)` gives a `Membership`; a `World::JobScope` lives as long as the
-///   processes work together, `known_peers()` is what this process knows about the others, and `end_strategy(health,
-///   timeout)` what it knew at last;
+/// Requirements on the network that connects a strategy's processes: an empty type with these members:
+/// - `World`: the processes, however they were started, with `is_alone()`, `size()`, this process's `task()`, and the
+///   `source()` of the data. `connect(options)` returns a `Membership`; a `World::JobScope` exists while the processes
+///   work together; `known_peers()` returns the state of the others, and `end_strategy(health, timeout)` stores its
+///   final value;
 /// - `Membership`, a Network;
-/// - `Agreement`, a data::Agreement made from a membership and its options, through which the processes agree on the end
-///   of their data.
+/// - `Agreement`, a data::Agreement constructed from a membership and its options, for the end of the data.
 template <class Net>
 concept WorkersNetwork = std::is_empty_v<Net> && Network<typename Net::Membership> &&
     data::Agreement<typename Net::Agreement> &&
@@ -105,23 +145,23 @@ concept WorkersNetwork = std::is_empty_v<Net> && Network<typename Net::Membershi
   work.fail();
 };
 
-/// Policies that talk to all processes themselves, also to those of one node.
+/// Policies that communicate with all processes themselves, even within a node.
 template <class Ops>
 concept JoinsAllProcesses = requires {
   requires Ops::joins_all_processes;
 };
 
-/// Collectives over messages that choose their algorithm call by call.
+/// Message-based collectives that choose their algorithm at each call.
 template <class On, class Membership>
 concept ChoosesByThresholds = std::constructible_from<On, Membership, AlgorithmThresholds>;
 
-/// The policy whose collectives are between the nodes: `Ops`, or RingAllReduce for those that have none there.
+/// The policy of collectives between nodes: `Ops`, or RingAllReduce for policies without any.
 template <class Ops, class Membership>
 using OpsBetweenNodes =
     std::conditional_t<!std::same_as<Ops, NoOps> && !std::same_as<Ops, NodeAllReduce> && fits<Ops, Membership>, Ops,
                        RingAllReduce>;
 
-/// The policy between the nodes, or between all processes. Refuses, in a sentence, what does not work between them.
+/// The policy between nodes, or all processes, checked with one error message each.
 template <class Ops, class Membership>
 struct BetweenNodes {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
@@ -143,16 +183,16 @@ struct BetweenNodes<NodeAllReduce, Membership> : BetweenNodes<RingAllReduce, Mem
 
 struct NodeMemory;
 
-/// A policy, as the processes look at it while they join.
+/// A policy's properties while processes join.
 struct WorkerPolicy {
   std::string_view name;
-  bool hierarchical;  ///< without MultiWorkerOptions::hierarchical
+  bool hierarchical;  ///< default of MultiWorkerOptions::hierarchical
   bool one_node_only;
-  bool has_thresholds;  ///< of which MultiWorkerOptions::thresholds are
+  bool has_thresholds;  ///< supports MultiWorkerOptions::thresholds
 };
 
-/// The processes of a MultiWorker, without the collectives between them: how they were started, where each one runs, and
-/// the memory and messages through which they meet.
+/// The processes of a MultiWorker, without their collectives: how they were started, where each runs, and their shared
+/// memory and messages.
 template <WorkersNetwork Net>
 class WorkerProcesses {
  public:
@@ -165,26 +205,26 @@ class WorkerProcesses {
 
   [[nodiscard]] const World& world() const noexcept { return world_; }
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
-  /// Whether any thread may use their collectives: where messages are passed, if the network lets it.
+  /// True without messages between nodes, or if the network allows any thread.
   [[nodiscard]] bool any_thread_may_communicate() const {
     return layout_->groups() == 1 || member_ != 0 || all_->any_thread_may_communicate();
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
-  /// The membership of all of them; none where this process is alone.
+  /// The membership of all processes; empty if this process is alone.
   [[nodiscard]] const std::optional<Membership>& membership() const noexcept { return all_; }
   [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
-  /// Whether every replica of this host has a processor of its own.
+  /// True if every replica of this host has its own processor.
   [[nodiscard]] bool owns_cores() const noexcept { return owns_cores_; }
-  /// Which of the processes on its host this one is.
+  /// The number of this process on its host.
   [[nodiscard]] LocalProcesses on_host() const;
-  /// What this process knows about the others; outlives every use of the strategy.
+  /// The state of the other processes; outlives the strategy.
   [[nodiscard]] PeerHealth& health() const noexcept { return *health_; }
 
  protected:
-  /// Where the processes meet for collectives: once for each thread that calls them.
+  /// The group and network for collectives, one per thread that calls them.
   struct Endpoints {
     NodeGroup& window;
-    std::optional<Membership> wire;  ///< between nodes, on those that talk there
+    std::optional<Membership> wire;  ///< between nodes, in processes that communicate there
   };
 
   WorkerProcesses(World world, const MultiWorkerOptions& options, const WorkerPolicy& policy);
@@ -193,23 +233,23 @@ class WorkerProcesses {
   /// False in a forked child, which leaves the network to its parent.
   [[nodiscard]] bool is_here() const noexcept { return process_.is_here(); }
 
-  /// That of the thread that made the strategy.
+  /// The endpoints of the thread that created the strategy.
   [[nodiscard]] Endpoints first_endpoints() const;
-  /// The other processes of this node, found once more for one more place. A collective call.
+  /// Finds this node's other processes again, for more endpoints. A collective call.
   [[nodiscard]] std::vector<NodeGroup::Peer> find_peers_again();
-  /// One more place, for another thread. `reached` says how many processes each one found on its node, with itself. A
-  /// collective call.
+  /// Creates endpoints for another thread. `reached` is how many processes each one found on its node, including
+  /// itself. A collective call.
   [[nodiscard]] Endpoints more_endpoints(std::vector<NodeGroup::Peer> peers, std::span<const std::size_t> reached);
 
-  /// Whether several processes agree on the end of their data, and have not begun to.
+  /// True before the agreement of several processes exists.
   [[nodiscard]] bool has_to_agree() const noexcept { return all_ && !agreement_; }
-  /// Made at the first call, which is a collective one.
+  /// The agreement, created at the first call, which is collective.
   [[nodiscard]] Agreement agreement() const;
 
-  /// Why an exception ends the work, where one does; else empty.
+  /// Returns why an exception ends the work, if one does.
   [[nodiscard]] std::string why_failing() const;
   void abandon_agreement(std::string_view why) const noexcept;
-  /// The end of the work: in order, unless it is failing or something in it is broken.
+  /// Ends the work: orderly, unless it is failing or `broken`.
   void finish(bool broken);
 
  private:
@@ -217,15 +257,15 @@ class WorkerProcesses {
   struct Settings;
 
   [[nodiscard]] static std::chrono::nanoseconds default_timeout();
-  /// `peers` are the other processes of this node, `number` is that of the mailboxes there. A collective call.
+  /// `peers` are this node's other processes, `number` is the number of the mailboxes there. A collective call.
   void join(ReplicaCollectives& joined, std::size_t number, std::vector<NodeGroup::Peer> peers, SpinBudget budget);
 
   [[nodiscard]] NetworkOptions options_of_network(Watchdog& watchdog);
 
   void require_equal_settings(const MultiWorkerOptions& options, std::string_view policy, bool separate);
 
-  /// Binds this process to its part of the host's processors, where all processes there may use the same ones and there
-  /// are enough. Returns whether every replica of the host has a processor of its own.
+  /// Binds this process to its part of the host's processors, if all processes may use the same ones and there are
+  /// enough. Returns true if every replica of the host has its own.
   [[nodiscard]] bool share_processors(const MultiWorkerOptions& options);
 
   OwnProcess process_;
@@ -233,28 +273,27 @@ class WorkerProcesses {
   World world_;
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
-  std::shared_ptr<PeerHealth> health_;  // the end of the process needs it later
+  std::shared_ptr<PeerHealth> health_;  // used when the process exits
   std::shared_ptr<NodeMemory> memory_;
   std::shared_ptr<Arena> arena_;
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
   bool owns_cores_ = true;
-  std::unique_ptr<ThreadBinding> binding_;                   // of the thread that made the strategy
-  std::vector<std::unique_ptr<ReplicaCollectives>> joined_;  // first for the thread that made the strategy
-  std::optional<Membership> all_;                            // uses the first one's watchdog
+  std::unique_ptr<ThreadBinding> binding_;                   // of the thread that created the strategy
+  std::vector<std::unique_ptr<ReplicaCollectives>> joined_;  // the first is for the thread that created the strategy
+  std::optional<Membership> all_;                            // uses the watchdog of the first
   mutable std::optional<Agreement> agreement_;
 };
 
 }  // namespace detail
 
-/// The processes of a strategy, joined by the network `Net`, and the collectives between them, which reduce as `Ops` says.
-/// Replicas of a process meet as threads; those of all processes of a node are one group, in the memory of which arrays
-/// lie.
+/// The processes of a strategy, connected by `Net`, and the collectives between them, which reduce with `Ops`. A
+/// process's replicas are threads; all replicas on a node form one group, which shares the memory of variables.
 template <class Ops, detail::WorkersNetwork Net>
 class Workers : public detail::WorkerProcesses<Net> {
   using Processes = detail::WorkerProcesses<Net>;
   using Policy = detail::BetweenNodes<Ops, typename Net::Membership>;
-  static constexpr bool is_hierarchical = Policy::hierarchical;  // refuses what is no policy, before anything else
+  static constexpr bool is_hierarchical = Policy::hierarchical;  // rejects an invalid policy, before anything else
   using WireOps =
       typename detail::OpsBetweenNodes<Ops, typename Net::Membership>::template On<typename Net::Membership>;
   using NodeOps = NodeAllReduce::On<NodeCommunicator>;
@@ -264,10 +303,10 @@ class Workers : public detail::WorkerProcesses<Net> {
  public:
   /// The collectives between the processes.
   using WorkerCollectives = Hierarchical<NodeOps, WireOps>;
-  /// Those of all replicas of all processes: the replicas of a node are one group. Memory of devices is the policy's own.
+  /// The collectives between all replicas: a node's replicas are one group. The policy owns device memory.
   template <class OfProcess>
   using ReplicaCollectives = typename detail::OfWorkers<Ops, OnHost>::Collectives;
-  /// What a strategy keeps for that, beside its replicas, of which it is made.
+  /// The state for these collectives, from which they are constructed.
   using CollectiveState = typename detail::OfWorkers<Ops, OnHost>::State;
 
   Workers(typename Net::World world, const MultiWorkerOptions& options)
@@ -296,20 +335,20 @@ class Workers : public detail::WorkerProcesses<Net> {
   [[nodiscard]] std::size_t size() const noexcept { return this->layout().size(); }
   [[nodiscard]] std::size_t rank() const noexcept { return this->layout().rank(); }
 
-  /// The options of the replicas, as these fit into the host that the processes share.
+  /// Adapts the replicas' options to the shared host.
   [[nodiscard]] MirroredOptions adjusted(MirroredOptions options) const {
     options.pinned = options.pinned && this->owns_cores();
     options.on_host = this->on_host();
     options.communication.timeout = this->timeout();
     return options;
   }
-  /// This process has so many replicas. Called once, before `join`.
+  /// Sets this process's number of replicas. Called once, before `join`.
   void admit(std::size_t replicas) {
     replicas_ = std::make_unique<NodeReplicas>(between().lower().communicator(), *Processes::memory(), replicas);
     for (std::size_t replica = 0; replica < replicas; ++replica)
       layouts_.push_back(this->layout().divided(replicas, replica));
   }
-  /// The collectives of all replicas for one that has these among those of its process.
+  /// Returns the collectives of all replicas, for a replica with these within its process.
   template <class OfProcess, class Queue>
   [[nodiscard]] ReplicaCollectives<OfProcess> join(const OfProcess& of_process, [[maybe_unused]] const Queue& queue,
                                                    [[maybe_unused]] const CollectiveState& joint) const {
@@ -323,8 +362,7 @@ class Workers : public detail::WorkerProcesses<Net> {
     else
       return on_host();
   }
-  /// The memory of variables: on the host what the other processes of the node reach, else on `devices`, from where the
-  /// policy takes it.
+  /// The memory of variables: shared within the node on the host, otherwise on `devices`, allocated by the policy.
   using Processes::memory;
   template <class Memory, class Devices, class Replicas>
   [[nodiscard]] std::shared_ptr<Memory> memory([[maybe_unused]] const Devices& devices, const Replicas&,
@@ -334,7 +372,7 @@ class Workers : public detail::WorkerProcesses<Net> {
     else
       return detail::make_memory<Memory>(devices, joint);
   }
-  /// Collectives that run in a thread of their own where that may communicate, else while a caller waits for them. A
+  /// Creates collectives with their own thread if it may communicate, otherwise progressing while a caller waits. A
   /// collective call.
   template <class Background>
   [[nodiscard]] std::shared_ptr<Background> make_background() {
@@ -342,8 +380,8 @@ class Workers : public detail::WorkerProcesses<Net> {
                                                                 ? BackgroundProgress::by_a_thread
                                                                 : BackgroundProgress::while_waiting);
   }
-  /// The same with mailboxes and messages of their own, which do not meet those of `between()`, so that another thread
-  /// can use them at the same time: they stay as long as this object. A collective call.
+  /// Creates collectives with separate mailboxes and messages from `between()`, for concurrent use by another thread.
+  /// They live as long as this object. A collective call.
   [[nodiscard]] WorkerCollectives one_more_between() {
     between().agree({.operation = "collectives in the background"});
     std::vector<NodeGroup::Peer> peers = this->find_peers_again();
@@ -351,7 +389,7 @@ class Workers : public detail::WorkerProcesses<Net> {
     between().all_gather_values("memory mapped again", peers.size() + 1, std::span{reached});
     return *between_.emplace_back(collectives_at(this->more_endpoints(std::move(peers), reached)));
   }
-  /// The communicator of all processes; made at the first call, which is a collective one.
+  /// The agreement, created at the first call, which is collective.
   [[nodiscard]] typename Processes::Agreement agreement() const {
     if (this->has_to_agree()) between().agree({.operation = "distribution of a dataset"});
     return Processes::agreement();
@@ -360,7 +398,7 @@ class Workers : public detail::WorkerProcesses<Net> {
  private:
   static constexpr bool has_thresholds = detail::ChoosesByThresholds<WireOps, typename Net::Membership>;
 
-  /// What is no policy has been refused, and causes no further errors.
+  /// Avoids further errors after an invalid policy.
   [[nodiscard]] static constexpr detail::WorkerPolicy policy() {
     if constexpr (Policy::is_named)
       return {Ops::name, is_hierarchical, Policy::one_node_only, has_thresholds};
@@ -378,13 +416,13 @@ class Workers : public detail::WorkerProcesses<Net> {
   }
 
   std::optional<AlgorithmThresholds> thresholds_;
-  std::vector<std::unique_ptr<WorkerCollectives>> between_;  // first for the thread that made the strategy
+  std::vector<std::unique_ptr<WorkerCollectives>> between_;  // the first is for the thread that created the strategy
   std::unique_ptr<NodeReplicas> replicas_;
-  std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
+  std::vector<GroupLayout> layouts_;  // one per replica of this process
 };
 
 }  // namespace dist
 
-#ifndef DIST_COMPILED_MPI
+#ifndef DIST_COMPILED
 #include <dist/strategy/workers.ipp>
 #endif

@@ -1,48 +1,29 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <dist/cluster/environment.hpp>
-#include <dist/comm/communication_options.hpp>
-#include <dist/comm/failure_notice.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/health/timeout.hpp>
 #include <dist/comm/health/watchdog.hpp>
-#include <dist/comm/hierarchical.hpp>
-#include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
-#include <dist/comm/network.hpp>
-#include <dist/comm/node/communicator.hpp>
 #include <dist/comm/node/find_nodes.hpp>
-#include <dist/core/algorithms.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/hash.hpp>
-#include <dist/core/light_memory.hpp>
 #include <dist/device/affinity.hpp>
-#include <dist/device/arena.hpp>
-#include <dist/device/processor_share.hpp>
 #include <dist/device/shared_memory.hpp>
 #include <dist/device/topology.hpp>
 #include <dist/device/wait.hpp>
-#include <dist/strategy/worker_agreement.hpp>
 #include <dist/strategy/workers.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// Memory that the processes of a node share, and the arena in it: variables keep it as long as they need it.
+/// Memory that a node's processes share, and its arena; variables keep it alive.
 struct NodeMemory {
-  /// `processes` is the most that may map it: each maps that of all, and once more for collectives in the background.
+  /// `processes` is the most that map it: each maps the memory of all, twice for background collectives.
   NodeMemory(std::size_t replicas, std::size_t processes)
       : shared(bytes_for(2 * processes)),
         arena(replicas, std::span{shared.data(), shared.size()}.subspan(NodeGroup::header_bytes)) {}
@@ -58,7 +39,7 @@ struct NodeMemory {
   }
 };
 
-/// What the processes joined for the collectives of one thread.
+/// The objects for the collectives of one thread.
 template <WorkersNetwork Net>
 struct WorkerProcesses<Net>::ReplicaCollectives {
   std::optional<Watchdog> watchdog;
@@ -76,7 +57,7 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
       health_(world_.known_peers()),
       memory_(std::make_shared<NodeMemory>(replicas_of(options), world_.size())),
       arena_(memory_, &memory_->arena) {
-  static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
+  static_cast<void>(longest_wait(timeout_));  // rejects a negative timeout before anything starts
   if (!policy.has_thresholds && (options.thresholds || options.measure_thresholds))
     throw InvalidArgument(
         concat(policy.name, " has one algorithm, and thresholds to choose by were given or asked for"),
@@ -87,7 +68,7 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
     first.watchdog.emplace(*health_, timeout_);
     NetworkOptions at_start = options_of_network(*first.watchdog);
     at_start.timeout = options.start_timeout;
-    at_start.checks = CollectiveChecks::calls;  // until all are known to have chosen the same
+    at_start.checks = CollectiveChecks::calls;  // until all are known to have the same settings
     const bool separate = !options.hierarchical.value_or(policy.hierarchical);
     all_ = world_.connect(at_start).with_timeout(timeout_);
     all_->watch_processes(*health_);
@@ -134,7 +115,7 @@ std::vector<NodeGroup::Peer> WorkerProcesses<Net>::find_peers_again() {
 template <WorkersNetwork Net>
 typename WorkerProcesses<Net>::Endpoints WorkerProcesses<Net>::more_endpoints(std::vector<NodeGroup::Peer> peers,
                                                                               std::span<const std::size_t> reached) {
-  // All see the same, so that all throw or none.
+  // All have the same data, so either all throw, or none does.
   for (std::size_t group = 0; group < layout_->groups(); ++group)
     for (const std::size_t rank : layout_->members(group))
       if (reached[rank] != layout_->members(group).size())
@@ -143,7 +124,7 @@ typename WorkerProcesses<Net>::Endpoints WorkerProcesses<Net>::more_endpoints(st
                           "Raise the limits on virtual memory and open files (ulimit -v, -n)");
   auto joined = std::make_unique<ReplicaCollectives>();
   if (all_) joined->watchdog.emplace(*health_, timeout_);
-  // It waits where a replica computes, so it leaves the processor at once.
+  // It waits while a replica computes, so it yields the processor at once.
   join(*joined, joined_.size(), std::move(peers), SpinBudget::shared_core());
   return joined_.emplace_back(std::move(joined))->place();
 }
@@ -158,8 +139,8 @@ typename WorkerProcesses<Net>::Agreement WorkerProcesses<Net>::agreement() const
 template <WorkersNetwork Net>
 std::string WorkerProcesses<Net>::why_failing() const {
   if (!work_.failing()) return "";
-  // Nobody can read an exception that no handler has caught yet: std::current_exception() does not give it, and the
-  // C++ ABI only counts those on their way. What the data threw was read where they threw it.
+  // An exception in flight cannot be read: std::current_exception() does not return it, and the C++ ABI only counts
+  // them. Exceptions of the data were read where they were thrown.
   const std::string thrown = agreement_ ? agreement_->thrown_by_data() : "";
   return concat("an exception that left the scope of its strategy; ",
                 thrown.empty() ? "see what that worker printed" : concat("its data threw: ", thrown));
@@ -179,7 +160,7 @@ void WorkerProcesses<Net>::finish(bool broken) {
 template <WorkersNetwork Net>
 std::chrono::nanoseconds WorkerProcesses<Net>::default_timeout() {
   const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
-  constexpr std::size_t longest = 100 * 365 * 24 * 3600UL;  // so that nanoseconds can be counted
+  constexpr std::size_t longest = 100 * 365 * 24 * 3600UL;  // to fit into nanoseconds
   return seconds ? std::chrono::seconds{std::min(*seconds, longest)} : std::chrono::minutes{10};
 }
 
@@ -207,8 +188,8 @@ NetworkOptions WorkerProcesses<Net>::options_of_network(Watchdog& watchdog) {
   return chosen;
 }
 
-/// What must be the same in all processes: otherwise they would wait for each other in different calls. Timeouts may
-/// differ, as may who calls MPI.
+/// Settings that must be equal in all processes, which would otherwise wait in different calls. Timeouts may differ,
+/// and so may the threads that call MPI.
 template <WorkersNetwork Net>
 struct WorkerProcesses<Net>::Settings {
   std::uint64_t replicas;
@@ -216,7 +197,7 @@ struct WorkerProcesses<Net>::Settings {
   std::uint64_t checks;
   std::uint64_t bytes_per_pack;
   std::uint64_t implementation;
-  std::uint64_t thresholds[3];  // tree, halving and doubling, or no numbers but how they are found
+  std::uint64_t thresholds[3];  // tree, halving and doubling; or how they are determined
   std::array<char, 64> policy;
 };
 
@@ -291,7 +272,7 @@ bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) {
     if (all.host(rank) == all.host(all.rank()))
       bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
   if (bound_by_launcher) return mine.size() >= replicas_of(options);
-  const std::size_t quota = processor_quota();  // below the processors where other jobs use them, too
+  const std::size_t quota = processor_quota();  // lower than the number of processors if other jobs use them, too
   if (std::min(mine.size(), quota) < here.count * replicas_of(options)) return false;
   if (quota < mine.size() || !options.pinned.value_or(false) || here.count == 1) return true;
   std::vector<std::size_t> share;

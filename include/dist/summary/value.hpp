@@ -1,34 +1,31 @@
-/// What TensorBoard shows under a tag at a step: scalars, histograms, images and text, as TensorFlow 2 writes them.
+/// Values that TensorBoard shows for a tag and a step: scalars, histograms, images and text, in the format of
+/// TensorFlow 2.
 #pragma once
 
-#include <bit>
-#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
-#include <dist/io/little_endian.hpp>
-#include <dist/summary/protobuf.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist::summary {
 
-/// A value of a summary: a tensor, and the plugin of TensorBoard that shows it.
+/// A value of a summary: a tensor, and the TensorBoard plugin that shows it.
 struct Value {
-  std::string plugin;   ///< the plugin's name
-  std::string content;  ///< what the plugin is told besides, a serialised message of its own
+  std::string plugin;
+  std::string content;  ///< plugin-specific data, a serialised message
   std::string tensor;   ///< a serialised TensorProto
 };
 
-/// An image that is encoded already: `png` are the bytes of a PNG file, width and height are in pixels. To encode pixels,
-/// see io/png.hpp.
+/// An encoded image: `png` contains the bytes of a PNG file, width and height are in pixels. io/png.hpp encodes pixels.
 struct Image {
   std::size_t width;
   std::size_t height;
@@ -37,111 +34,99 @@ struct Image {
 
 namespace detail {
 
-/// Types of elements by their numbers in TensorFlow's DataType.
-enum class DataType : std::int32_t { float32 = 1, float64 = 2, string = 7 };
-
-/// A TensorProto of these extents, whose elements `add_elements` adds.
-template <class AddElements>
-[[nodiscard]] std::string tensor(DataType type, std::span<const std::int64_t> extents, AddElements add_elements) {
-  return protobuf([&](Protobuf& tensor) {
-    tensor.add_enum(1, static_cast<std::int32_t>(type));
-    tensor.add_message(2, shape_message(extents));
-    add_elements(tensor);
-  });
-}
-template <class AddElements>
-[[nodiscard]] std::string tensor(DataType type, std::initializer_list<std::int64_t> extents, AddElements add_elements) {
-  return tensor(type, std::span<const std::int64_t>{extents.begin(), extents.size()}, add_elements);
-}
-
-/// The bucket of `value` among `buckets` of equal width from `least` to `greatest`, which is in the last one. Differences
-/// are halved, so that none overflows.
-[[nodiscard]] inline std::size_t bucket_of(double value, double least, double half_width, std::size_t buckets) {
-  const double place = (value / 2 - least / 2) / half_width;
-  return std::min(static_cast<std::size_t>(place), buckets - 1);
-}
+[[nodiscard]] Value histogram_of(std::span<const double> values, std::size_t buckets);
 
 }  // namespace detail
 
-/// A number for the plugin "scalars", as float32, which is all that TensorBoard keeps of it.
-[[nodiscard]] inline Value scalar_value(double value) {
-  return {"scalars", "", detail::tensor(detail::DataType::float32, {}, [&](detail::Protobuf& tensor) {
-            const float element = static_cast<float>(value);
-            tensor.add_packed_float(5, &element, &element + 1);
-          })};
-}
+/// Returns a number for the plugin "scalars", as float32, TensorBoard's precision.
+[[nodiscard]] Value scalar_value(double value);
 
-/// A histogram of `values` for the plugin "histograms": a float64 tensor [buckets, 3], whose rows are the left edge, the
-/// right edge and the count of buckets of equal width. Where all values are equal they are in the last bucket, and every
-/// edge is that value; without values everything is 0. Values that are not finite are in no bucket. Throws
-/// InvalidArgument for no buckets.
+/// Returns a histogram of `values` for the plugin "histograms": a float64 tensor [buckets, 3] with the left edge, the
+/// right edge and the count of buckets of equal width. Equal values are all in the last bucket, and every edge is that
+/// value; without values everything is 0. Non-finite values are ignored. Throws InvalidArgument if `buckets` is 0.
 template <class T>
 [[nodiscard]] Value histogram_value(std::span<const T> values, std::size_t buckets = 30) {
   static_assert(std::is_arithmetic_v<T>, "histogram_value: the values must be numbers");
-  if (buckets == 0)
-    throw InvalidArgument("A histogram has no buckets", "buckets is 0", "Use 1 or more, or leave it out");
-  double least = std::numeric_limits<double>::infinity();
-  double greatest = -least;
-  for (const T each : values) {
-    const double value = static_cast<double>(each);
-    if (!std::isfinite(value)) continue;
-    least = std::min(least, value);
-    greatest = std::max(greatest, value);
-  }
-  const bool empty = least > greatest;
-  if (empty) least = greatest = 0;
-  const double half_width = (greatest / 2 - least / 2) / static_cast<double>(buckets);
-  std::vector<double> counts(buckets);
-  for (const T each : values) {
-    const double value = static_cast<double>(each);
-    if (std::isfinite(value))
-      ++counts[half_width > 0 ? detail::bucket_of(value, least, half_width, buckets) : buckets - 1];
-  }
-  const auto edge = [&](std::size_t i) {
-    return i == buckets ? greatest : 2 * (least / 2 + half_width * static_cast<double>(i));
-  };
-  std::vector<std::byte> bytes(buckets * 3 * sizeof(double));
-  std::byte* to = bytes.data();
-  const auto put = [&to](double number) {
-    io::store_little_endian(std::bit_cast<std::uint64_t>(number), to);
-    to += sizeof number;
-  };
-  for (std::size_t i = 0; i < buckets; ++i) {
-    put(edge(i));
-    put(edge(i + 1));
-    put(counts[i]);
-  }
-  return {
-      "histograms", "",
-      detail::tensor(detail::DataType::float64, {static_cast<std::int64_t>(buckets), 3}, [&](detail::Protobuf& tensor) {
-        tensor.add_bytes(4, reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      })};
+  if constexpr (std::is_same_v<T, double>)
+    return detail::histogram_of(values, buckets);
+  else
+    return detail::histogram_of(std::vector<double>(values.begin(), values.end()), buckets);
 }
 
-/// Images for the plugin "images": a tensor of strings, which are the width and the height of the first image, then the
-/// PNG file of each. Throws InvalidArgument for no images, and for bytes that are no PNG file.
-[[nodiscard]] inline Value image_value(std::span<const Image> images) {
-  constexpr std::string_view signature = "\x89PNG\r\n\x1a\n";
-  if (images.empty())
-    throw InvalidArgument("An image summary has no images", "the list is empty", "Give it one or more");
-  for (const Image& image : images)
-    if (image.png.substr(0, signature.size()) != signature)
-      throw InvalidArgument("An image of a summary is no PNG file", "its first bytes are others",
-                            "Encode the pixels with io::encode_png, or give the bytes of a PNG file");
-  return {"images", "",
-          detail::tensor(detail::DataType::string, {static_cast<std::int64_t>(images.size() + 2)},
-                         [&](detail::Protobuf& tensor) {
-                           tensor.add_bytes(8, std::to_string(images.front().width));
-                           tensor.add_bytes(8, std::to_string(images.front().height));
-                           for (const Image& image : images) tensor.add_bytes(8, image.png.data(), image.png.size());
-                         })};
-}
+/// Returns images for the plugin "images": a tensor of strings with the width and the height of the first image, then
+/// the PNG file of each. Throws InvalidArgument if `images` is empty, or if an image is not a PNG file.
+[[nodiscard]] Value image_value(std::span<const Image> images);
 
-/// Text for the plugin "text", which shows it as Markdown.
-[[nodiscard]] inline Value text_value(std::string_view markdown) {
-  return {"text", "", detail::tensor(detail::DataType::string, {}, [&](detail::Protobuf& tensor) {
-            tensor.add_bytes(8, markdown.data(), markdown.size());
-          })};
-}
+/// Returns text for the plugin "text", which renders it as Markdown.
+[[nodiscard]] Value text_value(std::string_view markdown);
+
+/// The value of a hyperparameter: a bool, a number or a string.
+class Setting {
+ public:
+  Setting(std::same_as<bool> auto value) : value_(value) {}
+  template <class Number>
+    requires((std::integral<Number> && !std::same_as<Number, bool>) || std::floating_point<Number>)
+  Setting(Number value) : value_(static_cast<double>(value)) {}
+  Setting(const char* value) : value_(std::string(value)) {}
+  Setting(std::string value) : value_(std::move(value)) {}
+
+  /// Calls `visit` with the bool, the double or the std::string.
+  template <class Visit>
+  decltype(auto) visit(Visit visit) const {
+    return std::visit(visit, value_);
+  }
+
+ private:
+  std::variant<bool, double, std::string> value_;
+};
+
+/// A hyperparameter and its value in a session.
+struct Hyperparameter {
+  std::string name;
+  Setting value;
+};
+
+/// A hyperparameter of an experiment, with its values: `choices`, or, if that is empty, the numbers of `interval`.
+struct HyperparameterRange {
+  std::string name;
+  std::vector<Setting> choices{};
+  std::optional<std::pair<double, double>> interval{};  ///< smallest and largest
+};
+
+/// A metric that an experiment compares: a scalar's tag, and its folder inside the session's folder, such as
+/// "validation", or empty.
+struct Metric {
+  std::string tag;
+  std::string group{};
+};
+
+/// The outcome of a session, numbered like in the plugin's format.
+enum class Outcome : std::int32_t { success = 1, failure = 2 };
+
+/// The tag of `experiment_value`.
+inline constexpr std::string_view experiment_tag = "_hparams_/experiment";
+/// The tag of `session_start_value`.
+inline constexpr std::string_view session_start_tag = "_hparams_/session_start_info";
+/// The tag of `session_end_value`.
+inline constexpr std::string_view session_end_tag = "_hparams_/session_end_info";
+
+/// Returns the hyperparameters and metrics of an experiment, for `experiment_tag` at step 0, to be written once in the
+/// parent folder of the sessions. Throws InvalidArgument if a name is empty or not text, or if a hyperparameter has
+/// choices of several types, or neither choices nor an interval.
+[[nodiscard]] Value experiment_value(std::span<const HyperparameterRange> varied, std::span<const Metric> metrics,
+                                     double wall_time);
+
+/// Returns the hyperparameters of a session, for `session_start_tag` at step 0. Sessions of one `group` are shown as
+/// one trial; by default, sessions with equal values are a group. Throws InvalidArgument if a name is empty or not
+/// text.
+[[nodiscard]] Value session_start_value(std::span<const Hyperparameter> hyperparameters, std::string group,
+                                        double wall_time);
+
+/// Returns the outcome of a session, for `session_end_tag` at step 0.
+[[nodiscard]] Value session_end_value(Outcome outcome, double wall_time);
 
 }  // namespace dist::summary
+
+#ifndef DIST_COMPILED
+#include <dist/summary/value.ipp>
+#endif

@@ -50,7 +50,7 @@ namespace dist {
 
 namespace detail {
 
-/// What refers to a module of libtorch: a module holder such as torch::nn::Linear, or a std::shared_ptr to a module.
+/// A libtorch module holder, such as torch::nn::Linear, or a std::shared_ptr to a module.
 template <class M>
 concept HoldsTorchModule = requires(M& made) {
   { *made } -> std::convertible_to<torch::nn::Module&>;
@@ -60,11 +60,11 @@ concept TakesTorchTensor = requires(M& made, const torch::Tensor& x) {
   { made->forward(x) } -> std::convertible_to<torch::Tensor>;
 };
 
-/// What torch_module returns after it has said why there is no module.
+/// The result of torch_module after a static_assert has failed.
 struct NoTorchModule {};
 
-/// Seeds libtorch's generator by its own seed and the number of this process, in all processes but the first: where all have
-/// the same seed, they would have the same dropout masks.
+/// Seeds libtorch's generator from its seed and the process's number, except in the first: with equal seeds, all
+/// processes would have equal dropout masks.
 inline void separate_random_numbers(std::size_t process) {
   if (process == 0) return;
   at::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -74,8 +74,8 @@ inline void separate_random_numbers(std::size_t process) {
 
 }  // namespace detail
 
-/// A module of libtorch with one copy for each replica, whose parameters and gradients are tensors over the strategy's
-/// memory. So an optimizer reduces and applies them where they are:
+/// A libtorch module with a copy per replica. Parameters and gradients are tensors in the strategy's memory, where an
+/// optimizer reduces and applies them:
 ///
 ///     auto net = dist::torch_module(strategy, [] { return Net{}; });  // Net is a torch::nn::ModuleHolder
 ///     nn::Optimizer optimizer{strategy, net, nn::Adam{}};
@@ -85,33 +85,33 @@ inline void separate_random_numbers(std::size_t process) {
 ///       optimizer.apply_gradients(replica);      // their sum over the replicas, in one pass with the update
 ///     }, batch);
 ///
-/// It is a network for nn::Optimizer, nn::Model and nn::OverlappedAllReduce: a module that makes one tensor of one takes part
-/// in `forward` and `backward` with the library's losses.
+/// It is a network for nn::Optimizer, nn::Model and nn::OverlappedAllReduce. If the module takes and returns one
+/// tensor, `forward` and `backward` work with the library's losses.
 ///
-/// - Parameters are those that require a gradient. They begin, on all replicas of all processes, with what the first
-///   module of the first process has. They are named as in libtorch, "conv1.weight", with the offsets of `layout()`. All
-///   processes make modules with the same names and shapes in the same order, or the constructor throws.
-/// - A parameter that has no gradient on any replica, because the loss does not depend on it or because it requires none
-///   since the module was made, stays as it is, as in PyTorch: it does not decay and its slots do not change.
-/// - What the module keeps, buffers of type float such as running statistics and parameters that require no gradient,
-///   each replica changes for itself; outside replica functions and in files it is the mean of the replicas' (an OnRead
-///   variable with aggregation Mean, as tf.distribute has them in BatchNormalization). So a job of several replicas that
-///   resumes has its weights to the last bit, and on every replica the mean of the running statistics, from which each
-///   goes on. Counts, buffers of 64-bit integers, are those of replica 0 there. Other buffers stay as make_module makes
-///   them.
-/// - Give the module weights from a file in `make_module`, or later by `assign`: `Net loaded; torch::load(loaded, path);
-///   net.assign(strategy.scope(), loaded);`. torch::save of `on(scope, 0)` writes them. torch::load into `on(…)`, and its
-///   `to` of another type or device, replace the memory of its tensors: the next `on`, `forward` or `backward` throws.
+/// - Parameters are the module's parameters that require a gradient. All replicas of all processes start with the
+///   values of the first process's first module. They have libtorch's names, "conv1.weight", and the offsets of
+///   `layout()`. All processes must create modules with the same names and shapes in the same order, or the constructor
+///   throws.
+/// - A parameter without a gradient on all replicas, because it is unused or was frozen later, does not change, as in
+///   PyTorch: it does not decay, nor do its slots change.
+/// - State: each replica changes its own buffers of type float, such as running statistics, and parameters that require
+///   no gradient. Outside replica functions and in files they are the mean of the replicas (an OnRead variable with
+///   aggregation Mean, like tf.distribute's BatchNormalization). So a resumed job of several replicas has exactly the
+///   same weights, and on every replica the mean of the running statistics. Buffers of 64-bit integers, such as counts,
+///   are saved from replica 0. Other buffers stay as make_module creates them.
+/// - Load weights from a file in `make_module`, or later by `assign`: `Net loaded; torch::load(loaded, path);
+///   net.assign(strategy.scope(), loaded);`. Write them by torch::save of `on(scope, 0)`. torch::load into `on(…)`, and
+///   its `to` with another type or device, replace its tensors' memory: the next `on`, `forward` or `backward` throws.
 ///   Submodules and parameters that are added or replaced later are not trained.
-/// - Where a process has several replicas, each computes with one thread: `on` and `forward` call at::set_num_threads(1),
-///   which holds for the process, its calling thread included.
-/// - libtorch allocates outputs and gradients anew in each step. glibc gives large ones back to the system at once, which the
-///   threads of a process do one after the other: run the program with MALLOC_TRIM_THRESHOLD_=1000000000 and
-///   MALLOC_MMAP_THRESHOLD_=1000000000 in the environment, which keep them.
-/// - Random numbers of modules, such as dropout masks, are libtorch's, from one generator of the process that its replicas use
-///   in any order. Once modules are made, the constructor seeds it by its seed and the number of the process, so that equal
-///   calls of torch::manual_seed before give each process other masks. A later torch::manual_seed must differ by process.
-/// - A copy of a module must not be used after this object has ended: its tensors lie in the memory of the variables.
+/// - With several replicas in a process, each computes with one thread: `on` and `forward` call at::set_num_threads(1),
+///   for the whole process.
+/// - libtorch allocates outputs and gradients in each step. glibc returns large allocations to the system at once,
+///   which serialises threads: to keep them, run with MALLOC_TRIM_THRESHOLD_=1000000000 and
+///   MALLOC_MMAP_THRESHOLD_=1000000000 in the environment.
+/// - Random numbers, such as dropout masks, come from libtorch's generator of the process, which its replicas use in
+///   any order. The constructor reseeds it from its seed and the process's number, so that masks differ between
+///   processes after equal calls of torch::manual_seed. A later torch::manual_seed must differ between processes.
+/// - Copies of a module must not outlive this object, which owns the memory of their tensors.
 template <detail::HoldsTorchModule Made>
 class TorchModule {
  public:
@@ -125,9 +125,9 @@ class TorchModule {
   static constexpr bool stores_gradients = true;
 
   /// Calls `make()` for each replica of this process. A collective call of the processes, outside replica functions.
-  /// Throws InvalidArgument for parameters that are not floats on the CPU, for a module without any, and where `make` does
-  /// not make the same module every time; CollectiveMismatch where processes make different ones; OutOfMemory, and what
-  /// libtorch throws.
+  /// Throws InvalidArgument for parameters that are not floats on the CPU, for a module without parameters to train,
+  /// and if `make` returns different modules; CollectiveMismatch if processes create different modules; OutOfMemory;
+  /// and libtorch's errors.
   template <Strategy S, std::invocable Make>
   TorchModule(S& strategy, Make& make)
       : locals_(made_by(strategy, make)),
@@ -155,37 +155,35 @@ class TorchModule {
   TorchModule& operator=(const TorchModule&) = delete;
 
   [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
-  /// The caller may write them. From then on `take_gradients` needs no `backward`.
+  /// Returns the gradients for reading and writing: from then on `take_gradients` requires no `backward`.
   [[nodiscard]] Gradients& gradients() noexcept {
     if (!may_be_written_.load(std::memory_order_relaxed)) may_be_written_.store(true, std::memory_order_relaxed);
     return gradients_;
   }
   [[nodiscard]] const Gradients& gradients() const noexcept { return gradients_; }
-  /// Name, shape and offset of every parameter in both.
+  /// Returns name, shape and offset of every parameter.
   [[nodiscard]] std::span<const nn::Parameter> layout() const noexcept { return learned_; }
 
-  /// The calling replica's module, with all that its type can do. Throws WrongStrategy, and InvalidArgument where its tensors
-  /// were replaced.
+  /// Returns the calling replica's module. Throws WrongStrategy, and InvalidArgument if its tensors were replaced.
   [[nodiscard]] Made& on(const InReplica auto& replica) { return local_of(replica).module; }
-  /// That of a replica of this process, outside replica functions.
+  /// Returns the module of a replica of this process, outside replica functions.
   [[nodiscard]] Made& on(const InCrossReplica auto& scope, std::size_t local_replica) {
     static_cast<void>(parameters_.component(scope, local_replica));
     return locals_[local_replica].module;
   }
 
-  /// A parameter by its name in `layout()`, outside replica functions, as a tensor of its own. Throws InvalidArgument for a
-  /// name that no parameter has.
+  /// Returns a copy of a parameter by its name, outside replica functions. Throws InvalidArgument for an unknown name.
   [[nodiscard]] Tensor<float> parameter(const InCrossReplica auto& scope, std::string_view name) const {
     return nn::detail::part_of(parameters_, scope, nn::detail::parameter_named(learned_, name));
   }
-  /// Writes it, in every copy. Throws as nn::Network::assign_parameter does.
+  /// Assigns a parameter in every copy. Throws like nn::Network::assign_parameter.
   template <class Values>
   void assign_parameter(const InCrossReplica auto& scope, std::string_view name, const Values& values) {
     nn::ParameterPart{parameters_, nn::detail::parameter_named(learned_, name)}.restore(scope, values);
   }
 
-  /// Copies the parameters and buffers of another module to the modules of all replicas. All processes take the module of the
-  /// first one. A collective call of the processes. Throws InvalidArgument for a module of other names or shapes.
+  /// Copies another module's parameters and buffers, in all processes from the first, to all replicas' modules. A
+  /// collective call of the processes. Throws InvalidArgument for a module with other names or shapes.
   void assign(const InCrossReplica auto& scope, const Made& other) {
     const torch::nn::Module& module = *other;
     const auto parameters = module.named_parameters(), buffers = module.named_buffers();
@@ -214,9 +212,9 @@ class TorchModule {
     });
   }
 
-  /// What the module makes of a batch, a tensor or a view of one, and where a loss writes its gradient. In inference the
-  /// module is in its mode of evaluation. `x` must stay as it is until `backward`. Without rows the module is not called.
-  /// Throws InvalidArgument for a result that is not of type float, and what libtorch throws.
+  /// Returns the module's output for a batch, a tensor or a view, and the destination of the loss's gradient. Inference
+  /// uses the module's evaluation mode. `x` must not change until `backward`. An empty batch does not reach the module.
+  /// Throws InvalidArgument for a result of another type than float, and libtorch's errors.
   template <InReplica Replica, nn::Values X, nn::ForwardMode Mode = nn::Training>
   [[nodiscard]] nn::Outputs<float> forward(const Replica& replica, const X& x, Mode = {}) {
     static_assert(
@@ -245,32 +243,33 @@ class TorchModule {
             {local.output_gradient.template data_ptr<float>(), shape}};
   }
 
-  /// The gradients of all parameters for the batch of the last `forward`, from what `loss` wrote into its outputs' gradient,
-  /// or with a tensor of libtorch, those of that loss, whose sum over the replicas is what an optimizer lowers. They are zero
-  /// where nothing flowed. As in PyTorch they add to the gradients of earlier calls, until an optimizer applies them or
-  /// `zero_grad` discards them. `loss.backward()` by itself prepares nothing for an optimizer. Throws InvalidArgument for
-  /// sparse gradients, where the module's tensors were replaced, and what libtorch throws.
+  /// Computes the gradients of all parameters for the last `forward`, from the gradient that `loss` wrote, or of a
+  /// libtorch tensor `loss`. An optimizer minimises the sum of the replicas' losses. Unused parameters have gradient 0.
+  /// As in PyTorch, gradients add up over calls until an optimizer applies them or `zero_grad` discards them.
+  /// `loss.backward()` alone does not prepare them for an optimizer. Throws InvalidArgument for sparse gradients, and
+  /// if the module's tensors were replaced; and libtorch's errors.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss& loss) {
     compute_gradients(
         replica, loss, [](IndexRange) {}, Held::gradients);
   }
-  /// Computes gradients and calls `when_ready(elements)` as nn::Network::backward does, for nn::OverlappedAllReduce. They add
-  /// to the gradients of earlier calls without `when_ready`, as with no_sync of PyTorch's DistributedDataParallel. Because
-  /// `when_ready` may reduce gradients, the next `backward` throws InvalidArgument unless they were applied or discarded.
+  /// Computes gradients and calls `when_ready(elements)` like nn::Network::backward, for nn::OverlappedAllReduce. They
+  /// are added to gradients of earlier calls without `when_ready`, as with no_sync of PyTorch's
+  /// DistributedDataParallel. Because `when_ready` may reduce them, the next `backward` throws InvalidArgument unless
+  /// they were applied or discarded.
   template <class Loss, std::invocable<IndexRange> WhenReady>
   void backward(const InReplica auto& replica, const Loss& loss, WhenReady&& when_ready) {
     compute_gradients(replica, loss, when_ready, Held::sums);
   }
 
-  /// Discards this replica's gradients that no optimizer has applied yet. The module's own zero_grad does it too.
+  /// Discards this replica's unapplied gradients, as does the module's own zero_grad.
   void zero_grad(const InReplica auto& replica) {
     for (const torch::Tensor& parameter : local_of(replica).parts.learned.tensors()) parameter.mutable_grad().reset();
     take_over_discarded(local_of(replica));
   }
 
-  /// For an optimizer that applies this replica's gradients, once after one or several `backward`. Throws InvalidArgument when
-  /// they were taken before, or there was no `backward`.
+  /// Returns this replica's gradients to an optimizer, once after one or several `backward`. Throws InvalidArgument if
+  /// they were taken before, or without a `backward`.
   [[nodiscard]] Span take_gradients(const InReplica auto& replica) {
     const Span gradients = gradients_.component(replica);
     Local& local = locals_[replica.local_index()];
@@ -279,7 +278,7 @@ class TorchModule {
       for (std::size_t i = 0; i < learned_.size(); ++i)
         if (local.gradients[i].count_nonzero().template item<std::int64_t>() > 0) local.has_gradient[i] = 1;
     } else if (local.held == Held::nothing) {
-      nn::detail::refuse_gradients(replica, local.has_computed,
+      nn::detail::refuse_gradients(replica.replica_id().index(), local.has_computed,
                                    "Call net.backward(replica, loss) before each apply_gradients, not loss.backward()");
     }
     local.held = Held::nothing;
@@ -290,7 +289,7 @@ class TorchModule {
     return locals_[replica.local_index()].has_gradient;
   }
 
-  /// Its parameters and what it keeps, by their names in libtorch. See Trackable.
+  /// Tracks parameters and state, by libtorch's names. See Trackable.
   void track(auto& visit) {
     for (const nn::Parameter& place : learned_) visit(place.name(), nn::ParameterPart{parameters_, place});
     if (kept_) nn::TrackedParts{*kept_, kept_layout_}.track(visit);
@@ -298,38 +297,38 @@ class TorchModule {
   }
 
  private:
-  /// The content of a replica's gradients: applied or discarded, its own, or perhaps sums over the replicas.
+  /// A replica's gradients: none (applied or discarded), its own, or possibly sums over the replicas.
   enum class Held : char { nothing, gradients, sums };
 
-  /// A tensor of a module and its place in the strategy's memory.
+  /// A module's tensor and its place in the strategy's memory.
   struct Laid {
     torch::Tensor tensor;
     const void* memory;
   };
 
-  /// A replica's module and its tensors; on cache lines of their own, because each is written by another thread.
+  /// A replica's module and tensors; on separate cache lines, as different threads write them.
   struct alignas(cache_line) Local {
     explicit Local(Made made) : module(std::move(made)), parts(*module), has_gradient(parts.learned.size()) {}
 
     Made module;
     detail::TorchParts parts;
     std::vector<Laid> laid;                // the tensors of parts, in the same order
-    std::vector<torch::Tensor> gradients;  // over the strategy's memory, like parts.learned
-    Shape row;                             // of an output, as far as one is known
+    std::vector<torch::Tensor> gradients;  // in the strategy's memory, in the order of parts.learned
+    Shape row;                             // of an output, once known
     torch::Tensor output, output_gradient;
     Held held = Held::nothing;
     bool has_computed = false;               // a backward was called
     std::vector<std::uint8_t> has_gradient;  // of parameters, since the last update
-    // The current backward pass: the function that it reports to, true if it adds to the gradients in memory, the parameters
-    // whose gradient has arrived, and the first parameter that was reported.
+    // The current backward pass: the function to call, true if it adds to existing gradients, parameters whose gradient
+    // has arrived, and the first one reported.
     const detail::FunctionRef<void(IndexRange)>* ready = nullptr;
     bool adds = false;
     std::vector<char> has_come;
     std::size_t told = 0;
   };
 
-  /// While it lives, gradients of the pass go to the strategy's memory by hooks: where a parameter had a gradient already,
-  /// libtorch would read it and add to it, and somebody would have to make it zero before. A pass that fails leaves none.
+  /// A backward pass, in which hooks write gradients to the strategy's memory. The module has no gradients meanwhile:
+  /// otherwise libtorch would add to them, and they would need zeroing first. A pass that throws leaves no gradients.
   class Pass {
    public:
     Pass(const TorchModule& net, Local& local, const detail::FunctionRef<void(IndexRange)>& ready) : local_(local) {
@@ -352,13 +351,13 @@ class TorchModule {
     Local& local_;
   };
 
-  /// The gradients of modules are those in the strategy's memory.
+  /// Sets a module's gradients to the tensors in the strategy's memory.
   static void show_gradients(const Local& local) {
     for (std::size_t i = 0; i < local.gradients.size(); ++i)
       local.parts.learned.tensors()[i].mutable_grad() = local.gradients[i];
   }
 
-  /// Makes gradients zero that a zero_grad has left undefined. They are then not to be applied.
+  /// Zeroes gradients that a zero_grad left undefined, so that they are not applied.
   static void take_over_discarded(Local& local) {
     std::size_t discarded = 0;
     for (std::size_t i = 0; i < local.gradients.size(); ++i)
@@ -371,7 +370,7 @@ class TorchModule {
     if (discarded > 0) show_gradients(local);
   }
 
-  /// A module for each replica of this process.
+  /// Returns a module for each replica of this process.
   template <class S, class Make>
   [[nodiscard]] static std::vector<Local> made_by(const S& strategy, Make& make) {
     return detail::run_collectively(strategy, [&] {
@@ -396,7 +395,7 @@ class TorchModule {
       return made;
     });
   }
-  /// Throws CollectiveMismatch, with the first difference, unless the modules of all processes have the same description.
+  /// Throws CollectiveMismatch, with the first difference, unless all processes have the same description.
   template <class Workers>
   static void require_same_in_all_processes(const Workers& workers, const std::string& description) {
     PerReplica<std::uint64_t> hashes(workers.communicator().size());
@@ -427,7 +426,7 @@ class TorchModule {
     for (const nn::Parameter& place : layout)
       torch_tensor(TensorView<T>{all.data() + place.offset, place.shape}).copy_(tensor_of(place));
   }
-  /// A variable with what `tensors` hold.
+  /// Returns a variable initialised with `tensors`.
   template <class Sync, class Agg, class T, class S>
   [[nodiscard]] static auto variable_of(S& strategy, const detail::TorchTensors& tensors,
                                         const std::vector<nn::Parameter>& layout, std::string name) {
@@ -438,7 +437,7 @@ class TorchModule {
     return strategy.template variable<T, Sync, Agg>(Shape{detail::elements_of(layout)}, fill, std::move(name));
   }
 
-  /// Lets `tensors` of a module have their elements in `memory`.
+  /// Moves the elements of a module's `tensors` to `memory`.
   template <class T>
   static void lay(Local& local, const detail::TorchTensors& tensors, const std::vector<nn::Parameter>& layout,
                   T* memory) {
@@ -449,7 +448,7 @@ class TorchModule {
     }
   }
 
-  /// Lets the gradients of a replica's module go to `memory`.
+  /// Makes a replica's module write its gradients to `memory`.
   void watch(Local& local, float* memory) {
     for (std::size_t i = 0; i < learned_.size(); ++i) {
       local.gradients.push_back(torch_tensor(TensorView<float>{memory + learned_[i].offset, learned_[i].shape}));
@@ -484,9 +483,9 @@ class TorchModule {
     local.held = then;
   }
 
-  /// The gradient of a parameter is there.
+  /// Stores a parameter's gradient when it arrives.
   void take(Local& local, std::size_t which, const torch::Tensor& gradient) {
-    if (local.ready == nullptr) return;  // a backward of the program's own
+    if (local.ready == nullptr) return;  // a backward that the program called
     if (gradient.layout() != torch::kStrided)
       throw InvalidArgument(concat("The gradient of parameter '", learned_[which].name(), "' is sparse"),
                             "the gradients of a torch_module lie in memory next to each other",
@@ -501,7 +500,7 @@ class TorchModule {
     tell(local);
   }
 
-  /// Those to which no gradient flowed are zero, or as they were.
+  /// Zeroes gradients that have not arrived, unless the pass adds to earlier ones.
   void complete(Local& local) {
     for (std::size_t i = 0; i < learned_.size(); ++i)
       if (!local.has_come[i] && !local.adds) local.gradients[i].zero_();
@@ -509,7 +508,7 @@ class TorchModule {
     tell(local);
   }
 
-  /// Says which gradients at the end are all there.
+  /// Reports complete gradients, from the last parameter on.
   void tell(Local& local) const {
     std::size_t first = local.told;
     while (first > 0 && local.has_come[first - 1]) --first;
@@ -520,13 +519,13 @@ class TorchModule {
   }
 
   [[nodiscard]] Local& local_of(const InReplica auto& replica) {
-    static_cast<void>(parameters_.component(replica));  // refuses a replica of another strategy
+    static_cast<void>(parameters_.component(replica));  // throws for a replica of another strategy
     if (locals_.size() > 1 && at::get_num_threads() != 1) at::set_num_threads(1);
     Local& local = locals_[replica.local_index()];
     require_in_place(local);
     return local;
   }
-  /// Throws InvalidArgument for a module that the strategy would train without an effect.
+  /// Throws InvalidArgument if training would have no effect on the module.
   void require_in_place(const Local& local) const {
     for (std::size_t i = 0; i < local.laid.size(); ++i)
       if (local.laid[i].tensor.unsafeGetTensorImpl()->data() != local.laid[i].memory &&
@@ -564,8 +563,8 @@ class TorchModule {
   std::atomic<bool> may_be_written_{false};
 };
 
-/// Makes a TorchModule on a strategy of the CPU. `make_module` makes a new module at each call, for each replica, and returns
-/// a module holder, such as torch::nn::Sequential, or a std::shared_ptr to a module.
+/// Creates a TorchModule on a strategy of the CPU. `make_module` returns a new module at each call, one per replica: a
+/// module holder, such as torch::nn::Sequential, or a std::shared_ptr to a module.
 template <class S, class Make>
 [[nodiscard]] auto torch_module(S& strategy, Make&& make_module) {
   static_assert(detail::satisfied<Strategy<S>>,

@@ -1,12 +1,12 @@
-/// The tensors of modules of libtorch: names, shapes and places. This header and module.hpp are the only ones that include
-/// libtorch. Works with libtorch 1.13 and newer.
+/// The tensors of libtorch modules. Only this header and module.hpp include libtorch. Works with libtorch 1.13 and
+/// newer.
 #pragma once
 
 #if !__has_include(<torch/nn/module.h>)
 #error "<torch/nn/module.h> of libtorch was not found: install libtorch-dev, and link dist::torch"
 #endif
 
-// First: other headers of libtorch 1.13 use vectors of a type that is complete only here, which clang++ does not take.
+// First: other headers of libtorch 1.13 use a vector of a type that is complete only here, which clang++ rejects.
 #include <ATen/core/ivalue.h>
 
 #include <torch/nn/module.h>
@@ -32,7 +32,7 @@ namespace dist {
 
 namespace detail {
 
-/// Tensors of a module and where they lie in the variable that holds all of their kind, in the order of the module.
+/// A module's tensors of one kind and their places in a variable, in order.
 class TorchTensors {
  public:
   void add(std::string name, const torch::Tensor& tensor) {
@@ -47,7 +47,7 @@ class TorchTensors {
   [[nodiscard]] std::size_t size() const noexcept { return tensors_.size(); }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] const std::vector<torch::Tensor>& tensors() const noexcept { return tensors_; }
-  /// A line for each tensor.
+  /// Returns a line for each tensor.
   [[nodiscard]] std::string description(std::string_view kind) const {
     std::string lines;
     for (std::size_t i = 0; i < size(); ++i)
@@ -55,7 +55,7 @@ class TorchTensors {
     return lines;
   }
 
-  /// Their places, which refer to the names here.
+  /// Returns their places, which refer to the names here.
   [[nodiscard]] std::vector<nn::Parameter> layout() const {
     std::vector<nn::Parameter> places;
     std::size_t offset = 0;
@@ -86,11 +86,11 @@ class TorchTensors {
   std::vector<Shape> shapes_;
 };
 
-/// The first line in which two descriptions differ, as each has it.
+/// Returns the first line in which two descriptions differ, of both.
 [[nodiscard]] inline std::array<std::string, 2> first_difference(std::string_view one, std::string_view other) {
   const auto end_of_equal = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first;
   const std::string_view equal = one.substr(0, static_cast<std::size_t>(end_of_equal - one.begin()));
-  const std::size_t first = equal.rfind('\n') + 1;  // 0 where no line is equal
+  const std::size_t first = equal.rfind('\n') + 1;  // 0 if no line is equal
   const auto line = [first](std::string_view all) {
     const std::string_view found = all.substr(first, all.find('\n', first) - first);
     return std::string{found.empty() ? "no more tensors" : found};
@@ -98,18 +98,18 @@ class TorchTensors {
   return {line(one), line(other)};
 }
 
-/// The elements that tensors of one layout need, padding included.
+/// Returns the elements of a variable with this layout, with padding.
 [[nodiscard]] inline std::size_t elements_of(std::span<const nn::Parameter> layout) {
   return layout.empty() ? 0 : layout.back().offset + nn::padded(layout.back().shape.elements());
 }
 
-/// The tensors of a module: parameters to be trained, floats that it keeps, and counts.
+/// A module's tensors: trained parameters, float state, and counts.
 struct TorchParts {
   TorchTensors learned, kept, counted;
   std::string description;  // equal for modules that are trained together
 
-  /// Throws InvalidArgument for parameters that are not numbers of type float in the host's memory, and where there is
-  /// nothing to learn.
+  /// Throws InvalidArgument for parameters other than floats in the host's memory, and for a module without parameters
+  /// to train.
   explicit TorchParts(const torch::nn::Module& module) {
     for (const auto& named : module.named_parameters()) {
       require_float_on_host(named.key(), named.value());
@@ -138,7 +138,7 @@ struct TorchParts {
   }
 };
 
-/// The sizes that libtorch calls a shape.
+/// Returns libtorch's sizes of a shape.
 [[nodiscard]] inline std::vector<std::int64_t> torch_sizes(const Shape& shape) {
   std::vector<std::int64_t> sizes;
   for (const std::size_t extent : shape.extents()) sizes.push_back(static_cast<std::int64_t>(extent));
@@ -147,7 +147,7 @@ struct TorchParts {
 
 }  // namespace detail
 
-/// A tensor of libtorch over the elements of a view in the host's memory, which is not copied and must outlive it.
+/// Returns a libtorch tensor over the elements of a view in the host's memory, which must outlive it.
 template <class T>
 [[nodiscard]] torch::Tensor torch_tensor(TensorView<T> view) {
   using Number = std::remove_const_t<T>;

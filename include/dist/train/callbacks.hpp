@@ -19,22 +19,22 @@ namespace dist::nn {
 struct Epoch {
   std::size_t index = 0;                            ///< from 0
   std::size_t epochs = 1;                           ///< the number at which the fit ends
-  std::optional<std::size_t> steps = std::nullopt;  ///< global batches, once they are known (spec Q05)
+  std::optional<std::size_t> steps = std::nullopt;  ///< global batches, once known (spec Q05)
 };
 
-/// The logs of the steps so far. They are gathered from the replicas of this process when asked for, so a step costs
-/// nothing for callbacks that do not look, and each process may look when it likes.
+/// The logs up to the current step. Computed from the replicas of this process on demand, so callbacks that do not read
+/// them cost nothing, and each process may read them at any time.
 class CurrentLogs {
  public:
   using Read = const Logs& (*)(void*);
 
   CurrentLogs(void* source, Read read, Read read_all) : source_(source), read_(read), read_all_(read_all) {}
-  /// Logs of a single process.
+  /// The logs of a single process.
   CurrentLogs(void* source, Read read) : CurrentLogs(source, read, read) {}
 
-  /// Valid until the next step.
+  /// Returns the logs, valid until the next step.
   [[nodiscard]] const Logs& operator()() const { return read_(source_); }
-  /// The logs of the replicas of all processes, the same in each: a collective call of the processes.
+  /// Returns the logs of the replicas of all processes, the same in each. A collective call of the processes.
   [[nodiscard]] const Logs& of_all_processes() const { return read_all_(source_); }
 
  private:
@@ -43,8 +43,8 @@ class CurrentLogs {
   Read read_all_;
 };
 
-/// The hooks of callbacks, under Keras' names: each is a type with the name of the member function that it calls, and a
-/// template `Calling<Fn>` of callbacks that have it alone and call a function.
+/// The hooks of callbacks, named like Keras' hooks. Each is a type with the name of the member function that it calls,
+/// and a template `Calling<Fn>` of callbacks that have only this hook and call a function.
 ///
 /// | hook | arguments | |
 /// |---|---|---|
@@ -52,9 +52,9 @@ class CurrentLogs {
 /// | `on_epoch_begin` | `const Epoch&` | |
 /// | `on_train_batch_begin` | `std::size_t step` | from 0 |
 /// | `on_train_batch_end` | `std::size_t step, CurrentLogs` | of the last step of a group (`steps_per_execution`) |
-/// | `on_epoch_end` | `const Epoch&, Logs&` | with validation's logs; what it adds, the callbacks behind it and the history get |
+/// | `on_epoch_end` | `const Epoch&, Logs&` | includes validation logs; added values go to later callbacks and the history |
 /// | `on_train_end` | `const Logs&` | of the last epoch |
-/// | `on_test_begin` | `std::optional<std::size_t> steps` | also of a fit's validation, like the following |
+/// | `on_test_begin` | `std::optional<std::size_t> steps` | also in the validation of a fit, like the next three |
 /// | `on_test_batch_begin` | `std::size_t step` | |
 /// | `on_test_batch_end` | `std::size_t step, CurrentLogs` | |
 /// | `on_test_end` | `std::size_t steps, const Logs&` | |
@@ -63,20 +63,20 @@ class CurrentLogs {
 /// | `on_predict_batch_end` | `std::size_t step` | |
 /// | `on_predict_end` | `std::size_t steps` | |
 ///
-/// Each may take the model before these arguments: `void on_epoch_end(auto& model, const nn::Epoch& epoch, nn::Logs& logs)`. One
-/// that takes the model and the nn::Callbacks of the fit before them is called after the hooks of that name of all others.
+/// A hook may take the model before these arguments: `void on_epoch_end(auto& model, const nn::Epoch& epoch, nn::Logs&
+/// logs)`. A hook that takes the model and the nn::Callbacks of the fit runs last, after this hook of all other callbacks.
 ///
-/// A callback may say by `static constexpr std::string_view adds_to_logs` which name its on_epoch_end adds to the logs, "" for
-/// none. A name to monitor that neither the model nor a callback can log is then refused when the fit begins.
+/// `static constexpr std::string_view adds_to_logs` declares the name that the on_epoch_end of a callback adds to the
+/// logs, "" for none. With that, the start of a fit can reject a monitored name that neither the model nor a callback
+/// logs.
 ///
-/// A callback with `track(visit)`, or `track(model, visit)`, is part of what nn::callbacks::BackupAndRestore saves and restores:
-/// see Trackable. It is found by its `static constexpr std::string_view name`, if it has one, and its place among those of the
-/// same name.
+/// nn::callbacks::BackupAndRestore saves and restores callbacks with `track(visit)` or `track(model, visit)`, see
+/// Trackable. Their key is their `static constexpr std::string_view name`, if any, and their position among those with
+/// the same name.
 namespace hooks {
 
-// Whether a class has a member of some name, whatever it takes, shows in a class that has two of that name: naming it is
-// ambiguous there.
-#define DIST_CALLBACK_HOOK(member)                                                                  \
+// A class has a member of a given name if the name is ambiguous in a class that also inherits it from another base.
+#define DIST_CALLBACK_HOOK(member, signature)                                                       \
   template <class C, class... Args>                                                                 \
   concept takes_##member = requires(C & callback, Args & ... args) {                                \
     callback.member(args...);                                                                       \
@@ -86,6 +86,7 @@ namespace hooks {
     &Both::member;                                                                                  \
   };                                                                                                \
   struct member {                                                                                   \
+    using Signature = signature;                                                                    \
     template <class C, class... Args>                                                               \
     static constexpr bool takes = takes_##member<C, Args...>;                                       \
     template <class C, class... Args>                                                               \
@@ -111,22 +112,22 @@ namespace hooks {
       return false;                                                                                 \
     }();                                                                                            \
   }
-DIST_CALLBACK_HOOK(on_train_begin);
-DIST_CALLBACK_HOOK(on_epoch_begin);
-DIST_CALLBACK_HOOK(on_train_batch_begin);
-DIST_CALLBACK_HOOK(on_train_batch_end);
-DIST_CALLBACK_HOOK(on_epoch_end);
-DIST_CALLBACK_HOOK(on_train_end);
-DIST_CALLBACK_HOOK(on_test_begin);
-DIST_CALLBACK_HOOK(on_test_batch_begin);
-DIST_CALLBACK_HOOK(on_test_batch_end);
-DIST_CALLBACK_HOOK(on_test_end);
-DIST_CALLBACK_HOOK(on_predict_begin);
-DIST_CALLBACK_HOOK(on_predict_batch_begin);
-DIST_CALLBACK_HOOK(on_predict_batch_end);
-DIST_CALLBACK_HOOK(on_predict_end);
+DIST_CALLBACK_HOOK(on_train_begin, void());
+DIST_CALLBACK_HOOK(on_epoch_begin, void(const Epoch&));
+DIST_CALLBACK_HOOK(on_train_batch_begin, void(std::size_t));
+DIST_CALLBACK_HOOK(on_train_batch_end, void(std::size_t, CurrentLogs));
+DIST_CALLBACK_HOOK(on_epoch_end, void(const Epoch&, Logs&));
+DIST_CALLBACK_HOOK(on_train_end, void(const Logs&));
+DIST_CALLBACK_HOOK(on_test_begin, void(std::optional<std::size_t>));
+DIST_CALLBACK_HOOK(on_test_batch_begin, void(std::size_t));
+DIST_CALLBACK_HOOK(on_test_batch_end, void(std::size_t, CurrentLogs));
+DIST_CALLBACK_HOOK(on_test_end, void(std::size_t, const Logs&));
+DIST_CALLBACK_HOOK(on_predict_begin, void(std::optional<std::size_t>));
+DIST_CALLBACK_HOOK(on_predict_batch_begin, void(std::size_t));
+DIST_CALLBACK_HOOK(on_predict_batch_end, void(std::size_t));
+DIST_CALLBACK_HOOK(on_predict_end, void(std::size_t));
 
-/// Names that other libraries have for hooks, and the hook that is meant.
+/// Other libraries' names of hooks, and the corresponding hooks.
 #define DIST_OTHER_HOOK(member, hook)                                                                            \
   template <class Both>                                                                                          \
   concept names_one_##member = requires {                                                                        \
@@ -167,15 +168,15 @@ namespace detail {
 template <class C, class... Hooks>
 inline constexpr bool has_one_of = (Hooks::template is_in<std::remove_cvref_t<C>> || ...);
 
-/// Does not compile for a callback with a hook under the name that another library has for it.
+/// Rejects, at compile time, a callback with a hook under another library's name.
 template <class C, class... Others>
 consteval bool refuse_other_hooks() {
   return (Others::template refuse<C>() && ...);
 }
 }  // namespace detail
 
-/// Whatever follows training, evaluation or prediction: it has one or more of the `hooks`, and only those that it has are
-/// called, in every process, always outside replica functions. It is a class that is not final.
+/// An observer of training, evaluation or prediction with at least one of the `hooks`. Only its own hooks are called,
+/// in every process, outside replica functions. It must be a class that is not final.
 template <class C>
 concept Callback = detail::has_one_of<C, hooks::on_train_begin, hooks::on_epoch_begin, hooks::on_train_batch_begin,
                                       hooks::on_train_batch_end, hooks::on_epoch_end, hooks::on_train_end,
@@ -199,7 +200,8 @@ concept HasAddsToLogs = requires {
   { C::adds_to_logs } -> std::convertible_to<std::string_view>;
 };
 
-/// Whether a callback may add `name` to the logs: each one may that has the hook on_epoch_end and does not say what it adds.
+/// True if a callback may add `name` to the logs. Without `adds_to_logs`, every callback with the hook on_epoch_end
+/// may.
 template <class C>
 bool may_add_to_logs(std::string_view name) {
   if constexpr (HasAddsToLogs<C>)
@@ -208,7 +210,7 @@ bool may_add_to_logs(std::string_view name) {
     return has_one_of<C, hooks::on_epoch_end>;
 }
 
-/// The state that a callback keeps from one epoch to the next, as a part of a walk.
+/// The state of a callback, to be saved with a checkpoint.
 template <class Model, class C>
 struct TrackedCallback {
   static constexpr bool may_be_absent = true;
@@ -226,7 +228,10 @@ struct TrackedCallback {
 
 }  // namespace detail
 
-/// Calls each of several callbacks, in order. Resolved at compile time. Refers to them and to the model.
+/// The two rounds in which a hook is called. The last one is for callbacks that take nn::Callbacks.
+enum class HookTurn : bool { first, last };
+
+/// Calls several callbacks in order, resolved at compile time. Refers to them and to the model.
 template <class Model, Callback... C>
 class Callbacks {
   static_assert(
@@ -239,28 +244,35 @@ class Callbacks {
  public:
   explicit Callbacks(Model& model, C&... callbacks) : model_(model), callbacks_(callbacks...) {}
 
-  /// `callbacks.call<hooks::on_epoch_end>(epoch, logs)`.
+  /// Calls a hook: `callbacks.call<hooks::on_epoch_end>(epoch, logs)`.
   template <class Hook, class... Args>
   void call(Args&&... args) {
-    each([&](auto& callback) { call_one<Hook>(callback, args...); });
+    call_in<Hook>(HookTurn::first, args...);
+    call_in<Hook>(HookTurn::last, args...);
+  }
+  /// Calls a hook in one of the two rounds.
+  template <class Hook, class... Args>
+  void call_in(HookTurn turn, Args&&... args) {
     each([&]<class One>(One& callback) {
-      if constexpr (Hook::template takes<One, Model, Callbacks, Args...>) Hook::call(callback, model_, *this, args...);
+      if constexpr (Hook::template takes<One, Model, Callbacks, Args...>)
+        if (turn == HookTurn::last) Hook::call(callback, model_, *this, args...);
+      if (turn == HookTurn::first) call_one<Hook>(callback, args...);
     });
   }
 
-  /// Whether one of the callbacks may add `name` to the logs.
+  /// True if one of the callbacks may add `name` to the logs.
   [[nodiscard]] static bool may_add_to_logs([[maybe_unused]] std::string_view name) {
     return (detail::may_add_to_logs<C>(name) || ...);
   }
 
-  /// The state that callbacks keep from one epoch to the next, by their names. See Trackable.
+  /// Visits the state of the callbacks, by their names. See Trackable.
   void track(auto& visit) {
     std::vector<std::string_view> names;
     each([&]<class One>(One& callback) {
       if constexpr (Trackable<One> || detail::TracksWithModel<One, Model>) {
         std::string_view name = "callback";
         if constexpr (detail::NamedCallback<One>) name = One::name;
-        std::size_t before = 0;  // of that name
+        std::size_t before = 0;  // with the same name
         for (const std::string_view other : names)
           if (other == name) ++before;
         names.push_back(name);
@@ -291,43 +303,61 @@ class Callbacks {
   Model& model_;
   std::tuple<C&...> callbacks_;
 };
+/// Deduces the types.
 template <class Model, class... C>
 Callbacks(Model&, C&...) -> Callbacks<Model, C...>;
 
-/// The test hooks of Callbacks, whatever their types. Refers to them.
-class TestCallback {
+namespace detail {
+
+/// Type-erased access to some hooks of nn::Callbacks. Refers to them.
+template <class... Hooks>
+class AnyCallbacks {
  public:
   template <class... Types>
-  explicit TestCallback(Callbacks<Types...>& callbacks)
-      : callbacks_(&callbacks),
-        begin_([](void* all, std::optional<std::size_t> steps) {
-          of<Types...>(all).template call<hooks::on_test_begin>(steps);
-        }),
-        batch_begin_(
-            [](void* all, std::size_t step) { of<Types...>(all).template call<hooks::on_test_batch_begin>(step); }),
-        batch_end_([](void* all, std::size_t step, CurrentLogs logs) {
-          of<Types...>(all).template call<hooks::on_test_batch_end>(step, logs);
-        }),
-        end_([](void* all, std::size_t steps, const Logs& logs) {
-          of<Types...>(all).template call<hooks::on_test_end>(steps, logs);
-        }) {}
+  explicit AnyCallbacks(Callbacks<Types...>& callbacks)
+      : callbacks_(&callbacks), functions_(&functions_of<Callbacks<Types...>>) {}
 
-  void on_test_begin(std::optional<std::size_t> steps) { begin_(callbacks_, steps); }
-  void on_test_batch_begin(std::size_t step) { batch_begin_(callbacks_, step); }
-  void on_test_batch_end(std::size_t step, CurrentLogs logs) { batch_end_(callbacks_, step, logs); }
-  void on_test_end(std::size_t steps, const Logs& logs) { end_(callbacks_, steps, logs); }
-
- private:
-  template <class... Types>
-  static Callbacks<Types...>& of(void* callbacks) {
-    return *static_cast<Callbacks<Types...>*>(callbacks);
+  /// Calls a hook, like Callbacks.
+  template <class Hook, class... Args>
+  void call(Args&&... args) const {
+    call_in<Hook>(HookTurn::first, args...);
+    call_in<Hook>(HookTurn::last, args...);
+  }
+  template <class Hook, class... Args>
+  void call_in(HookTurn turn, Args&&... args) const {
+    static_cast<const Function<Hook>*>(functions_)->call(callbacks_, turn, args...);
   }
 
+ private:
+  template <class Hook, class Signature = typename Hook::Signature>
+  struct Function;
+  template <class Hook, class... Args>
+  struct Function<Hook, void(Args...)> {
+    void (*call)(void* callbacks, HookTurn turn, Args... args);
+
+    template <class All>
+    static void call_of(void* callbacks, HookTurn turn, Args... args) {
+      static_cast<All*>(callbacks)->template call_in<Hook>(turn, args...);
+    }
+  };
+  struct Functions : Function<Hooks>... {};
+  template <class All>
+  static constexpr Functions functions_of{Function<Hooks>{Function<Hooks>::template call_of<All>}...};
+
   void* callbacks_;
-  void (*begin_)(void*, std::optional<std::size_t>);
-  void (*batch_begin_)(void*, std::size_t);
-  void (*batch_end_)(void*, std::size_t, CurrentLogs);
-  void (*end_)(void*, std::size_t, const Logs&);
+  const Functions* functions_;
 };
+
+/// The hooks of a fit except those for its validation.
+using FitCallback = AnyCallbacks<hooks::on_train_begin, hooks::on_epoch_begin, hooks::on_train_batch_begin,
+                                 hooks::on_train_batch_end, hooks::on_epoch_end, hooks::on_train_end>;
+using PredictCallback = AnyCallbacks<hooks::on_predict_begin, hooks::on_predict_batch_begin,
+                                     hooks::on_predict_batch_end, hooks::on_predict_end>;
+
+}  // namespace detail
+
+/// The hooks of an evaluation, or of the validation in a fit.
+using TestCallback = detail::AnyCallbacks<hooks::on_test_begin, hooks::on_test_batch_begin, hooks::on_test_batch_end,
+                                          hooks::on_test_end>;
 
 }  // namespace dist::nn

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <dist/context/in_trace.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
@@ -17,17 +16,17 @@
 
 namespace dist::nn::detail {
 
-/// How much the rows of a batch count in a loss, by the classes that their targets are.
+/// Weights of the rows of a batch in a loss, by the classes of their targets.
 class ClassWeights {
  public:
   explicit ClassWeights(std::size_t local_replicas) : of_rows_(local_replicas) {}
 
-  /// The weight of each class; none: all rows count alike.
+  /// Sets the weight of each class. If empty, all rows have the same weight.
   void set(std::vector<float> weights) { of_classes_ = std::move(weights); }
 
-  /// Calls `step(weights)` with the weights of a batch's rows: the weights of their classes, times the sample weights if they are
-  /// `given`. A target is the number of a class, or a row with a number for each class: 1 for the right one, and 0 for the
-  /// others. Throws InvalidArgument for other targets, and for a class without a weight.
+  /// Calls `step(weights)` with the weights of a batch's rows: the weights of their classes, times the sample weights
+  /// if `given`. A target is the number of a class, or a one-hot row. Throws InvalidArgument for other targets, or for
+  /// a class without a weight.
   template <class Targets>
   void weigh(std::size_t local_replica, const Targets& targets, const auto& step, const auto&... given) {
     using Labels = decltype(values_of(targets));
@@ -49,7 +48,7 @@ class ClassWeights {
       refuse_targets();
     }
   }
-  /// The same in a step that is traced. Without weights of classes, and with another number of them, the step goes another way.
+  /// Calls `step(weights)` in a traced step. The trace depends on the number of class weights.
   void weigh(const InTrace auto& replica, const auto& outputs, const auto& targets, const auto& step,
              const auto&... given) const {
     using Target = typename std::remove_cvref_t<decltype(targets)>::Element;
@@ -69,11 +68,11 @@ class ClassWeights {
   }
 
  private:
-  [[noreturn]] static void refuse_targets() {
-    throw InvalidArgument("fit was given class_weight for targets that are no classes",
-                          "they are not integers in memory of the host", "Give each example a sample weight instead");
-  }
-  /// The only number of a row, or the column of its 1.
+  [[noreturn]] static void refuse_targets();
+  [[noreturn]] static void refuse_row(std::size_t row, std::size_t classes);
+  [[noreturn]] static void refuse_label(std::int64_t label, std::size_t classes);
+
+  /// Returns the only number of a row, or the column of its 1.
   template <class Labels>
   [[nodiscard]] static std::int64_t class_of_row(std::size_t row, const Labels& labels) {
     const std::size_t classes = labels.row_size();
@@ -88,18 +87,12 @@ class ClassWeights {
         ++others;
       }
     }
-    if (ones != 1 || others > 0)
-      throw InvalidArgument(
-          concat("fit was given class_weight, and row ", row, " of the targets is of no single class"),
-          concat("its ", classes, " numbers are not a 1 and zeros"),
-          "Give each example the number of its class, a row with one 1, or a sample weight");
+    if (ones != 1 || others > 0) refuse_row(row, classes);
     return static_cast<std::int64_t>(column);
   }
   [[nodiscard]] float weight_of(std::int64_t label) const {
     if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, of_classes_.size()))
-      throw InvalidArgument("fit met a label that class_weight has no weight for",
-                            concat("label ", label, ", and ", of_classes_.size(), " weights"),
-                            "Give one weight for each class");
+      refuse_label(label, of_classes_.size());
     return of_classes_[static_cast<std::size_t>(label)];
   }
 
@@ -108,3 +101,7 @@ class ClassWeights {
 };
 
 }  // namespace dist::nn::detail
+
+#ifndef DIST_COMPILED
+#include <dist/train/class_weights.ipp>
+#endif

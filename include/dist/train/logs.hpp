@@ -3,50 +3,30 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist::nn {
 
-/// Named numbers in the order in which they were first given: "loss", then the metrics, then the same with
-/// "val_" before.
+/// Named numbers in insertion order: "loss", then the metrics, then the same with prefix "val_".
 class Logs {
  public:
+  /// A name and its value.
   struct Entry {
     std::string name;
     double value;
   };
 
-  /// Gives `name` a value, at its old place if it has one.
-  void set(std::string_view name, double value) {
-    for (Entry& entry : entries_)
-      if (entry.name == name) {
-        entry.value = value;
-        return;
-      }
-    entries_.push_back({std::string(name), value});
-  }
+  /// Sets the value of `name`. An existing name keeps its position.
+  void set(std::string_view name, double value);
 
-  /// Throws InvalidArgument, with the names there are, when there is no such entry.
-  [[nodiscard]] double operator[](std::string_view name) const {
-    if (const double* const value = find(name)) return *value;
-    throw InvalidArgument(concat("The logs have no '", name, "'"), concat("they have: ", names()),
-                          "Ask for one of those, or give the model such a metric");
-  }
-  /// The value of that name, until the next change; nullptr if there is none.
-  [[nodiscard]] const double* find(std::string_view name) const noexcept {
-    for (const Entry& entry : entries_)
-      if (entry.name == name) return &entry.value;
-    return nullptr;
-  }
-  /// "loss, accuracy", or "nothing".
-  [[nodiscard]] std::string names() const {
-    std::string names;
-    for (const Entry& entry : entries_) names += concat(names.empty() ? "" : ", ", entry.name);
-    return names.empty() ? "nothing" : names;
-  }
+  /// Returns the value of `name`. Throws InvalidArgument, listing the names, if it does not exist.
+  [[nodiscard]] double operator[](std::string_view name) const;
+  /// Returns the value of `name`, valid until the next change, or nullptr.
+  [[nodiscard]] const double* find(std::string_view name) const noexcept;
+  /// Returns "loss, accuracy", or "nothing".
+  [[nodiscard]] std::string names() const;
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
   [[nodiscard]] auto begin() const noexcept { return entries_.begin(); }
@@ -57,3 +37,7 @@ class Logs {
 };
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/train/logs.ipp>
+#endif

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,14 +16,14 @@
 
 namespace dist::nn::detail {
 
-/// The outputs of a network for the steps of a pass, one after another: of each step the rows of all replicas of this
-/// process, in their order. A step is computed in one process, and the others know how many rows it has.
+/// The outputs of a network for the steps of a pass: for each step the rows of all replicas of this process, in order.
+/// Each step is computed in one process; the others only count its rows.
 template <class T>
 class Predictions {
  public:
   explicit Predictions(std::size_t replicas) : parts_(replicas) {}
 
-  /// A replica's rows of this step, wherever they lie.
+  /// Stores a replica's rows of this step, in any memory.
   template <dist::MemorySpace Where>
   void put(const auto& replica, TensorView<const T, Where> rows) {
     Part& part = parts_[replica.local_index()];
@@ -39,7 +38,7 @@ class Predictions {
       queue.wait();
     }
   }
-  /// It has so many, which another process computes.
+  /// Counts rows that another process computes.
   void leave_out(const auto& replica, std::size_t rows) {
     parts_[replica.local_index()].rows = rows;
     parts_[replica.local_index()].is_here = false;
@@ -56,9 +55,9 @@ class Predictions {
     }
   }
 
-  /// All rows, those of other processes among them. A collective call of `workers`.
+  /// Returns the rows of all processes. A collective call of `workers`.
   [[nodiscard]] Tensor<T> join(const auto& workers) const {
-    // A process that has computed no step learns the shape of a row from the others.
+    // Processes without a step receive the shape of a row from the others.
     std::array<std::uint64_t, Shape::max_rank + 1> described{};
     described[0] = row_shape_.rank();
     for (std::size_t axis = 0; axis < row_shape_.rank(); ++axis) described[axis + 1] = row_shape_[axis];
@@ -74,7 +73,7 @@ class Predictions {
       std::copy_n(next, run.rows * row_size, all.data() + run.first * row_size);
       next += run.rows * row_size;
     }
-    // Every row is zeros in all processes but one: sums of the bits are the bits, also of -0 and NaN.
+    // Every row is zero in all processes but one, so a sum of bits gives the bits, also of -0 and NaN.
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "networks compute in float or double");
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     std::vector<Bits> bits(all.size());
@@ -85,13 +84,13 @@ class Predictions {
   }
 
  private:
-  /// What a replica has of a step.
+  /// A replica's rows of a step.
   struct Part {
     Tensor<T> values;
     std::size_t rows = 0;
     bool is_here = false;
   };
-  /// Rows that were computed here, one after another.
+  /// Consecutive rows that were computed here.
   struct Run {
     std::size_t first;
     std::size_t rows;

@@ -1,47 +1,61 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <dist/core/error.hpp>
-#include <dist/train/console.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/text.hpp>
+#include <dist/train/callbacks.hpp>
 #include <dist/train/logs.hpp>
 
 namespace dist::nn {
 
-/// How much is shown.
+/// The output and the clock of a progress bar.
+struct Console {
+  std::function<void(std::string_view)> write;
+  /// True if the output can be overwritten: a terminal, not a file.
+  bool terminal = false;
+  /// Returns seconds since a fixed time.
+  std::function<double()> clock;
+
+  /// Writes to `file`, which must stay open, and flushes after each write.
+  [[nodiscard]] static Console to(std::FILE* file);
+  [[nodiscard]] static Console standard_output() { return to(stdout); }
+
+ private:
+  /// Returns false for a terminal without a width: a launcher reads it, and forwards it line by line.
+  [[nodiscard]] static bool is_screen(int descriptor);
+};
+
+/// The amount of output.
 enum class Verbosity { silent = 0, bar = 1, line_per_epoch = 2 };
 
-/// The verbosity that Keras calls 0, 1 or 2. Throws InvalidArgument for another number.
-[[nodiscard]] inline Verbosity verbosity(int verbose) {
-  if (verbose < 0 || verbose > 2)
-    throw InvalidArgument("verbose is not a verbosity", concat("it is ", verbose),
-                          "Use 0 for silence, 1 for a progress bar, 2 for one line per epoch");
-  return static_cast<Verbosity>(verbose);
-}
+/// Converts Keras' verbosity 0, 1 or 2. Throws InvalidArgument for other numbers.
+[[nodiscard]] Verbosity verbosity(int verbose);
 
+/// The options of ProgressBar.
 struct ProgressBarOptions {
-  /// Steps to come; none while that is unknown.
+  /// The total number of steps; empty if unknown.
   std::optional<std::size_t> target = std::nullopt;
   Verbosity verbosity = Verbosity::bar;
-  /// Names whose value is that of the last step, and shown averaged over the steps; others are shown as
-  /// given.
+  /// Names whose values belong to the last step, and are averaged over the steps; other values are shown as given.
   std::vector<std::string> averaged = {};
 };
 
-/// The progress bar of Keras 2, character by character (spec Q.1):
+/// The progress bar of Keras 2, identical to the character (spec Q.1):
 ///
 ///     3/12 [======>.......................] - ETA: 2s - loss: 0.6931 - accuracy: 0.5000
 ///
-/// The time starts with the object. On a terminal the line is written over, at most every 0.05 s; elsewhere
-/// only the last state is written, so that a file has one line per epoch.
+/// Time starts with the construction. On a terminal the line is overwritten, at most every 0.05 s; elsewhere only the
+/// final state is written, so that a file has one line per epoch.
 class ProgressBar {
  public:
   static constexpr std::size_t width = 30;
@@ -50,31 +64,15 @@ class ProgressBar {
   ProgressBar(ProgressBarOptions options, Console console)
       : options_(std::move(options)), console_(std::move(console)), start_(console_.clock()) {}
 
-  /// Whether an `update` now would be seen or timed; what is only shown as given need not be computed
-  /// otherwise.
-  [[nodiscard]] bool due() const {
-    return options_.verbosity == Verbosity::bar &&
-           (!last_update_ || (console_.terminal && console_.clock() - *last_update_ >= interval));
-  }
+  /// True if an `update` now would be shown or timed. Otherwise the values need not be computed, unless they are
+  /// averaged.
+  [[nodiscard]] bool due() const;
 
-  /// `current` steps are done, with these values.
-  void update(std::size_t current, const Logs& logs) {
-    record(current, logs);
-    if (!due()) return;
-    const double now = console_.clock();
-    last_update_ = now;
-    const double step_time = seconds_per_step(current, now);
-    if (console_.terminal) draw(current, now, step_time, false);
-  }
+  /// Reports that `current` steps are done, with these values.
+  void update(std::size_t current, const Logs& logs);
 
-  /// Ends the bar after `current` steps: writes the last state and ends the line.
-  void finish(std::size_t current, const Logs& logs) {
-    record(current, logs);
-    const double now = console_.clock();
-    options_.target = options_.target.value_or(current);
-    if (options_.verbosity == Verbosity::bar) draw(current, now, seconds_per_step(current, now), true);
-    if (options_.verbosity == Verbosity::line_per_epoch) write_line(current, now);
-  }
+  /// Ends the bar after `current` steps: writes the final state and a line break.
+  void finish(std::size_t current, const Logs& logs);
 
  private:
   struct Shown {
@@ -83,115 +81,24 @@ class ProgressBar {
     double weight;
   };
 
-  void record(std::size_t current, const Logs& logs) {
-    const double steps = current > seen_ ? static_cast<double>(current - seen_) : 1;
-    for (const Logs::Entry& entry : logs) {
-      auto shown =
-          std::find_if(shown_.begin(), shown_.end(), [&](const Shown& each) { return each.name == entry.name; });
-      if (shown == shown_.end()) shown = shown_.insert(shown_.end(), {entry.name, 0, 0});
-      if (std::find(options_.averaged.begin(), options_.averaged.end(), entry.name) != options_.averaged.end()) {
-        shown->sum += entry.value * steps;
-        shown->weight += steps;
-      } else {
-        shown->sum = entry.value;
-        shown->weight = 1;
-      }
-    }
-    seen_ = current;
-  }
+  void record(std::size_t current, const Logs& logs);
 
-  /// The first step, which allocates and warms caches, is left out as soon as there are others.
-  double seconds_per_step(std::size_t current, double now) {
-    if (current == 0) return 0;
-    const double time = after_first_step_ && current > 1 ? (now - *after_first_step_) / static_cast<double>(current - 1)
-                                                         : (now - start_) / static_cast<double>(current);
-    if (current == 1) after_first_step_ = now;
-    return time;
-  }
+  /// Excludes the first step, which allocates and warms caches, as soon as there are others.
+  double seconds_per_step(std::size_t current, double now);
 
-  void draw(std::size_t current, double now, double step_time, bool last) {
-    line_.clear();
-    if (console_.terminal) line_.append(drawn_, '\b').push_back('\r');
-    const std::size_t begin = line_.size();
-    append_bar(current);
-    if (!options_.target || last) {
-      append(" - %.0fs", now - start_);
-      append_duration(step_time, "step");
-    } else {
-      append_eta(step_time * (static_cast<double>(*options_.target) - static_cast<double>(current)));
-    }
-    append_values();
-    const std::size_t drawn = line_.size() - begin;
-    if (drawn < drawn_) line_.append(drawn_ - drawn, ' ');
-    drawn_ = drawn;
-    if (last) line_.push_back('\n');
-    console_.write(line_);
-  }
+  void draw(std::size_t current, double now, double step_time, bool last);
 
-  void write_line(std::size_t current, double now) {
-    line_.clear();
-    append_count(current);
-    append(" - %.0fs", now - start_);
-    append_values();
-    line_ += " -";
-    append_duration(now - start_, "epoch");
-    line_ += " -";
-    append_duration((now - start_) / static_cast<double>(std::max<std::size_t>(*options_.target, 1)), "step");
-    line_.push_back('\n');
-    console_.write(line_);
-  }
+  void write_line(std::size_t current, double now);
 
-  void append_count(std::size_t current) {
-    const std::string target = std::to_string(*options_.target);
-    const std::string done = std::to_string(current);
-    line_.append(target.size() - std::min(target.size(), done.size()), ' ').append(done).append("/").append(target);
-  }
+  void append_count(std::size_t current);
 
-  void append_bar(std::size_t current) {
-    if (!options_.target) {
-      append("%7.0f/Unknown", static_cast<double>(current));
-      return;
-    }
-    append_count(current);
-    line_ += " [";
-    const std::size_t target = std::max<std::size_t>(*options_.target, 1);
-    const std::size_t done = std::min(width, width * current / target);
-    if (done > 0) line_.append(done - 1, '=').push_back(current < target ? '>' : '=');
-    line_.append(width - done, '.').push_back(']');
-  }
+  void append_bar(std::size_t current);
 
-  void append_eta(double seconds) {
-    const auto whole = static_cast<unsigned long>(std::max(seconds, 0.0));
-    if (seconds > 3600) {
-      append(" - ETA: %lu:%02lu:%02lu", whole / 3600, whole % 3600 / 60, whole % 60);
-    } else if (seconds > 60) {
-      append(" - ETA: %lu:%02lu", whole / 60, whole % 60);
-    } else {
-      append(" - ETA: %lus", whole);
-    }
-  }
+  void append_eta(double seconds);
 
-  void append_duration(double seconds, const char* unit) {
-    if (seconds >= 1 || seconds == 0) {
-      append(" %.0fs/%s", seconds, unit);
-    } else if (seconds >= 1e-3) {
-      append(" %.0fms/%s", seconds * 1e3, unit);
-    } else {
-      append(" %.0fus/%s", seconds * 1e6, unit);
-    }
-  }
+  void append_duration(double seconds, const char* unit);
 
-  void append_values() {
-    for (const Shown& each : shown_) {
-      const double value = each.sum / std::max(each.weight, 1.0);
-      line_.append(" - ").append(each.name).append(":");
-      if (std::isnan(value)) {
-        line_ += " nan";  // printf may show its sign
-      } else {
-        append(std::abs(value) > 1e-3 ? " %.4f" : " %.4e", value);
-      }
-    }
-  }
+  void append_values();
 
   template <class... Numbers>
   void append(const char* format, Numbers... numbers) {
@@ -207,8 +114,50 @@ class ProgressBar {
   std::optional<double> after_first_step_;
   std::vector<Shown> shown_;
   std::size_t seen_ = 0;
-  std::size_t drawn_ = 0;  // characters of the line that is on the terminal
+  std::size_t drawn_ = 0;  // characters of the current line on the terminal
   std::string line_;
 };
 
+/// Shows a fit, an evaluation or a prediction: a progress bar per epoch, with a header if there are several epochs.
+class ProgressCallback {
+ public:
+  ProgressCallback(Verbosity verbosity, Console console);
+  ProgressCallback(ProgressCallback&&) noexcept;
+  ~ProgressCallback();
+
+  void on_epoch_begin(const Epoch& epoch) {
+    begin(epoch.steps);
+    if (verbosity_ != Verbosity::silent && epoch.epochs > 1)
+      console_.write(concat("Epoch ", epoch.index + 1, "/", epoch.epochs, "\n"));
+  }
+  void on_train_batch_end(std::size_t step, CurrentLogs logs) { show(step, logs); }
+  void on_epoch_end(const Epoch& epoch, const Logs& logs) { bar_->finish(*epoch.steps, logs); }
+
+  void on_test_begin(std::optional<std::size_t> steps) { begin(steps); }
+  void on_test_batch_end(std::size_t step, CurrentLogs logs) { show(step, logs); }
+  void on_test_end(std::size_t steps, const Logs& logs) { bar_->finish(steps, logs); }
+
+  void on_predict_begin(std::optional<std::size_t> steps) { begin(steps); }
+  void on_predict_batch_end(std::size_t step) {
+    if (bar_->due()) bar_->update(step + 1, Logs{});
+  }
+  void on_predict_end(std::size_t steps) { bar_->finish(steps, Logs{}); }
+
+ private:
+  void show(std::size_t step, const CurrentLogs& logs) {
+    if (bar_->due()) bar_->update(step + 1, logs());
+  }
+  void begin(std::optional<std::size_t> steps) {
+    bar_.emplace(ProgressBarOptions{.target = steps, .verbosity = verbosity_}, console_);
+  }
+
+  Verbosity verbosity_;
+  Console console_;
+  std::optional<ProgressBar> bar_;
+};
+
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/train/progress_bar.ipp>
+#endif

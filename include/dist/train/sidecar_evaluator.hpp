@@ -1,11 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +11,7 @@
 #include <dist/checkpoint/folder.hpp>
 #include <dist/context/run_collectively.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
@@ -28,19 +26,18 @@
 
 namespace dist::nn {
 
+/// The options of SidecarEvaluator.
 struct SidecarEvaluatorOptions {
-  /// The evaluator ends after the checkpoint of this number. Checkpoints of a folder are counted from 1 in the order in which
-  /// they were saved, those too that were removed or skipped. None: it ends when the training is marked as ended.
+  /// The number of the checkpoint after which the evaluator ends, in the order of saving, from 1, including removed and
+  /// skipped ones. Empty: the evaluator ends when the training is marked as ended.
   std::optional<std::uint64_t> max_evaluations = std::nullopt;
-  /// The epochs to which the training goes. The mark of a training to fewer epochs, which used the folder before, does not
-  /// end the evaluator.
+  /// The number of epochs of the training. End marks of earlier trainings with fewer epochs are ignored.
   std::uint64_t epochs = 0;
-  /// The longest wait for a new checkpoint; 0 waits as long as it takes.
+  /// The longest wait for a new checkpoint; 0: no limit.
   std::chrono::nanoseconds timeout = std::chrono::hours{1};
-  /// The time between two looks into the folder.
+  /// The time between two checks of the folder.
   std::chrono::nanoseconds poll = std::chrono::seconds{1};
-  /// A wait of this length prints a line on stderr that says what the evaluator waits for, and again after as long; 0: each
-  /// look that finds nothing.
+  /// The interval of messages on stderr about the awaited checkpoint; 0: after each check that finds nothing.
   std::chrono::nanoseconds tell_after = std::chrono::seconds{30};
 };
 
@@ -51,12 +48,12 @@ inline constexpr bool is_model = false;
 template <class S, class Network, class O, class L, class... Ms>
 inline constexpr bool is_model<Model<S, Network, O, L, Ms...>> = true;
 
-/// The steps of an optimizer, as a part of a checkpoint.
+/// The step count of an optimizer, as a part of a checkpoint.
 struct SavedIterations {
   std::int64_t& count;
   void track(auto& visit) { visit("iterations", count); }
 };
-/// What an evaluation takes from the checkpoint of a model.
+/// The parts of a model's checkpoint that an evaluation needs.
 template <class Network>
 struct EvaluatedParts {
   Network& network;
@@ -67,7 +64,7 @@ struct EvaluatedParts {
   }
 };
 
-/// Whether a training to `epochs` epochs or more is marked as ended in `folder`. A collective call of the processes.
+/// True if a training with `epochs` epochs or more is marked as ended in `folder`. A collective call of the processes.
 [[nodiscard]] bool is_training_ended(const auto& strategy, const std::string& folder, std::uint64_t epochs) {
   return dist::detail::broadcast_from_chief(strategy, [&] {
     const std::optional<std::uint64_t> ended = ended_training(folder);
@@ -77,23 +74,23 @@ struct EvaluatedParts {
 
 }  // namespace detail
 
-/// Evaluates the checkpoints of a training that goes on in other processes (Keras' SidecarEvaluator, spec Q27): each time the
-/// newest one in `folder` that it has not seen, so that it may skip some.
+/// Evaluates the checkpoints of a training in other processes (Keras' SidecarEvaluator, spec Q27). It always takes the
+/// newest unseen one in `folder`, so it may skip some.
 ///
 ///     nn::SidecarEvaluator evaluator{model, "checkpoints", {.max_evaluations = 12}};
 ///     evaluator.run(test, {.verbose = 2}, nn::callbacks::TensorBoard{"logs"});
 ///
-/// The checkpoints are those of a CheckpointManager, of the callbacks ModelCheckpoint ("checkpoints/ckpt_{epoch}") and
-/// BackupAndRestore, or any others in the folder. They have a model as part "model", or a network and an optimizer as parts
-/// "network" and "optimizer". The evaluator takes the network and the optimizer's number of steps, for the callbacks; the
-/// optimizer and the metrics of `model` may be others than those that were saved.
+/// The checkpoints may come from a CheckpointManager, the callbacks ModelCheckpoint ("checkpoints/ckpt_{epoch}")
+/// and BackupAndRestore, or elsewhere. They must have a model as part "model", or a network and an optimizer as parts
+/// "network" and "optimizer". The evaluator restores the network and, for the callbacks, the optimizer's number of
+/// steps; the optimizer and the metrics of `model` may differ from the saved ones.
 ///
-/// The training ends the evaluator by `mark_training_ended(folder)`, which `train_and_evaluate` calls. A checkpoint that is
-/// not complete is not seen. One that is damaged, or removed while it is read, is left out until it can be read, and the one
-/// before is evaluated where it is new.
+/// The training ends the evaluator by `mark_training_ended(folder)`; `train_and_evaluate` does so. Incomplete
+/// checkpoints are ignored. A checkpoint that is damaged, or removed during reading, is skipped until it is readable;
+/// the evaluator takes the previous one if unseen.
 ///
-/// Refers to the model. `evaluate_new` and `run` are collective calls of the processes of the model's strategy, which is not
-/// that of the training.
+/// Refers to the model. `evaluate_new` and `run` are collective calls of the processes of the model's strategy, which
+/// is separate from the training's.
 template <class M>
 class SidecarEvaluator {
   static_assert(detail::is_model<M>,
@@ -101,7 +98,7 @@ class SidecarEvaluator {
                 "evaluator{model, \"checkpoints\"}");
 
  public:
-  /// Throws InvalidArgument for `max_evaluations` of 0 and a `poll` that is not positive.
+  /// Throws InvalidArgument if `max_evaluations` is 0, or if `poll` is not positive.
   SidecarEvaluator(M& model, std::string folder, const SidecarEvaluatorOptions& options = {})
       : model_(model), folder_(std::move(folder)), options_(options) {
     if (options_.max_evaluations == std::uint64_t{0})
@@ -111,9 +108,8 @@ class SidecarEvaluator {
                             "Give the time between two looks, such as std::chrono::seconds{1}");
   }
 
-  /// Evaluates the newest checkpoint that was not seen; no logs where there is none. Throws FileError where the folder cannot
-  /// be read, and for a checkpoint without an optimizer's `iterations`, ShapeMismatch for that of another network, and as
-  /// Model::evaluate does.
+  /// Evaluates the newest unseen checkpoint, if any. Throws FileError if the folder cannot be read, or if a checkpoint
+  /// lacks an optimizer's `iterations`, ShapeMismatch if it has another network, and like Model::evaluate.
   template <class Dataset, class... Given>
   std::optional<Logs> evaluate_new(const Dataset& dataset, const EvaluateOptions& evaluate, Given&&... callbacks) {
     const std::vector<dist::detail::FoundCheckpoint> found =
@@ -130,16 +126,15 @@ class SidecarEvaluator {
     return model_.evaluate(dataset, evaluate, callbacks...);
   }
 
-  /// Evaluates checkpoints as they come, until the training or the options end it, and returns the logs of the last
-  /// evaluation; none where there was no checkpoint. `callbacks` are those of Model::evaluate: the TensorBoard callback writes
-  /// "evaluation_<name>_vs_iterations" (spec Q22). Throws DeadlineExceeded where no checkpoint comes for
-  /// `options.timeout`, and as `evaluate_new` does.
+  /// Evaluates new checkpoints until the training or the options end it. Returns the logs of the last evaluation, if
+  /// any. `callbacks` are passed to Model::evaluate: TensorBoard writes `evaluation_<name>_vs_iterations` (spec Q22).
+  /// Throws DeadlineExceeded if no checkpoint appears within `options.timeout`, and like `evaluate_new`.
   template <class Dataset, class... Given>
   std::optional<Logs> run(const Dataset& dataset, const EvaluateOptions& evaluate, Given&&... callbacks) {
     std::optional<Logs> last;
     std::optional<Waiting> waiting;
     for (int late_looks = 0; late_looks < max_late_looks;) {
-      // Asked first: what was saved before the end is evaluated.
+      // Read before the evaluation, so that the last checkpoint before the end is evaluated.
       const bool has_ended = detail::is_training_ended(strategy(), folder_, options_.epochs);
       if (std::optional<Logs> logs = evaluate_new(dataset, evaluate, callbacks...)) {
         last = std::move(logs);
@@ -158,22 +153,22 @@ class SidecarEvaluator {
     return run(dataset, EvaluateOptions{.verbose = 2});
   }
 
-  /// The path of the checkpoint that was evaluated last; empty before the first.
+  /// The path of the last evaluated checkpoint; empty before the first.
   [[nodiscard]] const std::string& evaluated() const noexcept { return evaluated_; }
 
  private:
   using Reader = dist::detail::CheckpointReader;
-  /// When a wait for a checkpoint began, and when its last line was printed.
+  /// The start of a wait for a checkpoint, and the time of its last message.
   struct Waiting {
     std::int64_t since, told;
   };
 
-  /// After the end of the training, a checkpoint that cannot be read has so many more looks.
+  /// The number of further checks for an unreadable checkpoint after the end of the training.
   static constexpr int max_late_looks = 5;
 
   [[nodiscard]] auto& strategy() const { return model_.strategy(); }
 
-  /// Opens the newest checkpoint of those found that was not seen and is whole, the same in all processes.
+  /// Opens the newest unseen and complete checkpoint of `found`, the same in all processes.
   std::unique_ptr<Reader> open_unseen(const std::vector<dist::detail::FoundCheckpoint>& found) {
     const auto has = [](const std::vector<std::uint64_t>& ids, std::uint64_t id) {
       return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -195,7 +190,7 @@ class SidecarEvaluator {
           reader->verify();
         } catch (const FileError& error) {
           reader.reset();
-          // The training removes old checkpoints, about which there is nothing to say.
+          // The training removes old checkpoints, which needs no message.
           if (dist::detail::is_checkpoint(each.path) && !has(told_, id)) {
             told_.push_back(id);
             log_line(concat("checkpoint ", each.path, " is left out: ", error.what()));
@@ -226,7 +221,7 @@ class SidecarEvaluator {
     model_.optimizer().set_iterations(strategy().scope(), count);
   }
 
-  /// Waits until the next look. A wait begins where there is none.
+  /// Waits until the next check. Begins a wait if `waiting` is empty.
   void wait(std::optional<Waiting>& waiting) const {
     const auto awaited = [&] {
       return concat("a checkpoint in ", quoted(folder_),
@@ -254,11 +249,11 @@ class SidecarEvaluator {
   M& model_;
   std::string folder_;
   SidecarEvaluatorOptions options_;
-  std::uint64_t serial_ = 0;         // of the checkpoint that was evaluated last
+  std::uint64_t serial_ = 0;         // of the last evaluated checkpoint
   std::string evaluated_;            // its path
-  std::vector<std::uint64_t> seen_;  // it, and those that were there and older
-  std::vector<std::uint64_t> told_;  // those that could not be read, and were said to be left out
-  bool is_one_unreadable_ = false;   // of those that the last look found
+  std::vector<std::uint64_t> seen_;  // it and the older ones in the folder
+  std::vector<std::uint64_t> told_;  // the unreadable ones, already reported
+  bool is_one_unreadable_ = false;   // of those found by the last check
 };
 
 }  // namespace dist::nn

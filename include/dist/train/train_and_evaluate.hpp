@@ -11,8 +11,6 @@
 #include <dist/checkpoint/folder.hpp>
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/roles.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/core/error.hpp>
@@ -25,38 +23,39 @@
 
 namespace dist::nn {
 
+/// The options of train_and_evaluate.
 template <class M>
 struct TrainAndEvaluateOptions {
-  /// The folder of the checkpoints, which all tasks reach.
+  /// The folder of the checkpoints, accessible to all tasks.
   std::string folder;
-  /// How it trains, and how it shows what it does. `validation_steps` are the batches of each evaluation; the dataset for it
-  /// is the function's argument, not `validation`.
+  /// The options of the training and its output. `validation_steps` is the number of batches of each evaluation; its
+  /// dataset is the function's argument, not `validation`.
   FitOptions<M> fit = {};
-  /// Whether a cluster has an evaluator. Where it has none, its chief and workers evaluate after each epoch, all together, as
-  /// processes of no cluster do.
+  /// True if the cluster has an evaluator. Otherwise chief and workers evaluate together after each epoch, like
+  /// processes without a cluster.
   bool has_evaluator = true;
-  /// A checkpoint after every so many batches instead of after each epoch.
+  /// The number of batches between checkpoints. Default: after each epoch.
   std::optional<std::size_t> save_freq = std::nullopt;
-  /// Whether SIGTERM ends the training after the batch, with a checkpoint, as BackupAndRestoreOptions has it.
+  /// True to end the training on SIGTERM after the batch, with a checkpoint, see BackupAndRestoreOptions.
   bool save_before_preemption = false;
-  /// How the evaluator follows the checkpoints; it ends with the training to `fit.epochs`.
+  /// The options of the evaluator; it ends with the training to `fit.epochs`.
   SidecarEvaluatorOptions evaluator = {};
 };
 
+/// The result of train_and_evaluate.
 struct TrainAndEvaluateResult {
-  /// The epochs that this call trained; with "val_" entries where the task evaluated, too. Empty in the evaluator.
+  /// The epochs of this call, with "val_" entries if the task also evaluated. Empty in the evaluator.
   History history = {};
-  /// The logs of the last evaluation; none where others evaluate, and none in the evaluator of a training without a
-  /// checkpoint.
+  /// The logs of the last evaluation; empty if other tasks evaluate, or if an evaluator found no checkpoint.
   std::optional<Logs> evaluation = std::nullopt;
-  /// Whether the training was interrupted because a process was told to end. The program then returns 42, so that whoever
-  /// started it starts it again.
+  /// True if the training was interrupted because a process received SIGTERM. The program should then return 42, to be
+  /// restarted.
   bool is_preempted = false;
 };
 
 namespace detail {
 
-/// A strategy that knows which task of a cluster it is.
+/// A strategy with information about its task in a cluster.
 template <class S>
 concept KnowsTask = requires(const S& strategy) {
   { strategy.task() } -> std::convertible_to<const std::optional<Task>&>;
@@ -75,7 +74,8 @@ inline TaskRole role_of(const std::optional<Task>& task, bool has_evaluator) {
   return {.trains = true, .evaluates = !has_evaluator};
 }
 
-/// The role of the task that a resolver says. Throws unless the cluster could work, and the strategy is for such a task.
+/// Returns the role of the resolver's task. Throws if the cluster is invalid, or if the strategy does not match the
+/// task.
 template <class S>
 TaskRole role_of(const ClusterResolver auto& resolver, const S& strategy, bool has_evaluator) {
   const ClusterSpec cluster = resolver.cluster_spec();
@@ -101,7 +101,7 @@ TaskRole role_of(const ClusterResolver auto& resolver, const S& strategy, bool h
   return role;
 }
 
-/// The logs of the validation after the last epoch; none where there was none.
+/// Returns the logs of the validation after the last epoch, if there was one.
 inline std::optional<Logs> last_validation(const History& history) {
   std::optional<Logs> logs;
   constexpr std::string_view of_validation = "val_";
@@ -135,14 +135,14 @@ TrainAndEvaluateResult train_and_evaluate(TaskRole role, M& model, const Train& 
     result.evaluation = SidecarEvaluator{model, options.folder, options.evaluator}.run(test, evaluate, callbacks...);
     return result;
   }
-  // A training that has ended, perhaps before its last epoch, does not go on.
+  // A training that has ended, possibly early, does not continue.
   if (is_training_ended(model.strategy(), options.folder, epochs)) options.fit.epochs = 0;
   if (role.evaluates) options.fit.validation = test;
   nn::callbacks::BackupAndRestore backup{options.folder,
                                          {.save_freq = options.save_freq,
                                           .save_before_preemption = options.save_before_preemption,
                                           .delete_checkpoint = false}};
-  result.history = model.fit(train, std::move(options.fit), callbacks..., backup);  // saves what callbacks have changed
+  result.history = model.fit(train, std::move(options.fit), callbacks..., backup);  // last, to save the others' state
   result.is_preempted = backup.is_preempted();
   if (result.is_preempted) return result;
   if (role.evaluates) {
@@ -155,24 +155,24 @@ TrainAndEvaluateResult train_and_evaluate(TaskRole role, M& model, const Train& 
 
 }  // namespace detail
 
-/// Trains a model and evaluates it, each task of a job what it is there for (the Estimator's train_and_evaluate):
+/// Trains and evaluates a model; each task of a job has its part (the Estimator's train_and_evaluate):
 ///
 ///     dist::MultiWorker<dist::RingAllReduce> strategy;  // the workers of TF_CONFIG, or an evaluator alone
 ///     …
 ///     nn::train_and_evaluate(model, train, test, {.folder = "checkpoints", .fit = {.epochs = 12}});
 ///
-/// - Chief and workers fit the model to `train`, and save it in `options.folder` after each epoch. They go on from the newest
-///   checkpoint there, so that a job which is started again ends with the bits of one that nothing interrupted.
-/// - The evaluator, which runs alone, evaluates the newest checkpoint on `test` again and again until the training has ended
+/// - Chief and workers fit the model to `train`, and save it in `options.folder` after each epoch. They continue from
+///   the newest checkpoint, so the results of a restarted job are bitwise identical to an uninterrupted one.
+/// - The evaluator, a single process, evaluates the newest checkpoint on `test` repeatedly until the training ends
 ///   (SidecarEvaluator, spec Q27).
-/// - Processes of no cluster, such as mpirun's, do both in turns: an epoch, and an evaluation.
+/// - Processes without a cluster, such as mpirun's, alternate epochs and evaluations.
 ///
-/// `callbacks` are those of Model::fit and Model::evaluate, whichever the task calls. The task is what TF_CONFIG says, or a
-/// resolver that comes first among the arguments. The datasets are batched.
+/// `callbacks` are passed to Model::fit or Model::evaluate. The task is defined by TF_CONFIG, or by a resolver as first
+/// argument. The datasets must be batched.
 ///
-/// Throws InvalidArgument for a cluster that cannot work, a parameter server, no folder, and `options.fit.validation`;
-/// WrongStrategy for a strategy of another task, or of another number of processes than there are chief and workers; as
-/// Model::fit, BackupAndRestore and SidecarEvaluator::run do.
+/// Throws InvalidArgument if the cluster is invalid, for a parameter server, without a folder, or if
+/// `options.fit.validation` is given; WrongStrategy if the strategy belongs to another task or number of processes; and
+/// like Model::fit, BackupAndRestore and SidecarEvaluator::run.
 template <ClusterResolver R, class M, class Train, class Test, class... Given>
 TrainAndEvaluateResult train_and_evaluate(const R& resolver, M& model, const Train& train, const Test& test,
                                           TrainAndEvaluateOptions<M> options, Given&&... callbacks) {
@@ -182,6 +182,7 @@ TrainAndEvaluateResult train_and_evaluate(const R& resolver, M& model, const Tra
   const detail::TaskRole role = detail::role_of(resolver, model.strategy(), options.has_evaluator);
   return detail::train_and_evaluate(role, model, train, test, std::move(options), callbacks...);
 }
+/// Trains and evaluates the model in the task of TF_CONFIG.
 template <class M, class Train, class Test, class... Given>
 TrainAndEvaluateResult train_and_evaluate(M& model, const Train& train, const Test& test,
                                           TrainAndEvaluateOptions<M> options, Given&&... callbacks) {

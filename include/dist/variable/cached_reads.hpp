@@ -1,14 +1,11 @@
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <vector>
 
 #include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
@@ -16,15 +13,15 @@
 
 namespace dist {
 
-/// A context in which a variable that all replicas share keeps the value it had when it was first read (spec B17, G43):
+/// A context in which reads of a shared variable return its value at the first read (spec B17, G43):
 ///
 ///   CachedReads cached{replica};
 ///   const auto before = weights.read(cached);
-///   weights.assign(replica, ...);                 // goes to the store
+///   weights.assign(replica, ...);                 // writes to the store
 ///   const auto same_as_before = weights.read(cached);
 ///
-/// Caches where replicas share a copy of a variable, and where variables lie on servers; elsewhere a read gives the near copy as
-/// ever. What it read lives as long as it does, and the variables must live as long.
+/// Caches shared and remote variables; for others it returns the local copy. The values live as long as this object,
+/// and the variables must outlive it.
 template <class C>
 class CachedReads {
  public:
@@ -37,14 +34,14 @@ class CachedReads {
   }
   CachedReads& operator=(const CachedReads&) = delete;
 
-  /// What `variable.read(cached)` gives.
+  /// Implements `variable.read(cached)`.
   template <class Variable>
   [[nodiscard]] auto read(const Variable& variable) const {
     if constexpr (StoreOf<C>::shared || RemoteStore<StoreOf<C>>) {
       using T = typename Variable::Element;
       for (const auto& [key, tensor] : entries_)
         if (key == &variable) return static_cast<const Tensor<T>*>(tensor.get())->view();
-      const auto read_now = variable.read(context_);  // a view, or a tensor where the variable lies elsewhere
+      const auto read_now = variable.read(context_);  // a view, or a tensor if the variable is remote
       const TensorView<const T> stored = read_now;
       const auto copy = std::make_shared<Tensor<T>>(stored.shape());
       std::copy_n(stored.data(), stored.size(), copy->data());
@@ -54,7 +51,7 @@ class CachedReads {
       return variable.read(context_);
     }
   }
-  /// What `variable.value(cached)` gives.
+  /// Implements `variable.value(cached)`.
   template <class Variable>
   [[nodiscard]] auto value(const Variable& variable) const {
     if constexpr (StoreOf<C>::shared || RemoteStore<StoreOf<C>>) {

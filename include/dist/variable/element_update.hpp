@@ -1,10 +1,9 @@
-/// What a write does to one element: the new value from the old one and the one given. The reductions Sum, Prod, Min and
-/// Max are such updates too.
+/// Element updates of writes: the new value from the old and the given value. The reductions Sum, Prod, Min and Max are
+/// also updates.
 #pragma once
 
 #include <concepts>
 #include <cstddef>
-#include <string_view>
 
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -17,7 +16,7 @@ struct Assign {
     return given;
   }
 };
-/// One of `replicas` equal shares of what is given.
+/// Assigns one of `replicas` equal shares of the given value.
 template <class Wide>
 struct AssignShare {
   Wide replicas;
@@ -33,18 +32,18 @@ struct Subtract {
     return static_cast<T>(static_cast<Wide>(old) - static_cast<Wide>(given));
   }
 };
-/// Of integers the quotient without its fraction. The caller makes sure that no integer is divided by zero.
+/// Division, truncated for integers. The caller must exclude integer division by zero.
 struct Divide {
   template <class T>
   DIST_HD constexpr T operator()(T old, T given) const {
     if constexpr (std::signed_integral<T>) {
-      // The least integer has no negative: like any other overflow of a copy it wraps, where the processor would trap.
+      // The minimum divided by -1 wraps around like other overflows, instead of trapping.
       if (given == T{-1}) return static_cast<T>(0 - static_cast<unsigned long long>(old));
     }
     return static_cast<T>(old / given);
   }
 };
-/// The same as an ElementUpdate, of any element.
+/// An ElementUpdate with the same update for all elements.
 template <class Update>
 struct WriteElement {
   Update update;
@@ -55,7 +54,7 @@ struct WriteElement {
   }
 };
 
-/// Refuses, in a sentence, to calculate with bools, which can only be replaced, and says whether it did not.
+/// True unless the update does arithmetic with bools, which can only be assigned; otherwise a readable compile error.
 template <class T, class Update>
 [[nodiscard]] constexpr bool require_update_of() {
   constexpr bool is_update = !std::same_as<T, bool> || std::same_as<Update, Assign>;

@@ -1,13 +1,11 @@
-/// Looking up rows of tables by ids, as tf.nn.embedding_lookup and its relatives do (spec K08).
+/// Embedding lookups, like tf.nn.embedding_lookup and its variants (spec K08).
 #pragma once
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,18 +26,19 @@
 
 namespace dist {
 
-/// What else embedding_lookup does.
+/// Options of embedding_lookup.
 struct EmbeddingOptions {
-  /// Longer embeddings are scaled to this length (l2 norm).
+  /// The maximum L2 norm: longer embeddings are scaled down.
   std::optional<double> max_norm = {};
 };
 
 /// Combines embeddings to sum(w e) / sqrt(sum(w^2)), where w are their weights.
 struct SqrtN {};
+/// The combiner SqrtN.
 inline constexpr SqrtN sqrtn{};
 
-/// How the embeddings e of one example, with weights w, become one: `dist::mean` makes it sum(w e) / sum(w), `dist::sum`
-/// sum(w e), and `dist::sqrtn` sum(w e) / sqrt(sum(w^2)).
+/// Combines the embeddings e of an example, with weights w: `dist::mean` to sum(w e) / sum(w), `dist::sum` to sum(w e),
+/// and `dist::sqrtn` to sum(w e) / sqrt(sum(w^2)).
 class Combiner {
  public:
   constexpr Combiner(Mean) : kind_(Kind::of_mean) {}
@@ -53,39 +52,33 @@ class Combiner {
   Kind kind_;
 };
 
-/// How embedding_lookup_sparse makes one embedding of several.
+/// Options of embedding_lookup_sparse.
 struct SparseEmbeddingOptions {
   Combiner combiner = mean;
-  /// Longer embeddings are scaled to this length (l2 norm), before they are combined.
+  /// The maximum L2 norm: longer embeddings are scaled down before they are combined.
   std::optional<double> max_norm = {};
 };
 
-/// The same of safe_embedding_lookup_sparse.
+/// Options of safe_embedding_lookup_sparse.
 struct SafeEmbeddingOptions {
   Combiner combiner = mean;
   std::optional<double> max_norm = {};
-  /// What an example without ids has; without it, zeros.
+  /// The id for examples without ids; by default their embedding is zero.
   std::optional<std::int64_t> default_id = {};
 };
 
-/// Lists of ids, one for each example: the ids of all, one list after another, and where they are split. Example `i` has
-/// those from `splits[i]` up to `splits[i + 1]`, as in a tf.RaggedTensor. Refers to what it was made of.
+/// A non-owning ragged list of ids: example `i` has the ids from `splits[i]` to `splits[i + 1]`, as in a
+/// tf.RaggedTensor.
 class IdLists {
  public:
-  /// `ids` are those of all examples. Throws ShapeMismatch unless the splits begin with 0, do not descend, and end with the number of ids.
-  IdLists(std::span<const std::int64_t> ids, std::span<const std::size_t> splits) : ids_(ids), splits_(splits) {
-    if (splits.empty() || splits.front() != 0 || splits.back() != ids.size() ||
-        !std::is_sorted(splits.begin(), splits.end()))
-      throw ShapeMismatch("Lists of ids do not fit together",
-                          concat(ids.size(), " ids are split at ",
-                                 to_string(TensorView<const std::size_t>{splits.data(), Shape{splits.size()}})),
-                          "Split them at ascending places, from 0 to the number of ids");
-  }
+  /// `ids` are the ids of all examples. Throws ShapeMismatch unless the splits start with 0, do not decrease, and end
+  /// with the number of ids.
+  IdLists(std::span<const std::int64_t> ids, std::span<const std::size_t> splits);
 
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return ids_; }
   [[nodiscard]] std::span<const std::size_t> splits() const noexcept { return splits_; }
   [[nodiscard]] std::size_t size() const noexcept { return splits_.size() - 1; }
-  /// Which ids the example `number` has.
+  /// Returns the positions of the ids of example `number`.
   [[nodiscard]] IndexRange operator[](std::size_t number) const noexcept {
     return {splits_[number], splits_[number + 1]};
   }
@@ -97,11 +90,11 @@ class IdLists {
 
 namespace detail {
 
-/// A ShardedVariable, or what is made of one, as variables on servers are.
+/// A ShardedVariable, or a type derived from one, such as a variable on servers.
 template <class V>
 concept Divided = std::derived_from<V, ShardedVariable<typename V::Part>>;
 
-/// What operations of a table are begun on: itself, or each of its shards.
+/// The variable type that operations start on: the table, or its shards.
 template <class V>
 struct PartOf {
   using Type = V;
@@ -111,11 +104,11 @@ struct PartOf<V> {
   using Type = typename V::Part;
 };
 
-/// Whether they go on after they were begun.
+/// True if operations on the table are asynchronous.
 template <class V, class Context>
 inline constexpr bool is_elsewhere = StartsOperations<typename PartOf<V>::Type, Context>;
 
-/// Begins to read rows. A variable that is not divided is one shard.
+/// Starts to read rows. A variable without shards counts as one shard.
 template <class V, class Context>
 [[nodiscard]] auto start_lookup_rows(const V& table, const Context& context, std::span<const std::int64_t> ids) {
   if constexpr (Divided<V>)
@@ -125,41 +118,30 @@ template <class V, class Context>
                                 [&](std::size_t) -> const V& { return table; });
 }
 
-/// Ids, each once, and which of them each entry of a list is. Where rows come from elsewhere, each comes once.
+/// Unique ids, and the index of each entry of a list among them. Keeps repeated ids if `may_repeat`.
 struct UniqueIds {
   std::vector<std::int64_t> ids;
   std::vector<std::size_t> at;
 
-  UniqueIds(std::span<const std::int64_t> list, bool may_repeat) : ids(list.begin(), list.end()), at(list.size()) {
-    if (may_repeat) {
-      std::iota(at.begin(), at.end(), std::size_t{0});
-      return;
-    }
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    for (std::size_t i = 0; i < list.size(); ++i)
-      at[i] = static_cast<std::size_t>(std::lower_bound(ids.begin(), ids.end(), list[i]) - ids.begin());
-  }
+  UniqueIds(std::span<const std::int64_t> list, bool may_repeat);
 };
 
-/// Embeddings that were looked up, before they are combined.
+/// Looked-up embeddings before they are combined.
 template <class T>
 struct LookedUpRows {
   using Wide = Accumulator<T>;
 
   std::vector<std::int64_t> ids = {};
-  std::vector<std::size_t> at = {};  // where each has its row
+  std::vector<std::size_t> at = {};  // the row of each id
   Tensor<T> rows = {};
-  std::vector<Wide> scale = {};  // what rows that were too long were multiplied by; empty without a greatest norm
+  std::vector<Wide> scale = {};  // scale factor of each row; empty without max_norm
   Wide max_norm = 0;
   Shape dense_shape;
 
   [[nodiscard]] std::size_t width() const noexcept { return rows.view().row_size(); }
-  /// The embedding of entry `i`.
   [[nodiscard]] std::span<const T> row(std::size_t i) const {
     return rows.elements().subspan(at[i] * width(), width());
   }
-  /// Scales rows that are longer.
   void limit_norms(Wide longest) {
     max_norm = longest;
     scale.assign(rows.rows(), Wide{1});
@@ -173,10 +155,10 @@ struct LookedUpRows {
       for (T& element : elements) element = static_cast<T>(static_cast<Wide>(element) * scale[row]);
     }
   }
-  /// Turns the gradient of the row of entry `i`, as it was used, into that of the row in the table.
+  /// Converts the gradient of the scaled row of entry `i` to the gradient of the table's row.
   void through_norm(std::size_t i, std::span<Wide> gradient) const {
     if (scale.empty() || scale[at[i]] == Wide{1}) return;
-    // d (x / |x|) / dx takes out what would make x longer.
+    // d (x / |x|) / dx removes the component along x.
     const std::span<const T> used = row(i);
     Wide along = 0;
     for (std::size_t k = 0; k < used.size(); ++k) along += gradient[k] * static_cast<Wide>(used[k]);
@@ -186,15 +168,10 @@ struct LookedUpRows {
   }
 };
 
-/// The longest that embeddings may be. Throws InvalidArgument.
-[[nodiscard]] inline double require_max_norm(double max_norm) {
-  if (!(max_norm > 0) || max_norm > std::numeric_limits<double>::max())
-    throw InvalidArgument(concat("Embeddings cannot be scaled to a length of ", max_norm),
-                          "max_norm is a positive number", "Give a positive max_norm, or leave it out");
-  return max_norm;
-}
+/// Checks a maximum norm. Throws InvalidArgument unless it is positive.
+[[nodiscard]] double require_max_norm(double max_norm);
 
-/// Rows of a table that are on their way, a Future.
+/// Rows of a table that are being read, a Future.
 template <class Gathered, class T>
 class StartedRows {
  public:
@@ -203,7 +180,6 @@ class StartedRows {
 
   void wait() { gathered_.wait(); }
   [[nodiscard]] bool is_done() const noexcept { return gathered_.is_done(); }
-  /// Waits for them.
   [[nodiscard]] LookedUpRows<T> take() && {
     rows_.rows = std::move(gathered_).take();
     if (max_norm_) rows_.limit_norms(static_cast<Accumulator<T>>(*max_norm_));
@@ -231,7 +207,7 @@ template <class Context, class V>
   return StartedRows<decltype(gathered), T>{std::move(rows), std::move(gathered), max_norm};
 }
 
-/// Refuses, in a sentence, what is no table of embeddings, and says whether it did not.
+/// True if `V` is a table of embeddings; otherwise a readable compile error.
 template <class V>
 [[nodiscard]] consteval bool require_table() {
   constexpr bool is_table = Shard<V>;
@@ -248,7 +224,7 @@ template <class V>
   }
 }
 
-/// The weights of ids, to compute with. Throws ShapeMismatch unless there is one for each.
+/// Converts the weights of ids. Throws ShapeMismatch unless there is one per id.
 template <class Wide, class Weights>
 [[nodiscard]] std::vector<Wide> weights_of(const IdLists& lists, const Weights& weights) {
   constexpr bool is_tensor = HasShape<Weights> && HasData<const Weights>;
@@ -274,7 +250,7 @@ template <class Wide, class Weights>
 
 }  // namespace detail
 
-/// What was looked up in a table: the embeddings, and the way of their gradient to the rows of the table.
+/// The result of a lookup: the embeddings, and their gradient with respect to the table.
 ///
 ///     const auto words = dist::embedding_lookup(replica, table, ids);
 ///     … words.values() …
@@ -284,13 +260,13 @@ class EmbeddingLookup {
   using Wide = Accumulator<T>;
 
  public:
-  /// One embedding for each id, in a tensor of this shape.
+  /// One embedding per id, in a tensor of shape `shape`.
   EmbeddingLookup(detail::LookedUpRows<T> rows, const Shape& shape) : rows_(std::move(rows)), values_(shape) {
     const std::size_t width = rows_.width();
     for (std::size_t i = 0; i < rows_.ids.size(); ++i)
       std::copy_n(rows_.row(i).data(), width, values_.data() + i * width);
   }
-  /// Those of each list, combined: `splits` are those of IdLists. Without weights all are 1.
+  /// The combined embedding of each list, given the `splits` of IdLists. Empty `weights` count as 1.
   EmbeddingLookup(detail::LookedUpRows<T> rows, const std::vector<std::size_t>& splits,
                   const std::vector<Wide>& weights, Combiner combiner)
       : rows_(std::move(rows)),
@@ -313,17 +289,17 @@ class EmbeddingLookup {
       }
       if (combiner == sum) total = 1;
       if (combiner == sqrtn) total = static_cast<Wide>(detail::square_root(total));
-      for (std::size_t k = 0; k < width; ++k)  // zeros where weights cancel each other, as in TensorFlow
+      for (std::size_t k = 0; k < width; ++k)  // zero if the weights cancel out, as in TensorFlow
         values_[example * width + k] = total == 0 ? T(0) : static_cast<T>(added[k] / total);
       for (std::size_t i = ids.begin; i < ids.end; ++i) factor_[i] = total == 0 ? Wide{0} : factor_[i] / total;
     }
   }
 
-  /// Of the shape of the ids, or one for each list, and behind it that of a row.
+  /// The embeddings. The shape is the shape of the ids, or the number of lists, followed by the shape of a row.
   [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
 
-  /// The gradient of the table where that of `values()` is `upstream`: a slice for each id, in their order, repetitions
-  /// included. Throws ShapeMismatch for a gradient of another shape.
+  /// Returns the gradient of the table, given the gradient `upstream` of `values()`: one slice per id, in order,
+  /// including repetitions. Throws ShapeMismatch if the shape of `upstream` differs.
   [[nodiscard]] IndexedSlices<T> gradient(TensorView<const T> upstream) const {
     if (upstream.shape() != values_.shape())
       throw ShapeMismatch(
@@ -347,13 +323,13 @@ class EmbeddingLookup {
  private:
   detail::LookedUpRows<T> rows_;
   Tensor<T> values_;
-  std::vector<std::size_t> example_;  // of each id; empty: each is one of its own
-  std::vector<Wide> factor_;          // of each id in its example; empty: 1
+  std::vector<std::size_t> example_;  // the example of each id; empty: one per id
+  std::vector<Wide> factor_;          // the factor of each id in its example; empty: 1
 };
 
 namespace detail {
 
-/// What a lookup makes of its rows: an embedding for each id.
+/// Makes one embedding per id.
 struct OneForEach {
   Shape shape;
 
@@ -363,7 +339,7 @@ struct OneForEach {
   }
 };
 
-/// What a lookup makes of its rows: an embedding for each list.
+/// Makes one embedding per list.
 template <class Wide>
 struct OneForEachList {
   std::vector<std::size_t> splits;
@@ -378,7 +354,7 @@ struct OneForEachList {
 
 }  // namespace detail
 
-/// A lookup that goes on, a Future: the program does something else meanwhile.
+/// An asynchronous lookup, a Future.
 template <class Rows, class Combine>
 class StartedLookup {
  public:
@@ -386,7 +362,7 @@ class StartedLookup {
 
   void wait() { rows_.wait(); }
   [[nodiscard]] bool is_done() const noexcept { return rows_.is_done(); }
-  /// Waits, and gives what was looked up, an EmbeddingLookup.
+  /// Waits and returns an EmbeddingLookup.
   [[nodiscard]] auto take() && { return combine_(std::move(rows_).take()); }
 
  private:
@@ -394,7 +370,7 @@ class StartedLookup {
   Combine combine_;
 };
 
-/// Begins what `embedding_lookup` does: where the table is on servers, batches of a loop may be looked up one ahead.
+/// Starts an `embedding_lookup`: a loop may prefetch the next batch if the table is on servers.
 template <class Context, class V, class Ids>
 [[nodiscard]] auto start_embedding_lookup(const Context& context, const V& table, const Ids& ids,
                                           const EmbeddingOptions& options = {}) {
@@ -405,21 +381,21 @@ template <class Context, class V, class Ids>
   }
 }
 
-/// The rows of `table` that `ids` name: a tensor of whole numbers of any shape, or a range of them (spec K08). The table is
-/// any variable with rows, also one in shards. Where it is elsewhere, each row comes once, however often it is named. Throws
-/// InvalidArgument for an id that is no row, and for a max_norm that is not positive.
+/// Looks up the rows `ids` of `table` (spec K08). `ids` is a tensor of integers of any shape, or a range; the table is
+/// any variable with rows, including sharded ones. From remote tables, each row is read once. Throws InvalidArgument if
+/// an id is out of range, or max_norm is not positive.
 template <class Context, class V, class Ids>
 [[nodiscard]] auto embedding_lookup(const Context& context, const V& table, const Ids& ids,
                                     const EmbeddingOptions& options = {}) {
   if constexpr (detail::require_table<V>() && RowIds<Ids>)
     return start_embedding_lookup(context, table, ids, options).take();
   else
-    static_cast<void>(detail::IdList{ids});  // which says what ids are
+    static_cast<void>(detail::IdList{ids});  // reports the valid types of ids
 }
 
 namespace detail {
 
-/// Begins to look up ids, of which each example has those between two splits.
+/// Starts a lookup of lists of ids, given by `splits`.
 template <class Context, class V>
 [[nodiscard]] auto start_lists(const Context& context, const V& table, std::span<const std::int64_t> ids,
                                std::vector<std::size_t> splits, std::vector<Accumulator<typename V::Element>> weights,
@@ -436,7 +412,7 @@ template <class Context, class V>
                      options);
 }
 
-/// Without what `safe_embedding_lookup_sparse` leaves out.
+/// Starts a lookup without the ids that `safe_embedding_lookup_sparse` excludes.
 template <class Context, class V>
 [[nodiscard]] auto start_safe(const Context& context, const V& table, const IdLists& lists,
                               const std::vector<Accumulator<typename V::Element>>& given,
@@ -464,7 +440,7 @@ template <class Context, class V>
 
 }  // namespace detail
 
-/// Begins what `embedding_lookup_sparse` does. Refers to none of its arguments.
+/// Starts an `embedding_lookup_sparse`. Does not refer to its arguments.
 template <class Context, class V, class Weights>
   requires(!std::same_as<Weights, SparseEmbeddingOptions>)
 [[nodiscard]] auto start_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
@@ -473,15 +449,15 @@ template <class Context, class V, class Weights>
     return detail::start_sparse(context, table, ids, detail::weights_of<Accumulator<typename V::Element>>(ids, weights),
                                 options);
 }
+/// Starts an `embedding_lookup_sparse` without weights. Does not refer to its arguments.
 template <class Context, class V>
 [[nodiscard]] auto start_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                                  const SparseEmbeddingOptions& options = {}) {
   if constexpr (detail::require_table<V>()) return detail::start_sparse(context, table, ids, {}, options);
 }
 
-/// For each list of ids the mean, the sum or the sqrtn of their embeddings, each times its weight (spec K08). An example
-/// without ids has zeros. Throws InvalidArgument as `embedding_lookup` does, and ShapeMismatch unless there is a weight for each
-/// id.
+/// Returns the mean, sum or sqrtn of the weighted embeddings of each list (spec K08). Examples without ids are zero.
+/// Throws InvalidArgument like `embedding_lookup`, and ShapeMismatch unless there is one weight per id.
 template <class Context, class V, class Weights>
   requires(!std::same_as<Weights, SparseEmbeddingOptions>)
 [[nodiscard]] auto embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
@@ -489,13 +465,15 @@ template <class Context, class V, class Weights>
   if constexpr (detail::require_table<V>())
     return start_embedding_lookup_sparse(context, table, ids, weights, options).take();
 }
+/// Returns the mean, sum or sqrtn of the embeddings of each list (spec K08). Examples without ids are zero. Throws
+/// InvalidArgument like `embedding_lookup`.
 template <class Context, class V>
 [[nodiscard]] auto embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                            const SparseEmbeddingOptions& options = {}) {
   if constexpr (detail::require_table<V>()) return start_embedding_lookup_sparse(context, table, ids, options).take();
 }
 
-/// Begins what `safe_embedding_lookup_sparse` does. Refers to none of its arguments.
+/// Starts a `safe_embedding_lookup_sparse`. Does not refer to its arguments.
 template <class Context, class V, class Weights>
   requires(!std::same_as<Weights, SafeEmbeddingOptions>)
 [[nodiscard]] auto start_safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
@@ -505,14 +483,15 @@ template <class Context, class V, class Weights>
     return detail::start_safe(context, table, ids, detail::weights_of<Accumulator<typename V::Element>>(ids, weights),
                               options);
 }
+/// Starts a `safe_embedding_lookup_sparse` without weights. Does not refer to its arguments.
 template <class Context, class V>
 [[nodiscard]] auto start_safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                                       const SafeEmbeddingOptions& options = {}) {
   if constexpr (detail::require_table<V>()) return detail::start_safe(context, table, ids, {}, options);
 }
 
-/// The same for ids that are not all there: leaves out negative ids and, unless they are summed, ids whose weight is not
-/// positive. An example that has none left has the embedding of `default_id`, or zeros (spec K08).
+/// Like `embedding_lookup_sparse`, but ignores negative ids and, except for sums, ids whose weight is not positive.
+/// Examples without remaining ids get the embedding of `default_id`, or zeros (spec K08).
 template <class Context, class V, class Weights>
   requires(!std::same_as<Weights, SafeEmbeddingOptions>)
 [[nodiscard]] auto safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
@@ -520,6 +499,8 @@ template <class Context, class V, class Weights>
   if constexpr (detail::require_table<V>())
     return start_safe_embedding_lookup_sparse(context, table, ids, weights, options).take();
 }
+/// Like `embedding_lookup_sparse` without weights, but ignores negative ids. Examples without remaining ids get the
+/// embedding of `default_id`, or zeros (spec K08).
 template <class Context, class V>
 [[nodiscard]] auto safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
                                                 const SafeEmbeddingOptions& options = {}) {
@@ -528,3 +509,7 @@ template <class Context, class V>
 }
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/variable/embedding.ipp>
+#endif

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -26,27 +25,26 @@
 
 namespace dist {
 
-/// Where a replica's random numbers come from: what a checkpoint saves for each replica.
+/// The state of a replica's random numbers, as saved in checkpoints.
 struct GeneratorState {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
-  std::uint64_t drawn = 0;  ///< numbers drawn so far
+  std::uint64_t drawn = 0;  ///< count of numbers drawn
 
   friend bool operator==(const GeneratorState&, const GeneratorState&) = default;
 };
 
-/// Random numbers in replica functions, a different stream on every replica (spec R04):
+/// Random numbers in replica functions, with a separate stream per replica (spec R04):
 ///
 ///     dist::Generator random{strategy, 42};
 ///     strategy.run([&](auto& replica) { random.normal(replica, noise.elements()); });
 ///
-/// A replica's numbers depend on the seed, its id and how many it has drawn, and not on the number of replicas. Its
-/// state is memory of its own, also under a strategy that keeps one copy of each variable, so drawing needs no
-/// communication. A draw outside replica functions gives replica 0's numbers and advances every replica's state alike;
-/// of several processes all take part in it.
+/// A replica's numbers depend only on the seed, the replica's id and the count of numbers drawn, not on the number of
+/// replicas. Each replica has its own state under every strategy, so drawing needs no communication. A draw outside
+/// replica functions returns replica 0's numbers and advances the states of all replicas; it is a collective call of
+/// the processes.
 ///
-/// A generator without a strategy, one object that all replicas draw from in turn, is not offered: which replica came
-/// first would decide who gets which number. `RandomStream` gives numbers by index where there is no strategy.
+/// Without a strategy, use `RandomStream`.
 template <class S>
 class Generator {
  public:
@@ -59,8 +57,8 @@ class Generator {
       set_state(strategy.scope(), local++, {.seed = seed, .stream = streams + id.index(), .drawn = 0});
   }
 
-  /// Fills `numbers` with numbers uniform in [low, high), with `low` where the two are equal. Throws InvalidArgument
-  /// when `low` is above `high`, or one of them is not a number.
+  /// Fills `numbers` with uniform numbers in [low, high), or with `low` if both are equal. Throws InvalidArgument if
+  /// `low` is above `high`, or one is NaN.
   template <class Context, std::floating_point T>
   void uniform(const Context& context, std::span<T> numbers, std::type_identity_t<T> low = 0,
                std::type_identity_t<T> high = 1) {
@@ -72,14 +70,14 @@ class Generator {
       return number < high ? number : low;  // rounding may have reached `high`
     });
   }
-  /// Normal numbers around `center`.
+  /// Fills `numbers` with normally distributed numbers of mean `center` and standard deviation `deviation`.
   template <class Context, std::floating_point T>
   void normal(const Context& context, std::span<T> numbers, std::type_identity_t<T> center = 0,
               std::type_identity_t<T> deviation = 1) {
     fill(context, numbers,
          [=](const RandomStream& stream, std::uint64_t index) { return center + deviation * stream.normal<T>(index); });
   }
-  /// Integers uniform in [low, high). Throws InvalidArgument when there is none.
+  /// Fills `numbers` with uniform integers in [low, high). Throws InvalidArgument if the range is empty.
   template <class Context, std::integral T>
   void integers(const Context& context, std::span<T> numbers, std::type_identity_t<T> low,
                 std::type_identity_t<T> high) {
@@ -92,7 +90,6 @@ class Generator {
     });
   }
 
-  /// One number.
   template <std::floating_point T = float, class Context>
   [[nodiscard]] T uniform(const Context& context) {
     T number{};
@@ -112,7 +109,7 @@ class Generator {
     return number;
   }
 
-  /// Leaves out `count` numbers: of this replica, or outside replica functions of every one.
+  /// Skips `count` numbers of this replica; outside replica functions, of every replica.
   void skip(const InReplica auto& replica, std::uint64_t count) { state_.component(replica)[0].drawn += count; }
   void skip(const InCrossReplica auto& context, std::uint64_t count) {
     for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
@@ -123,13 +120,13 @@ class Generator {
   [[nodiscard]] GeneratorState state(const InCrossReplica auto& context, std::size_t local_replica) const {
     return state_.component(context, local_replica)[0];
   }
-  /// Continues where `state` was taken, under any strategy and any number of replicas.
+  /// Continues from `state`, which may be from any strategy with any number of replicas.
   void set_state(const InCrossReplica auto& context, std::size_t local_replica, const GeneratorState& state) {
     state_.component(context, local_replica)[0] = state;
   }
 
-  /// All that outlives a run, as a checkpoint keeps it: a row of seed, stream and count for each replica. A collective
-  /// call of the processes.
+  /// Returns the state for a checkpoint: a row with seed, stream and count per replica. A collective call of the
+  /// processes.
   [[nodiscard]] Tensor<std::uint64_t> whole(const InCrossReplica auto& context) const {
     S& strategy = context.strategy();
     const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -142,16 +139,16 @@ class Generator {
     for (std::size_t i = 0; i < absent_.size(); ++i) put(rows.view().row(replicas + i).elements(), absent_[i]);
     return rows;
   }
-  /// Throws ShapeMismatch for a shape that `restore` does not take.
+  /// Throws ShapeMismatch if `restore` does not accept the shape.
   void require_restorable(const Shape& shape) const {
     if (shape.rank() != 2 || shape[0] == 0 || shape[1] != words_of_state)
       throw ShapeMismatch(concat("These are no states of generator '", state_.name(), "'"),
                           concat("their shape is ", to_string(shape)),
                           "Give what whole returned, a row of 3 numbers for each replica");
   }
-  /// Its inverse, under any number of replicas: those that the rows do not know begin streams of their own, with replica
-  /// 0's seed, and the rows of replicas that there are not are kept for a next `whole`. Throws ShapeMismatch for rows of
-  /// something else.
+  /// Restores the result of `whole`, with any number of replicas: additional replicas start new streams with replica
+  /// 0's seed, and rows of missing replicas are kept for the next `whole`. Throws ShapeMismatch if the rows have
+  /// another shape.
   void restore(const InCrossReplica auto& context, TensorView<const std::uint64_t> rows) {
     require_restorable(rows.shape());
     const auto row = [&](std::size_t replica) {
@@ -171,7 +168,7 @@ class Generator {
  private:
   static constexpr std::size_t words_of_state = 3;
 
-  /// Streams of their own, so that a shuffle or weights of the same seed share no numbers with them.
+  /// Separate streams, so that shuffles and weights with the same seed use different numbers.
   static constexpr std::uint64_t streams = std::uint64_t{0x67656e65} << 32;
 
   static void put(std::span<std::uint64_t> words, const GeneratorState& state) {
@@ -180,7 +177,7 @@ class Generator {
     words[2] = state.drawn;
   }
 
-  /// The numbers of replica 0, which may be in another process.
+  /// Returns the state of replica 0, which may be in another process.
   [[nodiscard]] GeneratorState state_of_first(const InCrossReplica auto& context) const {
     const GeneratorState here = state(context, 0);
     if constexpr (S::wraps_values) {
@@ -214,11 +211,13 @@ class Generator {
   }
 
   decltype(std::declval<S&>().template host_buffer<GeneratorState>(Shape{})) state_;
-  std::vector<GeneratorState> absent_;  // of replicas that a restored state had, and this strategy has not
+  std::vector<GeneratorState> absent_;  // of replicas in the restored state that this strategy does not have
 };
 
+/// Deduces the strategy.
 template <Strategy S>
 Generator(S&, std::uint64_t) -> Generator<S>;
+/// Deduces the strategy.
 template <Strategy S>
 Generator(S&, std::uint64_t, const std::string&) -> Generator<S>;
 
@@ -227,6 +226,7 @@ struct Generator<S> : detail::Refused {
   using Refused::Refused;
   static_assert(detail::always_false<S>, DIST_NEEDS_STRATEGY("a Generator", "dist::Generator random{strategy, seed}"));
 };
+/// Rejects arguments that are not strategies.
 template <detail::NoStrategy First, class... Rest>
 Generator(First&&, Rest&&...) -> Generator<std::remove_reference_t<First>>;
 

@@ -1,5 +1,5 @@
-/// What a variable can be written with: one number for all elements, or as many numbers of its type as it has elements:
-/// a tensor of its shape, or a contiguous range.
+/// Values that can be written to a variable: a number for all elements, or one number per element in a tensor of the
+/// variable's shape or a contiguous range.
 #pragma once
 
 #include <concepts>
@@ -16,40 +16,40 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
+#include <dist/variable/variable_core.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// A range of numbers of type `T`, or a value that consists of these, such as a std::array.
+/// A range of numbers of type `T`, or an object that consists of them, such as a std::array.
 template <class V, class T>
 concept NumbersFor = (NumberRange<V> || NumbersValue<V>)&&std::same_as<typename OperandNumbers<V>::Type, T>;
 
-/// The numbers of `values` for variable `name` of that shape. Throws ShapeMismatch unless they are as many, in the same
-/// extents if the range has several axes.
+/// Returns the numbers of `values` for variable `name`. Throws ShapeMismatch unless their count matches `shape`, and
+/// also their extents if the range has several axes.
 template <class V>
 [[nodiscard]] auto numbers_for(std::string_view name, const Shape& shape, const V& values) {
   const std::span numbers = numbers_in(values);
   Shape given{numbers.size()};
   if constexpr (NumberRange<V>) given = shape_of_range(values);
   if (numbers.size() != shape.elements() || (given.rank() > 1 && given != shape))
-    throw ShapeMismatch(concat("A value does not fit variable '", name, "'"),
-                        concat("the value has shape ", to_string(given), ", the variable ", to_string(shape)),
-                        "Give as many numbers as the variable has elements, or one number for all elements");
+    refuse_shape(name, shape, given,
+                 "Give as many numbers as the variable has elements, or one number for all elements");
   return numbers;
 }
 
 }  // namespace detail
 
-/// A value that its writer knows to be the same on every replica; `same` makes one. Written in a replica function it is
-/// taken as it is, without communication where every replica has a copy (spec G.4: a value that is not distributed).
+/// A value that is the same on all replicas, made by `same`. Writes in a replica function use it as is, without
+/// communication if every replica has a copy (spec G.4).
 template <class V>
 struct Same {
   V value;
 };
 
-/// Marks `value`, which every replica gives alike: `steps.assign_add(replica, same(1))`. Tensors and ranges are referred
-/// to.
+/// Marks `value` as the same on all replicas: `steps.assign_add(replica, same(1))`. Refers to tensors and ranges
+/// without a copy.
 template <class V>
 [[nodiscard]] constexpr auto same(const V& value) {
   if constexpr (Reducible<V>) {
@@ -69,7 +69,7 @@ namespace detail {
 template <class V>
 inline constexpr bool is_same_value = is_specialization<V, Same>;
 
-/// Refuses, in a sentence, a value that is the same on every replica where a write adds up those of all.
+/// Rejects a value that is the same on all replicas if the write would sum it, with a readable compile error.
 template <bool is_summed>
 constexpr void require_same_is_not_summed() {
   static_assert(
@@ -78,16 +78,16 @@ constexpr void require_same_is_not_summed() {
       "variable another aggregation");
 }
 
-/// A written number: the same for every element.
+/// A written number, the same for all elements.
 template <class T>
 struct Uniform {
   T number;
   DIST_HD constexpr T operator[](std::size_t) const { return number; }
 };
 
-/// `number` as an element of the variable `name`. Kinds of numbers do not mix silently: a fraction is not cut off and a
-/// bool is no number. An integer must be one that an integer type can hold, else InvalidArgument; a floating-point type
-/// rounds.
+/// Converts `number` to an element of the variable `name`. Compile error for conversions between bool and numbers, and
+/// from floating-point to integer types. Throws InvalidArgument if an integer is out of range; floating-point types
+/// round.
 template <class T, Reducible V>
 [[nodiscard]] constexpr T to_element(V number, [[maybe_unused]] std::string_view name) {
   constexpr bool both_bool = std::same_as<T, bool> && std::same_as<V, bool>;
@@ -111,29 +111,24 @@ template <class T, Reducible V>
   return element;
 }
 
-/// What shows elements in the memory of the variable's device.
+/// A view of elements in the memory of the variable's device.
 template <class V, class Variable>
 concept ViewFor = std::convertible_to<const V&, typename Variable::View>;
 
 template <class Variable>
 void require_shape(const Variable& variable, const Shape& given) {
   if (given != variable.shape())
-    throw ShapeMismatch(
-        concat("A value does not fit variable '", variable.name(), "'"),
-        concat("the value has shape ", to_string(given), ", the variable ", to_string(variable.shape())),
-        "Give a value of the variable's shape, or one number for all elements");
+    refuse_shape(variable.name(), variable.shape(), given,
+                 "Give a value of the variable's shape, or one number for all elements");
 }
 
-/// Throws ShapeMismatch for a variable with several elements, or none.
+/// Throws ShapeMismatch unless the variable has exactly one element.
 template <class Variable>
 void require_one_element(const Variable& variable) {
-  if (variable.size() != 1)
-    throw ShapeMismatch(concat("Variable '", variable.name(), "' has no single value"),
-                        concat("its shape is ", to_string(variable.shape())),
-                        "Use read for variables with several elements");
+  if (variable.size() != 1) refuse_single_value(variable.name(), variable.shape());
 }
 
-/// The value given to `variable`, to be indexed by element. Throws ShapeMismatch for a tensor of another shape.
+/// Converts the value given to `variable`, for indexing by element. Throws ShapeMismatch if a tensor has another shape.
 template <class Variable, class Value>
 [[nodiscard]] auto given_to(const Variable& variable, const Value& value) {
   using T = typename Variable::Element;

@@ -1,4 +1,4 @@
-/// Rows named by their numbers, in whatever a program has them.
+/// Row ids in tensors and ranges of any integer type.
 #pragma once
 
 #include <concepts>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <dist/context/operand.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -24,13 +25,13 @@ template <class Ids>
 concept IdRange = !HasShape<Ids> && NumberRange<Ids> && WholeNumber<ElementIn<Ids>>;
 }  // namespace detail
 
-/// What names rows of a variable: a tensor of whole numbers of any shape, or a contiguous range of them.
+/// Row ids: a tensor of integers of any shape, or a contiguous range of them.
 template <class Ids>
 concept RowIds = detail::IdTensor<Ids> || detail::IdRange<Ids>;
 
 namespace detail {
 
-/// Ids as numbers of 64 bits, and the shape that they were given in. Refers to what it was made of.
+/// Ids as 64-bit integers, and their original shape. May refer to its source.
 class IdList {
  public:
   template <class Ids>
@@ -51,9 +52,15 @@ class IdList {
 
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return ids_; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  /// Of the rows themselves, where a variable has the shape `variable`: that of the ids, and behind it that of a row. Throws
-  /// InvalidArgument for more axes than a shape has.
-  [[nodiscard]] Shape shape_of_rows(const Shape& variable) const;
+  /// Returns the shape of these rows of a variable with shape `variable`: the shape of the ids followed by the shape of
+  /// a row. Throws InvalidArgument if a shape cannot have that many axes.
+  [[nodiscard]] Shape shape_of_rows(const Shape& variable) const {
+    std::size_t extents[2 * Shape::max_rank] = {};
+    const std::size_t axes = shape_.rank();
+    std::copy_n(shape_.extents().data(), axes, extents);
+    for (std::size_t axis = 1; axis < variable.rank(); ++axis) extents[axes + axis - 1] = variable[axis];
+    return Shape(std::span<const std::size_t>{extents, axes + variable.rank() - 1});
+  }
 
  private:
   template <class T>
@@ -78,7 +85,3 @@ class IdList {
 }  // namespace detail
 
 }  // namespace dist
-
-#ifndef DIST_COMPILED
-#include <dist/variable/id_list.ipp>
-#endif

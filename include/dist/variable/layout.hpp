@@ -12,16 +12,16 @@
 
 namespace dist {
 
-/// One of the tensors that a variable holds, such as a parameter of a network, and where it lies in the variable.
+/// A tensor in a variable, such as a parameter of a network, and its position.
 struct VariableTensor {
   std::string_view layer;  ///< the layer's name, "dense"
-  std::size_t ordinal;     ///< layers of that name before it
+  std::size_t ordinal;     ///< earlier layers with that name
   std::string_view kind;   ///< "kernel", "bias", "query/kernel", "moving_mean"
   Shape shape;
-  std::size_t offset;    ///< elements before it, padding included
+  std::size_t offset;    ///< elements before it, including padding
   char separator = '/';  ///< between the layer and the kind
 
-  /// Keras' path of the variable, "dense_1/kernel"; what belongs to no layer is named by its kind alone.
+  /// Returns the Keras path of the tensor, "dense_1/kernel"; only the kind for tensors without a layer.
   [[nodiscard]] std::string name() const {
     const std::string_view between{&separator, 1};
     if (layer.empty()) return std::string{kind};
@@ -29,19 +29,19 @@ struct VariableTensor {
   }
 };
 
-/// The tensors of a variable, in the order of their offsets. A ParameterServer places each of them on its servers, and divides it
-/// there, as if it were a variable of its own (spec J04 to J06).
+/// The tensors of a variable, ordered by offset. A ParameterServer places and shards each tensor separately (spec J04
+/// to J06).
 using VariableLayout = std::span<const VariableTensor>;
 
 namespace detail {
 
-/// A strategy that keeps the tensors of a variable apart.
+/// A strategy that places the tensors of a variable separately.
 template <class S, class T, class Sync, class Agg, class Initial>
 concept TakesLayouts = requires(S& strategy, Initial& initial, VariableLayout layout) {
   strategy.template variable<T, Sync, Agg>(Shape{}, initial, std::string{}, Trainable::yes, layout);
 };
 
-/// A variable of these tensors, by `strategy.variable`.
+/// Makes a variable of these tensors by `strategy.variable`.
 template <class T, class Sync, class Agg, class S, class Initial>
 [[nodiscard]] auto variable_of_tensors(S& strategy, const Shape& shape, Initial&& initial, std::string name,
                                        [[maybe_unused]] VariableLayout layout) {

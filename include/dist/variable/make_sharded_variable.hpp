@@ -1,4 +1,4 @@
-/// Makes the shards of a variable, as a partitioner says (spec J05 to J07).
+/// Makes the shards of a variable by a partitioner (spec J05 to J07).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <dist/context/strategy.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/log.hpp>
@@ -27,7 +26,7 @@ namespace dist {
 
 namespace detail {
 
-/// A variable that is not made yet, as far as its initial value goes.
+/// A variable before it exists, to check its initial value.
 template <class T>
 class VariableToMake {
  public:
@@ -45,7 +44,7 @@ class VariableToMake {
 
 inline constinit Warning large_whole_value{};
 
-/// Warns of an initial value that is made for all shards at once where that takes much memory (spec J07).
+/// Warns if a large initial value is allocated for all shards at once (spec J07).
 inline void warn_of_whole_value(std::string_view name, const Shape& shape) {
   constexpr std::size_t large = 1'000'000'000;
   if (shape.elements() > large && !large_whole_value.was_given())
@@ -55,7 +54,8 @@ inline void warn_of_whole_value(std::string_view name, const Shape& shape) {
                "rows of a shard, too, `(TensorView<T> part, IndexRange rows)`, needs only their memory."));
 }
 
-/// The initial values of the shards of a variable (spec J07): `rows` is given for each. They refer to `initial`, and to this.
+/// The initial values of a variable's shards (spec J07), one for each call of `rows`. They refer to `initial` and to
+/// this object.
 template <class T, class Initial>
 class InitialOfShards {
   using Function = std::remove_reference_t<Initial>;
@@ -64,7 +64,7 @@ class InitialOfShards {
       std::convertible_to<const Function&, TensorView<const T>> || NumbersFor<std::remove_cvref_t<Initial>, T>;
 
  public:
-  /// Throws ShapeMismatch for values of another shape.
+  /// Throws ShapeMismatch if values have another shape.
   InitialOfShards(std::string_view name, const Shape& shape, Initial& initial) : initial_(initial), shape_(shape) {
     if constexpr (is_values) {
       values_ = given_to(VariableToMake<T>{name, shape}, initial);
@@ -85,7 +85,7 @@ class InitialOfShards {
   InitialOfShards(const InitialOfShards&) = delete;
   InitialOfShards& operator=(const InitialOfShards&) = delete;
 
-  /// What `strategy.variable` takes for the shard that has these rows.
+  /// Returns the initial value of the shard with these rows, for `strategy.variable`.
   [[nodiscard]] auto rows(IndexRange rows) const {
     if constexpr (is_number)
       return initial_;
@@ -111,17 +111,18 @@ class InitialOfShards {
 
 }  // namespace detail
 
-/// A variable of a strategy that is divided along its first axis into as many shards as `partitioner` says, by the rule "div"
-/// (spec J05, J06). Shards are called "name/part_0", "name/part_1", …, and a single one "name".
+/// Makes a variable of a strategy, divided along its first axis by the "div" rule into the number of shards that
+/// `partitioner` returns (spec J05, J06). Shards are named "name/part_0", "name/part_1", …; a single shard is named
+/// "name".
 ///
-/// `initial` is what `strategy.variable` takes, for the whole variable. A function that takes two arguments fills a shard at a
-/// time, so that no memory holds all of it (spec J07):
+/// `initial` is the initial value of the whole variable, as for `strategy.variable`. A function with two parameters
+/// fills one shard at a time, without memory for the whole variable (spec J07):
 ///
 ///     dist::sharded_variable<float>(strategy, dist::MaxSizeShards{64 << 20}, {100'000'000, 16},
 ///                                   [](dist::TensorView<float> part, dist::IndexRange rows) { … }, "table");
 ///
-/// A collective call of the processes, outside replica functions. Throws as `strategy.variable` does, ShapeMismatch for a
-/// scalar, and InvalidArgument where the partitioner says less than 1.
+/// A collective call of the processes, outside replica functions. Throws the errors of `strategy.variable`,
+/// ShapeMismatch for a scalar, and InvalidArgument if the partitioner returns less than 1.
 template <class T, class Sync = OnWrite, class Agg = None, Strategy S, class P, class Initial = T>
 [[nodiscard]] auto sharded_variable(S& strategy, const P& partitioner, Shape shape, Initial&& initial = T{},
                                     std::string name = "Variable",

@@ -1,4 +1,4 @@
-/// Into how many shards a variable is divided along its first axis (spec J05, K01 to K04).
+/// Partitioners: the number of shards of a variable along its first axis (spec J05, K01 to K04).
 #pragma once
 
 #include <concepts>
@@ -16,18 +16,17 @@ namespace dist {
 
 namespace detail {
 
-/// The bytes of so many elements; the greatest number where there is no such number.
+/// Returns the size of `elements` elements in bytes; the largest number on overflow.
 [[nodiscard]] constexpr std::size_t saturated_bytes(std::size_t elements, std::size_t element_bytes) noexcept {
   std::size_t bytes = 0;
   return __builtin_mul_overflow(elements, element_bytes, &bytes) ? static_cast<std::size_t>(-1) : bytes;
 }
 
-/// `dividend / divisor`, rounded up.
 [[nodiscard]] constexpr std::size_t ceiling(std::size_t dividend, std::size_t divisor) noexcept {
   return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
 
-/// Throws InvalidArgument for an argument of a partitioner that is 0.
+/// Throws InvalidArgument if an argument of a partitioner is 0.
 constexpr void require_positive(std::string_view partitioner, std::string_view argument, std::size_t value) {
   if (value == 0)
     throw InvalidArgument(concat("Argument ", argument, " of ", partitioner, " is 0"), "it must be positive",
@@ -36,9 +35,8 @@ constexpr void require_positive(std::string_view partitioner, std::string_view a
 
 }  // namespace detail
 
-/// What divides variables: `partitioner(shape, element_bytes)` returns the number of shards of a variable of that shape, whose
-/// elements have so many bytes. Only the first axis is divided, so there is one number (spec J05). FixedShards, MinSizeShards
-/// and MaxSizeShards are partitioners, and so is a lambda (spec K04):
+/// A partitioner: `partitioner(shape, element_bytes)` returns the number of shards of a variable. Only the first axis
+/// is divided (spec J05). FixedShards, MinSizeShards and MaxSizeShards are partitioners, and so are lambdas (spec K04):
 ///
 ///     const auto by_row = [](const dist::Shape& shape, std::size_t) { return shape[0]; };
 template <class P>
@@ -48,7 +46,7 @@ concept Partitioner = requires(const P& partitioner, const Shape& shape, std::si
 
 namespace detail {
 
-/// Refuses, in a sentence, what is no partitioner, and says whether it is one.
+/// True if `P` is a partitioner; otherwise a readable compile error.
 template <class P>
 [[nodiscard]] constexpr bool require_partitioner() {
   static_assert(
@@ -60,7 +58,7 @@ template <class P>
 
 }  // namespace detail
 
-/// Any partitioner, or none, which divides nothing: an option of strategies.
+/// A type-erased partitioner for options of strategies. By default returns one shard.
 class AnyPartitioner {
  public:
   AnyPartitioner() = default;
@@ -73,7 +71,7 @@ class AnyPartitioner {
       };
   }
 
-  /// Of a shape with rows.
+  /// `shape` must have rows.
   [[nodiscard]] std::int64_t operator()(const Shape& shape, std::size_t element_bytes) const {
     return partition_ ? partition_(shape, element_bytes) : 1;
   }
@@ -82,24 +80,24 @@ class AnyPartitioner {
   detail::UniqueFunction<std::int64_t, const Shape&, std::size_t> partition_;
 };
 
-/// So many shards, or one for each row where there are fewer rows (spec K01).
+/// Returns `num_shards`, at most the number of rows (spec K01).
 struct FixedShards {
   std::size_t num_shards = 1;
 
-  /// Throws InvalidArgument for a `num_shards` of 0.
+  /// Throws InvalidArgument if `num_shards` is 0.
   [[nodiscard]] constexpr std::size_t operator()(const Shape& shape, std::size_t) const {
     detail::require_positive("FixedShards", "num_shards", num_shards);
     return shape[0] < num_shards ? shape[0] : num_shards;
   }
 };
 
-/// As many shards of about `min_shard_bytes` as there are bytes for, rounded up, and at most `max_shards` (spec K02). Because
-/// it rounds up, shards may be somewhat smaller.
+/// Returns the number of shards of `min_shard_bytes`, rounded up, at most `max_shards` (spec K02). Shards may be
+/// somewhat smaller.
 struct MinSizeShards {
   std::size_t min_shard_bytes = std::size_t{256} << 10;
   std::size_t max_shards = 1;
 
-  /// Throws InvalidArgument for an argument that is 0.
+  /// Throws InvalidArgument if an argument is 0.
   [[nodiscard]] constexpr std::size_t operator()(const Shape& shape, std::size_t element_bytes) const {
     detail::require_positive("MinSizeShards", "min_shard_bytes", min_shard_bytes);
     detail::require_positive("MinSizeShards", "max_shards", max_shards);
@@ -110,13 +108,13 @@ struct MinSizeShards {
   }
 };
 
-/// As few shards as there can be of at most `max_shard_bytes`, or of one row where a row has more; at most `max_shards` of
-/// any size (spec K03).
+/// Returns the smallest number of shards of at most `max_shard_bytes`, or of one row if a row is larger; at most
+/// `max_shards` (spec K03).
 struct MaxSizeShards {
   std::size_t max_shard_bytes;
-  std::size_t max_shards = 0;  ///< 0: as many as it takes
+  std::size_t max_shards = 0;  ///< 0: unlimited
 
-  /// Throws InvalidArgument for a `max_shard_bytes` of 0.
+  /// Throws InvalidArgument if `max_shard_bytes` is 0.
   [[nodiscard]] constexpr std::size_t operator()(const Shape& shape, std::size_t element_bytes) const {
     detail::require_positive("MaxSizeShards", "max_shard_bytes", max_shard_bytes);
     const std::size_t row_bytes = detail::saturated_bytes(shape.row().elements(), element_bytes);
@@ -127,8 +125,9 @@ struct MaxSizeShards {
   }
 };
 
-/// The number of shards of the variable `name`: what the partitioner says, and no more than there are rows (spec J06). A
-/// scalar is never divided, nor is what has no rows (spec J05). Throws InvalidArgument where the partitioner says less than 1.
+/// Returns the number of shards of the variable `name`: the partitioner's result, at most the number of rows (spec
+/// J06). Scalars and variables without rows are not divided (spec J05). Throws InvalidArgument if the partitioner
+/// returns less than 1.
 template <class P>
 [[nodiscard]] constexpr std::size_t number_of_shards(const P& partitioner, std::string_view name, const Shape& shape,
                                                      std::size_t element_bytes) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -10,38 +9,38 @@
 
 namespace dist {
 
-/// Synchronization: the replicas' copies hold the same value; a write in a replica function is aggregated and applied
-/// to all (spec G01).
+/// Synchronization: all copies have the same value; writes in replica functions are aggregated and applied to all (spec
+/// G01).
 struct OnWrite {
   static constexpr std::string_view name = "OnWrite";
 };
-/// Synchronization: each replica writes its own copy without communication; reading outside replica functions
-/// aggregates (spec G01).
+/// Synchronization: replicas write their own copies without communication; reads outside replica functions aggregate
+/// (spec G01).
 struct OnRead {
   static constexpr std::string_view name = "OnRead";
 };
-/// Synchronization: each element belongs to one replica, which alone keeps and changes it, as the slots of an optimizer
-/// do. Which one it is, the strategy's `update_shards` and `reduce_and_apply` say for arrays of that size; a type derived
-/// from this one may say it otherwise, by its own `update_shards`. With aggregation None.
+/// Synchronization: each element belongs to one replica, which alone stores and changes it, such as optimizer slots.
+/// The strategy's `update_shards` and `reduce_and_apply` determine ownership; a derived type may redefine
+/// `update_shards`. Requires aggregation None.
 struct OnShard {
   static constexpr std::string_view name = "OnShard";
 
-  /// `values[i] = update(i, values[i], given[i])` for the elements that this replica owns, which go to the others. A
-  /// collective call.
+  /// Sets `values[i] = update(i, values[i], given[i])` for the elements that this replica owns, and sends them to the
+  /// others. A collective call.
   template <class T>
   static void update_shards(const auto& replica, std::span<const T> given, std::span<T> values, const auto& update) {
     replica.update_shards(given, values, update);
   }
 };
-/// The synchronization of a variable that does not ask for one (spec G01).
+/// The default synchronization (spec G01).
 using Auto = OnWrite;
 
-/// Aggregation: values of different replicas are never combined (spec G02). Sum and Mean are the reduce ops. As a
-/// synchronization it is refused: copies that nothing relates are no variable.
+/// Aggregation: values of different replicas are never combined (spec G02). Other aggregations are the reduce ops Sum
+/// and Mean. Not allowed as a synchronization.
 struct None {
   static constexpr std::string_view name = "None";
 };
-/// Aggregation by taking replica 0's value.
+/// Aggregation: replica 0's value is used.
 struct OnlyFirstReplica {
   static constexpr std::string_view name = "OnlyFirstReplica";
 };
@@ -53,10 +52,9 @@ template <class A>
 concept Aggregation =
     std::same_as<A, None> || std::same_as<A, Sum> || std::same_as<A, Mean> || std::same_as<A, OnlyFirstReplica>;
 
-/// Whether a variable is given to optimizers to change: they refuse one that is not trainable (spec G03). Assignments
-/// do not ask.
+/// Controls whether optimizers may change a variable: they reject others (spec G03). Assignments are not affected.
 enum class Trainable {
-  by_synchronization,  ///< OnWrite: yes. OnRead: no, as state that is aggregated on reading is not trained.
+  by_synchronization,  ///< OnWrite: yes. OnRead: no, as aggregated state is not trained.
   yes,
   no,
 };
@@ -66,7 +64,7 @@ namespace detail {
 template <class Sync>
 inline constexpr bool is_on_shard = std::derived_from<Sync, OnShard>;
 
-/// One sentence for each way in which `DistributedVariable<T, Sync, Agg>` cannot be.
+/// A readable compile error for each invalid combination in `DistributedVariable<T, Sync, Agg>`.
 template <class T, class Sync, class Agg>
 constexpr void require_variable_policies() {
   static_assert(satisfied<Reducible<T>>, "a variable holds numbers: f16, bf16, f32, f64, integers or bool");

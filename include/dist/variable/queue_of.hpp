@@ -1,4 +1,4 @@
-/// How operations of variables reach copies that the host may not touch: by queues.
+/// Queues for variable operations on copies that the host may not access.
 #pragma once
 
 #include <concepts>
@@ -13,12 +13,12 @@
 #include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/memory_space.hpp>
-#include <dist/device/copies_of_scope.hpp>
+#include <dist/device/queue_scopes.hpp>
 
 namespace dist::detail {
 
-/// The queue that does the work of a replica function, or of a function of `strategy.update`, in memory of `Device`: the
-/// context's, or one of the host for what a strategy on another device keeps there.
+/// Returns the queue for work on memory of `Device` in a replica function or a function of `strategy.update`: the
+/// context's queue, or a host queue for host memory.
 template <class Device, class Context>
 [[nodiscard]] auto queue_of([[maybe_unused]] const Context& context) {
   if constexpr (std::same_as<Device, typename Context::Strategy::Device>)
@@ -26,7 +26,7 @@ template <class Device, class Context>
   else
     return typename Device::Queue{};
 }
-/// Outside replica functions that of a replica of this process.
+/// Returns the queue of a replica of this process, outside replica functions.
 template <class Device, InCrossReplica Context>
 [[nodiscard]] auto queue_of_replica([[maybe_unused]] const Context& context, [[maybe_unused]] std::size_t local) {
   if constexpr (std::same_as<Device, typename Context::Strategy::Device>)
@@ -34,7 +34,7 @@ template <class Device, InCrossReplica Context>
   else
     return typename Device::Queue{};
 }
-/// That of the first reader of copy number `copy`.
+/// Returns the queue of the first replica that reads copy number `copy`.
 template <class Device, InCrossReplica Context>
 [[nodiscard]] auto queue_of(const Context& context, std::size_t copy) {
   std::size_t reader = 0;
@@ -42,7 +42,7 @@ template <class Device, InCrossReplica Context>
   return queue_of_replica<Device>(context, reader);
 }
 
-/// As many elements, of which one side may be the host's. They are there when it returns.
+/// Copies between spans of equal size, one of which may be in host memory, and waits.
 template <class Q, class From, class To>
 void copy_and_wait(const Q& queue, From from, To to) {
   const CopiesOfScope<Q> copies{queue};
@@ -50,7 +50,7 @@ void copy_and_wait(const Q& queue, From from, To to) {
   queue.wait();
 }
 
-/// The copy of a replica as the host reads it: the copy itself, or what it held when this was made.
+/// A replica's copy as readable by the host: the copy itself, or a snapshot.
 template <class Variable, InReplica Context>
 class HostCopy {
   using T = typename Variable::Element;
@@ -76,8 +76,7 @@ class HostCopy {
   AlignedBuffer<T> staged_;
 };
 
-/// All copies of a variable in this process as the host reads them: the copies themselves, or what they held when this
-/// was made.
+/// All copies of a variable in this process as readable by the host: the copies themselves, or snapshots.
 template <class Variable, InCrossReplica Context>
 class HostCopies {
   using T = typename Variable::Element;
@@ -86,7 +85,7 @@ class HostCopies {
  public:
   HostCopies(const Variable& variable, const Context& context) : variable_(variable), context_(context) {
     if constexpr (!are_here) {
-      // Each is there before the next one is asked for: where a wait throws, nothing is under way to what goes then.
+      // Waits for each copy before the next, so that an exception leaves no pending copies to freed memory.
       for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
         copies_.emplace_back(variable.size());
         copy_and_wait(variable.queue(context, copy), variable.copy(context, copy), elements(copies_[copy]));

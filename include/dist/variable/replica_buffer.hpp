@@ -6,20 +6,21 @@
 
 #include <dist/context/contexts.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/variable/queue_of.hpp>
-#include <dist/variable/slice.hpp>
+#include <dist/variable/variable_core.hpp>
 
 namespace dist {
 
-/// Memory of every replica for what lives no longer than a step, such as gradients: laid out like a variable, zero at
-/// first, and never aggregated or kept equal by itself. Under a strategy that keeps one copy of its variables the
-/// replicas still have a buffer each. Made by `strategy.buffer<T>(shape, name)`.
+/// A buffer on each replica for data of one step, such as gradients: with the layout of a variable, initially zero, and
+/// never aggregated or synchronized automatically. Separate even under strategies with a single copy of each variable.
+/// Made by `strategy.buffer<T>(shape, name)`.
 template <class T, class DeviceType = Cpu>
-class ReplicaBuffer {
+class ReplicaBuffer : public detail::VariableCore<typename DeviceType::Memory> {
+  using Core = detail::VariableCore<typename DeviceType::Memory>;
+
  public:
   using Element = T;
   using Device = DeviceType;
@@ -27,47 +28,35 @@ class ReplicaBuffer {
   using Span = typename Device::template Span<T>;
 
   /// Throws OutOfMemory.
-  ReplicaBuffer(std::shared_ptr<Memory> memory, Shape shape, std::string name)
-      : slice_(std::move(memory), shape.elements()), shape_(shape), name_(std::move(name)) {}
+  ReplicaBuffer(const std::shared_ptr<Memory>& memory, Shape shape, std::string name)
+      : Core(memory, shape, std::move(name), sizeof(T)) {}
 
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
-
-  /// Where the replicas' parts start in the regions of the arena.
-  [[nodiscard]] std::size_t offset() const noexcept { return slice_.offset(); }
-  /// The arena that owns the buffer; it identifies the strategy.
-  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
-
-  /// The queue that works in the calling replica's memory, or in that of one replica of this process.
+  /// Returns the queue for the memory of the calling replica, or of one replica of this process.
   [[nodiscard]] auto queue(const InReplica auto& replica) const { return detail::queue_of<Device>(replica); }
   [[nodiscard]] auto queue(const InCrossReplica auto& context, std::size_t local_replica) const {
     return detail::queue_of_replica<Device>(context, local_replica);
   }
 
-  /// The calling replica's memory. Throws WrongStrategy when the context belongs to another strategy.
+  /// Returns the calling replica's memory. Throws WrongStrategy if the context belongs to another strategy.
   [[nodiscard]] Span component(const InReplica auto& replica) const {
     require_same_strategy(replica);
-    return slice_.on(replica.local_index());
+    return on(replica.local_index());
   }
-  /// The memory of one replica of this process, in contexts that see all of them.
+  /// Returns the memory of one replica of this process, in cross-replica contexts.
   [[nodiscard]] Span component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);
-    return slice_.on(local_replica);
+    return on(local_replica);
   }
 
  private:
   template <class Context>
   void require_same_strategy(const Context& context) const {
-    if (context.strategy().template replica_memory_on<Device>() != slice_.memory())
-      throw WrongStrategy(concat("Buffer '", name_, "' was used with a strategy that did not make it"),
-                          concat("the context belongs to ", context.strategy().describe()),
-                          "Make the buffer with the strategy that runs the replica function");
+    if (context.strategy().template replica_memory_on<Device>() != this->memory())
+      detail::refuse_strategy(false, this->name(), context.strategy().describe());
   }
-
-  Slice<T, Memory, typename Device::Space> slice_;
-  Shape shape_;
-  std::string name_;
+  [[nodiscard]] Span on(std::size_t local_replica) const {
+    return Core::template on<T, typename Device::Space>(local_replica);
+  }
 };
 
 }  // namespace dist

@@ -1,4 +1,4 @@
-/// How rows of a variable are changed by indexed slices (spec G26 to G28).
+/// Scatter updates of a variable's rows by indexed slices (spec G26 to G28).
 #pragma once
 
 #include <concepts>
@@ -17,11 +17,10 @@
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/type_traits.hpp>
+#include <dist/variable/copies.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
-#include <dist/variable/read.hpp>
-#include <dist/variable/write.hpp>
 
 namespace dist::detail {
 
@@ -39,7 +38,7 @@ constexpr void require_scatter() {
       "replicas have no sum or mean that they could use");
 }
 
-/// The slices given to `variable`, checked.
+/// Checks the slices given to `variable`, and returns them.
 template <class Update, class Variable, class T>
 [[nodiscard]] const IndexedSlicesView<T>& rows_given_to(const Variable& variable, const IndexedSlicesView<T>& slices) {
   static_assert(std::same_as<T, typename Variable::Element>,
@@ -58,7 +57,7 @@ template <class Update, class Variable, class T>
   return slices;
 }
 
-/// The elements of row `row` of the slices in the variable.
+/// Returns the elements of the variable that row `row` of the slices updates.
 template <class T>
 [[nodiscard]] IndexRange row_range(const IndexedSlicesView<T>& slices, std::size_t row) {
   const std::size_t width = slices.values().row_size();
@@ -74,7 +73,7 @@ void update_rows(const Q& queue, Copy copy, const IndexedSlicesView<T>& slices, 
   }
 }
 
-/// Whether a part of `elements` is a part of a copy of `variable`.
+/// True if `elements` overlap with a copy of `variable`.
 template <class Variable, class Context, class E>
 [[nodiscard]] bool lie_in_a_copy(std::span<const E> elements, const Variable& variable, const Context& replica) {
   const auto address = [](const auto* element) { return reinterpret_cast<std::uintptr_t>(element); };
@@ -88,20 +87,20 @@ template <class Variable, class Context, class E>
   return false;
 }
 
-/// Outside replica functions: every copy.
+/// Outside replica functions: updates every copy.
 template <class Variable, InCrossReplica Context, class T, class Update>
 void scatter_slices(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
   for (std::size_t row = 0; row < slices.rows(); ++row)
     update_every_copy(variable, context, row_range(slices, row), slices.values().row(row).data(), update);
 }
 
-/// In the function of `strategy.update`: that one copy.
+/// In the function of `strategy.update`: updates that copy.
 template <class Variable, InUpdate Context, class T, class Update>
 void scatter_slices(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
   update_rows(variable.queue(context), variable.component(context), slices, update);
 }
 
-/// In a replica function: this replica's slices to its own copy, or those of all to every copy.
+/// In a replica function: applies this replica's slices to its copy, or the slices of all replicas to every copy.
 template <class Variable, InReplica Context, class T, class Update>
 void scatter_slices(Variable& variable, const Context& replica, const IndexedSlicesView<T>& slices, Update update) {
   using Agg = typename Variable::Aggregation;
@@ -109,7 +108,7 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
   if constexpr (std::same_as<Agg, None>) {
     update_rows(variable.queue(replica), variable.component(replica), slices, update);
   } else {
-    // The others read the slices while copies change: those that show a copy are copied first.
+    // Other replicas read the slices while copies change, so slices that overlap with a copy are copied first.
     if (lie_in_a_copy(slices.values().elements(), variable, replica) ||
         lie_in_a_copy(slices.indices(), variable, replica)) {
       const IndexedSlices<T> of_its_own{slices};
@@ -117,7 +116,7 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
     }
     with_slices_of_all(replica.collectives(), slices, [&](std::size_t members, const auto& slices_of) {
       const auto write = [&](const auto& given_by) {
-        // Rows may be named twice, so that one reader of a copy changes all of it.
+        // Rows may be repeated, so one replica updates the whole copy.
         StoreOf<Context>::share_out(replica, 1, [&](IndexRange copies) {
           if (copies.size() == 0) return;
           const auto copy = variable.component(replica);
@@ -133,7 +132,7 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
       };
       if constexpr (Variable::View::is_host_accessible) {
         write(slices_of);
-      } else {  // where queues share a copy the replicas meet first, after which `slices_of` knows nothing
+      } else {  // if queues share a copy, the replicas synchronise first, after which `slices_of` is invalid
         std::vector<IndexedSlicesView<T>> all_values;
         for (std::size_t rank = 0; rank < members; ++rank) all_values.push_back(slices_of(rank));
         write([&](std::size_t rank) -> const IndexedSlicesView<T>& { return all_values[rank]; });
@@ -142,7 +141,7 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
   }
 }
 
-/// Refuses, in a sentence, what a scatter operation does not take, and says whether it did not.
+/// True if the argument is valid for a scatter operation; otherwise a readable compile error.
 template <class Slices>
 [[nodiscard]] consteval bool require_slices() {
   constexpr bool is_slices = is_specialization<Slices, IndexedSlicesView> || is_specialization<Slices, IndexedSlices>;
@@ -159,7 +158,7 @@ template <class T>
   return slices.view();
 }
 
-/// Changes rows of `variable` as the context says.
+/// Updates rows of `variable` by the rules of the context.
 template <class Variable, class Context, class Slices, class Update>
 void scatter(Variable& variable, const Context& context, const Slices& slices, Update update) {
   if constexpr (require_slices<Slices>()) {

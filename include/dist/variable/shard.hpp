@@ -1,4 +1,4 @@
-/// What a ShardedVariable is made of, and how an operation begins on all shards before it waits for any.
+/// Shards of a ShardedVariable, and operations that start on all shards before waiting for any.
 #pragma once
 
 #include <concepts>
@@ -25,8 +25,8 @@
 
 namespace dist {
 
-/// A variable that can be a shard of another one: it has elements, a name and a shape. A DistributedVariable is one, whose
-/// operations are done when they return; for one far away see StartsOperations.
+/// A variable that can be a shard: it has elements, a name and a shape. The operations of a DistributedVariable are
+/// synchronous; see StartsOperations for remote shards.
 template <class V>
 concept Shard = std::movable<V> && requires(const V& shard) {
   requires Reducible<typename V::Element>;
@@ -34,18 +34,18 @@ concept Shard = std::movable<V> && requires(const V& shard) {
   { shard.shape() } -> std::convertible_to<Shape>;
 };
 
-/// A shard whose operations go on after they were begun, such as one on a server. Each begins one bulk operation, and returns a
-/// Work; what it is given is lent until that is done.
+/// A shard with asynchronous operations, for instance on a server. Each function starts one bulk operation and returns
+/// a Future; its arguments must stay valid until that is done.
 ///
-/// | operation | what it does |
+/// | operation | effect |
 /// |---|---|
-/// | `start_read(context)` | reads all; the work's `values()` is then a `TensorView<const T>`, which lives as long as the work |
-/// | `start_gather(context, rows)` | reads these rows (`std::span<const std::int64_t>`), in this order, repetitions included; `values()` has a row for each of them |
-/// | `start_write(context, value, update)` | changes every element to `update(old, given)`; `value` is a T, a `TensorView<const T>` of the shard's shape, or a Same of one of them |
-/// | `start_scatter(context, slices, update)` | the same of the rows that an `IndexedSlicesView<T>` names, in its order |
+/// | `start_read(context)` | reads all elements; `values()` of the result is a `TensorView<const T>`, which lives as long as the result |
+/// | `start_gather(context, rows)` | reads these rows (`std::span<const std::int64_t>`), in this order, including repetitions; `values()` has one row for each |
+/// | `start_write(context, value, update)` | changes every element to `update(old, given)`; `value` is a T, a `TensorView<const T>` of the shard's shape, or a Same of these |
+/// | `start_scatter(context, slices, update)` | changes the rows of an `IndexedSlicesView<T>` in the same way, in order |
 ///
-/// `update` is one of Sum, Prod, Min, Max, detail::Assign, detail::Subtract and detail::Divide (variable/element_update.hpp).
-/// Lists of rows and slices may be empty. Where shards of one place can be spoken to together, see StartsTogether.
+/// `update` is one of Sum, Prod, Min, Max, detail::Assign, detail::Subtract and detail::Divide
+/// (variable/element_update.hpp). Rows and slices may be empty. For batching of operations, see StartsTogether.
 template <class V, class Context>
 concept StartsOperations = Shard<V> &&
     requires(V& shard, const V& seen, const Context& context, std::span<const std::int64_t> rows,
@@ -59,8 +59,8 @@ concept StartsOperations = Shard<V> &&
   { shard.start_scatter(context, slices, Sum{}) } -> Future;
 };
 
-/// Shards whose operations can travel together: `V::together(context)` is a context in which they are begun on several shards,
-/// and whose `send()` lets them go. They are waited for after that.
+/// Shards whose operations can be batched: `V::together(context)` is a context that collects operations of several
+/// shards, and its `send()` sends them.
 template <class V, class Context>
 concept StartsTogether = StartsOperations<V, Context> && requires(const Context& context) {
   V::together(context).send();
@@ -69,12 +69,12 @@ concept StartsTogether = StartsOperations<V, Context> && requires(const Context&
 
 namespace detail {
 
-/// A write that was done at once.
+/// The Future of a synchronous write.
 struct Written {
   void wait() const noexcept {}
   [[nodiscard]] bool is_done() const noexcept { return true; }
 };
-/// A read that was done at once: a tensor, or a view of one.
+/// The Future of a synchronous read, with a tensor or a view.
 template <class Values>
 struct HasRead {
   using T = std::remove_const_t<typename Values::Element>;
@@ -85,7 +85,7 @@ struct HasRead {
   [[nodiscard]] TensorView<const T> values() const { return kept; }
 };
 
-/// What `shard.read(context)` gives, where the host can look at it.
+/// Returns the result of `shard.read(context)` in host memory.
 template <class V, class Context>
 [[nodiscard]] auto read_on_host(const V& shard, const Context& context) {
   using T = typename V::Element;
@@ -106,7 +106,7 @@ template <class V, class Context>
   else
     return HasRead<decltype(read_on_host(shard, context))>{read_on_host(shard, context)};
 }
-/// The rows are those that the shard has.
+/// Starts to read these rows, which must be in range.
 template <class V, class Context>
 [[nodiscard]] auto start_gather(const V& shard, const Context& context, std::span<const std::int64_t> rows) {
   if constexpr (StartsOperations<V, Context>) {
@@ -158,7 +158,7 @@ auto start_scatter(V& shard, const Context& context, const IndexedSlicesView<T>&
     return Written{};
   }
 }
-/// What a checkpoint keeps of a shard.
+/// Starts to read the state of a shard for a checkpoint.
 template <class V, class Context>
 [[nodiscard]] auto start_whole(const V& shard, const Context& context) {
   if constexpr (StartsOperations<V, Context>)
@@ -176,8 +176,8 @@ auto start_restore(V& shard, const Context& context, TensorView<const T> values)
   }
 }
 
-/// Waits for all works, and calls `then(number, work)` for each that is done without an error, in their order, while others go on.
-/// Throws the first error, once all are done.
+/// Waits for all `works`, and calls `then(number, work)` for each successful one, in order, while others continue.
+/// Throws the first error once all are done.
 template <Future W, class Then>
 void wait_for_all(std::vector<W>& works, const Then& then) {
   std::exception_ptr failure;
@@ -192,14 +192,14 @@ void wait_for_all(std::vector<W>& works, const Then& then) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-/// The works of an operation, one for each shard. They are done when it goes, because what they were lent may go then, too.
+/// The operations on all shards. The destructor waits for them, because their arguments may be destroyed afterwards.
 template <Future W>
 class PendingOnShards {
  public:
-  /// Calls `start(shard)` for the numbers of all shards. Where one of them throws, waits for those before, and throws.
+  /// Calls `start(shard)` for all shard numbers. If a call throws, waits for the earlier operations, and rethrows.
   template <class Start>
   PendingOnShards(std::size_t shards, const Start& start) : PendingOnShards(shards, start, [] {}) {}
-  /// Calls `send()` after that.
+  /// Calls `start(shard)` for all shard numbers, and then `send()`.
   template <class Start, class Send>
   PendingOnShards(std::size_t shards, const Start& start, const Send& send) {
     works_.reserve(shards);
@@ -232,7 +232,7 @@ class PendingOnShards {
     for (W& work : works_) {
       try {
         work.wait();
-      } catch (...) {  // who waited for it has heard of it
+      } catch (...) {  // already reported to a caller that waited
       }
     }
   }
@@ -243,7 +243,7 @@ template <class Start, class... Send>
 PendingOnShards(std::size_t, const Start&, const Send&...)
     -> PendingOnShards<std::invoke_result_t<const Start&, std::size_t>>;
 
-/// Begins an operation on so many shards of a variable, by `start(context, shard)` for each. They travel together if they can.
+/// Starts an operation on `shards` shards of a variable by `start(context, shard)`, batched if possible.
 template <class V, class Context, class Start>
 [[nodiscard]] auto start_on_shards(const Context& context, std::size_t shards, const Start& start) {
   if constexpr (StartsTogether<V, Context>) {

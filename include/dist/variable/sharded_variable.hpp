@@ -31,25 +31,25 @@
 
 namespace dist {
 
-/// Rows of a variable that are read, a Future: while it goes on, the shards read theirs, all at the same time.
+/// Rows that are being read from all shards concurrently, a Future.
 template <class W, class T>
 class GatheredRows {
  public:
-  /// Calls `begin(split)`, which begins to read the rows of each shard, and lends it these. `shape` is that of all rows together.
+  /// Calls `begin(split)`, which starts to read the rows of each shard, and may refer to `split`. `shape` is the shape
+  /// of all rows.
   template <class Begin>
   GatheredRows(SplitRows split, const Shape& shape, const Begin& begin)
       : state_(std::make_shared<State>(std::move(split), shape, begin)) {}
 
-  /// Throws the first error of a shard, once all are done.
+  /// Waits for all shards, then throws the first error, if any.
   void wait() {
     state_->started.wait([&](std::size_t shard, const W& work) {
       state_->split.template stitch<T>(shard, work.values(), state_->rows);
     });
   }
   [[nodiscard]] bool is_done() const noexcept { return state_->started.is_done(); }
-  /// The rows in the order in which they were named, after `wait`. They live as long as this or a copy of it.
+  /// The rows in the requested order, after `wait`. They live as long as this object or a copy.
   [[nodiscard]] TensorView<const T> values() const noexcept { return state_->rows; }
-  /// Waits, and gives the rows away.
   [[nodiscard]] Tensor<T> take() && {
     wait();
     return std::move(state_->rows);
@@ -60,7 +60,7 @@ class GatheredRows {
     template <class Begin>
     State(SplitRows split_rows, const Shape& shape, const Begin& begin)
         : split(std::move(split_rows)), rows(shape), started(begin(split)) {}
-    SplitRows split;  // what the shards were lent
+    SplitRows split;  // referred to by the operations on shards
     Tensor<T> rows;
     detail::PendingOnShards<W> started;
   };
@@ -70,8 +70,8 @@ class GatheredRows {
 
 namespace detail {
 
-/// Refuses, in a sentence, what is no context of an operation on variables of this kind, and says whether it did not. Those that
-/// are elsewhere know their own.
+/// True if the context is valid for operations on this kind of variable; otherwise a readable compile error. Remote
+/// variables have their own contexts.
 template <class V, class Context, bool writes = false>
 [[nodiscard]] consteval bool require_context_of() {
   if constexpr (StartsOperations<V, Context>)
@@ -80,13 +80,13 @@ template <class V, class Context, bool writes = false>
     return require_variable_context<Context, writes>();
 }
 
-/// CachedReads that keep a variable of such shards whole, as these are elsewhere.
+/// True for CachedReads of a variable with remote shards, which cache the whole variable.
 template <class V, class Context>
 inline constexpr bool caches_whole = false;
 template <class V, class C>
 inline constexpr bool caches_whole<V, CachedReads<C>> = StartsOperations<V, C>;
 
-/// Begins to read rows of the variable `name`, whose shards are `shard_at(number)`.
+/// Starts to read rows of the variable `name`, whose shards are `shard_at(number)`.
 template <class V, class Context, class ShardAt>
 [[nodiscard]] auto start_gather_rows(const ShardLayout& layout, std::string_view name, const Shape& shape,
                                      const Context& context, std::span<const std::int64_t> ids,
@@ -102,21 +102,20 @@ template <class V, class Context, class ShardAt>
 
 }  // namespace detail
 
-/// A variable that is divided along its first axis into shards, which are variables themselves (spec K05): a table that no
-/// single server has room for, say. `sharded_variable` makes one of variables of a strategy; a vector of variables may be
-/// treated as one in this way, too:
+/// A variable that is divided along its first axis into shards, which are variables themselves (spec K05), for instance
+/// a table that is too large for one server. `sharded_variable` makes one in a strategy; the constructor combines
+/// existing variables:
 ///
 ///     auto table = dist::sharded_variable<float>(strategy, dist::FixedShards{4}, {1'000'000, 64}, 0.0F, "table");
 ///     table.scatter_add(strategy.scope(), slices);
 ///     auto rows = table.gather(strategy.scope(), ids);
 ///
-/// Operations are those of a DistributedVariable, take its contexts, and follow its rules for them, shard by shard. Each makes
-/// one operation of every shard, also of those that have nothing to do, because it may be a collective call; where shards are
-/// elsewhere (StartsOperations), it begins on all of them before it waits for any, and those of one place travel together
-/// (StartsTogether). Where several shards fail, the first error is thrown, once all are done. Nothing is atomic over shards.
+/// Follows the rules of DistributedVariable, shard by shard. Each operation includes all shards, because it may be a
+/// collective call. Operations on remote shards (StartsOperations) run concurrently, and are batched by server
+/// (StartsTogether). If several shards fail, the first error is thrown once all are done. Operations are not atomic
+/// across shards.
 ///
-/// A checkpoint keeps it as one tensor of its name, whatever the number of shards, as it keeps a variable that is not divided
-/// (spec K11).
+/// A checkpoint stores it as one tensor, like an undivided variable (spec K11).
 template <class V>
 class ShardedVariable {
   static_assert(detail::satisfied<Shard<V>>,
@@ -127,8 +126,9 @@ class ShardedVariable {
   using Element = typename V::Element;
   using View = TensorView<const Element>;
 
-  /// Takes the shards, in the order of their rows, of any numbers of rows; a scalar may be the only one. Throws InvalidArgument
-  /// for an empty list, and ShapeMismatch for other scalars and for shards that differ in another axis than the first (spec K05).
+  /// Takes the shards in row order, with any numbers of rows; a scalar must be the only shard. Throws InvalidArgument
+  /// if the list is empty, and ShapeMismatch for other scalars, or if shards differ in an axis other than the first
+  /// (spec K05).
   explicit ShardedVariable(std::vector<V> shards, std::string name = "ShardedVariable")
       : shards_(std::move(shards)), name_(std::move(name)), layout_(layout_of(name_, shards_)) {
     shape_ = shards_[0].shape().with_rows(layout_.rows());
@@ -140,16 +140,14 @@ class ShardedVariable {
   ~ShardedVariable() = default;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// Of all rows (spec K05).
+  /// The shape of all rows together (spec K05).
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
-  /// The variables that it is made of.
   [[nodiscard]] std::span<V> shards() noexcept { return shards_; }
   [[nodiscard]] std::span<const V> shards() const noexcept { return shards_; }
-  /// Which of them has which rows.
   [[nodiscard]] const ShardLayout& layout() const noexcept { return layout_; }
 
-  /// All rows as one tensor (spec K10).
+  /// Returns all rows as one tensor (spec K10).
   template <class Context = detail::NoContext<V>>
   [[nodiscard]] Tensor<Element> read(const Context& context = {}) const {
     if constexpr (detail::caches_whole<V, Context>)
@@ -160,27 +158,27 @@ class ShardedVariable {
       return {};
   }
 
-  /// The value of a variable with one element. Throws ShapeMismatch where there are more.
+  /// Returns the value of a variable with one element. Throws ShapeMismatch unless it has exactly one element.
   template <class Context = detail::NoContext<V>>
   [[nodiscard]] Element value(const Context& context = {}) const {
     detail::require_one_element(*this);
     return read(context)[0];
   }
 
-  /// The rows that `ids` name, in a tensor of their shape and behind it that of a row, like tf.gather (spec K08). Ids may
-  /// repeat. Throws InvalidArgument for an id that is no row.
+  /// Returns the rows `ids`, in a tensor whose shape is the shape of `ids` followed by the shape of a row, like
+  /// tf.gather (spec K08). Ids may repeat. Throws InvalidArgument if an id is out of range.
   template <class Context, class Ids>
   [[nodiscard]] Tensor<Element> gather(const Context& context, const Ids& ids) const {
     const detail::IdList list{ids};
     if constexpr (RowIds<Ids>) {
       Tensor<Element> rows = start_gather(context, list.ids()).take();
-      rows.resize(list.shape_of_rows(shape_));  // as many elements
+      rows.resize(list.shape_of_rows(shape_));  // the number of elements is unchanged
       return rows;
     } else {
       return {};
     }
   }
-  /// The same of a list of ids, under the name that tf.Variable has for it. Throws ShapeMismatch for ids of several axes.
+  /// Returns the rows of a list of ids, like tf.Variable.sparse_read. Throws ShapeMismatch unless `ids` has one axis.
   template <class Context, class Ids>
   [[nodiscard]] Tensor<Element> sparse_read(const Context& context, const Ids& ids) const {
     const detail::IdList list{ids};
@@ -190,8 +188,8 @@ class ShardedVariable {
                           "Give indices of one axis, or read with gather");
     return gather(context, list.ids());
   }
-  /// Begins to read the rows of a list, for those who compute something else meanwhile; see GatheredRows. Throws
-  /// InvalidArgument for an id that is no row.
+  /// Starts to read the rows of a list, to overlap it with other work; see GatheredRows. Throws InvalidArgument if an
+  /// id is out of range.
   template <class Context>
   [[nodiscard]] auto start_gather(const Context& context, std::span<const std::int64_t> ids) const {
     static_cast<void>(detail::require_context_of<V, Context>());
@@ -200,9 +198,9 @@ class ShardedVariable {
     return detail::start_gather_rows<V>(layout_, name_, shape_, context, ids,
                                         [&](std::size_t shard) -> const V& { return shards_[shard]; });
   }
-  /// Elements or parts of rows, each named by the numbers of its row and of the next axes, which stand along the last axis of
-  /// `indices`, like tf.gather_nd (spec K08). Throws InvalidArgument for an index out of range, ShapeMismatch for more numbers
-  /// than there are axes.
+  /// Returns elements or parts of rows, like tf.gather_nd (spec K08): the last axis of `indices` holds the index in the
+  /// row axis and in following axes. Throws InvalidArgument if an index is out of range, ShapeMismatch if there are
+  /// more indices than axes.
   template <class Context>
   [[nodiscard]] Tensor<Element> gather_nd(const Context& context, TensorView<const std::int64_t> indices) const {
     const Shape& given = indices.shape();
@@ -235,8 +233,8 @@ class ShardedVariable {
     return parts;
   }
 
-  /// A part of it, chosen axis by axis as NumPy does (spec K09): `slice(context, Range{2, -1}, ellipsis, 0)` is
-  /// `variable[2:-1, ..., 0]`. Reads the rows that it needs. Throws InvalidArgument for an index out of range and a step of 0; see
+  /// Returns a slice with NumPy's rules (spec K09): `slice(context, Range{2, -1}, ellipsis, 0)` is `variable[2:-1, ...,
+  /// 0]`. Reads only the necessary rows. Throws InvalidArgument if an index is out of range or a step is 0; see
   /// Selection::of.
   template <class Context, class... Parts>
   [[nodiscard]] Tensor<Element> slice(const Context& context, const Parts&... parts) const {
@@ -251,8 +249,8 @@ class ShardedVariable {
       return {};
     }
   }
-  /// The rows, or the parts of them, for which `mask` is true, one after another (spec K09): the extents of the mask are the
-  /// first ones of the variable. Reads the rows that have any. Throws ShapeMismatch.
+  /// Returns the rows, or parts of them, for which `mask` is true (spec K09). The extents of the mask must be the first
+  /// extents of the variable. Reads only rows with a true element. Throws ShapeMismatch.
   template <class Context>
   [[nodiscard]] Tensor<Element> masked(const Context& context, TensorView<const bool> mask) const {
     detail::require_mask(concat("variable ", quoted(name_)), shape_, mask.shape());
@@ -269,13 +267,12 @@ class ShardedVariable {
     return dist::masked(gather(context, rows).view(), mask_of_rows);
   }
 
-  /// Writes as those of a DistributedVariable, of which every shard gets its rows (spec K06).
+  /// Writes like DistributedVariable; each shard gets its rows (spec K06).
   void assign(const auto& context, const auto&... value) { write<detail::Assign>(context, value...); }
   void assign_add(const auto& context, const auto&... value) { write<Sum>(context, value...); }
   void assign_sub(const auto& context, const auto&... value) { write<detail::Subtract>(context, value...); }
 
-  /// Scatter operations as those of a DistributedVariable, of which every shard gets the slices of its rows, in their order (spec
-  /// K07).
+  /// Scatter operations like DistributedVariable's; each shard gets the slices of its rows, in order (spec K07).
   void scatter_add(const auto& context, const auto&... slices) { scatter<Sum>(context, slices...); }
   void scatter_sub(const auto& context, const auto&... slices) { scatter<detail::Subtract>(context, slices...); }
   void scatter_mul(const auto& context, const auto&... slices) { scatter<Prod>(context, slices...); }
@@ -283,14 +280,15 @@ class ShardedVariable {
   void scatter_min(const auto& context, const auto&... slices) { scatter<Min>(context, slices...); }
   void scatter_max(const auto& context, const auto&... slices) { scatter<Max>(context, slices...); }
   void scatter_update(const auto& context, const auto&... slices) { scatter<detail::Assign>(context, slices...); }
-  /// The same as scatter_update, under the name that tf.Variable has for batches of lists, which here are one list (spec K07).
+  /// Alias of scatter_update, named like tf.Variable's function for batches of lists; here they are one list (spec
+  /// K07).
   void batch_scatter_update(const auto& context, const auto&... slices) { scatter_update(context, slices...); }
 
-  /// What a checkpoint keeps; see DistributedVariable::whole.
+  /// Returns the state for a checkpoint; see DistributedVariable::whole.
   [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& context) const {
     return joined(context, [](const auto& in, const V& shard) { return detail::start_whole(shard, in); });
   }
-  /// Its inverse. Throws ShapeMismatch for values of another shape.
+  /// Restores the result of `whole`. Throws ShapeMismatch if the shapes differ.
   void restore(const InCrossReplica auto& context, View values) {
     detail::require_shape(*this, values.shape());
     detail::start_on_shards<V>(context, shards_.size(), [&](const auto& in, std::size_t shard) {
@@ -299,14 +297,14 @@ class ShardedVariable {
   }
 
  protected:
-  /// The rows of a shard, in values of all shards.
+  /// Returns the rows of a shard from the values of all shards.
   [[nodiscard]] View part_of(View values, std::size_t shard) const {
-    if (shards_.size() == 1) return values;  // also of a scalar, which has no rows
+    if (shards_.size() == 1) return values;  // also for a scalar, which has no rows
     const IndexRange rows = layout_.rows_of(shard);
     return values.rows(rows.begin, rows.size());
   }
 
-  /// The values of all shards, which `start(context, shard)` begins to read.
+  /// Returns the values of all shards, after starting to read each with `start(context, shard)`.
   template <class Context, class Start>
   [[nodiscard]] Tensor<Element> joined(const Context& context, const Start& start) const {
     Tensor<Element> all{shape_};

@@ -13,12 +13,11 @@
 #include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
-#include <dist/device/copies_of_scope.hpp>
+#include <dist/device/queue_scopes.hpp>
 #include <dist/device/thrust_policy.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
@@ -31,14 +30,14 @@ struct NumberRows {
   DIST_HD void operator()(std::size_t i) const { number[i] = i; }
 };
 
-/// An element of a row of sums: of the rows with the numbers `number[first[row]]` up to `number[first[row + 1]]`, in this
+/// Computes one element of a row of sums: the sum of the rows `number[first[row]]` to `number[first[row + 1]]`, in
 /// order.
 template <class T>
 struct AddRows {
   const T* values;
   const std::size_t* number;
   const std::size_t* first;
-  std::size_t sums;  // how many rows
+  std::size_t sums;  // number of sum rows
   std::size_t rows;
   std::size_t width;
   T* to;
@@ -54,16 +53,15 @@ struct AddRows {
 
 }  // namespace detail
 
-/// What `deduplicate` does, for slices in the memory of the replicas' devices, such as the gradient of an embedding that a
-/// GPU has computed. Thrust sorts the indices in the replica's queue, and a kernel adds up the rows: in the order given, so
-/// that the sums are those of `deduplicate`, bit for bit, on every device.
+/// `deduplicate` for slices in the memory of the replicas' devices, such as the gradient of an embedding on a GPU. Uses
+/// Thrust and a kernel in the replica's queue. The results are bitwise equal to `deduplicate`.
 ///
 ///     dist::SlicesDeduplicator<Strategy, float> slices{strategy, table.shape(), 4096};
 ///     strategy.run([&](auto& replica) {
 ///       const auto unique = slices.deduplicate(replica, indices.component(replica), gradient.component(replica));
 ///     });
 ///
-/// Refers to the strategy, which must outlive it. Programs for GPUs include <dist/device/cuda/thrust_policy.cuh>, too.
+/// The strategy must outlive it. Programs for GPUs must also include `<dist/device/cuda/thrust_policy.cuh>`.
 template <Strategy S, Reducible T>
 class SlicesDeduplicator {
   using Device = typename S::Device;
@@ -71,26 +69,26 @@ class SlicesDeduplicator {
   using Span = typename Device::template Span<E>;
 
  public:
-  /// Row i of `values` belongs to row `indices[i]`. They lie where the replica's device works.
+  /// Row i of `values` belongs to row `indices[i]`. Both are in the memory of the replica's device.
   struct Slices {
     Span<const std::int64_t> indices;
     Span<const T> values;
   };
 
-  /// For up to `most_rows` rows of an array of shape `dense_shape` on each replica. Takes the memory of these rows, and of
-  /// four numbers for each of them. Throws ShapeMismatch for a scalar shape, and OutOfMemory.
+  /// Allocates memory for `most_rows` rows of an array of shape `dense_shape` on each replica, and four numbers per
+  /// row. Throws ShapeMismatch for a scalar shape, and OutOfMemory.
   SlicesDeduplicator(S& strategy, Shape dense_shape, std::size_t most_rows)
-      : dense_shape_(IndexedSlices<T>(0, dense_shape).dense_shape()),  // which refuses a scalar
+      : dense_shape_(IndexedSlices<T>(0, dense_shape).dense_shape()),  // rejects a scalar
         sorted_(strategy.template buffer<std::int64_t>(Shape{most_rows}, "Sorted indices")),
         number_(strategy.template buffer<std::size_t>(Shape{most_rows}, "Rows in the order of indices")),
         unique_(strategy.template buffer<std::int64_t>(Shape{most_rows}, "Unique indices")),
         first_(strategy.template buffer<std::size_t>(Shape{most_rows}, "First rows of indices")),
         sums_(strategy.template buffer<T>(dense_shape.with_rows(most_rows), "Sums of rows")) {}
 
-  /// The same rows with each index once, in ascending order; values of one index are added in the order given (spec P14).
-  /// Sums of 16-bit types are rounded once. Of this replica alone; what it returns holds until the replica's next call. Waits
-  /// for the queue, which says how many there are. Throws ShapeMismatch unless there is one row of values for each index,
-  /// InvalidArgument for more rows than there is room for, and for an index that `dense_shape` does not have.
+  /// Returns the rows with unique indices in ascending order; values of one index are added in the original order (spec
+  /// P14). Sums of 16-bit types are rounded once. Not a collective call. The result is valid until the replica's next
+  /// call. Waits for the queue to get the number of rows. Throws ShapeMismatch unless there is one row of values per
+  /// index, InvalidArgument if there are more than `most_rows` rows, or an index is out of range for `dense_shape`.
   template <InReplica Replica>
   [[nodiscard]] Slices deduplicate(const Replica& replica, Span<const std::int64_t> indices, Span<const T> values) {
     const std::size_t rows = indices.size();

@@ -1,5 +1,5 @@
-/// Updates of two passes, of optimizers that scale the step of a parameter by norms of it: the first makes of all gradients the
-/// directions, the second goes there, as far as the trust ratio says.
+/// Two-pass updates, for optimizers that scale the step of a parameter by norms: the first pass computes directions
+/// from all gradients, the second applies them, scaled by the trust ratio.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace dist {
 
-/// An optimizer's functor and where its slots lie, each as long as the weights: an ElementUpdate. A slot is loaded into
-/// and stored from a register, so the functor itself touches no memory.
+/// An ElementUpdate of an optimizer's functor and its slots, each as long as the weights. Passes slots to the functor
+/// in registers.
 template <class Functor, class T>
 struct SlotUpdate {
   static constexpr std::size_t slot_count = Functor::slots.size();
 
   Functor functor;
-  T* slots[slot_count + 1];  ///< the last one is not used, as no array is empty
+  T* slots[slot_count + 1];  ///< the last is unused, because arrays cannot be empty
 
   DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
     return updated(i, weight, gradient, std::make_index_sequence<slot_count>{});
@@ -27,7 +27,7 @@ struct SlotUpdate {
   [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE Pack<T> pack(std::size_t i, Pack<T> weights, Pack<T> gradients) const {
     return pack(i, weights, gradients, [this](std::size_t) -> const Functor& { return functor; });
   }
-  /// The same by the functor that `functor_at(i)` gives for each element.
+  /// Updates a pack with the functor that `functor_at(i)` returns for each element.
   template <class FunctorAt>
   [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE Pack<T> pack(std::size_t i, Pack<T> weights, Pack<T> gradients,
                                                         const FunctorAt& functor_at) const {
@@ -61,7 +61,7 @@ struct SlotUpdate {
 
 namespace dist::detail {
 
-/// The first of the two passes of a functor: the direction takes the weight's place.
+/// The first pass of a functor: replaces the weight by the direction.
 template <class Functor>
 struct DirectionOf : Functor {
   template <class T>
@@ -76,15 +76,15 @@ template <class Functor, class T>
   return directed;
 }
 
-/// By what directions are multiplied: the norm of the weights, which decay before, over theirs, or 1 where one is 0 or is no
-/// number. Both are given as sums of squares.
+/// Returns the scale of directions: the norm of the weights after decay over the norm of the directions, or 1 if one of
+/// them is 0 or NaN. Both are given as sums of squares.
 [[nodiscard]] DIST_HD inline double trust_ratio(double weights, double directions, double decay) {
   const double weight = square_root(weights) * (1 - decay);
   const double direction = square_root(directions);
   return weight > 0 && direction > 0 ? weight / direction : 1;
 }
 
-/// In double and in several sums at once, so that the additions need not wait for each other.
+/// Computes in double, with several partial sums to shorten dependency chains.
 template <class T>
 [[nodiscard]] double sum_of_squares(std::span<const T> values) {
   constexpr std::size_t lanes = 8;

@@ -17,7 +17,7 @@ void check_list(std::vector<HostedTask> tasks, std::size_t rank = 0) {
 
 }  // namespace
 
-TEST_CASE("tasks with the same host are one node; nodes come in the order of their lowest ranks") {
+TEST_CASE("tasks with the same host form a node; nodes are ordered by their lowest ranks") {
   const NodeMap nodes{{{"b", "1"}, {"a", "1"}, {"b", "2"}, {"c", "1"}, {"a", "2"}}};
   CHECK(nodes.nodes() == 3);
   CHECK(nodes.ranks(0) == std::vector<std::size_t>{0, 2});
@@ -27,18 +27,18 @@ TEST_CASE("tasks with the same host are one node; nodes come in the order of the
   CHECK(nodes.first(1) == 1);
 }
 
-TEST_CASE("localhost by any name is one node") {
+TEST_CASE("all names of localhost are one node") {
   const NodeMap nodes{{{"localhost", "1"}, {"127.0.0.1", "2"}, {"::1", "3"}}};
   CHECK(nodes.nodes() == 1);
   CHECK(nodes.ranks(0) == std::vector<std::size_t>{0, 1, 2});
 }
 
-TEST_CASE("lists that can work") {
+TEST_CASE("valid lists are accepted") {
   CHECK_NOTHROW(check_list({{"a", "1"}, {"a", "2"}, {"b", "1"}}, 2));
   CHECK_NOTHROW(check_list({{"localhost", "1"}, {"127.0.0.1", "2"}}));
 }
 
-TEST_CASE("lists that cannot work name the task") {
+TEST_CASE("invalid lists are refused, naming the task") {
   CHECK_THROWS_WITH_AS(check_list({}),
                        "There is no task 0 (the list has 0 tasks, from 0). Give every process its own index in "
                        "the list.",

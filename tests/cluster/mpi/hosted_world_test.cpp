@@ -44,7 +44,7 @@ int world_rank() {
   return rank;
 }
 
-/// Whether this process has a socket that listens to more than this machine.
+/// Returns true if this process has a socket that listens on more than loopback.
 bool is_open_to_networks() {
   for (int each = 0; each < 256; ++each) {
     int listens = 0;
@@ -58,7 +58,7 @@ bool is_open_to_networks() {
   return false;
 }
 
-/// The child of `process` that leads a session and handles SIGSEGV: the server of its node. 0 if there is none yet.
+/// Returns the child of `process` that leads a session and handles SIGSEGV: the server of its node; 0 before it exists.
 pid_t server_of(pid_t process) {
   std::ifstream children{dist::concat("/proc/", process, "/task/", process, "/children")};
   for (pid_t child = 0; children >> child;) {
@@ -74,7 +74,7 @@ pid_t server_of(pid_t process) {
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-/// All ranks join, `victim` ends by `end(world)`, and the others tell what they hear. Their statuses are 3.
+/// All ranks join, `victim` exits with `end(world)`, and the others report the loss and exit with status 3.
 template <class End>
 void check_loss(std::size_t ranks, std::size_t victim, std::string_view why, int victims_status, End&& end) {
   const auto tasks = free_endpoints(ranks);
@@ -103,7 +103,7 @@ void check_loss(std::size_t ranks, std::size_t victim, std::string_view why, int
 
 }  // namespace
 
-TEST_CASE("processes started by hand are one world with shared memory") {
+TEST_CASE("processes started by hand form one world with shared memory") {
   for (const std::size_t ranks : {1U, 2U, 3U, 4U}) {
     CAPTURE(ranks);
     const auto tasks = free_endpoints(ranks);
@@ -131,7 +131,7 @@ TEST_CASE("processes started by hand are one world with shared memory") {
   }
 }
 
-TEST_CASE("a mute listener where an X server would be, such as TensorBoard at port 6006, delays nobody") {
+TEST_CASE("a silent listener on a port of X servers, such as TensorBoard at 6006, delays no process") {
   dist::io::Descriptor mute;
   for (int port = 6000; port < 6010 && !mute; ++port)
     mute = dist::net::detail::try_to_listen(dist::net::resolve({"127.0.0.1", std::to_string(port)}).addresses.at(0));
@@ -147,7 +147,7 @@ TEST_CASE("a mute listener where an X server would be, such as TensorBoard at po
   CHECK(processes.wait(longest) == std::vector<int>{0, 0});
 }
 
-TEST_CASE("a program without standard output and error joins, and what it prints reaches no socket") {
+TEST_CASE("a program without standard output and error joins, and its output reaches no socket") {
   const auto tasks = free_endpoints(2);
   Processes processes{2, [&](std::size_t rank) {
                         for (const int each : {0, 1, 2}) close(each);
@@ -168,7 +168,7 @@ TEST_CASE("a program without standard output and error joins, and what it prints
   CHECK(processes.wait(longest) == std::vector<int>{0, 0});
 }
 
-TEST_CASE("a program that ignores SIGCHLD, or has it reaped, joins too") {
+TEST_CASE("a program that ignores SIGCHLD, or has children reaped, can join") {
   const auto tasks = free_endpoints(2);
   Processes processes{2, [&](std::size_t rank) {
                         signal(SIGCHLD, SIG_IGN);
@@ -180,22 +180,22 @@ TEST_CASE("a program that ignores SIGCHLD, or has it reaped, joins too") {
   CHECK(processes.wait(longest) == std::vector<int>{0, 0});
 }
 
-TEST_CASE("a killed rank is named to every other one") {
+TEST_CASE("a killed rank is reported to all others") {
   const auto kill_me = [] { raise(SIGKILL); };
   check_loss(2, 1, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
   check_loss(3, 0, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
   check_loss(4, 2, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
 }
 
-TEST_CASE("leaving with status 0 and without a goodbye is a loss") {
+TEST_CASE("exiting with status 0 without a goodbye is a loss") {
   check_loss(2, 0, "its process ended without a goodbye", 0, [] { _exit(0); });
 }
 
-TEST_CASE("MPI_Abort of one rank is told to the others") {
+TEST_CASE("MPI_Abort of one rank is reported to the others") {
   check_loss(3, 1, "it called MPI_Abort with 5", 5, [] { MPI_Abort(MPI_COMM_WORLD, 5); });
 }
 
-TEST_CASE("the loss of a rank ends those that do not end by themselves") {
+TEST_CASE("after a loss, processes that do not exit by themselves are killed") {
   const auto tasks = free_endpoints(3);
   const auto start = std::chrono::steady_clock::now();
   Processes processes{3, [&](std::size_t rank) {
@@ -203,7 +203,7 @@ TEST_CASE("the loss of a rank ends those that do not end by themselves") {
                         options.grace = 300ms;
                         const HostedWorld world = HostedWorld::join(options);
                         if (rank == 1) raise(SIGKILL);
-                        int given = 0;  // waits for rank 1 for ever
+                        int given = 0;  // waits forever for rank 1
                         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
                         return 0;
                       }};
@@ -213,12 +213,12 @@ TEST_CASE("the loss of a rank ends those that do not end by themselves") {
   for (const std::size_t rank : {0U, 2U}) CHECK((statuses[rank] != 0 && statuses[rank] != 124));
 }
 
-TEST_CASE("a rank that does not come to MPI_Init is named at the deadline") {
+TEST_CASE("a rank that does not enter MPI_Init is named at the deadline") {
   const auto tasks = free_endpoints(2);
   Notes notes{2};
   Processes processes{2, [&](std::size_t rank) {
                         HostedOptions options = options_for(tasks, rank);
-                        options.deadline = 5s;  // also of the meeting before, on a busy machine
+                        options.deadline = 5s;  // also for the rendezvous before, on a busy machine
                         options.grace = 200ms;
                         const HostedWorld world = HostedWorld::join(options);
                         const auto lost = await_loss(world);
@@ -229,7 +229,7 @@ TEST_CASE("a rank that does not come to MPI_Init is named at the deadline") {
   CHECK(notes[1] == "0 it has not come to MPI_Init within 5 s");
 }
 
-TEST_CASE("a rank that a signal has stopped is named at the deadline, and ended after the grace") {
+TEST_CASE("a rank that a signal has stopped is named at the deadline, and killed after the grace period") {
   const auto tasks = free_endpoints(2);
   Notes notes{2};
   Processes processes{2, [&](std::size_t rank) {
@@ -246,7 +246,7 @@ TEST_CASE("a rank that a signal has stopped is named at the deadline, and ended 
   CHECK(notes[0] == "1 a signal has stopped it, and it has not left MPI_Init within 5 s");
 }
 
-TEST_CASE("the end of the server is told by the lifeline, and what it left goes with the next world") {
+TEST_CASE("the lifeline reports the exit of the server, and the next world removes its files") {
   const auto tasks = free_endpoints(2);
   Notes notes{3};
   Processes processes{2, [&](std::size_t rank) {
@@ -278,7 +278,7 @@ TEST_CASE("the end of the server is told by the lifeline, and what it left goes 
   CHECK(next.wait(longest) == std::vector<int>{0});
 }
 
-TEST_CASE("an MPI that does not ask PMIx is found out") {
+TEST_CASE("an MPI that does not use PMIx is detected") {
   const auto tasks = free_endpoints(2);
   Notes notes{2};
   Processes processes{
@@ -286,7 +286,7 @@ TEST_CASE("an MPI that does not ask PMIx is found out") {
         HostedWorld world = HostedWorld::join(options_for(tasks, rank));
         for (const char* name : {"SLURM_NODELIST", "SLURM_JOBID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "PMIX_RANK"})
           unsetenv(name);
-        int given = 0;  // as a library would that knows nothing of PMIx: each process by itself
+        int given = 0;  // like a library without PMIx: each process is a separate world
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
         try {
           world.initialised();
@@ -302,7 +302,7 @@ TEST_CASE("an MPI that does not ask PMIx is found out") {
                                            rank, " is its rank 0 of 1). Link Open MPI")));
 }
 
-TEST_CASE("a finished rank is told as such") {
+TEST_CASE("the orderly exit of a rank is reported as such") {
   const auto tasks = free_endpoints(2);
   Notes notes{2};
   Processes processes{2, [&](std::size_t rank) {
@@ -319,7 +319,7 @@ TEST_CASE("a finished rank is told as such") {
   CHECK(notes[0] == "1 in order");
 }
 
-TEST_CASE("a task that does not come is named to all others (spec A11)") {
+TEST_CASE("a missing task is named to all others (spec A11)") {
   const auto tasks = free_endpoints(4);
   Notes notes{4};
   const auto start = std::chrono::steady_clock::now();
@@ -337,13 +337,12 @@ TEST_CASE("a task that does not come is named to all others (spec A11)") {
         contains(notes[rank], dist::concat("deadline: Worker 2 at ", to_string(tasks[2]), " has not come within 5 s")));
 }
 
-TEST_CASE(
-    "a task that does not come is named within the deadline where the port was in use, and by one that came early") {
+TEST_CASE("a missing task is named within the deadline, if the port was in use and by a task that connected early") {
   const auto tasks = free_endpoints(3);
   const auto others = free_endpoints(3);
   Notes notes{5};
   Processes processes{4, [&](std::size_t process) {
-                        if (process == 3) {  // the job before, which holds the port for a while
+                        if (process == 3) {  // an earlier job, which holds the port for a while
                           const auto holder = dist::net::listen_at(tasks[0], {});
                           notes.write(4, "holds it");
                           usleep(1'500'000);
@@ -366,7 +365,7 @@ TEST_CASE(
   CHECK(notes[3] == dist::concat("dist: worker 1 waits: ", missing, " yet (no connection came); waiting up to 6 s\n"));
 }
 
-TEST_CASE("where the first task does not come, the others name it") {
+TEST_CASE("if the first task is missing, the others name it") {
   const auto tasks = free_endpoints(3);
   Notes notes{3};
   Processes processes{3, [&](std::size_t rank) {
@@ -382,12 +381,13 @@ TEST_CASE("where the first task does not come, the others name it") {
                                              " has not come within 0.7 s (Connection refused)")));
 }
 
-TEST_CASE("a rank that comes twice is told so, and the world comes to be") {
+TEST_CASE("a duplicate rank is refused, and the world still forms") {
   const auto tasks = free_endpoints(3);
   Notes notes{1};
   Processes processes{4, [&](std::size_t process) {
                         const std::size_t rank = process == 3 ? 1 : process;
-                        while (process == 2 && notes[0].empty()) usleep(1000);  // both come before the job is complete
+                        // both connect before the job is complete
+                        while (process == 2 && notes[0].empty()) usleep(1000);
                         try {
                           HostedWorld world = join_and_initialise(options_for(tasks, rank));
                           world.goodbye();
@@ -404,7 +404,7 @@ TEST_CASE("a rank that comes twice is told so, and the world comes to be") {
   CHECK(contains(notes[0], "Worker 1 has come twice (a second process, on host '"));
 }
 
-TEST_CASE("a second first rank finds its port in use") {
+TEST_CASE("a second process with rank 0 finds its port in use") {
   const auto tasks = free_endpoints(2);
   Notes notes{1};
   Processes processes{3, [&](std::size_t process) {
@@ -428,7 +428,7 @@ TEST_CASE("a second first rank finds its port in use") {
   CHECK(contains(notes[0], "Address already in use"));
 }
 
-TEST_CASE("lists that differ are named on both sides") {
+TEST_CASE("lists that differ are reported on both sides") {
   const auto tasks = free_endpoints(3);
   for (const std::string secret : {"", "of the job"}) {
     CAPTURE(secret);
@@ -451,7 +451,7 @@ TEST_CASE("lists that differ are named on both sides") {
   }
 }
 
-TEST_CASE("a secret admits the processes that know it") {
+TEST_CASE("a secret admits only processes that have it") {
   const auto tasks = free_endpoints(2);
   Notes notes{3};
   Processes processes{3, [&](std::size_t process) {
@@ -472,7 +472,7 @@ TEST_CASE("a secret admits the processes that know it") {
   CHECK_FALSE(contains(notes[2], "guessed"));
 }
 
-TEST_CASE("a rank that ended before the others had come may come again (spec O02)") {
+TEST_CASE("a rank that exited before the others connected may reconnect (spec O02)") {
   const auto tasks = free_endpoints(3);
   for (const std::size_t restarted : {0U, 1U}) {
     CAPTURE(restarted);
@@ -481,7 +481,7 @@ TEST_CASE("a rank that ended before the others had come may come again (spec O02
                           const std::size_t rank = process == 3 ? restarted : process;
                           if (process == restarted) {
                             notes.write(0, dist::concat(getpid()));
-                            alarm(2);  // the kernel ends it while it waits for process 2
+                            alarm(2);  // the kernel kills it while it waits for process 2
                             static_cast<void>(HostedWorld::join(options_for(tasks, rank)));
                           }
                           if (process >= 2) {
@@ -505,9 +505,10 @@ TEST_CASE("a rank that ended before the others had come may come again (spec O02
   }
 }
 
-TEST_CASE("a user without a folder, and a machine with a long name, have worlds too") {
+TEST_CASE("a user without a home folder, and a machine with a long name, can have worlds") {
   struct stat root {};
-  if (stat("/", &root) != 0 || (root.st_mode & S_IXOTH) == 0) return;  // a tree that other users cannot enter
+  // a build folder that other users cannot enter
+  if (stat("/", &root) != 0 || (root.st_mode & S_IXOTH) == 0) return;
   const auto tasks = free_endpoints(2);
   Processes processes{2, [&](std::size_t rank) {
                         if (unshare(CLONE_NEWUTS) == 0) {
@@ -531,8 +532,8 @@ TEST_CASE("a crash of the server process is reported with its signal") {
   Notes notes{2};
   Processes processes{2, [&](std::size_t process) {
                         if (process == 0) {
-                          prctl(PR_SET_CHILD_SUBREAPER, 1);  // the server becomes a child of this process
-                          signal(SIGSEGV, SIG_DFL);          // the server inherits no handler of doctest
+                          prctl(PR_SET_CHILD_SUBREAPER, 1);  // the server is reparented to this process
+                          signal(SIGSEGV, SIG_DFL);          // the server must not inherit doctest's handler
                           notes.write(0, dist::concat(getpid()));
                           notes.write(1, try_to_join(options_for(tasks, 0)));
                           return 0;

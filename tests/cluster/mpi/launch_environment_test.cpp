@@ -16,7 +16,7 @@ std::string value_of(const char* name) {
 
 }  // namespace
 
-TEST_CASE("variables are set for a time, and are as before afterwards") {
+TEST_CASE("variables are set temporarily, and restored afterwards") {
   unsetenv("DIST_TEST_NEW");
   setenv("DIST_TEST_OLD", "before", 1);
   setenv("OMPI_MCA_dist_test", "the user's", 1);
@@ -37,7 +37,7 @@ TEST_CASE("variables are set for a time, and are as before afterwards") {
   CHECK(value_of("OMPI_MCA_dist_test") == "the user's");
 }
 
-TEST_CASE("what MPI adds to the environment does not stay, and what it or a launcher had set comes back") {
+TEST_CASE("variables that MPI adds are removed, and variables of MPI or a launcher are restored") {
   unsetenv("OMPI_MCA_dist_new");
   setenv("OMPI_MCA_dist_test", "the user's", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
@@ -63,7 +63,7 @@ TEST_CASE("what MPI adds to the environment does not stay, and what it or a laun
     unsetenv(name);
 }
 
-TEST_CASE("ranks yield only where they are more than the cores") {
+TEST_CASE("ranks yield only if there are more of them than cores") {
   const auto yields = [](std::size_t ranks) {
     std::vector<std::string> variables;
     add_launch_variables(variables, ranks, true, "/dev/shm/x");
@@ -75,7 +75,7 @@ TEST_CASE("ranks yield only where they are more than the cores") {
   CHECK(yields(std::thread::hardware_concurrency() + 1));
 }
 
-TEST_CASE("variables do not outlive their owner, which may move") {
+TEST_CASE("variables are removed with their owner, which may be moved") {
   unsetenv("DIST_TEST_NEW");
   {
     LaunchEnvironment first;

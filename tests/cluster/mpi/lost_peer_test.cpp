@@ -22,7 +22,7 @@ void send_frame(int socket, WorldFrame type, const std::vector<std::byte>& recor
 
 }  // namespace
 
-TEST_CASE("a lifeline tells of each lost process once") {
+TEST_CASE("a lifeline reports each lost process once") {
   auto [here, there] = dist_test::socket_pair();
   CHECK_FALSE(read_lost_peer(there.get(), server));
   send_frame(here.get(), WorldFrame::lost, lost_record({2, "host-2", "killed", false}));
@@ -41,13 +41,13 @@ TEST_CASE("a lifeline tells of each lost process once") {
   CHECK_FALSE(read_lost_peer(there.get(), server));
 }
 
-TEST_CASE("a part of a frame is no loss yet") {
+TEST_CASE("an incomplete frame is not a loss") {
   auto [here, there] = dist_test::socket_pair();
   send_frame(here.get(), WorldFrame::lost, lost_record({2, "host-2", "killed", false}), 3);
   CHECK_FALSE(read_lost_peer(there.get(), server));
 }
 
-TEST_CASE("the end of the server, or its nonsense, is the loss of the server, each time") {
+TEST_CASE("the exit of the server, or invalid data, is the loss of the server, at each call") {
   auto [here, there] = dist_test::socket_pair();
   here.reset();
   for (int i = 0; i < 2; ++i) {

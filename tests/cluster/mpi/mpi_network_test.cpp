@@ -14,7 +14,7 @@ static_assert(std::is_empty_v<dist::MpiNetwork>);
 static_assert(dist::Network<dist::MpiNetwork::Membership>);
 static_assert(dist::detail::WorkersNetwork<dist::MpiNetwork>);
 
-TEST_CASE("a world gives memberships, which split and duplicate") {
+TEST_CASE("a world creates memberships, which can be split and duplicated") {
   const dist::MpiNetwork::World world{dist::mpi::ref(MPI_COMM_WORLD)};
   const dist::MpiNetwork::Membership all = world.connect({.host = "here"});
   CHECK(all.size() == world.size());

@@ -20,7 +20,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The links of two servers, of which 0 is the first.
+/// The links of two servers; 0 is the first.
 struct Two {
   explicit Two(dist::net::Milliseconds silence) : first(2, silence), second(2, silence) {
     auto [here, there] = dist_test::socket_pair();
@@ -41,7 +41,7 @@ struct Heard {
 
 }  // namespace
 
-TEST_CASE("large frames go both ways at once") {
+TEST_CASE("large frames travel in both directions at once") {
   Two two{10s};
   const std::vector<std::byte> large(5'000'000, std::byte{42});
   two.first.send(1, WorldFrame::fence_result, large);
@@ -77,7 +77,7 @@ TEST_CASE("a link that ends is broken, unless there was a goodbye") {
   CHECK(others.first.said_goodbye(1));
 }
 
-TEST_CASE("silence breaks a link, heartbeats keep it") {
+TEST_CASE("silence breaks a link, and heartbeats keep it") {
   Two two{100ms};
   std::this_thread::sleep_for(120ms);
   Heard heard, other;
@@ -88,7 +88,7 @@ TEST_CASE("silence breaks a link, heartbeats keep it") {
   CHECK(heard.frames.empty());
 }
 
-TEST_CASE("a fence is over when all nodes have come, with what they brought in node order") {
+TEST_CASE("a fence completes when all nodes have contributed, in node order") {
   FenceTable book{3};
   CHECK_FALSE(book.add(1, 2, bytes_of("c")));
   CHECK_FALSE(book.add(1, 0, bytes_of("a")));

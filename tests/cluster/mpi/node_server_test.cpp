@@ -19,7 +19,7 @@ using dist::net::Frame;
 
 namespace {
 
-/// The server of a world of `tasks`, as a process, and the connection of rank 0 with it.
+/// The server process of a world of `tasks` tasks, and the connection of rank 0 to it.
 struct Served {
   explicit Served(std::size_t tasks, milliseconds deadline = 20s, milliseconds handshake = 3s) {
     options.tasks = free_endpoints(tasks);
@@ -34,7 +34,7 @@ struct Served {
       return NodeServer{options, std::move(listening), Descriptor{dup(server)}}.run();
     });
   }
-  /// The next frame that the server sends, other than who is missing; of type 0 when it ends without one.
+  /// Returns the next frame of the server, except reports of missing tasks; type 0 if it exits without one.
   Frame next() {
     for (;;) {
       const bool alive = rank.receive();
@@ -55,7 +55,7 @@ struct Served {
 
 }  // namespace
 
-TEST_CASE("a rank gets its variables, works, and leaves: the server ends in order") {
+TEST_CASE("a rank receives its variables, works and leaves, and the server exits orderly") {
   Served served{1};
   const Frame frame = served.next();
   CHECK(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
@@ -83,7 +83,7 @@ TEST_CASE("a rank that leaves without a goodbye ends the server with status 1") 
   CHECK(served.status() == 1);
 }
 
-TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank") {
+TEST_CASE("a silent connection to libpmix does not delay the server of a lost rank") {
   Served served{1, 20s, 60s};
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
@@ -94,14 +94,14 @@ TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank"
   CHECK(seconds_since(start) < 15);
 }
 
-TEST_CASE("a goodbye alone is not the end: MPI must have ended too") {
+TEST_CASE("a goodbye without MPI_Finalize is not an orderly exit") {
   Served served{1, 500ms};
   CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
   served.say(WorldFrame::goodbye);
-  CHECK(served.status() == 1);  // as it has not left MPI_Init at the deadline
+  CHECK(served.status() == 1);  // because it has not left MPI_Init at the deadline
 }
 
-TEST_CASE("a missing task: the failure is told, and the server ends") {
+TEST_CASE("a missing task is reported, and the server exits") {
   Served served{2, 200ms};
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::failed));
@@ -111,13 +111,13 @@ TEST_CASE("a missing task: the failure is told, and the server ends") {
   CHECK(served.status() == 1);
 }
 
-TEST_CASE("the rank ends before the others have come: so does the server, at once") {
+TEST_CASE("if the rank exits before the others connect, the server exits at once") {
   Served served{2};
   served.rank.close();
   CHECK(served.status() == 1);
 }
 
-TEST_CASE("a process that comes while the job runs is told so") {
+TEST_CASE("a process that connects while the job runs is refused with the reason") {
   Served served{1};
   CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
   const auto& tasks = served.options.tasks;

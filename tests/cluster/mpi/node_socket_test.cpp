@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Looks until `holds()`, at most for 10 s.
+/// Polls until `holds()`, at most for 10 s.
 template <class Holds>
 bool becomes_true(Holds&& holds) {
   for (const auto end = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < end;) {
@@ -31,7 +31,7 @@ bool becomes_true(Holds&& holds) {
 
 }  // namespace
 
-TEST_CASE("a rank that a signal has stopped is seen and ended, and nobody else") {
+TEST_CASE("a rank that a signal has stopped is detected and killed, and no other process") {
   const dist::detail::SessionFolder folder;
   const std::string path = folder.path() + "/door";
   NodeSocket door{path};
@@ -55,7 +55,7 @@ TEST_CASE("a rank that a signal has stopped is seen and ended, and nobody else")
   CHECK(ranks.wait() == std::vector<int>{128 + SIGKILL, 128 + SIGKILL, 7});
 }
 
-TEST_CASE("a visitor that says nothing, or has gone, is no rank") {
+TEST_CASE("a connection without data, or that has closed, is not a rank") {
   const dist::detail::SessionFolder folder;
   const std::string path = folder.path() + "/door";
   NodeSocket door{path};
@@ -67,16 +67,16 @@ TEST_CASE("a visitor that says nothing, or has gone, is no rank") {
   door.advance();
   std::vector<pollfd> entries;
   door.add_entries(entries);
-  CHECK(entries.size() == 2);  // the door itself, and the one that says nothing
+  CHECK(entries.size() == 2);  // the listening socket, and the silent connection
   mute.reset();
   door.advance();
   entries.clear();
   door.add_entries(entries);
   CHECK(entries.size() == 1);
-  door.end(1);  // this process goes on
+  door.end(1);  // does not kill this process
 }
 
-TEST_CASE("no door at a place that has none, or too long a name") {
+TEST_CASE("an invalid path, or one that is too long, is refused") {
   CHECK_THROWS_AS(NodeSocket{"/no/such/folder/door"}, dist::RendezvousError);
   CHECK_THROWS_AS(static_cast<void>(NodeSocket::show("/no/such/folder/door", 1)), dist::RendezvousError);
   CHECK_THROWS_AS(NodeSocket{"/tmp/" + std::string(200, 'x')}, dist::RendezvousError);

@@ -17,7 +17,7 @@ using namespace dist_test;
 
 namespace {
 
-/// The number that the job has under `key`.
+/// Returns the number of the job under `key`.
 std::uint32_t job_number(const pmix_proc_t& me, const char* key) {
   pmix_proc_t job = me;
   job.rank = PMIX_RANK_WILDCARD;
@@ -28,7 +28,7 @@ std::uint32_t job_number(const pmix_proc_t& me, const char* key) {
   return number;
 }
 
-/// A client: publishes its rank and reads the other one's.
+/// A client: publishes its rank and reads the other's.
 int client(std::size_t rank, const std::string& variables) {
   for (std::size_t begin = 0, end; (end = variables.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string variable = variables.substr(begin, end - begin);
@@ -60,7 +60,7 @@ dist::detail::PmixJob job_in(const std::string& directory, milliseconds handshak
   return {"a-job", {"host-a"}, dist::NodeMap{{{"a", "1"}, {"a", "2"}}}, 0, directory, handshake};
 }
 
-/// With `mute`, somebody else connects first.
+/// With `mute`, a silent connection is opened first.
 int serve(Notes& notes, bool mute) {
   const dist::detail::SessionFolder directory;
   PmixServer server{job_in(directory.path(), 500ms)};
@@ -74,7 +74,7 @@ int serve(Notes& notes, bool mute) {
     notes.write(rank, variables);
   }
   notes.write(2, "ready");
-  int connected = 0, finalized = 0;  // a fence of one node needs nobody else: libpmix ends it itself
+  int connected = 0, finalized = 0;  // libpmix completes a fence of one node itself
   for (int i = 0; i < 2000 && finalized < 2; ++i) {
     pollfd entry{server.events(), POLLIN, 0};
     poll(&entry, 1, 10);
@@ -88,13 +88,13 @@ int serve(Notes& notes, bool mute) {
     }
   }
   usleep(200'000);
-  usleep(200'000);  // the answers to PMIx_Finalize are on their way
+  usleep(200'000);  // for the replies to PMIx_Finalize
   return connected == 2 && finalized == 2 ? 0 : 1;
 }
 
 }  // namespace
 
-TEST_CASE("two clients find their job, each other's data, and leave in order, also beside a mute connection") {
+TEST_CASE("two clients find their job and each other's data, and leave orderly, even with a silent connection") {
   for (const bool mute : {false, true}) {
     CAPTURE(mute);
     Notes notes{3};
@@ -111,7 +111,7 @@ TEST_CASE("two clients find their job, each other's data, and leave in order, al
   }
 }
 
-TEST_CASE("a server that libpmix does not let go ends itself") {
+TEST_CASE("a server that hangs in libpmix kills itself") {
   support::Processes process{1, [](std::size_t) {
                                const dist::detail::SessionFolder directory;
                                dist::io::Descriptor somebody;

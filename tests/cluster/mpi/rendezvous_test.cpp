@@ -26,7 +26,7 @@ using dist::detail::WorldInfo;
 
 namespace {
 
-/// A server that gathers in a thread of the test: of the node of `tasks[rank]`, which is its lowest.
+/// A server that runs the rendezvous in a thread of the test, for the node of `tasks[rank]`, its lowest rank.
 class Server {
  public:
   Server(const std::vector<Endpoint>& tasks, std::size_t rank, Milliseconds deadline, const std::string& secret = "",
@@ -89,7 +89,7 @@ std::string refusal_of(const Endpoint& server, const Handshake& hello) {
   }
 }
 
-/// Two nodes of one machine: its addresses 127.0.0.1 and 127.0.0.2.
+/// Two nodes on one machine, at 127.0.0.1 and 127.0.0.2.
 std::vector<Endpoint> two_nodes(std::size_t tasks) {
   std::vector<Endpoint> endpoints = dist_test::free_endpoints(tasks);
   for (std::size_t task = 1; task < tasks; task += 2) endpoints[task].host = "127.0.0.2";
@@ -98,7 +98,7 @@ std::vector<Endpoint> two_nodes(std::size_t tasks) {
 
 }  // namespace
 
-TEST_CASE("a node whose tasks have come starts, under a name that is new each time") {
+TEST_CASE("a node whose tasks have connected starts, under a unique name") {
   const auto tasks = dist_test::free_endpoints(2);
   std::vector<std::string> names;
   for (int i = 0; i < 2; ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("a node whose tasks have come starts, under a name that is new each ti
   CHECK(names[0].size() < 256);  // PMIX_MAX_NSLEN
 }
 
-TEST_CASE("a node whose name is too long for libpmix gets that of its address") {
+TEST_CASE("a node whose name is too long for libpmix is named by its address") {
   const std::string name(57, 'a');
   std::vector<dist::HostedTask> tasks = dist_test::free_endpoints(1);
   support::Processes process{1, [&](std::size_t) {
@@ -126,7 +126,7 @@ TEST_CASE("a node whose name is too long for libpmix gets that of its address") 
   CHECK((status == 0 || status == 77));
 }
 
-TEST_CASE("two servers find each other; nodes of one name get those of their addresses") {
+TEST_CASE("two servers connect; nodes with the same name are named by their addresses") {
   const auto tasks = two_nodes(4);
   Server second{tasks, 1, 20s};
   const Connection rank_3 = call(tasks[1], worker(tasks, 3));
@@ -152,7 +152,7 @@ TEST_CASE("missing processes are named, on all nodes") {
   CHECK(second.problem == problem);
 }
 
-TEST_CASE("a process that waits for others says so after a while, once") {
+TEST_CASE("a waiting process reports this after a while, once") {
   const auto tasks = two_nodes(2);
   for (const std::size_t waiting : {0U, 1U}) {
     const testing::Ending ending = testing::stderr_of([&] { Server{tasks, waiting, 1500ms, "", 100ms}.finish(); });
@@ -164,7 +164,7 @@ TEST_CASE("a process that waits for others says so after a while, once") {
   }
 }
 
-TEST_CASE("a node without the first server names that one") {
+TEST_CASE("a node without the first server names it") {
   const auto tasks = two_nodes(2);
   Server second{tasks, 1, 200ms};
   second.finish();
@@ -172,7 +172,7 @@ TEST_CASE("a node without the first server names that one") {
   CHECK(second.why == "Connection refused");
 }
 
-TEST_CASE("a process that does not belong to the job is told why") {
+TEST_CASE("a process outside the job is refused with the reason") {
   const auto tasks = two_nodes(4);
   Server first{tasks, 0, 1s};
   CHECK(refusal_of(tasks[0], worker(tasks, 9)).find("Worker 9 on host 'host' is no task of the list") == 0);
@@ -189,7 +189,7 @@ TEST_CASE("a process that does not belong to the job is told why") {
   CHECK(refusal_of(tasks[0], worker(tasks, 2)).find("Worker 2 has come twice") == 0);
 }
 
-TEST_CASE("the rank that started the server ends: the port is free again") {
+TEST_CASE("if the rank that started the server exits, the port is released") {
   const auto tasks = dist_test::free_endpoints(2);
   Server server{tasks, 0, 20s};
   server.own.reset();
@@ -198,7 +198,7 @@ TEST_CASE("the rank that started the server ends: the port is free again") {
   CHECK_NOTHROW(static_cast<void>(listen_at(tasks[0], {false, 0ms, 0ms})));
 }
 
-TEST_CASE("a start is read as it was written") {
+TEST_CASE("a start is read as written") {
   const WorldInfo start{"name", {"a", "b"}};
   const WorldInfo read = WorldInfo::from(start.record(), 2);
   CHECK(read.name == "name");

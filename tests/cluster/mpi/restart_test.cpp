@@ -1,4 +1,4 @@
-// What whoever looks after a job does when it lost a worker: all processes are started again, as they were.
+// Restarts a job after the loss of a worker, as a supervisor would: starts all processes again, unchanged.
 #include <dist/cluster/mpi/hosted_world.hpp>
 
 #include <doctest/doctest.h>
@@ -33,8 +33,8 @@ HostedOptions options_for(const std::vector<dist::HostedTask>& tasks, std::size_
 }  // namespace
 
 TEST_CASE(
-    "a process that comes while the job runs is refused; after a loss all come again at the same addresses (spec O01, "
-    "O02)") {
+    "a process that connects while the job runs is refused; after a loss all reconnect at the same addresses (spec "
+    "O01, O02)") {
   const auto tasks = free_endpoints(ranks);
   for (const std::size_t victim : {0U, 1U}) {
     CAPTURE(victim);
@@ -61,7 +61,7 @@ TEST_CASE(
       CHECK(contains(early[rank], dist::concat("rendezvous: Worker ", rank, " on host '")));
       CHECK(contains(early[rank], "' comes when the job runs already (all its tasks had come before)"));
     }
-    // Some come again before the job is over, as when a machine is busy.
+    // Some reconnect before the job has ended, as on a busy machine.
     Processes again{ranks, [&](std::size_t rank) {
                       HostedOptions options = options_for(tasks, rank);
                       options.port_patience = 20s;

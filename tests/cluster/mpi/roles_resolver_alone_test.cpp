@@ -1,11 +1,11 @@
-// A process that no launcher has started has no role.
+// A process without a launcher has no role.
 #include <dist/cluster/mpi/roles_resolver.hpp>
 
 #include <doctest/doctest.h>
 
 #include "support/what_throws.hpp"
 
-TEST_CASE("without a launcher there are no roles") {
+TEST_CASE("roles without a launcher are refused") {
   CHECK(support::what_throws<dist::InvalidArgument>([] { dist::MpiRolesResolver{{.parameter_servers = 2}}; }) ==
         "No launcher of MPI has started this process (its variables, such as OMPI_COMM_WORLD_SIZE, are not set). Start "
         "with mpirun -n 5 PROGRAM, or more processes.");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <dist/cluster/cluster_resolver.hpp>
-#include <dist/cluster/task_endpoint.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/comm/mpi/comm_ref.hpp>
 #include <dist/net/listen.hpp>
@@ -32,7 +32,7 @@ std::size_t size() { return dist::mpi::detail::size_of(MPI_COMM_WORLD); }
 
 }  // namespace
 
-TEST_CASE("rank 0 is the chief, the last ranks are the parameter servers, those between are workers") {
+TEST_CASE("rank 0 is the chief, the last ranks are parameter servers, the ranks between are workers") {
   if (size() < 3) return;
   const std::size_t servers = size() / 3;
   const MpiRolesResolver resolver{{.parameter_servers = servers}};
@@ -56,7 +56,7 @@ TEST_CASE("all processes have the same addresses and the same secret, and each c
   std::set<std::string> addresses;
   for (const Task task : resolver.cluster_spec().tasks()) {
     const dist::net::Endpoint endpoint = dist::task_endpoint(resolver.cluster_spec(), task, "MPI");
-    CHECK(endpoint.host == "127.0.0.1");  // as all are on this machine
+    CHECK(endpoint.host == "127.0.0.1");  // all are on this machine
     addresses.insert(to_string(endpoint));
     own += to_string(endpoint) + ",";
   }
@@ -70,7 +70,7 @@ TEST_CASE("all processes have the same addresses and the same secret, and each c
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE("too few processes have no roles, and a job without parameter servers is refused") {
+TEST_CASE("too few processes, and a job without parameter servers, are refused") {
   const std::size_t servers = size();
   CHECK(what_throws<InvalidArgument>([&] { MpiRolesResolver{{.parameter_servers = servers}}; })
             .ends_with(dist::concat(" has started too few processes (", size(),
@@ -82,7 +82,7 @@ TEST_CASE("too few processes have no roles, and a job without parameter servers 
         "dist::MpiRolesResolver.");
 }
 
-TEST_CASE("processes that ask for different numbers of parameter servers are told so") {
+TEST_CASE("processes with different numbers of parameter servers are refused") {
   if (size() < 6) return;
   CHECK(what_throws<InvalidArgument>([] {
           MpiRolesResolver{{.parameter_servers = rank() == 1 ? 2U : 1U}};

@@ -21,7 +21,7 @@ void make_file(const std::string& path) { close(open(path.c_str(), O_CREAT | O_W
 
 }  // namespace
 
-TEST_CASE("a world's folder is private, and goes with all it holds") {
+TEST_CASE("a world's folder is private, and removed with its content") {
   std::string path;
   {
     const SessionFolder directory;
@@ -38,7 +38,7 @@ TEST_CASE("a world's folder is private, and goes with all it holds") {
   CHECK(exists("/tmp"));
 }
 
-TEST_CASE("a world's folder is where its files fit, and somewhere if they fit nowhere") {
+TEST_CASE("a world's folder is where its files fit, or anywhere if they fit nowhere") {
   struct statvfs memory {
   }, disk{};
   REQUIRE(statvfs("/dev/shm", &memory) == 0);
@@ -53,7 +53,7 @@ TEST_CASE("a world's folder is where its files fit, and somewhere if they fit no
   CHECK(exists(too_large.path()));
 }
 
-TEST_CASE("what a killed server left is removed by the next, and what another one uses is not") {
+TEST_CASE("files of a killed server are removed by the next, and folders in use are not") {
   const SessionFolder other;
   make_file(other.path() + "/used");
   int ends[2];

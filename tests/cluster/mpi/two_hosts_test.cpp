@@ -1,5 +1,5 @@
-/// Two hosts on this machine: network namespaces with names and addresses of their own, which end with the test. Needs
-/// the right to make them; else the program is skipped.
+/// Two hosts on this machine: network namespaces with their own names and addresses, removed with the test. Skipped
+/// without the permission to create them.
 #include <dist/cluster/mpi/hosted_world.hpp>
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ using support::TwoHosts;
 
 namespace {
 
-/// Ends the program where there can be no hosts, before any test runs.
+/// Exits the program before any test if network namespaces cannot be created.
 struct NeedsHosts {
   NeedsHosts() {
     if (TwoHosts{}.made) return;
@@ -36,7 +36,7 @@ const NeedsHosts needs_hosts;
 
 constexpr std::chrono::seconds longest{150};  // for all processes of a test
 
-/// Two tasks on each host; alternately, so that ranks of a node are not neighbours.
+/// Two tasks on each host, alternating, so that ranks of a node are not consecutive.
 dist::HostedOptions options_for(std::size_t rank) {
   dist::HostedOptions options;
   for (std::size_t task = 0; task < 4; ++task)
@@ -49,9 +49,9 @@ dist::HostedOptions options_for(std::size_t rank) {
 
 }  // namespace
 
-TEST_CASE("two tasks on each of two hosts are one world, with shared memory on each host") {
+TEST_CASE("two tasks on each of two hosts form one world, with shared memory on each host") {
   const TwoHosts hosts;
-  // An address that both hosts have, as Docker gives it to its bridge: nothing that is sent there reaches the other host.
+  // An address that both hosts have, like Docker's bridge; data sent there does not reach the other host.
   for (const std::size_t host : {0U, 1U}) {
     REQUIRE(hosts.on(host, "link add docker0 type bridge"));
     REQUIRE(hosts.on(host, "addr add 172.17.0.1/16 dev docker0"));
@@ -84,8 +84,8 @@ TEST_CASE("two tasks on each of two hosts are one world, with shared memory on e
 
 namespace {
 
-/// Four tasks on two hosts that know only their meeting place form a world. `meet(options, task)` says where they meet, and
-/// `is_expected` looks at their addresses.
+/// Four tasks on two hosts with only a rendezvous address form a world. `meet(options, task)` sets it, and
+/// `is_expected` checks the addresses.
 template <class Meet, class IsExpected>
 void check_meeting(const TwoHosts& hosts, Meet&& meet, IsExpected&& is_expected) {
   Processes processes{4, [&](std::size_t task) {
@@ -111,7 +111,7 @@ void check_meeting(const TwoHosts& hosts, Meet&& meet, IsExpected&& is_expected)
   CHECK(processes.wait(longest) == std::vector<int>(4, 0));
 }
 
-/// A process on a host that listens at a port of it, and answers nobody.
+/// A process on a host that listens at one of its ports, and never replies.
 Processes mute_listener(const TwoHosts& hosts, std::size_t host, const char* port, Notes& notes) {
   return {1, [&hosts, host, port, &notes](std::size_t) {
             hosts.enter(host);
@@ -124,10 +124,10 @@ Processes mute_listener(const TwoHosts& hosts, std::size_t host, const char* por
 
 }  // namespace
 
-TEST_CASE("tasks that know the first one's address only are one world over two hosts") {
-  for (const bool knows_loopback_only : {false, true}) {  // as the master of Kubeflow's PyTorchJob does
+TEST_CASE("tasks with only the first one's address form one world on two hosts") {
+  for (const bool knows_loopback_only : {false, true}) {  // like the master of Kubeflow's PyTorchJob
     CAPTURE(knows_loopback_only);
-    const TwoHosts hosts;  // on which no world before holds the ports
+    const TwoHosts hosts;  // new hosts, without ports of an earlier world
     check_meeting(
         hosts,
         [&](dist::net::AddressServerOptions& meeting, std::size_t task) {
@@ -143,7 +143,7 @@ TEST_CASE("tasks that know the first one's address only are one world over two h
   }
 }
 
-TEST_CASE("tasks meet where torchrun's store is, which may be another host than the first task's, with ports in use") {
+TEST_CASE("tasks connect at the host of torchrun's store, which may not be the first task's, with ports in use") {
   const TwoHosts hosts;
   Notes notes{2};
   const Processes at_meeting = mute_listener(hosts, 1, "23450", notes);
@@ -166,7 +166,7 @@ TEST_CASE("tasks meet where torchrun's store is, which may be another host than 
       });
 }
 
-TEST_CASE("a killed rank is named on both hosts") {
+TEST_CASE("a killed rank is reported on both hosts") {
   const TwoHosts hosts;
   for (const std::size_t victim : {0U, 3U}) {
     CAPTURE(victim);
@@ -195,7 +195,7 @@ TEST_CASE("a killed rank is named on both hosts") {
   }
 }
 
-TEST_CASE("a host that falls silent is a loss on both sides") {
+TEST_CASE("a silent host is a loss on both sides") {
   const TwoHosts hosts;
   Notes notes{5};
   Processes processes{4, [&](std::size_t rank) {
@@ -218,7 +218,7 @@ TEST_CASE("a host that falls silent is a loss on both sides") {
     CHECK(notes[rank] == dist::concat(rank % 2 == 0 ? 1 : 0, " its server has been silent for 10 s"));
 }
 
-TEST_CASE("a partition that heals within the limit of silence is no loss") {
+TEST_CASE("a partition that ends within the silence limit is not a loss") {
   const TwoHosts hosts;
   Notes notes{5};
   Processes processes{4, [&](std::size_t rank) {
@@ -242,7 +242,7 @@ TEST_CASE("a partition that heals within the limit of silence is no loss") {
   CHECK(processes.wait(longest) == std::vector<int>(4, 0));
 }
 
-TEST_CASE("a task that does not come is named on both hosts") {
+TEST_CASE("a missing task is named on both hosts") {
   const TwoHosts hosts;
   Notes notes{4};
   Processes processes{4, [&](std::size_t rank) {
@@ -258,7 +258,7 @@ TEST_CASE("a task that does not come is named on both hosts") {
     CHECK(contains(notes[rank], "deadline: Worker 3 at 10.213.77.2:23453 has not come within 5 s"));
 }
 
-TEST_CASE("an address of another host cannot be listened at") {
+TEST_CASE("listening at another host's address is refused") {
   const TwoHosts hosts;
   Notes notes{1};
   Processes processes{1, [&](std::size_t) {

@@ -59,7 +59,7 @@ TEST_CASE("without a cluster the ranks of MPI_COMM_WORLD are the workers (spec A
   CHECK(world.source() == "MPI_COMM_WORLD");
 }
 
-TEST_CASE("the longest time to start is no time that has passed, and none at all is refused") {
+TEST_CASE("the maximum start timeout does not overflow, and zero is refused") {
   if (rank() == 0) std::this_thread::sleep_for(300ms);  // the others are watched while they wait
   CHECK_NOTHROW(dist::WorkerGroup(dist::SimpleResolver{{}, std::nullopt}, std::chrono::milliseconds::max()));
   CHECK_THROWS_WITH_AS(
@@ -69,7 +69,7 @@ TEST_CASE("the longest time to start is no time that has passed, and none at all
 }
 
 TEST_CASE("a cluster puts the ranks into the order of the tasks, chief first (spec A07, M11)") {
-  // The last rank is the chief, the one before it worker 0, and so on.
+  // The last rank is the chief, the second to last worker 0, and so on.
   const dist::ClusterSpec cluster{{TaskType::chief, addresses(1, 1000)}, {TaskType::worker, addresses(size() - 1)}};
   const std::size_t number = size() - 1 - rank();
   const Task task = number == 0 ? Task{TaskType::chief, 0} : Task{TaskType::worker, number - 1};
@@ -92,7 +92,7 @@ TEST_CASE("an evaluator is left out of the workers and is alone (spec A09)") {
   }
 }
 
-TEST_CASE("clusters that differ, tasks that are there twice or not at all, are named on every rank") {
+TEST_CASE("clusters that differ, and duplicate or missing tasks, are reported on every rank") {
   if (size() == 1) return;
   const std::string others =
       refusal({{TaskType::worker, addresses(size(), rank() == 1 ? 3000 : 2000)}}, {TaskType::worker, rank()});
@@ -110,7 +110,7 @@ TEST_CASE("clusters that differ, tasks that are there twice or not at all, are n
   CHECK(has(server, "Rank 0 of MPI_COMM_WORLD cannot join the cluster"));
 }
 
-TEST_CASE("a communicator of the program is taken as it is") {
+TEST_CASE("a communicator of the program is used unchanged") {
   MPI_Comm reversed = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, 0, static_cast<int>(size() - rank()), &reversed);
   {
@@ -130,6 +130,6 @@ TEST_CASE("MPI_COMM_NULL is refused") {
       dist::InvalidArgument);
 }
 
-TEST_CASE("one process can be without others") { CHECK(dist::WorkerGroup{}.is_alone()); }
+TEST_CASE("a default WorkerGroup is one process alone") { CHECK(dist::WorkerGroup{}.is_alone()); }
 
 }  // namespace

@@ -15,7 +15,7 @@ using namespace dist_test;
 using dist::ClusterSpec;
 using dist::TaskType;
 
-TEST_CASE("workers of a cluster host one world, also where the first one's address is all that they know") {
+TEST_CASE("workers of a cluster form one world, even if only the first one's address is listed") {
   for (const bool first_alone : {false, true}) {
     CAPTURE(first_alone);
     std::vector<std::string> addresses;
@@ -39,7 +39,7 @@ TEST_CASE("workers of a cluster host one world, also where the first one's addre
   }
 }
 
-TEST_CASE("an address that cannot be used is refused with its task and its source") {
+TEST_CASE("an invalid address is refused, naming its task and source") {
   CHECK_THROWS_WITH_AS(
       dist::detail::join_hosted_world(ClusterSpec{{TaskType::worker, {"a:1", "b"}}}, 0, "TF_CONFIG", 1s),
       "The address 'b' of worker 1 of TF_CONFIG cannot be used (it has no port). Write host:port, such as "

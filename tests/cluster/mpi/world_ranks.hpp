@@ -1,4 +1,4 @@
-/// Ranks of a hosted world as children of a test, and what they have to say.
+/// Ranks of a hosted world as children of a test, and their output.
 #pragma once
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ namespace dist_test {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// A text of each rank, in memory that it shares with the test.
+/// One text per rank, in memory that they share with the test.
 class Notes {
  public:
   explicit Notes(std::size_t ranks)
@@ -51,7 +51,7 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// A point of the clock that all processes of this machine share, as a text; and the seconds since such a point.
+/// Points in time on a clock that all processes of this machine share, as text, and the seconds since one.
 inline std::string now_as_text() { return std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()); }
 inline double seconds_since(const std::string& point) {
   const std::chrono::steady_clock::duration since{std::strtoll(point.c_str(), nullptr, 10)};
@@ -66,7 +66,7 @@ inline dist::HostedWorld join_and_initialise(const dist::HostedOptions& options)
   return world;
 }
 
-/// Watches a lifeline until it tells of a process that did not end in order; nothing after `longest`.
+/// Polls a lifeline until it reports a loss other than an orderly exit; empty after `longest`.
 inline std::optional<dist::LostPeer> await_loss(const dist::HostedWorld& world, milliseconds longest = 90s) {
   for (const auto start = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - start < longest;) {
     if (std::optional<dist::LostPeer> lost = world.lost_peer(); lost && !lost->in_order) return lost;
@@ -75,7 +75,7 @@ inline std::optional<dist::LostPeer> await_loss(const dist::HostedWorld& world, 
   return std::nullopt;
 }
 
-/// What `join` throws, as "<kind>: <text>"; "joined" where it throws nothing.
+/// Returns the exception of `join` as "<kind>: <text>", or "joined".
 inline std::string try_to_join(const dist::HostedOptions& options) {
   try {
     const dist::HostedWorld world = dist::HostedWorld::join(options);
@@ -91,8 +91,7 @@ inline std::string try_to_join(const dist::HostedOptions& options) {
   }
 }
 
-/// A connection to the PMIx server of these variables, that says nothing; none where the server does not answer within
-/// 300 ms.
+/// Opens a silent connection to the PMIx server of these variables; empty if it does not accept it within 300 ms.
 inline dist::io::Descriptor try_mute_connection(const std::vector<std::string>& variables) {
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -1,4 +1,4 @@
-// The suite of cross-device ops for HierarchicalCopyAllReduce on GPUs, whose operands lie in their memory.
+// Runs the suite of cross-device ops for HierarchicalCopyAllReduce on GPUs, with operands in GPU memory.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 

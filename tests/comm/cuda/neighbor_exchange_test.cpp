@@ -1,4 +1,4 @@
-// Replicas on GPUs, several of which may share one, exchange with their neighbours: memory of the host, and of the GPUs.
+// Replicas on GPUs, some of which share a GPU, exchange host and GPU memory with their neighbors.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
@@ -23,7 +23,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, MakeOfEnvironment<Direct>);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, MakeOfEnvironment<Direct>, MakeOfEnvironment<ToOne>,
                                MakeOfEnvironment<InGroups>, MakeOfEnvironment<Central>, MakeOfEnvironment<One>);
 
-TEST_CASE("each message in memory of GPUs is one copy, and no kernel") {
+TEST_CASE("each message in GPU memory is one copy and launches no kernel") {
   Direct strategy{conformance::replicas_of_environment()};
   const std::size_t size = strategy.num_replicas_in_sync();
   const auto field = strategy.buffer<double>({4});

@@ -1,4 +1,4 @@
-// HierarchicalCopyAllReduce of memory of GPUs, several of which replicas may share: the bits of replicas on the host.
+// HierarchicalCopyAllReduce of GPU memory, with replicas that share GPUs, is bit-identical to replicas on the host.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 
@@ -17,7 +17,7 @@
 
 using Policy = dist::HierarchicalCopyAllReduce;
 
-TEST_CASE_TEMPLATE("memory of GPUs is reduced to the bits of that of the host (spec H06)", T, float, dist::BFloat16) {
+TEST_CASE_TEMPLATE("reductions in GPU memory are bit-identical to host memory (spec H06)", T, float, dist::BFloat16) {
   const std::size_t replicas = conformance::replicas_of_environment();
   for (const std::size_t count : {5U, 1003U}) {
     CAPTURE(count);
@@ -28,13 +28,13 @@ TEST_CASE_TEMPLATE("memory of GPUs is reduced to the bits of that of the host (s
   }
 }
 
-TEST_CASE("memory that replicas combine in stays until no GPU uses it") {
+TEST_CASE("scratch memory stays allocated until no GPU uses it") {
   std::optional<dist::Mirrored<Policy, dist::Cuda>> strategy{conformance::replicas_of_environment()};
   auto values = strategy->buffer<float>(dist::Shape{1003});
   strategy->run([&](auto& replica) {
-    for (const std::size_t count : {5U, 400U, 1003U})  // each time it becomes larger
+    for (const std::size_t count : {5U, 400U, 1003U})  // grows each time
       for (std::size_t tensor = 0; tensor < replica.num_replicas_in_sync(); ++tensor)
         replica.all_reduce(dist::sum, values.component(replica).first(count));
   });
-  strategy.reset();  // the values live longer
+  strategy.reset();  // the values outlive it
 }

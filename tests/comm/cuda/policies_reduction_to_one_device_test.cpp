@@ -1,4 +1,4 @@
-// ReductionToOneDevice of memory of GPUs, several of which replicas may share: the bits of replicas on the host.
+// ReductionToOneDevice of GPU memory, with replicas that share GPUs, is bit-identical to replicas on the host.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 
@@ -13,7 +13,7 @@
 
 using Policy = dist::ReductionToOneDevice;
 
-TEST_CASE_TEMPLATE("memory of GPUs is reduced to the bits of that of the host (spec H04)", T, float, dist::BFloat16) {
+TEST_CASE_TEMPLATE("reductions in GPU memory are bit-identical to host memory (spec H04)", T, float, dist::BFloat16) {
   const std::size_t replicas = conformance::replicas_of_environment();
   for (const std::size_t count : {5U, 1003U}) {
     CAPTURE(count);

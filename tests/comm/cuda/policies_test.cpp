@@ -1,4 +1,4 @@
-// Replicas on GPUs, several of which may share one, reduce each other's memory: the bits of replicas on the host.
+// Replicas on GPUs, some of which share a GPU, reduce each other's memory, bit-identical to replicas on the host.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 
@@ -13,7 +13,7 @@
 #include <support/collectives_of_devices.hpp>
 #include <support/gpu_counts.hpp>
 
-TEST_CASE("collectives of memory of GPUs give the bits of those of the host") {
+TEST_CASE("collectives of GPU memory are bit-identical to host memory") {
   const std::size_t replicas = conformance::replicas_of_environment();
   for (const std::size_t count : {5U, 1003U}) {
     CAPTURE(count);
@@ -24,7 +24,7 @@ TEST_CASE("collectives of memory of GPUs give the bits of those of the host") {
   }
 }
 
-TEST_CASE("an all-reduce is one kernel of each replica that has a share, and of few elements one has all") {
+TEST_CASE("an all-reduce is one kernel per replica that has a share, and one replica reduces few elements alone") {
   const std::size_t replicas = conformance::replicas_of_environment();
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> strategy{replicas};
   for (const std::size_t count : {1U, 16U, 1003U}) {

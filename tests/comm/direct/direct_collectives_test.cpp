@@ -1,5 +1,5 @@
-// The collectives themselves are tested where strategies use them, on GuardedDevice (conformance/guarded_device_test.cpp)
-// and on GPUs (comm/cuda/direct_all_reduce_test.cpp).
+// Strategies test the collectives themselves, on GuardedDevice (conformance/guarded_device_test.cpp) and on GPUs
+// (comm/cuda/policies_test.cpp).
 #include <dist/comm/direct/direct_collectives.hpp>
 
 #include <string>
@@ -13,14 +13,14 @@
 using testing::GuardedAllReduce;
 using testing::GuardedDevice;
 
-TEST_CASE("as many replicas reduce each other's memory as a kernel takes operands of") {
+TEST_CASE("more replicas than a kernel takes operands throw InvalidArgument") {
   const std::string refused = support::what_throws<dist::InvalidArgument>(
       [] { const dist::Mirrored<GuardedAllReduce, GuardedDevice> strategy{9}; });
   CHECK(refused.find("too many replicas to reduce each other's memory: 9") != std::string::npos);
   CHECK(refused.find("Use up to 8 replicas") != std::string::npos);
 }
 
-TEST_CASE("replicas that differ in a collective of device memory all get the difference") {
+TEST_CASE("replicas that disagree on a collective of device memory all throw CollectiveMismatch") {
   dist::Mirrored<GuardedAllReduce, GuardedDevice> strategy{2};
   auto values = strategy.buffer<float>(dist::Shape{8});
   strategy.run([&](auto& replica) {

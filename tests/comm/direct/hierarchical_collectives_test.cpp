@@ -1,4 +1,4 @@
-// On a device without a device, whose memory the host cannot touch and which works when somebody waits.
+// On GuardedDevice, whose memory the host cannot access and whose queues run only while a thread waits for them.
 #include <dist/comm/direct/hierarchical_collectives.hpp>
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 using InGroups = dist::Mirrored<dist::HierarchicalCopyAllReduce, testing::GuardedDevice>;
 
-TEST_CASE_TEMPLATE("memory of devices is reduced to the bits of that of the host", Policy, dist::ReductionToOneDevice,
+TEST_CASE_TEMPLATE("reductions in device memory are bit-identical to host memory", Policy, dist::ReductionToOneDevice,
                    dist::HierarchicalCopyAllReduce) {
   for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U})
     for (const std::size_t count : {5U, 1003U}) {
@@ -31,7 +31,7 @@ TEST_CASE_TEMPLATE("memory of devices is reduced to the bits of that of the host
     }
 }
 
-TEST_CASE_TEMPLATE("replica 0 alone has the result of a reduce_scatter (spec H04)", Policy, dist::ReductionToOneDevice,
+TEST_CASE_TEMPLATE("reduce_scatter gives its result only to replica 0 (spec H04)", Policy, dist::ReductionToOneDevice,
                    dist::HierarchicalCopyAllReduce) {
   dist::Mirrored<Policy, testing::GuardedDevice> strategy{3};
   auto values = strategy.template buffer<float>(dist::Shape{100});
@@ -49,7 +49,7 @@ TEST_CASE_TEMPLATE("replica 0 alone has the result of a reduce_scatter (spec H04
   });
 }
 
-TEST_CASE("one replica of each group has memory to combine in, another one for the next tensor (spec H06)") {
+TEST_CASE("one replica of each group allocates scratch memory, and the next tensor uses the next replica (spec H06)") {
   InGroups strategy{4};
   auto values = strategy.buffer<float>(dist::Shape{10});
   const std::size_t before = testing::GuardedBuffer::made;
@@ -62,7 +62,7 @@ TEST_CASE("one replica of each group has memory to combine in, another one for t
   }
 }
 
-TEST_CASE("a disagreement, and a time-out of one call on one replica, change nothing in the calls that follow") {
+TEST_CASE("a mismatch and a timeout for one call on one replica do not affect later calls") {
   InGroups strategy{4};
   auto values = strategy.buffer<float>(dist::Shape{10});
   strategy.run([&](auto& replica) {
@@ -70,7 +70,7 @@ TEST_CASE("a disagreement, and a time-out of one call on one replica, change not
     replica.queue().fill(mine, 1.0F);
     CHECK_THROWS_AS(replica.all_reduce(dist::sum, mine.first(replica.replica_id().index() == 0 ? 8 : 4)),
                     dist::CollectiveMismatch);
-    dist::CommunicationOptions options;  // of one replica, whose collectives they change for a call
+    dist::CommunicationOptions options;  // for one call on one replica
     if (replica.replica_id().index() == 2) options.timeout = std::chrono::seconds{60};
     for (int tensor = 0; tensor < 3; ++tensor) replica.all_reduce(dist::sum, mine, options);
     std::vector<float> seen(10);

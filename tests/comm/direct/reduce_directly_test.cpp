@@ -19,8 +19,8 @@ struct Step {
   }
 };
 
-/// What the shares of `replicas` replicas make of values r + i and copies that are all i, `skew` elements past a multiple
-/// of 16 bytes.
+/// Returns the copies after all shares of `replicas` replicas have reduced values r + i into copies that contain i.
+/// Operands start `skew` elements after a multiple of 16 bytes.
 template <class T, class Op, std::size_t Most, bool Exact = false>
 std::vector<std::vector<T>> reduced(std::size_t replicas, std::size_t count, std::size_t skew) {
   constexpr std::size_t lanes = dist::pack_elements<T>;
@@ -52,8 +52,8 @@ std::vector<std::vector<T>> reduced(std::size_t replicas, std::size_t count, std
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("shares reduce, update and reach every copy, whole packs or not, aligned or not", T, float, double,
-                   std::int32_t) {
+TEST_CASE_TEMPLATE("shares reduce, update and write every copy for whole and partial packs, aligned or not", T, float,
+                   double, std::int32_t) {
   for (const std::size_t replicas : {1U, 2U, 3U, 4U})
     for (const std::size_t count : {0U, 1U, 3U, 8U, 37U})
       for (const std::size_t skew : {0U, 1U}) {
@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE("shares reduce, update and reach every copy, whole packs or n
 }
 
 TEST_CASE("16-bit values are combined as floats, and a mean is rounded once") {
-  // 257 is no bfloat16 (256 is next): the sum of 1 and 256 would be rounded before the mean is taken.
+  // bfloat16 cannot represent 257 (it rounds to 256): rounding the sum of 1 and 256 would change the mean.
   const std::array<dist::BFloat16, 1> first{dist::BFloat16{1.0F}}, second{dist::BFloat16{256.0F}};
   std::array<dist::BFloat16, 1> mirror{dist::BFloat16{0.0F}}, other = mirror;
   struct Take {

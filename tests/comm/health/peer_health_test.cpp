@@ -40,13 +40,13 @@ std::string what_look_says(dist::PeerHealth& health, std::optional<std::size_t> 
 
 }  // namespace
 
-TEST_CASE("nobody to watch: all is well") {
+TEST_CASE("look does not throw without peers") {
   dist::PeerHealth health;
   CHECK_NOTHROW(health.look());
   CHECK_NOTHROW(health.look(std::size_t{3}));
 }
 
-TEST_CASE("a process that is killed is found, by its descriptor and by its number (spec A12, O01)") {
+TEST_CASE("a killed process is detected, by its descriptor and by its number (spec A12, O01)") {
   for (const bool by_number : {false, true}) {
     CAPTURE(by_number);
     support::Processes peers(3, stay);
@@ -63,7 +63,7 @@ TEST_CASE("a process that is killed is found, by its descriptor and by its numbe
   }
 }
 
-TEST_CASE("a process that leaves without a word is lost too, also before it is watched") {
+TEST_CASE("a process that exits without a message is lost, also if it exits before it is monitored") {
   support::Processes peers(2, [](std::size_t) { return 0; });
   dist::PeerHealth health;
   health.watch_process(1, "east", peers[0]);
@@ -91,9 +91,7 @@ TEST_CASE("a stopped process is not lost") {
   CHECK(support::soon([&] { return health.stopped() == dist::concat("the server (process ", server[0], ")"); }));
 }
 
-TEST_CASE(
-    "a peer that has finished its work is an error only for processes that wait for it, when its last words are "
-    "there") {
+TEST_CASE("a peer with completed work is an error only for processes that wait for it, after its last messages") {
   support::Processes peers(1, [](std::size_t) { return 0; });
   dist::PeerHealth health;
   health.watch_process(4, "east", peers[0]);
@@ -101,7 +99,7 @@ TEST_CASE(
   peers.wait();
   CHECK_NOTHROW(health.look());
   CHECK_NOTHROW(health.look(std::size_t{3}));
-  CHECK_NOTHROW(health.look(std::size_t{4}));  // what it sent may be on its way
+  CHECK_NOTHROW(health.look(std::size_t{4}));  // its messages may be in transit
   std::this_thread::sleep_for(1100ms);
   CHECK_NOTHROW(health.look());
   CHECK_NOTHROW(health.look(std::size_t{3}));
@@ -110,7 +108,7 @@ TEST_CASE(
   CHECK(said.find("Worker 4 on host east is gone (it had finished its work)") == 0);
 }
 
-TEST_CASE("a lifeline names the lost process, and its end is a loss, too") {
+TEST_CASE("a lifeline reports a lost process, and its end is a loss, too") {
   int ends[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   dist::PeerHealth health;
@@ -130,7 +128,7 @@ TEST_CASE("a lifeline names the lost process, and its end is a loss, too") {
   CHECK_NOTHROW(health.look());
   std::this_thread::sleep_for(1100ms);
   CHECK(what_look_says(health, 7).find("Worker 7") == 0);
-  SUBCASE("said") {
+  SUBCASE("a message") {
     const char rank = 5;
     REQUIRE(write(ends[1], &rank, 1) == 1);
     CHECK(what_look_says(health).find("Worker 5 on host north is gone (its machine said so)") == 0);
@@ -144,7 +142,7 @@ TEST_CASE("a lifeline names the lost process, and its end is a loss, too") {
   if (ends[1] >= 0) close(ends[1]);
 }
 
-TEST_CASE("a peer that said goodbye and was lost after all is lost") {
+TEST_CASE("a loss replaces an earlier orderly end") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   dist::PeerHealth health;
@@ -162,7 +160,7 @@ TEST_CASE("a peer that said goodbye and was lost after all is lost") {
   close(ends[1]);
 }
 
-TEST_CASE("what somebody else found out counts, and the first loss stays the first") {
+TEST_CASE("losses detected by other processes count, and the first loss stays the first") {
   dist::PeerHealth health;
   health.lose({3, "east", "somebody said so"});
   health.lose({2, "west", "somebody said so"});
@@ -170,7 +168,7 @@ TEST_CASE("what somebody else found out counts, and the first loss stays the fir
   CHECK(what_look_says(health).find("Worker 3 on host east is gone (somebody said so)") == 0);
 }
 
-TEST_CASE("any thread may ask") {
+TEST_CASE("any thread may call look") {
   support::Processes peers(1, stay);
   dist::PeerHealth health;
   health.watch_process(1, "east", peers[0]);
@@ -183,7 +181,7 @@ TEST_CASE("any thread may ask") {
   other.join();
 }
 
-TEST_CASE("processes of one machine have their process space in common") {
+TEST_CASE("processes on one machine have the same process space") {
   CHECK(dist::process_space() == dist::process_space());
   const std::uint64_t mine = dist::process_space();
   support::Processes peers(1, [&](std::size_t) { return dist::process_space() == mine ? 0 : 1; });

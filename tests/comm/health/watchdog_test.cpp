@@ -22,14 +22,14 @@ using support::end_of;
 
 constexpr dist::CollectiveCall call{.operation = "all_reduce", .reduction = "sum", .elements = 12, .dtype = "f32"};
 
-/// A call that nobody can interrupt.
+/// A call that cannot be interrupted.
 void stuck() {
   for (;;) pause();
 }
 
 }  // namespace
 
-TEST_CASE("a call that does not end in time ends the process, which says why") {
+TEST_CASE("a call beyond its deadline ends the process, with the reason") {
   const End end = end_of([] {
     dist::PeerHealth health;
     dist::Watchdog watchdog{health, 300ms};
@@ -42,7 +42,7 @@ TEST_CASE("a call that does not end in time ends the process, which says why") {
   CHECK(end.said.find("did not end in time") != std::string::npos);
 }
 
-TEST_CASE("a peer that dies while the call goes on ends the process, which names it (spec O01)") {
+TEST_CASE("a peer that dies during the call ends the process, with its name (spec O01)") {
   support::Processes peer(1, [](std::size_t) {
     std::this_thread::sleep_for(60s);
     return 0;
@@ -62,7 +62,7 @@ TEST_CASE("a peer that dies while the call goes on ends the process, which names
   CHECK(end.said.find("Worker 3 on host east is gone") != std::string::npos);
 }
 
-TEST_CASE("calls that end are left alone, whoever died and however long all take together") {
+TEST_CASE("calls that end are not affected, even with dead peers and long total times") {
   const End end = end_of([] {
     dist::PeerHealth health;
     dist::Watchdog watchdog{health, 300ms};
@@ -78,7 +78,7 @@ TEST_CASE("calls that end are left alone, whoever died and however long all take
   CHECK(end.said == "");
 }
 
-TEST_CASE("a guard without a watchdog does nothing, and a watchdog without work ends at once") {
+TEST_CASE("a guard without a watchdog does nothing, and an idle watchdog ends at once") {
   const auto start = std::chrono::steady_clock::now();
   {
     dist::PeerHealth health;

@@ -11,7 +11,7 @@
 
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::HierarchicalCopyAllReduce);
 
-TEST_CASE("tensor after tensor of a step, whichever replicas combine them (spec H06)") {
+TEST_CASE("all_reduce of several tensors per step is correct whichever replicas combine them (spec H06)") {
   for (const std::size_t replicas : conformance::group_sizes) {
     CAPTURE(replicas);
     dist::Mirrored<dist::HierarchicalCopyAllReduce> strategy{replicas};
@@ -33,7 +33,7 @@ namespace {
 
 inline thread_local std::size_t combined_here = 0;
 
-/// A sum that counts the combinations of each replica.
+/// A sum that counts the additions of each replica.
 struct CountingSum : dist::Sum {
   static constexpr std::string_view name = "counting_sum";
   template <dist::Reducible T>
@@ -43,7 +43,7 @@ struct CountingSum : dist::Sum {
   }
 };
 
-/// How many additions each of `replicas` replicas makes for each of `tensors` tensors of 10 elements.
+/// Returns how many additions each of `replicas` replicas makes for each of `tensors` tensors of 10 elements.
 std::vector<std::vector<std::size_t>> additions(std::size_t replicas, std::size_t tensors) {
   dist::Mirrored<dist::HierarchicalCopyAllReduce> strategy{replicas};
   std::vector<std::vector<std::size_t>> counts(tensors, std::vector<std::size_t>(replicas));
@@ -60,14 +60,14 @@ std::vector<std::vector<std::size_t>> additions(std::size_t replicas, std::size_
 
 }  // namespace
 
-TEST_CASE("one replica of each group combines, another one for the next tensor (spec H06)") {
-  // Groups {0, 1} and {2, 3}: 10 additions inside each and 10 across the two, by 0 and 2, then by 1 and 3, then again.
+TEST_CASE("one replica of each group combines, and the next tensor uses the next replica (spec H06)") {
+  // Groups {0, 1} and {2, 3}: 10 additions within each group and 10 across, by 0 and 2, then 1 and 3, then 0 and 2.
   const std::vector<std::size_t> first{20, 0, 20, 0};
   const std::vector<std::size_t> second{0, 20, 0, 20};
   CHECK(additions(4, 3) == std::vector<std::vector<std::size_t>>{first, second, first});
 }
 
-TEST_CASE("a time-out of one call on one replica changes nothing in the calls that follow") {
+TEST_CASE("a timeout for one call on one replica does not affect later calls") {
   using namespace std::chrono_literals;
   dist::Mirrored<dist::HierarchicalCopyAllReduce> strategy{4};
   const auto totals = strategy.run([](auto& replica) {
@@ -82,8 +82,9 @@ TEST_CASE("a time-out of one call on one replica changes nothing in the calls th
   for (const float total : totals) CHECK(total == 64);
 }
 
-TEST_CASE("of an odd number of replicas the second group has one more, of one replica the first has none (spec H06)") {
-  // Groups {0} and {1, 2}: replica 0 adds across only, one of the others inside too.
+TEST_CASE(
+    "the second group has the extra replica of an odd number, and the first group of one replica is empty (spec H06)") {
+  // Groups {0} and {1, 2}: replica 0 adds only across groups, one of the others within its group as well.
   CHECK(additions(3, 3) == std::vector<std::vector<std::size_t>>{{10, 20, 0}, {10, 0, 20}, {10, 20, 0}});
   CHECK(additions(1, 2) == std::vector<std::vector<std::size_t>>{{0}, {0}});
 }

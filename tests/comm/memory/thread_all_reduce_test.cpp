@@ -19,11 +19,11 @@ TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::ThreadAllReduce);
 
 TEST_CASE("ThreadAllReduce is a policy: empty, with a name (spec H02)") {
   static_assert(dist::CrossDeviceOps<dist::ThreadAllReduce, dist::ThreadCommunicator>);
-  static_assert(std::is_same_v<dist::SharedMemoryAllReduce, dist::ThreadAllReduce>);  // the name until 0.3
+  static_assert(std::is_same_v<dist::SharedMemoryAllReduce, dist::ThreadAllReduce>);  // former name, until version 0.3
   CHECK(dist::ThreadAllReduce::name == std::string_view{"ThreadAllReduce"});
 }
 
-TEST_CASE("operands that exceed the caches are reduced and applied alike (spec H09)") {
+TEST_CASE("operands larger than the caches are reduced and applied correctly (spec H09)") {
   for (const std::size_t members : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{5}}) {
     CAPTURE(members);
     dist::ReplicaThreads threads{members};

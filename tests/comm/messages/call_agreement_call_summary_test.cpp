@@ -13,7 +13,7 @@ using dist::detail::CallSummary;
 namespace {
 
 constexpr std::size_t members = 4;
-using Calls = std::array<std::size_t, members>;  // by rank: how many elements each member names
+using Calls = std::array<std::size_t, members>;  // by rank: the number of elements in each member's call
 
 CallSummary brought(std::size_t rank, std::size_t elements) {
   CallSummary one;
@@ -34,7 +34,7 @@ CallSummary summary(const Calls& calls, unsigned set, bool downwards) {
   }
   return *all;
 }
-/// What has a meaning in it.
+/// The used bytes.
 bool same(const CallSummary& one, const CallSummary& other) {
   return one.first.rank == other.first.rank && one.first.call.elements == other.first.call.elements &&
          one.differ == other.differ &&
@@ -44,7 +44,7 @@ bool same(const CallSummary& one, const CallSummary& other) {
 
 }  // namespace
 
-TEST_CASE("summaries of any sets of members, whether they overlap or not, join to that of all in them") {
+TEST_CASE("summaries of any sets of members, overlapping or not, join to the summary of their union") {
   for (std::size_t which = 0; which < 3 * 3 * 3 * 3; ++which) {
     const Calls calls{which % 3, which / 3 % 3, which / 9 % 3, which / 27};
     for (unsigned one = 1; one < 16; ++one)
@@ -56,7 +56,7 @@ TEST_CASE("summaries of any sets of members, whether they overlap or not, join t
   }
 }
 
-TEST_CASE("every member finds the lowest rank with another call than its own") {
+TEST_CASE("every member finds the lowest rank with a different call") {
   for (std::size_t which = 0; which < 3 * 3 * 3 * 3; ++which) {
     const Calls calls{which % 3, which / 3 % 3, which / 9 % 3, which / 27};
     const CallSummary all = summary(calls, 15, false);
@@ -70,7 +70,7 @@ TEST_CASE("every member finds the lowest rank with another call than its own") {
   }
 }
 
-TEST_CASE("where calls are the same, only the first of them has to be sent") {
+TEST_CASE("if all calls are equal, only the first one is sent") {
   const Calls calls{1, 1, 2, 1};
   const CallSummary same_calls = summary(calls, 3, false);
   CallSummary received{};

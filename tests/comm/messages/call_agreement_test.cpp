@@ -24,16 +24,16 @@ using State = CallAgreement::State;
 constexpr dist::CollectiveCall one_call{.operation = "all_reduce", .elements = 1};
 constexpr dist::CollectiveCall other_call{.operation = "all_reduce", .elements = 2};
 
-/// What a member does in a run.
+/// A member's action in a run.
 enum class Action : unsigned char { call, call_otherwise, fail, call_then_fail };
-/// How the call of a run ended for a member.
+/// A member's result of the call of a run.
 enum class Outcome : unsigned char { none, met, different, peer_failed, own_failure };
 
 constexpr std::size_t runs = 3;
-using Script = std::vector<std::array<Action, runs>>;  // of each member, the actions of its runs
+using Script = std::vector<std::array<Action, runs>>;  // each member's actions in its runs
 
-/// Members that run their scripts, and the messages between them. Those of one kind from one member to another arrive in
-/// the order in which they were sent; nothing else is known of when they do.
+/// Members that run their scripts, and the messages between them. Messages of one kind between two members keep their
+/// order; otherwise the order of arrival is arbitrary.
 class Group {
  public:
   explicit Group(const Script& script) : script_(script) {
@@ -62,7 +62,7 @@ class Group {
     }
     advance(step.rank);
   }
-  /// Messages arrive in order and members do nothing at random: what each has done so far says all.
+  /// Members are deterministic and messages keep their order, so the progress of each member determines the state.
   [[nodiscard]] std::string key() const {
     std::string key;
     for (const Member& member : members_) key += member.history + '|';
@@ -101,8 +101,8 @@ class Group {
     return first;
   }
 
-  /// What a member does that waits for nothing is the same whenever it does it, and nobody sees when: so that comes
-  /// first, and only the orders of what comes after are explored. Messages may still arrive late.
+  /// Steps that wait for nothing have the same effect at any time, and are not visible to others. So they run first,
+  /// and only the orders of the remaining steps are explored. Messages may still arrive late.
   [[nodiscard]] std::vector<Step> list() const {
     for (std::size_t rank = 0; rank < members_.size(); ++rank)
       if (!members_[rank].calls && members_[rank].run < runs) return {{Kind::go, rank}};
@@ -117,7 +117,7 @@ class Group {
     return steps;
   }
 
-  /// Whether a call has come from every partner. One alone changes nothing, so all are received in one step.
+  /// True if calls of all partners have arrived. A single one changes nothing, so all are received in one step.
   [[nodiscard]] bool calls_are_there(std::size_t rank) const {
     const CallAgreement& meeting = members_[rank].meeting;
     for (std::size_t partner = 0; partner < meeting.schedule().partners(); ++partner) {
@@ -181,7 +181,7 @@ class Group {
     member.meeting.board().place().end_run();
   }
 
-  /// Either all meet in a run or none does; and a failure says more than calls that differ.
+  /// Either all meet in a run or none does, and a failure takes precedence over different calls.
   [[nodiscard]] Outcome expected(std::size_t rank, std::size_t run) const {
     bool fails = false;
     bool differs = false;
@@ -210,8 +210,8 @@ class Group {
   std::map<Pair, std::deque<Notice>> notices_;
 };
 
-/// All scripts of so many members in which the actions of the first runs are among these and at most `most` of them are
-/// no plain calls; except those that turn into another one when members change places in a circle.
+/// All scripts of `members` members whose first runs use these actions, with at most `most` actions other than plain
+/// calls, up to rotations of the members.
 std::size_t explore_all(std::size_t members, std::size_t most, const std::vector<Action>& first,
                         const std::vector<Action>& second) {
   std::size_t explored = 0;
@@ -233,7 +233,7 @@ std::size_t explore_all(std::size_t members, std::size_t most, const std::vector
   }
 }
 
-/// Members that all meet once, with messages that arrive in the order of sending. Returns how many each of them sent.
+/// Lets members meet once, with messages in order. Returns the number of messages per member.
 std::vector<std::size_t> meet_once(std::vector<CallAgreement>& members, std::size_t differing) {
   struct Sent {
     std::size_t to;
@@ -267,30 +267,28 @@ std::vector<CallAgreement> group_of(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("two members: whatever they do in three runs and in whatever order messages arrive, both see the same") {
+TEST_CASE("two members see the same results for all actions in three runs and all orders of messages") {
   const std::vector<Action> all{Action::call, Action::call_otherwise, Action::fail, Action::call_then_fail};
   const std::size_t explored = explore_all(2, 4, all, all);
   MESSAGE(explored, " states");
   CHECK(explored > 1'000);
 }
 
-TEST_CASE(
-    "three members: whatever goes wrong up to two times in three runs, and in whatever order messages arrive, all "
-    "see the same") {
+TEST_CASE("three members see the same results for up to two faults in three runs and all orders of messages") {
   const std::size_t explored =
       explore_all(3, 2, {Action::call, Action::fail, Action::call_then_fail}, {Action::call, Action::fail});
   MESSAGE(explored, " states");
   CHECK(explored > 10'000);
 }
 
-TEST_CASE("three members whose calls differ before or after a failure") {
+TEST_CASE("three members see the same results if calls differ before or after a failure") {
   const std::size_t explored =
       explore_all(3, 2, {Action::call, Action::call_otherwise, Action::fail}, {Action::call, Action::call_otherwise});
   MESSAGE(explored, " states");
   CHECK(explored > 1'000);
 }
 
-TEST_CASE("members of a group of any size meet, with at most 2 log2(P) messages each") {
+TEST_CASE("members of a group of any size meet with at most 2 log2(P) messages each") {
   constexpr std::size_t counts[] = {1, 2, 3, 4, 5, 7, 16, 17, 63, 100, 1024};
   for (const std::size_t count : counts) {
     CAPTURE(count);
@@ -306,7 +304,7 @@ TEST_CASE("members of a group of any size meet, with at most 2 log2(P) messages 
   }
 }
 
-TEST_CASE("in a group of any size every member learns which call differs, and all can go on") {
+TEST_CASE("in a group of any size every member finds the different call, and all can continue") {
   constexpr std::size_t counts[] = {2, 3, 5, 17, 100};
   for (const std::size_t count : counts) {
     CAPTURE(count);
@@ -325,7 +323,7 @@ TEST_CASE("in a group of any size every member learns which call differs, and al
   }
 }
 
-TEST_CASE("who is missing is known where few are, and otherwise among whom") {
+TEST_CASE("missing members are named in a small group, and narrowed down in a large one") {
   constexpr std::size_t count = 20;
   std::vector<CallAgreement> members = group_of(count);
   std::vector<std::deque<std::pair<std::size_t, CallAgreement::Message>>> inboxes(count);

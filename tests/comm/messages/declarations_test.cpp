@@ -14,7 +14,7 @@ concept IsDefined = requires {
 
 }  // namespace
 
-TEST_CASE("policies name what they do between members that pass messages, and do not bring it") {
+TEST_CASE("policies declare their message algorithms without defining them") {
   CHECK_FALSE(IsDefined<dist::detail::MessageRing<int>>);
   CHECK_FALSE(IsDefined<dist::detail::MessageChoice<int>>);
   CHECK_FALSE(IsDefined<dist::detail::MessageCollectives<int, dist::detail::MessageRing<int>>>);

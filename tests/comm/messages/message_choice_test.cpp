@@ -14,7 +14,7 @@ static_assert(dist::CrossDeviceOps<dist::AutoAllReduce, dist::mpi::Communicator>
 
 namespace {
 
-/// Thresholds between the sizes of the suite, so that it takes all three ways.
+/// Thresholds between the sizes of the suite, so that it uses all three algorithms.
 class GroupWithThresholds {
  public:
   using Collectives = dist::AutoAllReduce::On<dist::mpi::Communicator>;

@@ -15,19 +15,15 @@ namespace {
 
 using Communicator = support::SimulatedNetwork::Communicator;
 
-/// Notes what it is asked for, and moves nothing.
-struct Noting {
+/// Records its calls, and moves no values.
+struct Noting : dist::ReducesByRecords {
   explicit Noting(const Communicator&) {}
   void broadcast(std::size_t, dist::detail::Elements) const { asked += "broadcast "; }
   void gather(dist::detail::Elements, dist::detail::FunctionRef<dist::IndexRange(std::size_t)>) const {
     asked += "gather ";
   }
-  template <class T, class Op>
-  void all_reduce(Op, std::span<T>) const {
-    asked += "all_reduce ";
-  }
-  template <class T, class Op, class Use>
-  void reduce_scatter(Op, std::span<const T>, Use&&) const {
+  void all_reduce_bytes(const dist::Reduction&, std::span<std::byte>) const { asked += "all_reduce "; }
+  void reduce_scatter(const dist::Reduction&, std::span<const std::byte>, dist::detail::UseReduced) const {
     asked += "reduce_scatter ";
   }
   static inline std::string asked;
@@ -50,7 +46,7 @@ std::string asked_of(std::size_t members) {
 
 }  // namespace
 
-TEST_CASE("the algorithm is asked where there are several members; one member has everything") {
+TEST_CASE("the algorithm is called only if there are several members") {
   CHECK(asked_of(1).empty());
   CHECK(asked_of(2) == "all_reduce broadcast gather reduce_scatter all_reduce broadcast gather reduce_scatter ");
 }

@@ -22,13 +22,13 @@ static_assert(dist::CrossDeviceOps<dist::RingAllReduce, dist::mpi::Communicator>
 TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::MpiGroup<dist::RingAllReduce>);
 TEST_CASE_TEMPLATE_INSTANTIATE(work_memory, support::MpiGroup<dist::RingAllReduce>);
 
-TEST_CASE("shards of several segments, the last of which is short, or missing on some members (spec H18)") {
+TEST_CASE("shards have several segments, the last one short or missing on some members (spec H18)") {
   const support::MpiGroup<dist::RingAllReduce> group{std::chrono::seconds{60}};
   const auto& ring = group.collectives();
   const std::size_t rank = ring.communicator().rank();
   const std::size_t size = ring.communicator().size();
   constexpr std::size_t segment = (std::size_t{1} << 20) / sizeof(float);
-  // Just over two segments for each member, and so that the first shard has a segment more than the last one.
+  // Just over two segments per member, such that the first shard has one segment more than the last one.
   for (const std::size_t count : {size * segment * 2 + 12345, size * segment * 2 + 1}) {
     const auto total = [&](std::size_t i) { return static_cast<float>(size * (i % 100) + size * (size - 1) / 2); };
     std::vector<float> values(count);

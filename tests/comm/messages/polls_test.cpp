@@ -1,6 +1,11 @@
 #include <dist/comm/messages/polls.hpp>
 // optimised
 
+#include <doctest/doctest.h>
+
+#include <support/interleavings.hpp>
+#include <support/sanitizers.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -8,39 +13,98 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <doctest/doctest.h>
-#include <support/interleavings.hpp>
-#include <support/sanitizers.hpp>
+using dist::detail::Dissemination;
 
 namespace {
 
-using dist::detail::Dissemination;
+std::vector<Dissemination> schedules(std::size_t members, std::size_t radix) {
+  std::vector<Dissemination> all;
+  for (std::size_t rank = 0; rank < members; ++rank) all.emplace_back(rank, members, radix);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("after the last round every member has the information of all") {
+  for (std::size_t number = 2; number < 2 * 71; ++number) {
+    const std::size_t members = number / 2;
+    const std::size_t radix = number % 2 == 0 ? 2 : 4;
+    CAPTURE(members);
+    CAPTURE(radix);
+    const std::vector<Dissemination> all = schedules(members, radix);
+    std::vector<std::set<std::size_t>> known(members);
+    for (std::size_t rank = 0; rank < members; ++rank) known[rank] = {rank};
+    for (std::size_t round = 0; round < all[0].rounds(); ++round) {
+      const std::vector<std::set<std::size_t>> before = known;
+      for (std::size_t rank = 0; rank < members; ++rank)
+        for (std::size_t i = all[rank].begin(round); i < all[rank].end(round); ++i) {
+          const std::size_t from = all[rank].from(i);
+          CHECK(all[from].to(i) == rank);
+          known[rank].insert(before[from].begin(), before[from].end());
+          for (std::size_t below = 0; below < all[rank].speaks_for(i); ++below)
+            CHECK(before[from].count((from + members - below) % members) == 1);
+        }
+    }
+    for (const std::set<std::size_t>& each : known) CHECK(each.size() == members);
+  }
+}
+
+TEST_CASE("all partners are different members") {
+  for (std::size_t members = 1; members <= 300; ++members) {
+    const Dissemination schedule{members / 3, members};
+    std::set<std::size_t> to;
+    std::set<std::size_t> from;
+    for (std::size_t i = 0; i < schedule.partners(); ++i) {
+      to.insert(schedule.to(i));
+      from.insert(schedule.from(i));
+    }
+    CHECK(to.size() == schedule.partners());
+    CHECK(from.size() == schedule.partners());
+    CHECK(to.count(members / 3) + from.count(members / 3) == 0);
+  }
+}
+
+TEST_CASE("a member sends at most 2 log2(P) messages, and one to each other in groups of up to four") {
+  for (std::size_t members = 1; members <= 5000; ++members) {
+    CAPTURE(members);
+    const std::size_t sent = Dissemination{0, members}.partners();
+    CHECK(static_cast<double>(sent) <= 2 * std::log2(members));
+    if (members <= 4) CHECK(sent == members - 1);
+  }
+  CHECK(Dissemination{0, 4}.rounds() == 1);
+  CHECK(Dissemination{0, 1024}.rounds() == 5);
+  CHECK(Dissemination{0, 1024}.partners() == 15);
+}
+
+namespace {
+
 using dist::detail::Polls;
 using Kind = Polls::Kind;
 
-/// One thing that all members do, in the same order; those that fail go on behind the next `recover`.
+/// One action of all members, in the same order. Failed members continue after the next `recover`.
 struct Act {
   enum class What : unsigned char { begin, end, ask, meet, recover };
   What what;
-  std::size_t pass = 0;  // which of the passes that were begun
+  std::size_t pass = 0;  // number of the pass
 };
 using What = Act::What;
 using Program = std::vector<Act>;
 
-/// What is special of a member: on which of its questions it holds, one bit each, and at which act it fails.
+/// A member's differences: the questions for which the condition holds, one bit each, and the action at which it fails.
 struct Part {
   unsigned holds = 0;
   std::size_t fails_at = ~std::size_t{0};
 };
 
-/// Members that run a program, and the messages between them, which arrive in the order of sending from one member to
-/// another; nothing else is known of when they do. It is copied at every step that is explored, so that it refers to the
-/// program and its parts, which outlive it, and has its channels in one array. A member takes messages only while it waits for an answer: in `meet`
-/// members wait for each other, as in shared memory, and take none.
+/// Members that run a program, and the messages between them. Messages between two members keep their order; otherwise
+/// the order of arrival is arbitrary. The state is copied at every explored step, so it refers to the program and its
+/// parts, which outlive it, and has its channels in one array. A member takes messages only while it waits for an
+/// answer: in `meet` members wait for each other, as in shared memory.
 class Group {
  public:
   Group(const Program& program, const std::vector<Part>& parts, std::size_t radix)
@@ -59,8 +123,8 @@ class Group {
     channel.queue.erase(channel.queue.begin());
     run_all();
   }
-  /// Members do nothing at random, and do the same in whatever order they took the same messages: what was sent and how
-  /// much of it has come says all.
+  /// Members are deterministic, independent of the order of the same messages: the sent and received messages determine
+  /// the state.
   [[nodiscard]] std::string key() const {
     std::string key;
     for (const Member& member : members_) key += static_cast<char>('0' + 2 * member.at + (member.asked ? 1 : 0));
@@ -93,10 +157,10 @@ class Group {
  private:
   struct Member {
     Polls polls;
-    std::size_t at = 0;  // of the program
+    std::size_t at = 0;  // position in the program
     bool asked = false;
     std::vector<std::uint64_t> passes{};
-    std::size_t question = 0;                    // how many it has come to, of all passes
+    std::size_t question = 0;                    // number of questions reached, in all passes
     std::vector<std::optional<bool>> answers{};  // by question
     std::optional<std::size_t> stopped_by{};
     bool goes_wrong = false;
@@ -117,14 +181,14 @@ class Group {
     return steps;
   }
 
-  /// What a member does that waits for nothing is the same whenever it does it, and nobody sees when.
+  /// Steps that wait for nothing have the same effect at any time, and are not visible to others.
   void run_all() {
     for (bool more = true; more;) {
       more = false;
       for (std::size_t rank = 0; rank < members_.size(); ++rank) more = run(rank) || more;
     }
   }
-  /// Goes on with one member as far as it gets. Returns whether it got anywhere.
+  /// Runs one member until it must wait. Returns true if it made progress.
   bool run(std::size_t rank) {
     Member& member = members_[rank];
     const std::size_t before = member.at;
@@ -146,7 +210,7 @@ class Group {
     }
     return member.at != before;
   }
-  /// Returns whether the answer has come.
+  /// Returns true if the answer has arrived.
   bool ask(std::size_t rank, std::uint64_t pass) {
     Member& member = members_[rank];
     const auto send = [&](std::size_t partner, const Polls::Message& message) {
@@ -158,7 +222,7 @@ class Group {
       const bool holds = ((*parts_)[rank].holds >> member.question & 1U) != 0;
       member.polls.ask(pass, holds, send);
       member.asked = true;
-      // A member that knows the answer waits for nobody.
+      // A member with the answer does not wait.
       member.goes_wrong = member.goes_wrong || (holds && !member.polls.knows_answer(pass));
     }
     if (!member.polls.knows_answer(pass)) return false;
@@ -166,7 +230,7 @@ class Group {
     member.asked = false;
     return true;
   }
-  /// It tells the others, where they do not hear it from another one, and goes on where all do that fail.
+  /// Reports the failure to the others, unless another member does, and continues after the next `recover`.
   void fail(std::size_t rank) {
     Member& member = members_[rank];
     const std::uint64_t pass = member.passes.back();
@@ -226,7 +290,7 @@ class Group {
   std::vector<Channel> channels_;  // by receiver, then by sender
 };
 
-/// Where a sanitizer looks at every step, it holds on one member at a time, which is a twentieth of the states.
+/// With a sanitizer, the condition holds on one member at a time, which is a twentieth of the states.
 #ifdef DIST_TEST_SANITIZER
 constexpr int most_holding = 1;
 constexpr std::size_t few = 100, many = 500;
@@ -235,8 +299,8 @@ constexpr int most_holding = 6;
 constexpr std::size_t few = 500, many = 10'000;
 #endif
 
-/// Explores the program with all that members can hold, at most so often together; except for what turns into another
-/// one when members change places in a circle. `fails_at`, where given, is the act at which member 0 fails.
+/// Explores the program for all answers that hold at most `most` times in total, up to rotations of the members.
+/// `fails_at`, if given, is the action at which member 0 fails.
 std::size_t explore_all(const Program& program, std::size_t members, std::size_t radix, int most,
                         std::optional<std::size_t> fails_at = std::nullopt) {
   const unsigned choices = 1U << Group::questions(program);
@@ -274,8 +338,7 @@ std::size_t explore_programs(std::size_t members, std::size_t radix, int most) {
   return explored;
 }
 
-/// A group of any size, whose messages arrive in the order of sending, asks one question after the other, of which
-/// `holds(rank)` says on whom it holds.
+/// Asks questions in a group of any size with ordered messages; the condition holds on the members with `holds(rank)`.
 class Line {
  public:
   explicit Line(std::size_t count) : sent_(count) {
@@ -313,25 +376,25 @@ class Line {
 
 }  // namespace
 
-TEST_CASE("two members: whatever holds on them and in whatever order messages arrive, both get the right answers") {
+TEST_CASE("two members get the right answers for all conditions and all orders of messages") {
   const std::size_t explored = explore_programs(2, 4, 6);
   MESSAGE(explored, " states");
   CHECK(explored > few);
 }
 
-TEST_CASE("three members, which talk to each other directly or pass on what they hear, get the right answers") {
+TEST_CASE("three members get the right answers, with direct and forwarded messages") {
   const std::size_t explored = explore_programs(3, 4, 2) + explore_programs(3, 2, 4);
   MESSAGE(explored, " states");
   CHECK(explored > many);
 }
 
-TEST_CASE("four members, which pass on what they hear, get the right answers") {
+TEST_CASE("four members get the right answers with forwarded messages") {
   const std::size_t explored = explore_all(meeting_between, 4, 2, 4);
   MESSAGE(explored, " states");
   CHECK(explored > many);
 }
 
-TEST_CASE("where a member fails, the others get right answers or hear of it, whenever that is, and all go on") {
+TEST_CASE("if a member fails at any time, the others get right answers or its failure, and all continue") {
   std::size_t explored = 0;
   for (std::size_t fails_at = 1; fails_at < 4; ++fails_at)
     for (const std::size_t radix : {2U, 4U}) {
@@ -362,8 +425,7 @@ TEST_CASE("members of a group of any size get the answer with at most 2 log2(P) 
   }
 }
 
-TEST_CASE(
-    "a member on which it holds has the answer before anything comes, and still awaits the words of its partners") {
+TEST_CASE("a member on which the condition holds has the answer at once, and still awaits its partners' messages") {
   Polls polls{3, 20};
   const std::uint64_t pass = polls.begin();
   std::size_t sent = 0;
@@ -380,7 +442,7 @@ TEST_CASE(
   CHECK(awaited == polls.schedule().partners());
 }
 
-TEST_CASE("who stops a pass first counts, a text that does not fit is cut, and nobody tells what others have told") {
+TEST_CASE("the first end of a pass counts, long texts are truncated, and no member repeats a report") {
   Polls polls{0, 2};
   const std::uint64_t pass = polls.begin();
   const auto ignore = [](std::size_t, const Polls::Message&) {};
@@ -394,7 +456,7 @@ TEST_CASE("who stops a pass first counts, a text that does not fit is cut, and n
   theirs.who = 1;
   theirs.question = 2;
   polls.hear(theirs);
-  CHECK(polls.find_stop(pass) == nullptr);  // the other one has come to the first question
+  CHECK(polls.find_stop(pass) == nullptr);  // the other member has reached the first question
   CHECK(polls.stop(pass, Kind::left, 1).question == 1);
   REQUIRE(polls.find_stop(pass) != nullptr);
   CHECK(polls.find_stop(pass)->kind == Kind::left);

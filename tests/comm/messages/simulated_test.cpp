@@ -1,5 +1,5 @@
-// The product's own algorithms between up to 1,024 virtual ranks: whether their results are right, and whether their
-// virtual time is that of the model.
+// The real algorithms between up to 1,024 virtual ranks: their results must be right, and their virtual time must match
+// the model.
 // optimised
 #include <doctest/doctest.h>
 
@@ -14,14 +14,14 @@
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/call_agreement.hpp>
-#include <dist/comm/messages/dissemination.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/polls.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/data/agreed_end.hpp>
 #include <dist/data/batch_size.hpp>
+#include <dist/data/replica_batches.hpp>
 
 #include <support/sanitizers.hpp>
 #include <support/simulated_meeting.hpp>
@@ -32,11 +32,11 @@ namespace {
 
 using support::SimulatedNetwork;
 
-/// A cluster with 10 Gbit/s: 10 us, 1.25 GB/s, and 10 GB/s of combined bytes.
+/// A cluster with 10 Gbit/s: 10 us, 1.25 GB/s, and 10 GB/s for combined bytes.
 constexpr dist::MessageCosts ethernet{.latency = 10e-6, .per_byte = 0.8e-9, .per_reduced_byte = 0.1e-9};
 
 #ifdef DIST_TEST_SANITIZER
-constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16};  // a fiber of the thread sanitizer takes a millisecond to make
+constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16};  // a fiber takes a millisecond with the thread sanitizer
 #else
 constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16, 64, 100, 1024};
 #endif
@@ -44,7 +44,7 @@ constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16, 64, 100, 1024};
 using Byte = std::uint8_t;
 constexpr support::Metered<dist::Sum> metered_sum;
 
-/// Equal within 5 %, also where seconds are few.
+/// Equal within 5 %, also for small numbers of seconds.
 [[nodiscard]] doctest::Approx about(double seconds) { return doctest::Approx(seconds).scale(0).epsilon(0.05); }
 
 [[nodiscard]] Byte value_of(std::size_t rank, std::size_t i) { return static_cast<Byte>(7 * rank + i % 13); }
@@ -52,7 +52,7 @@ constexpr support::Metered<dist::Sum> metered_sum;
   return static_cast<Byte>(7 * (ranks * (ranks - 1) / 2) + ranks * (i % 13));
 }
 
-/// The virtual time of an all-reduce of so many bytes, whose results are right.
+/// Returns the virtual time of an all-reduce of `bytes` bytes, and checks the results.
 template <class Policy>
 double all_reduce_seconds(std::size_t ranks, std::size_t bytes) {
   SimulatedNetwork network{ranks, ethernet};
@@ -67,7 +67,8 @@ double all_reduce_seconds(std::size_t ranks, std::size_t bytes) {
   return seconds;
 }
 
-/// So many bytes that each of so many ranks gets the same share, and more than members combine all together.
+/// A number of bytes that divides evenly between the ranks, and exceeds the limit below which members combine
+/// everything.
 [[nodiscard]] std::size_t even_bytes(std::size_t ranks, std::size_t shares_of_64) { return ranks * 64 * shares_of_64; }
 
 }  // namespace
@@ -77,7 +78,7 @@ TEST_CASE("a message takes alpha + n beta, and each member sends and receives on
   SimulatedNetwork network{3, costs};
   std::vector<double> of_rank(3);
   std::vector<std::byte> memory(4);
-  // Rank 0 sends two messages, one after the other; those of ranks 0 and 1 to rank 2 come one after the other.
+  // Rank 0 sends two messages, one after the other; the messages of ranks 0 and 1 to rank 2 arrive one after the other.
   const double seconds = network.run([&](const SimulatedNetwork::Communicator& comm) {
     const std::span<std::byte> four{memory};
     if (comm.rank() == 0) {
@@ -102,7 +103,7 @@ TEST_CASE("a message takes alpha + n beta, and each member sends and receives on
   CHECK(network.most_messages() == 2);
 }
 
-TEST_CASE("bytes that are combined take gamma each, on the clock of the rank that combines them") {
+TEST_CASE("combined bytes take gamma each, on the clock of the rank that combines them") {
   SimulatedNetwork network{2, {.latency = 0, .per_byte = 0, .per_reduced_byte = 1}};
   const double seconds = network.run([&](const SimulatedNetwork::Communicator& comm) {
     float sum = 0;
@@ -113,7 +114,7 @@ TEST_CASE("bytes that are combined take gamma each, on the clock of the rank tha
   CHECK(seconds == doctest::Approx(4 * (20 + 200)));
 }
 
-TEST_CASE("messages from one rank to another come in the order in which they were sent, whoever is first") {
+TEST_CASE("messages between two ranks keep their order, for any order of sender and receiver") {
   for (const bool receiver_is_first : {false, true}) {
     SimulatedNetwork network{2, ethernet};
     std::vector<int> received;
@@ -132,7 +133,7 @@ TEST_CASE("messages from one rank to another come in the order in which they wer
   }
 }
 
-TEST_CASE("ranks that wait for each other, disagree or throw end the run with an error, and the network stays usable") {
+TEST_CASE("deadlocks, mismatches and exceptions end the run with an error, and the network stays usable") {
   SimulatedNetwork network{4, ethernet};
   std::vector<std::byte> memory(8);
   CHECK_THROWS_WITH_AS(static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
@@ -154,7 +155,7 @@ TEST_CASE("ranks that wait for each other, disagree or throw end the run with an
   CHECK(network.run([](const SimulatedNetwork::Communicator& comm) { comm.barrier(); }) == 0);
 }
 
-TEST_CASE("a ring takes the time of the model, and its sums are right") {
+TEST_CASE("a ring takes the time of the model, with the right sums") {
   for (const std::size_t ranks : some_ranks) {
     CAPTURE(ranks);
     const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
@@ -163,7 +164,7 @@ TEST_CASE("a ring takes the time of the model, and its sums are right") {
   }
 }
 
-TEST_CASE("halving and doubling take the time of the model between any number of members, and their sums are right") {
+TEST_CASE("halving and doubling take the time of the model with any number of members, with the right sums") {
   for (const std::size_t ranks : some_ranks) {
     CAPTURE(ranks);
     const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
@@ -172,7 +173,7 @@ TEST_CASE("halving and doubling take the time of the model between any number of
   }
 }
 
-TEST_CASE("a tree takes the time of the model, and its sums are right") {
+TEST_CASE("a tree takes the time of the model, with the right sums") {
   for (const std::size_t ranks : some_ranks) {
     for (const std::size_t bytes : {std::size_t{1}, std::size_t{10'000}}) {
       CAPTURE(ranks);
@@ -183,7 +184,7 @@ TEST_CASE("a tree takes the time of the model, and its sums are right") {
   }
 }
 
-TEST_CASE("few bytes between many members take one way of doubling") {
+TEST_CASE("small all-reduces of many members take one pass of doubling") {
   for (const std::size_t ranks : some_ranks) {
     CAPTURE(ranks);
     const double seconds = all_reduce_seconds<dist::HalvingDoublingAllReduce>(ranks, 16);
@@ -193,7 +194,7 @@ TEST_CASE("few bytes between many members take one way of doubling") {
   }
 }
 
-TEST_CASE("an agreement takes at most 2 log2(P) messages a member, one after the other") {
+TEST_CASE("an agreement takes at most 2 log2(P) messages per member, one after another") {
   for (const std::size_t ranks : some_ranks) {
     CAPTURE(ranks);
     const support::AgreementCost cost = support::agreement_cost(ranks, ethernet);
@@ -205,7 +206,7 @@ TEST_CASE("an agreement takes at most 2 log2(P) messages a member, one after the
   }
 }
 
-TEST_CASE("the end of the data is agreed on with at most 2 log2(P) messages a member for each step") {
+TEST_CASE("the agreement on the end of the data takes at most 2 log2(P) messages per member and step") {
   for (const std::size_t ranks : some_ranks) {
     CAPTURE(ranks);
     SimulatedNetwork network{ranks, ethernet};
@@ -221,7 +222,7 @@ TEST_CASE("the end of the data is agreed on with at most 2 log2(P) messages a me
     CHECK(wrong == 0);
     const std::size_t partners = dist::detail::Dissemination{0, ranks}.partners();
     const std::size_t questions = 2 + std::min<std::size_t>(ranks - 1, 2);
-    // What a group of simulated ranks takes to be made comes once.
+    // The time to create a group of simulated ranks counts once.
     SimulatedNetwork alone{ranks, ethernet};
     static_cast<void>(alone.run([](const SimulatedNetwork::Communicator& comm) {
       const support::SimulatedMembership all{comm};
@@ -232,7 +233,7 @@ TEST_CASE("the end of the data is agreed on with at most 2 log2(P) messages a me
   }
 }
 
-TEST_CASE("members of which one differs all learn that in the same meeting, and meet in the next one") {
+TEST_CASE("if one member differs, all detect it in the same meeting, and meet in the next one") {
   for (const std::size_t ranks : some_ranks) {
     CAPTURE(ranks);
     SimulatedNetwork network{ranks, ethernet};
@@ -256,7 +257,7 @@ TEST_CASE("members of which one differs all learn that in the same meeting, and 
 
 namespace {
 
-/// Whether every operation gives every rank what it must, with counts that divide evenly and others.
+/// Checks all operations on all ranks, with counts that divide evenly and others.
 template <class Policy>
 void check_all_operations(std::size_t ranks) {
   CAPTURE(Policy::name);
@@ -286,7 +287,7 @@ void check_all_operations(std::size_t ranks) {
       });
       for (std::size_t i = 0; i < count; ++i) wrong += values[i] != value_of(comm.rank(), i);
     }
-    // Parts of different sizes, of which some are empty.
+    // Parts of different sizes, some of them empty.
     std::vector<std::size_t> counts(ranks);
     std::size_t total = 0;
     std::size_t first = 0;
@@ -309,7 +310,7 @@ void check_all_operations(std::size_t ranks) {
 
 }  // namespace
 
-TEST_CASE("all operations are right between any number of members") {
+TEST_CASE("all operations give the right results with any number of members") {
   for (std::size_t ranks = 1; ranks <= 17; ++ranks) {
     check_all_operations<dist::RingAllReduce>(ranks);
     check_all_operations<dist::TreeAllReduce>(ranks);

@@ -24,11 +24,11 @@ TEST_CASE("values are cut into segments of at most 1 MiB, of whole elements") {
   CHECK(elements.bytes({1, 3}).size() == 2 * sizeof(double));
 }
 
-TEST_CASE("members send and receive at once, segments or nothing") {
+TEST_CASE("members send and receive at the same time, any number of segments") {
   support::SimulatedNetwork network{3, {.latency = 1}};
   std::size_t wrong = 0;
   const double seconds = network.run([&](const support::SimulatedNetwork::Communicator& comm) {
-    // Rank r sends r segments and a bit to the next one; rank 0 sends nothing.
+    // Rank r sends r segments and a part of one to the next rank; rank 0 sends nothing.
     const auto bytes = [](std::size_t rank) { return rank == 0 ? 0 : rank * dist::detail::segment_bytes + 1; };
     const std::size_t left = (comm.rank() + 2) % 3;
     const std::vector<std::byte> out(bytes(comm.rank()), std::byte{static_cast<unsigned char>(comm.rank())});

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
+#include <dist/data/replica_batches.hpp>
 
 using dist::data::AgreedEnd;
 using dist::data::Cardinality;
@@ -32,10 +32,10 @@ static_assert(dist::data::Agreement<Agreement>);
 
 Communicator world() { return Communicator{dist::mpi::ref(MPI_COMM_WORLD)}; }
 
-/// How many steps run here, where this worker has data of `mine`.
+/// Returns the number of steps, if this worker has data for `mine` steps.
 std::size_t run_steps(const Agreement& agreement, std::size_t mine, Remainder last_step,
                       Cardinality said = Cardinality::unknown()) {
-  AgreedEnd<Agreement> end{agreement, said, last_step};
+  AgreedEnd end{agreement, said, last_step};
   std::size_t steps = 0;
   while (end.runs(steps < mine)) ++steps;
   return steps;
@@ -43,7 +43,7 @@ std::size_t run_steps(const Agreement& agreement, std::size_t mine, Remainder la
 
 }  // namespace
 
-TEST_CASE("what is asked holds on one of the workers, on all, or on none (spec I24, I25)") {
+TEST_CASE("the answer is right if the condition holds on one worker, all or none (spec I24, I25)") {
   const Communicator workers = world();
   const Agreement agreement{workers};
   Agreement::Pass pass = agreement.begin();
@@ -58,11 +58,11 @@ TEST_CASE("what is asked holds on one of the workers, on all, or on none (spec I
   }
 }
 
-TEST_CASE("a question is work: it is done when all have answered, and may be waited for twice") {
+TEST_CASE("a question is done when all have answered, and several waits for it are allowed") {
   const Communicator workers = world();
   const Agreement agreement{workers};
   Agreement::Pass pass = agreement.begin();
-  CHECK(pass.is_done());  // nothing was asked
+  CHECK(pass.is_done());  // no question yet
   pass.wait();
   workers.barrier();
   if (workers.rank() == 0) pass.start(true);
@@ -87,9 +87,9 @@ TEST_CASE("workers with data of different length end in the same step (spec I24,
   }
 }
 
-TEST_CASE("a worker that said something may wait elsewhere for one that waits for the answer (spec I24)") {
-  // The last worker has no data. The others, with theirs, post and wait in memory for its part of the step: they
-  // do not come back to MPI before it has its answer.
+TEST_CASE("a worker that has answered may wait elsewhere for a worker that needs the answer (spec I24)") {
+  // The last worker has no data. The others, with data, answer and wait in memory for its part of the step: they return
+  // to MPI only after it has its answer.
   const Communicator workers = world();
   const Agreement agreement{workers, {.timeout = 20s}};
   MPI_Comm node = MPI_COMM_NULL;
@@ -107,7 +107,7 @@ TEST_CASE("a worker that said something may wait elsewhere for one that waits fo
   auto& came = *static_cast<std::atomic<int>*>(memory);
   if (workers.rank() + 1 == workers.size()) came = 0;
   workers.barrier();
-  AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::keep};
+  AgreedEnd end{agreement, Cardinality::unknown(), Remainder::keep};
   for (int step = 0; step < 20; ++step) {
     const bool has_data = workers.size() == 1 || workers.rank() + 1 < workers.size();
     REQUIRE(end.runs(has_data));
@@ -115,18 +115,18 @@ TEST_CASE("a worker that said something may wait elsewhere for one that waits fo
     const auto until = std::chrono::steady_clock::now() + 20s;
     while (came <= step && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     REQUIRE(came > step);
-    if (workers.rank() == 0) std::this_thread::sleep_for(1ms);  // and is late with the next one
+    if (workers.rank() == 0) std::this_thread::sleep_for(1ms);  // and is late for the next one
   }
   CHECK_FALSE(end.runs(false));
   MPI_Win_free(&window);
   MPI_Comm_free(&node);
 }
 
-TEST_CASE("loops end early, begin anew and lie in each other (spec I21)") {
+TEST_CASE("loops may end early, be repeated and be nested (spec I21)") {
   const Communicator workers = world();
   const Agreement agreement{workers};
   for (std::size_t epoch = 0; epoch < 30; ++epoch) {
-    AgreedEnd<Agreement> outer{agreement, Cardinality::unknown(), Remainder::keep};
+    AgreedEnd outer{agreement, Cardinality::unknown(), Remainder::keep};
     std::size_t steps = 0;
     while (steps < epoch % 5 && outer.runs(workers.rank() == epoch % workers.size())) {
       CHECK(run_steps(agreement, (workers.rank() + epoch) % workers.size(), Remainder::keep) == workers.size() - 1);
@@ -136,7 +136,7 @@ TEST_CASE("loops end early, begin anew and lie in each other (spec I21)") {
   }
 }
 
-TEST_CASE("a worker that does not come is named when the time is up (spec I24)") {
+TEST_CASE("a missing worker is named at the deadline (spec I24)") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   {
@@ -153,13 +153,13 @@ TEST_CASE("a worker that does not come is named when the time is up (spec I24)")
   CHECK(run_steps(again, 1 + workers.rank(), Remainder::keep) == workers.size());
 }
 
-TEST_CASE("an exception in one worker's loop reaches the workers that wait for it (spec I24)") {
+TEST_CASE("an exception in one worker's loop reaches the waiting workers (spec I24)") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 10min}};
   const auto begin = std::chrono::steady_clock::now();
   try {
-    AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
+    AgreedEnd end{agreement, Cardinality::unknown(), Remainder::drop};
     for (int step = 0; end.runs(true); ++step)
       if (step == 2 && workers.rank() == 0) throw std::runtime_error("the source broke");
     FAIL("the loop ended");
@@ -172,12 +172,11 @@ TEST_CASE("an exception in one worker's loop reaches the workers that wait for i
   }
   CHECK(std::chrono::steady_clock::now() - begin < 1min);
   workers.barrier();
-  // The workers that caught it can all go on.
+  // The workers that caught it can continue.
   CHECK(run_steps(agreement, 1 + workers.rank(), Remainder::keep) == workers.size());
 }
 
-TEST_CASE(
-    "what one worker's data throw is told to the others, cut where it is long; and not before that ends the loop") {
+TEST_CASE("errors of one worker's data reach the others, truncated, only when they end the loop") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 30s}};
@@ -188,7 +187,7 @@ TEST_CASE(
     return true;
   };
   try {
-    AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
+    AgreedEnd end{agreement, Cardinality::unknown(), Remainder::drop};
     for (int step = 0;; ++step) {
       try {
         static_cast<void>(end.has_data([&] { return fetch(step, false); }));
@@ -215,8 +214,7 @@ TEST_CASE(
   CHECK(agreement.thrown_by_data() == "");
 }
 
-TEST_CASE(
-    "a worker that failed and will not begin its data is not waited for, and what it told its group is the reason") {
+TEST_CASE("if a failed worker does not begin its data, the others throw the failure that it reported to its group") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 30s}};
@@ -231,10 +229,10 @@ TEST_CASE(
   workers.barrier();
 }
 
-TEST_CASE("a worker that failed in a step and told its group may go on with its data (spec I24)") {
+TEST_CASE("a worker that failed in a step and reported it may continue with its data (spec I24)") {
   const Communicator workers = world();
   const Agreement agreement{workers, {.timeout = 30s}};
-  AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
+  AgreedEnd end{agreement, Cardinality::unknown(), Remainder::drop};
   int steps = 0;
   for (; end.runs(steps < 5); ++steps) {
     if (steps != 2 || workers.rank() != 0) continue;
@@ -247,7 +245,7 @@ TEST_CASE("a worker that failed in a step and told its group may go on with its 
   workers.barrier();
 }
 
-TEST_CASE("a worker that has left is not waited for, but for its last votes (spec I24)") {
+TEST_CASE("the last votes of a worker count, but a worker that has left ends later waits (spec I24)") {
   const Communicator workers = world();
   const std::size_t last = workers.size() - 1;
   for (const Remainder last_step : {Remainder::keep, Remainder::drop}) {
@@ -255,21 +253,21 @@ TEST_CASE("a worker that has left is not waited for, but for its last votes (spe
     CHECK(run_steps(*agreement, 2 + workers.rank(), last_step) == (last_step == Remainder::keep ? 2 + last : 2));
     if (workers.rank() == last) agreement.reset();
     const std::string left = dist::concat("but worker ", last, " (host ");
-    // What nobody answers before all have: a member that knows the answer waits for its partners only, which may all have
-    // come.
+    // Without further messages: a member with the answer only waits for its partners, whose messages may all have
+    // arrived.
     const auto ask = [&] {
-      AgreedEnd<Agreement> end{*agreement, Cardinality::unknown(), last_step};
+      AgreedEnd end{*agreement, Cardinality::unknown(), last_step};
       static_cast<void>(end.runs(last_step == Remainder::drop));
     };
     if (workers.rank() == 0 && last > 0)
       CHECK_THROWS_WITH_AS(ask(), doctest::Contains(left.c_str()), dist::CollectiveMismatch);
     workers.barrier();
-    // The first has failed because of that, and the others hear of both at once.
+    // The first one failed because of that, and the others learn of both at once.
     if (workers.rank() > 0 && workers.rank() < last)
       CHECK_THROWS_WITH_AS(ask(), doctest::Contains(left.c_str()), dist::CollectiveMismatch);
     workers.barrier();
   }
-  // The first knows the answer and leaves; the others wait for the last one, and have the vote of the first.
+  // The first one has the answer and leaves; the others wait for the last one, and have the vote of the first.
   for (int round = 0; round < 20; ++round) {
     const Agreement agreement{workers, {.timeout = 60s}};
     Agreement::Pass pass = agreement.begin();
@@ -280,7 +278,7 @@ TEST_CASE("a worker that has left is not waited for, but for its last votes (spe
   }
 }
 
-TEST_CASE("a process that is known to be lost ends the wait (spec O01)") {
+TEST_CASE("a lost process ends the wait (spec O01)") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   dist::PeerHealth health;
@@ -294,7 +292,7 @@ TEST_CASE("a process that is known to be lost ends the wait (spec O01)") {
   workers.barrier();
 }
 
-TEST_CASE("an agreement outlives what it was made of, and may be copied") {
+TEST_CASE("an agreement may outlive its communicator, and may be copied") {
   auto agreement = [] { return Agreement{world()}; }();
   const Agreement copy = agreement;
   CHECK(run_steps(copy, 2, Remainder::keep) == 2);

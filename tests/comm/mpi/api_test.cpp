@@ -11,7 +11,7 @@ int returned(int code, int) { return code; }
 
 }  // namespace
 
-TEST_CASE("a call of MPI that fails throws MPI's own text") {
+TEST_CASE("a failed MPI call throws MPI's error text") {
   CHECK_NOTHROW(DIST_MPI_CALL(MPI_SUCCESS));
   std::string message;
   constexpr int line = __LINE__ + 2;

@@ -1,5 +1,5 @@
-// The members of a broken communicator tell each other when MPI is finalised. Where the library has started MPI, that is after
-// static objects have gone, broken communicators among them.
+// The members of a broken communicator notify each other in MPI_Finalize. If the library has started MPI, this happens
+// after the destruction of static objects, including broken communicators.
 // ranks: 2
 #include <dist/comm/mpi/communicator_state.hpp>
 
@@ -14,14 +14,14 @@ namespace {
 using namespace std::chrono_literals;
 using dist::mpi::detail::CommunicatorState;
 
-/// Registered before any static object of a function is made, so called after all of them have gone.
+/// Registered before function-local static objects are created, so it runs after their destruction.
 const int registered = std::atexit([] { PMPI_Finalize(); });
 
 }  // namespace
 
 extern "C" int MPI_Finalize() { return MPI_SUCCESS; }
 
-TEST_CASE("a broken communicator outlives static objects (the address sanitizer looks at the exit)") {
+TEST_CASE("a broken communicator outlives static objects (checked by the address sanitizer at exit)") {
   REQUIRE(registered == 0);
   auto state = std::make_shared<CommunicatorState>(dist::mpi::ref(MPI_COMM_WORLD),
                                                    dist::mpi::CommunicatorOptions{.timeout = 60s});

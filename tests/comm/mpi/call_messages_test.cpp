@@ -34,7 +34,7 @@ struct Member {
 
 }  // namespace
 
-TEST_CASE("members meet many times, and see calls that differ") {
+TEST_CASE("members meet many times, and detect different calls") {
   Member member;
   for (std::size_t step = 0; step < 200; ++step) {
     const bool differs = step % 50 == 49 && support::rank_in(MPI_COMM_WORLD) == 1;
@@ -44,7 +44,7 @@ TEST_CASE("members meet many times, and see calls that differ") {
   CHECK(member.messages.cancel_receives());
 }
 
-TEST_CASE("a receive that waits in vain is cancelled, and takes nothing of what comes later") {
+TEST_CASE("a pending receive is cancelled, and takes no later message") {
   {
     Member early;
     early.meeting.begin({.operation = "all_reduce"});

@@ -12,11 +12,11 @@ using support::what_throws;
 
 static_assert(!std::is_constructible_v<CommRef, std::nullptr_t>);
 
-TEST_CASE("a reference to the program's communicator leaves it as it is") {
+TEST_CASE("a reference to the program's communicator does not change it") {
   CHECK(dist::mpi::ref(MPI_COMM_WORLD).get() == MPI_COMM_WORLD);
 }
 
-TEST_CASE("rank and size are numbers of the library's kind") {
+TEST_CASE("rank and size are std::size_t") {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -25,7 +25,7 @@ TEST_CASE("rank and size are numbers of the library's kind") {
   CHECK(dist::mpi::detail::size_of(MPI_COMM_WORLD) == static_cast<std::size_t>(size));
 }
 
-TEST_CASE("a group is needed") {
+TEST_CASE("require_group rejects null and intercommunicators") {
   CHECK_NOTHROW(dist::mpi::detail::require_group(dist::mpi::ref(MPI_COMM_WORLD)));
   const auto none = dist::mpi::ref(MPI_COMM_NULL);
   CHECK(what_throws<dist::InvalidArgument>([&] {

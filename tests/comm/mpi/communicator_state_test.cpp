@@ -1,4 +1,4 @@
-// What becomes of messages and members when something goes wrong; communicator_test.cpp has the rest.
+// Messages and members after failures; communicator_test.cpp has the other tests.
 #include <dist/comm/mpi/communicator_state.hpp>
 // ranks: 2 3 4
 
@@ -37,7 +37,7 @@ std::string error_of(Call&& call) {
 
 }  // namespace
 
-TEST_CASE("members know each other's names and machines, as they were told") {
+TEST_CASE("members have the given names and hosts of all others") {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const auto state = group({.timeout = 60s, .worker = static_cast<std::size_t>(10 + 2 * rank), .host = "east"});
@@ -53,11 +53,11 @@ TEST_CASE("members know each other's names and machines, as they were told") {
         std::string::npos);
 }
 
-TEST_CASE("what is left of an interrupted collective is never taken for another's") {
+TEST_CASE("messages of an interrupted collective are never mistaken for messages of another one") {
   const auto state = group();
   const std::size_t right = (state->rank() + 1) % state->size();
   const std::size_t left = (state->rank() + state->size() - 1) % state->size();
-  // Members 1 and up are waiting for member 0 when it fails; what they sent before is on its way.
+  // Members 1 and up wait for member 0 when it fails; their messages are in transit.
   int old = 1000;
   CommunicatorState::Transfer early = state->start_send(std::as_bytes(std::span{&old, 1}), right);
   state->wait(early, minute);
@@ -79,7 +79,7 @@ TEST_CASE("what is left of an interrupted collective is never taken for another'
   CHECK(theirs == static_cast<int>(left));
 }
 
-TEST_CASE("a member that waits for bytes that do not come says so, and is of no use afterwards (spec H13)") {
+TEST_CASE("a timeout while waiting for bytes is reported, and breaks the communicator (spec H13)") {
   const auto state = group();
   state->meet({.operation = "all_reduce", .reduction = "sum", .elements = 3, .dtype = "f32"}, minute);
   if (state->rank() == 0) {
@@ -103,7 +103,7 @@ TEST_CASE("a member that waits for bytes that do not come says so, and is of no 
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE("a lost member is an error for members that wait for another one, too, and all are told (spec O01)") {
+TEST_CASE("a lost member is an error also for members that wait for another one, and all are notified (spec O01)") {
   dist::PeerHealth health;
   const auto state = group({.timeout = 60s, .health = &health});
   const std::size_t last = state->size() - 1;
@@ -116,7 +116,7 @@ TEST_CASE("a lost member is an error for members that wait for another one, too,
     CHECK(state->is_broken());
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  // A member that comes later finds the notice before it waits in vain.
+  // A member that arrives later finds the notice before it would wait in vain.
   if (state->rank() == last)
     CHECK(error_of<dist::Unavailable>([&] {
             state->meet({.operation = "barrier"}, minute);
@@ -124,7 +124,7 @@ TEST_CASE("a lost member is an error for members that wait for another one, too,
           }).find("Worker 77 on host west is gone") == 0);
 }
 
-TEST_CASE("who calls a collective after a member has left hears of it, each time, whoever else it waits for") {
+TEST_CASE("every collective after a member has left reports it") {
   auto state = group();
   const std::size_t last = state->size() - 1;
   const std::size_t rank = state->rank();
@@ -145,8 +145,8 @@ TEST_CASE("who calls a collective after a member has left hears of it, each time
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE("a member that leaves after the last collective disturbs none that are still in it") {
-  // The first waits for the bytes of the second, while the others have sent theirs and left.
+TEST_CASE("a member that leaves after the last collective does not disturb members still in it") {
+  // The first one waits for bytes of the second one; the others have sent theirs and left.
   for (int round = 0; round < 20; ++round) {
     auto state = group();
     const std::size_t first = static_cast<std::size_t>(round) % state->size();
@@ -167,7 +167,7 @@ TEST_CASE("a member that leaves after the last collective disturbs none that are
   }
 }
 
-TEST_CASE("that a member failed says more than that it has left after that") {
+TEST_CASE("a member's failure takes precedence over its departure") {
   auto state = group();
   const std::size_t rank = state->rank();
   if (rank == 0) {

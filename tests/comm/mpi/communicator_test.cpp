@@ -5,15 +5,18 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
 
 namespace {
 
@@ -36,7 +39,7 @@ std::string refusal(Call&& call) {
 
 }  // namespace
 
-TEST_CASE("a member knows its rank, all members and their machines") {
+TEST_CASE("a member has its rank, and all members and their hosts") {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -52,7 +55,7 @@ TEST_CASE("a member knows its rank, all members and their machines") {
   }
 }
 
-TEST_CASE("the program's own messages and error handling are left alone") {
+TEST_CASE("the program's own messages and error handling are not affected") {
   const Communicator comm = world();
   int relation = 0;
   MPI_Comm_compare(comm.native(), MPI_COMM_WORLD, &relation);
@@ -62,10 +65,10 @@ TEST_CASE("the program's own messages and error handling are left alone") {
   CHECK(handler == MPI_ERRORS_ARE_FATAL);
   MPI_Errhandler_free(&handler);
   int number = 0;
-  CHECK(MPI_Send(&number, 1, MPI_INT, 1 << 20, 0, comm.native()) != MPI_SUCCESS);  // and the program goes on
+  CHECK(MPI_Send(&number, 1, MPI_INT, 1 << 20, 0, comm.native()) != MPI_SUCCESS);  // and the program continues
 }
 
-TEST_CASE("what is no group is refused") {
+TEST_CASE("null and intercommunicators are rejected") {
   CHECK(refusal([] { Communicator{dist::mpi::ref(MPI_COMM_NULL)}; }).find("it is MPI_COMM_NULL") != std::string::npos);
   CHECK(refusal([] {
           Communicator{dist::mpi::ref(MPI_COMM_WORLD), {.timeout = -1s}};
@@ -84,7 +87,7 @@ TEST_CASE("what is no group is refused") {
   MPI_Comm_free(&half);
 }
 
-TEST_CASE("a part of the program's processes, in another order") {
+TEST_CASE("a group may have a part of the program's processes, in another order") {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -97,7 +100,7 @@ TEST_CASE("a part of the program's processes, in another order") {
   CHECK_NOTHROW(comm.barrier());
 }
 
-TEST_CASE("bytes go to members and come from them, in order") {
+TEST_CASE("bytes are sent and received in order") {
   const Communicator comm = world();
   const std::size_t right = (comm.rank() + 1) % comm.size();
   const std::size_t left = (comm.rank() + comm.size() - 1) % comm.size();
@@ -115,7 +118,7 @@ TEST_CASE("bytes go to members and come from them, in order") {
   }
 }
 
-TEST_CASE("without checks an announcement returns at once; a barrier still meets all (spec H13)") {
+TEST_CASE("without checks an announcement returns at once; a barrier still waits for all (spec H13)") {
   const Communicator comm = world().with_timeout(200ms);
   const Communicator unchecked = comm.with_checks(dist::CollectiveChecks::none);
   CHECK(unchecked.checks() == dist::CollectiveChecks::none);
@@ -127,7 +130,7 @@ TEST_CASE("without checks an announcement returns at once; a barrier still meets
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE("copies are the same membership; it lives as long as one of them") {
+TEST_CASE("copies share the membership, which lives as long as one of them") {
   Communicator comm = world();
   {
     const Communicator copy = comm;
@@ -138,7 +141,7 @@ TEST_CASE("copies are the same membership; it lives as long as one of them") {
   CHECK_NOTHROW(comm.barrier());
 }
 
-TEST_CASE("the processes of this machine are watched, and live") {
+TEST_CASE("processes on this machine are monitored, and live") {
   dist::PeerHealth health;
   const Communicator comm = world();
   comm.watch_processes(health);
@@ -146,7 +149,7 @@ TEST_CASE("the processes of this machine are watched, and live") {
   comm.barrier();
 }
 
-TEST_CASE("another thread is refused where MPI serves one only") {
+TEST_CASE("other threads are rejected if MPI allows only one") {
   const Communicator comm = world();
   int provided = 0;
   MPI_Query_thread(&provided);
@@ -156,4 +159,28 @@ TEST_CASE("another thread is refused where MPI serves one only") {
   other.join();
   CAPTURE(message);
   CHECK(message.find("MPI was called from a thread that must not call it (barrier in another thread") == 0);
+}
+
+TEST_CASE("members of a colour form a group, ranked by key, which can be used after the split") {
+  const dist::mpi::Communicator all{dist::mpi::ref(MPI_COMM_WORLD)};
+  const std::size_t rank = all.rank();
+  const auto part = [&] {
+    const dist::mpi::SplitComm split{all, rank % 2, all.size() - rank};
+    return dist::mpi::Communicator{split.comm()};
+  }();
+  const std::size_t members = (all.size() + 1 - rank % 2) / 2;
+  CHECK(part.size() == members);
+  CHECK(part.rank() == members - 1 - rank / 2);
+  std::array<std::size_t, 1> sum{rank};
+  dist::MpiAllReduce::On<dist::mpi::Communicator>{part}.all_reduce(dist::sum, std::span<std::size_t>{sum});
+  std::size_t expected = 0;
+  for (std::size_t member = rank % 2; member < all.size(); member += 2) expected += member;
+  CHECK(sum[0] == expected);
+}
+
+TEST_CASE("a colour beyond int is an invalid argument") {
+  const dist::mpi::Communicator all{dist::mpi::ref(MPI_COMM_WORLD)};
+  const std::size_t largest = std::numeric_limits<std::size_t>::max();
+  CHECK_THROWS_AS((dist::mpi::SplitComm{all, largest, 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS((dist::mpi::SplitComm{all, 0, largest}), dist::InvalidArgument);
 }

@@ -1,4 +1,4 @@
-// Each case runs in a process of its own, as MPI starts once in a process.
+// Each case runs in its own process, because MPI starts only once per process.
 #include <dist/comm/mpi/environment.hpp>
 
 #include <doctest/doctest.h>
@@ -16,8 +16,7 @@ using dist::mpi::Environment;
 using dist::mpi::ThreadLevel;
 using dist::mpi::to_string;
 
-/// Whether `body()` holds in a new process, where MPI has a world of one. Exits as a program does that fails to finalise
-/// MPI: with what the body says.
+/// Returns the result of `body()` in a new process, in which MPI has a world of one.
 template <class Body>
 bool holds(Body&& body) {
   return support::Processes(1, [&](std::size_t) { return body() ? 0 : 1; }).wait()[0] == 0;
@@ -47,7 +46,7 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("initialises and finalises MPI where nobody did") {
+TEST_CASE("Environment initialises and finalises MPI") {
   CHECK(holds([] {
     bool good = !dist::mpi::is_running();
     {
@@ -59,7 +58,7 @@ TEST_CASE("initialises and finalises MPI where nobody did") {
   }));
 }
 
-TEST_CASE("leaves MPI to the program that initialised it") {
+TEST_CASE("Environment leaves MPI to a program that initialised it") {
   CHECK(holds([] {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
@@ -74,7 +73,7 @@ TEST_CASE("leaves MPI to the program that initialised it") {
   }));
 }
 
-TEST_CASE("two in one program: the first one finalises") {
+TEST_CASE("the first of two environments in a program finalises MPI") {
   CHECK(holds([] {
     bool good = true;
     {
@@ -86,7 +85,7 @@ TEST_CASE("two in one program: the first one finalises") {
   }));
 }
 
-TEST_CASE("MPI is not used before it starts or after it ended") {
+TEST_CASE("MPI calls before its start or after its end throw") {
   CHECK(holds([] {
     bool good = says(refusal([] { dist::mpi::require_running(); }), "MPI was not initialised in this process");
     { const Environment environment; }
@@ -95,7 +94,7 @@ TEST_CASE("MPI is not used before it starts or after it ended") {
   }));
 }
 
-TEST_CASE("a broken job is not finalised, as that would wait for ever") {
+TEST_CASE("a broken job is not finalised, because that would never end") {
   CHECK(holds([] {
     {
       Environment environment;
@@ -114,7 +113,7 @@ TEST_CASE("a broken job is not finalised, as that would wait for ever") {
   }));
 }
 
-TEST_CASE("only threads that the level allows may call MPI") {
+TEST_CASE("only threads allowed by the level may call MPI") {
   CHECK(holds([] {
     const Environment environment{ThreadLevel::funneled};
     const dist::mpi::ThreadPermit permit;

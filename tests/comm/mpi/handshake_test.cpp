@@ -12,7 +12,7 @@
 using dist::mpi::detail::introduce;
 using namespace std::chrono_literals;
 
-TEST_CASE("members learn who the others are, as they were told, and get a communicator of their own") {
+TEST_CASE("members get the identities of all, and their own communicator") {
   const std::size_t rank = support::rank_in(MPI_COMM_WORLD);
   const auto made = introduce(dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 60s, .worker = 10 + rank, .host = "east"});
   REQUIRE(made->members.size() == support::size_of(MPI_COMM_WORLD));
@@ -28,19 +28,19 @@ TEST_CASE("members learn who the others are, as they were told, and get a commun
   MPI_Comm_free(&made->comm);
 }
 
-TEST_CASE("a name of a host that is too long is cut") {
+TEST_CASE("a long host name is truncated") {
   const auto made = introduce(dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 60s, .host = std::string(1000, 'x')});
   CHECK(std::string{made->members[0].host.data()} == std::string(255, 'x'));
   MPI_Comm_free(&made->comm);
 }
 
-TEST_CASE("a member that does not come is an error at the deadline") {
+TEST_CASE("a missing member is an error at the deadline") {
   if (support::size_of(MPI_COMM_WORLD) > 1 && support::rank_in(MPI_COMM_WORLD) == 0)
     CHECK(support::what_throws<dist::DeadlineExceeded>([] {
             static_cast<void>(introduce(dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 200ms}));
           }).find("The making of a group of") != std::string::npos);
   MPI_Barrier(MPI_COMM_WORLD);
-  // The others come late, so that MPI ends in order.
+  // The others arrive late, so that MPI ends in order.
   if (support::size_of(MPI_COMM_WORLD) > 1 && support::rank_in(MPI_COMM_WORLD) != 0)
     static_cast<void>(
         support::what_throws([] { static_cast<void>(introduce(dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 200ms})); }));

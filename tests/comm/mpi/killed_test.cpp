@@ -1,5 +1,5 @@
-// What survivors see when a process of the job is killed, stopped, or leaves without a word. The test starts itself under
-// mpirun, so that it sees how that ends.
+// Survivors when a process of the job is killed, stopped, or exits without notice. The test starts itself under mpirun
+// to observe the end.
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ std::size_t count_of(const std::string& output, std::string_view part) {
   return count;
 }
 
-/// What three workers print that run into `fault` with a policy.
+/// The output of three workers that meet `fault` with a policy.
 std::string run_workers(std::string_view policy, std::string_view fault, int seconds = 30) {
   return support::output_of({.processes = 3,
                              .test_case = "a worker",
@@ -92,7 +92,7 @@ void meet_fault(const dist::mpi::Communicator& comm, std::string_view fault) {
   all_reduce(dist::sum);
 }
 
-/// Whether all that ended by an error did so before the watchdog would have called them late, after 20 s.
+/// True if all workers that ended with an error did so before the deadline of the watchdog, 20 s.
 bool in_time(const std::string& output) {
   for (std::size_t at = output.find("ended after "); at != std::string::npos; at = output.find("ended after ", at + 1))
     if (std::atoi(output.c_str() + at + 12) >= 15'000) return false;
@@ -122,12 +122,12 @@ TEST_CASE("a worker" * doctest::skip()) {
                 error.what());
     environment.abandon();
     std::fflush(nullptr);
-    std::this_thread::sleep_for(1s);  // mpirun ends all when the first of them ends: the others shall speak before
+    std::this_thread::sleep_for(1s);  // mpirun ends all when the first of them ends: lets the others print before
     if (fault == "stopped" && comm.rank() == 0) kill(0, SIGCONT);
   }
 }
 
-TEST_CASE("a killed process is named by all survivors, in time (spec O01)") {
+TEST_CASE("all survivors name a killed process in time (spec O01)") {
   for (const std::string_view policy : {"ring", "mpi"})
     for (const std::string_view fault : {"killed_between", "leaves"}) {
       const std::string output = run_workers(policy, fault);
@@ -141,20 +141,20 @@ TEST_CASE("a killed process is named by all survivors, in time (spec O01)") {
     }
 }
 
-TEST_CASE("a process killed inside a collective is named by all survivors (spec O01)") {
+TEST_CASE("all survivors name a process killed inside a collective (spec O01)") {
   const std::string ring = run_workers("ring", "killed_inside");
   CAPTURE(ring);
   CHECK(count_of(ring, "ended after ") == 2);
   CHECK(count_of(ring, " is gone (") >= 2);
   CHECK(in_time(ring));
-  // MPI does not come back from its own call: the watchdog ends the process.
-  const std::string mpi = run_workers("mpi", "killed_inside", 15);  // mpirun itself waits for ever
+  // MPI does not return from its own call: the watchdog ends the process.
+  const std::string mpi = run_workers("mpi", "killed_inside", 15);  // mpirun itself waits without limit
   CAPTURE(mpi);
   CHECK(count_of(mpi, "stuck in all_reduce(sum)") == 2);
   CHECK(count_of(mpi, "Worker 1 on host ") == 2);
 }
 
-TEST_CASE("a stopped process is late, and named as such; one that goes on in time changes nothing (spec H13)") {
+TEST_CASE("a stopped process is reported as late and stopped; one that continues in time changes nothing (spec H13)") {
   for (const std::string_view policy : {"ring", "mpi"}) {
     const std::string late = run_workers(policy, "stopped");
     CAPTURE(late);

@@ -16,7 +16,7 @@ int size_in_mpi() {
 
 }  // namespace
 
-TEST_CASE("elements have the size that they have in C++; 16-bit floats are reduced as float") {
+TEST_CASE("datatypes have the size of the C++ types; 16-bit floats are reduced as float") {
   CHECK(size_in_mpi<bool>() == 1);
   CHECK(size_in_mpi<char>() == 1);
   CHECK(size_in_mpi<std::int8_t>() == 1);

@@ -18,7 +18,7 @@ namespace {
 
 std::string name_of(std::size_t rank) { return "worker " + std::to_string(rank) + " on host h" + std::to_string(rank); }
 
-/// What a meeting throws.
+/// The error of a meeting.
 template <class Error>
 std::string refusal(ShutdownBarrier& farewell, std::chrono::nanoseconds timeout, dist::PeerHealth& health) {
   try {
@@ -34,7 +34,7 @@ std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().
 
 }  // namespace
 
-TEST_CASE("all meet, whoever comes last, with and without a deadline") {
+TEST_CASE("all meet in any order of arrival, with and without a deadline") {
   const std::size_t rank = support::rank_in(MPI_COMM_WORLD);
   const std::size_t size = support::size_of(MPI_COMM_WORLD);
   for (const std::chrono::nanoseconds timeout : {0ns, std::chrono::nanoseconds{20s}}) {
@@ -49,7 +49,7 @@ TEST_CASE("all meet, whoever comes last, with and without a deadline") {
   }
 }
 
-TEST_CASE("those that have not come are named at the deadline, and nobody else") {
+TEST_CASE("only missing processes are named at the deadline") {
   const std::size_t rank = support::rank_in(MPI_COMM_WORLD);
   const std::size_t size = support::size_of(MPI_COMM_WORLD);
   if (size == 1) return;
@@ -62,10 +62,10 @@ TEST_CASE("those that have not come are named at the deadline, and nobody else")
     CHECK(said.find("Not all processes came to the end of the job within 0.7 s (" + name_of(rank) +
                     " has finished and waits for " + name_of(1) + ")") == 0);
   }
-  CHECK_NOTHROW(farewell.meet(20s, health));  // it may still come
+  CHECK_NOTHROW(farewell.meet(20s, health));  // it may still arrive
 }
 
-TEST_CASE("a process that is lost ends the wait") {
+TEST_CASE("a lost process ends the wait") {
   const std::size_t rank = support::rank_in(MPI_COMM_WORLD);
   if (support::size_of(MPI_COMM_WORLD) == 1) return;
   ShutdownBarrier farewell{name_of(rank), rank};

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-int communicators = 0;  // that were made and not freed
+int communicators = 0;  // created and not yet freed
 int messages_left = 0;  // when they were freed
 
 constexpr int tag = 7;
@@ -68,7 +68,7 @@ int MPI_Finalize() {
 }
 }
 
-TEST_CASE("the others see who has left, and before which step") {
+TEST_CASE("the others see the departed members, and their last steps") {
   Group group;
   const std::size_t last = size_of(MPI_COMM_WORLD) - 1;
   if (rank_in(MPI_COMM_WORLD) == last) ShutdownNotice::leave(std::move(group.departures), 5);
@@ -78,12 +78,12 @@ TEST_CASE("the others see who has left, and before which step") {
     CHECK(group.departures->has_left(last, 6));
     for (std::size_t member = 0; member < last; ++member) CHECK_FALSE(group.departures->has_left(member, 1000));
   }
-  MPI_Barrier(MPI_COMM_WORLD);  // until here nobody else leaves
+  MPI_Barrier(MPI_COMM_WORLD);  // no other member leaves before
   if (group.departures) ShutdownNotice::leave(std::move(group.departures), 9);
   CHECK(all_are_freed());
 }
 
-TEST_CASE("a communicator is freed when all have left, and not before") {
+TEST_CASE("a communicator is freed only when all have left") {
   Group group;
   const bool stays = rank_in(MPI_COMM_WORLD) + 1 == size_of(MPI_COMM_WORLD) && size_of(MPI_COMM_WORLD) > 1;
   if (!stays) ShutdownNotice::leave(std::move(group.departures));
@@ -96,7 +96,7 @@ TEST_CASE("a communicator is freed when all have left, and not before") {
   CHECK(ShutdownNotice::free_left());
 }
 
-TEST_CASE("what a member sent before it left has come when its departure shows") {
+TEST_CASE("all messages that a member sent before it left have arrived when its departure is visible") {
   for (int round = 0; round < 200; ++round) {
     Group group;
     const std::size_t rank = rank_in(MPI_COMM_WORLD);
@@ -110,7 +110,7 @@ TEST_CASE("what a member sent before it left has come when its departure shows")
     if (rank == 0) {
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     } else {
-      // Member 0 does not leave before it has all.
+      // Member 0 leaves only after it has received all.
       const auto see = [&] { group.departures->look(); };
       if (from != 0) REQUIRE(comes(see, [&] { return group.departures->has_left(from); }));
       int here = 0;
@@ -124,7 +124,7 @@ TEST_CASE("what a member sent before it left has come when its departure shows")
   CHECK(all_are_freed());
 }
 
-TEST_CASE("messages that nobody has taken do not stay behind a communicator") {
+TEST_CASE("unreceived messages do not remain after a communicator is freed") {
   Group group;
   for (int tag_of_others = 0; tag_of_others < 3; ++tag_of_others) {
     const int mine[2] = {1, 2};
@@ -139,7 +139,7 @@ TEST_CASE("messages that nobody has taken do not stay behind a communicator") {
   CHECK(messages_left == 0);
 }
 
-TEST_CASE("who leaves first does not wait, and frees the communicator at the latest when MPI is finalised") {
+TEST_CASE("the first member to leave does not wait, and frees the communicator at the latest in MPI_Finalize") {
   Group group;
   const bool is_first = rank_in(MPI_COMM_WORLD) == 0;
   if (is_first) ShutdownNotice::leave(std::move(group.departures));
@@ -148,15 +148,15 @@ TEST_CASE("who leaves first does not wait, and frees the communicator at the lat
   if (is_first) CHECK(communicators == (size_of(MPI_COMM_WORLD) == 1 ? 0 : 1));
 }
 
-TEST_CASE("who breaks with the others tells them when MPI is finalised, so that they free the communicator") {
+TEST_CASE("a member that breaks the group notifies the others in MPI_Finalize, so that they free the communicator") {
   Group group;
-  ShutdownNotice& departures = *group.departures;  // it lives until then
+  ShutdownNotice& departures = *group.departures;  // must live until then
   const bool breaks = rank_in(MPI_COMM_WORLD) == 0;
   if (breaks) group.departures.release()->leave_at_finalize();
   if (!breaks) ShutdownNotice::leave(std::move(group.departures));
   MPI_Barrier(MPI_COMM_WORLD);
   for (int again = 0; again < 100; ++again) static_cast<void>(ShutdownNotice::free_left());
   CHECK_FALSE(departures.has_left(0));
-  MPI_Barrier(MPI_COMM_WORLD);  // until here nobody finalises MPI
+  MPI_Barrier(MPI_COMM_WORLD);  // no other process finalises MPI before
   if (breaks) --communicators;  // left to MPI_Finalize
 }

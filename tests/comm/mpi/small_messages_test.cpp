@@ -12,7 +12,7 @@
 using dist::mpi::detail::Outbox;
 using dist::mpi::detail::take_messages;
 
-TEST_CASE("messages to several members come in the order in which they were sent, and other tags are left alone") {
+TEST_CASE("messages to several members arrive in order, and other tags are not affected") {
   constexpr int tag = 5;
   constexpr int other_tag = 6;
   constexpr std::uint64_t rounds = 50;

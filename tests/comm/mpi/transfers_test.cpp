@@ -22,7 +22,7 @@ void complete(Transfers& transfers, Transfer& transfer) {
 
 }  // namespace
 
-TEST_CASE("bytes go and come, and transfers that are done are under way no more") {
+TEST_CASE("bytes are sent and received, and completed transfers are not in progress") {
   Transfers transfers;
   CHECK_FALSE(transfers.are_under_way());
   for (int round = 0; round < 3; ++round) {
@@ -40,7 +40,7 @@ TEST_CASE("bytes go and come, and transfers that are done are under way no more"
   }
 }
 
-TEST_CASE("receives that are cancelled take nothing, and stay under way") {
+TEST_CASE("cancelled receives take no messages, and stay in progress") {
   Transfers transfers;
   int first = -1;
   static_cast<void>(

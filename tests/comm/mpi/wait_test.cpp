@@ -21,7 +21,7 @@ int rank_here() {
 
 }  // namespace
 
-TEST_CASE("requests that end are waited for, with and without a deadline") {
+TEST_CASE("completed requests end the wait, with and without a deadline") {
   for (const auto timeout : {0s, 60s}) {
     int mine = rank_here();
     int theirs = -1;
@@ -34,7 +34,7 @@ TEST_CASE("requests that end are waited for, with and without a deadline") {
   }
 }
 
-TEST_CASE("what does not come ends the wait: in time, or as soon as a peer is lost (spec H13)") {
+TEST_CASE("a missing message ends the wait at the deadline, or when a peer is lost (spec H13)") {
   static int never = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Irecv(&never, 1, MPI_INT, 1 - rank_here(), 6, MPI_COMM_WORLD, &request);
@@ -53,4 +53,4 @@ TEST_CASE("what does not come ends the wait: in time, or as soon as a peer is lo
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-TEST_CASE("a timeout is not negative") { CHECK_THROWS_AS(dist::mpi::wait({}, "Nothing", -1ns), dist::InvalidArgument); }
+TEST_CASE("a negative timeout throws") { CHECK_THROWS_AS(dist::mpi::wait({}, "Nothing", -1ns), dist::InvalidArgument); }

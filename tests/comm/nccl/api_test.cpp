@@ -7,7 +7,7 @@
 #include <support/fake_nccl/machine.hpp>
 #include <support/what_throws.hpp>
 
-TEST_CASE("an error has NCCL's words, who called, and what helps") {
+TEST_CASE("an error contains NCCL's message, the caller and a remedy") {
   fake_nccl::restart();
   const dist::NcclError error = dist::nccl::error_of(ncclSystemError, "ncclAllReduce", "replica 1 on GPU 3");
   CHECK(error.code() == ncclSystemError);
@@ -19,7 +19,7 @@ TEST_CASE("an error has NCCL's words, who called, and what helps") {
           std::string::npos);
 }
 
-TEST_CASE("a library of another version than the header is refused, with both versions") {
+TEST_CASE("a library version other than the header's throws an error with both versions") {
   fake_nccl::restart({.version = 21805});
   const std::string text = support::what_throws<dist::NcclError>([] { dist::nccl::require_version(); });
   CHECK(text.find("libnccl is 2.18.5, the program was compiled with nccl.h of " +

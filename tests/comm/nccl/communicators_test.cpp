@@ -1,4 +1,4 @@
-// What replicas do where NCCL, a GPU or another replica fails: typed errors in time, and nothing is left or touched again.
+// Replicas handle failures of NCCL, GPUs and other replicas: they throw typed errors in time and leak nothing.
 #include <dist/comm/nccl/communicators.hpp>
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ namespace {
 
 using Strategy = dist::Mirrored<dist::NcclAllReduce>;
 
-/// All that replicas call NCCL for. 64 elements are as many for each of two, 40 are not.
+/// Makes all NCCL calls of replicas. 64 elements divide equally between two replicas, 40 do not.
 void train(Strategy& strategy) {
   const auto values = strategy.buffer<float>(dist::Shape{64});
   const auto weights = strategy.buffer<float>(dist::Shape{64});
@@ -69,7 +69,7 @@ TEST_CASE("replicas train while NCCL is in progress for a while after every call
     }
 }
 
-TEST_CASE("every failure of every call is an NcclError that names it, and no communicator is left") {
+TEST_CASE("every failure of every call is an NcclError that names it, and no communicator is leaked") {
   constexpr std::array calls{
       "ncclGetVersion",        "ncclGetUniqueId",  "ncclGroupStart", "ncclGroupEnd",      "ncclCommInitRankConfig",
       "ncclCommGetAsyncError", "ncclAllReduce",    "ncclReduce",     "ncclReduceScatter", "ncclAllGather",
@@ -78,7 +78,7 @@ TEST_CASE("every failure of every call is an NcclError that names it, and no com
                              ncclInvalidArgument,    ncclInvalidUsage, ncclRemoteError};
   for (const int polls : {0, 2})
     for (const std::string_view function : calls)
-      for (int nth = 1, last = 30; nth <= last; ++nth) {  // of looks at a communicator there may be more, all alike
+      for (int nth = 1, last = 30; nth <= last; ++nth) {  // there may be more queries of a communicator, all alike
         const ncclResult_t code = codes[(static_cast<std::size_t>(nth) + function.size()) % codes.size()];
         CAPTURE(function);
         CAPTURE(nth);
@@ -88,11 +88,11 @@ TEST_CASE("every failure of every call is an NcclError that names it, and no com
         const auto failure = failure_of([] {
           Strategy strategy{2};
           train(strategy);
-          // The destructor has nobody to tell.
+          // The destructor cannot report failures.
           if (fake_nccl::calls("ncclCommAbort") != 0) throw std::logic_error("aborted without a failure");
         });
         const bool came = fake_nccl::calls(function) >= nth;
-        if (!came) last = 0;  // it is not called so often
+        if (!came) last = 0;  // there are fewer calls
         const bool in_destructor = function == "ncclCommFinalize" || (function == "ncclCommGetAsyncError" && !failure);
         CHECK(failure.has_value() == (came && !in_destructor));
         if (failure) {
@@ -109,7 +109,7 @@ TEST_CASE("every failure of every call is an NcclError that names it, and no com
       }
 }
 
-TEST_CASE("a failure of which NCCL tells later ends the next wait, and the strategy works no more") {
+TEST_CASE("a failure that NCCL reports later ends the next wait and disables the strategy") {
   for (const int nth : {1, 3}) {
     start_gpus();
     Strategy strategy{2};
@@ -128,7 +128,7 @@ TEST_CASE("a failure of which NCCL tells later ends the next wait, and the strat
   train(strategy);
 }
 
-TEST_CASE("a GPU that does not come ends the wait of the others in time, and nothing waits for it afterwards") {
+TEST_CASE("a GPU that does not arrive makes its peers time out, and nothing waits for it afterwards") {
   start_gpus();
   bool may_end = false;
   {
@@ -150,7 +150,7 @@ TEST_CASE("a GPU that does not come ends the wait of the others in time, and not
   may_end = true;
 }
 
-TEST_CASE("ranks that do not come to the communicator end the wait for it in time") {
+TEST_CASE("joining a communicator times out if other ranks do not join") {
   start_gpus();
   ncclUniqueId id{};
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
@@ -162,7 +162,7 @@ TEST_CASE("ranks that do not come to the communicator end the wait for it in tim
   CHECK(fake_nccl::live_communicators() == 0);
 }
 
-TEST_CASE("the loss of a process with other ranks ends the wait for them at once, and is named") {
+TEST_CASE("the loss of a process with other ranks ends the wait for them at once with an error that names it") {
   start_gpus();
   ncclUniqueId id{};
   REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
@@ -175,7 +175,7 @@ TEST_CASE("the loss of a process with other ranks ends the wait for them at once
   CHECK(fake_nccl::live_communicators() == 0);
 }
 
-TEST_CASE("kernels that use a rank are waited for before it is aborted; where they do not end, the rank stays") {
+TEST_CASE("an abort waits for kernels that use a rank and keeps the rank if they do not end") {
   for (const bool do_end : {true, false}) {
     start_gpus({.polls = 2});
     struct Kernels {

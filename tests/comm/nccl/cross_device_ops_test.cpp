@@ -1,4 +1,4 @@
-// The suite of cross-device ops for NcclAllReduce, whose operands lie in memory of GPUs.
+// Runs the suite of cross-device ops for NcclAllReduce, with operands in GPU memory.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
 

@@ -1,4 +1,4 @@
-// What tests share in which calls of NCCL fail: two GPUs, and the error that stops their replicas.
+// Helpers of tests in which NCCL calls fail: two GPUs, and the error that stops their replicas.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 namespace failing_calls {
 
 struct Start {
-  int polls = 0;  ///< that an operation of NCCL is in progress
+  int polls = 0;  ///< how often an NCCL operation reports that it is in progress
   fake_cuda::Schedule schedule = fake_cuda::Schedule::eager;
-  std::size_t memory = std::size_t{1} << 30;  ///< of each GPU, in bytes
+  std::size_t memory = std::size_t{1} << 30;  ///< bytes of each GPU
 };
 
-/// Two new GPUs, which take a wait for a deadlock after 20 seconds only, and a new NCCL.
+/// Resets NCCL and two GPUs, which report a deadlock only after a wait of 20 seconds.
 inline void start_gpus(const Start& start = {}) {
   fake_cuda::Options gpus;
   gpus.devices = 2;
@@ -30,7 +30,7 @@ inline void start_gpus(const Start& start = {}) {
   fake_nccl::restart({.polls = start.polls});
 }
 
-/// The error that stopped `use`, of whichever replica.
+/// Returns the error of any replica that stopped `use`.
 template <class Use>
 std::optional<dist::NcclError> failure_of(Use&& use) {
   try {

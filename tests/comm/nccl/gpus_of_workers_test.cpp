@@ -11,7 +11,7 @@
 
 using dist::nccl::GpuOfReplica;
 
-TEST_CASE("a GPU is told apart by its host and where it is plugged in") {
+TEST_CASE("GPUs are compared by host and PCI address") {
   const std::vector<GpuOfReplica> different{
       {"one 1", "0000:01:00.0"}, {"one 1", "0000:02:00.0"}, {"two 2", "0000:01:00.0"}, {"two 2", "0000:02:00.0"}};
   dist::nccl::require_gpus_of_their_own(different, 2);
@@ -24,7 +24,7 @@ TEST_CASE("a GPU is told apart by its host and where it is plugged in") {
         std::string::npos);
 }
 
-TEST_CASE("NCCL_HOSTID says which host this is, as NCCL takes it; else its name and its start do") {
+TEST_CASE("the host key is NCCL_HOSTID if set and else the host name and boot id") {
   unsetenv("NCCL_HOSTID");
   const std::string usual = dist::nccl::host_key();
   CHECK(usual.find(dist::net::host_name() + " ") == 0);
@@ -34,7 +34,7 @@ TEST_CASE("NCCL_HOSTID says which host this is, as NCCL takes it; else its name 
   CHECK(dist::nccl::host_key() == usual);
 }
 
-TEST_CASE("workers with different versions of NCCL are named with these") {
+TEST_CASE("different NCCL versions of workers throw an error that names them") {
   dist::nccl::require_one_version(std::array{22809, 22809});
   const std::string said = support::what_throws<dist::NcclError>([] {
     dist::nccl::require_one_version(std::array{22809, 22809, 22707});

@@ -11,7 +11,7 @@
 #include <support/fake_cuda/machine.hpp>
 #include <support/fake_nccl/machine.hpp>
 
-TEST_CASE("a kernel finds where a window begins in the memory of a rank") {
+TEST_CASE("a kernel finds the start of a window in the memory of a rank") {
   fake_cuda::restart({});
   fake_nccl::restart();
   ncclUniqueId id{};
@@ -35,7 +35,7 @@ TEST_CASE("a kernel finds where a window begins in the memory of a rank") {
   memory.release(0, found);
 }
 
-TEST_CASE("nothing is required of a device communicator") {
+TEST_CASE("requirements of a device communicator are empty") {
   const ncclDevCommRequirements none = dist::nccl::no_requirements();
   CHECK(!none.lsaMultimem);
   CHECK(none.lsaBarrierCount == 0);

@@ -1,4 +1,4 @@
-// Replicas whose GPUs' memory NCCL reduces.
+// NCCL reduces the GPU memory of replicas.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
 
@@ -22,7 +22,7 @@ using Strategy = dist::Mirrored<dist::NcclAllReduce>;
 static_assert(std::same_as<Strategy::Device, dist::Cuda>);
 static_assert(std::same_as<dist::Mirrored<dist::ThreadAllReduce>::Device, dist::Cpu>);
 
-/// Whole numbers, whose sums and means of up to four are exact.
+/// Whole numbers, with exact sums and means of up to four.
 template <class T>
 struct Number {
   T* to;
@@ -48,13 +48,13 @@ std::vector<T> read(const auto& replica, dist::Cuda::Span<T> values) {
 
 }  // namespace
 
-TEST_CASE("the devices are GPUs, as the policy says") {
+TEST_CASE("the devices of the policy are GPUs by default") {
   Strategy strategy{conformance::replicas_of_environment()};
   CHECK(strategy.describe().find("Mirrored<NcclAllReduce, Cuda>: ") == 0);
 }
 
-// 1920 elements fill as many cache lines for each of 1, 2, 3 and 4 replicas, 1003 and 5 do not.
-TEST_CASE_TEMPLATE("updates by sums and means, whole and in halves, of equal shards and others", T, float,
+// 1920 elements divide into equal cache lines for 1, 2, 3 and 4 replicas; 1003 and 5 do not.
+TEST_CASE_TEMPLATE("updates by sums and means are correct for equal and unequal shards, whole and in halves", T, float,
                    dist::BFloat16) {
   const std::size_t replicas = conformance::replicas_of_environment();
   const std::size_t all_values = replicas * (replicas + 1) / 2;
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("updates by sums and means, whole and in halves, of equal sha
   }
 }
 
-TEST_CASE("memory of GPUs is gathered in rank order, also where replicas give none") {
+TEST_CASE("GPU memory is gathered in rank order even if some replicas contribute nothing") {
   const std::size_t replicas = conformance::replicas_of_environment();
   Strategy strategy{replicas};
   std::vector<std::size_t> counts;

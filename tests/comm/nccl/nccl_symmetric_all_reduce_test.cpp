@@ -1,4 +1,4 @@
-// Fused updates through windows of NCCL.
+// Fused updates through NCCL windows.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
 
@@ -22,7 +22,7 @@ namespace {
 using Strategy = dist::Mirrored<dist::NcclSymmetricAllReduce>;
 static_assert(std::same_as<Strategy::Device, dist::Cuda>);
 
-/// Numbers whose sums depend on the order in which they are added.
+/// Returns numbers whose sums depend on the order of additions.
 DIST_HD float number(std::size_t rank, std::size_t i) {
   return 1.0F / static_cast<float>(3 * i + 7 * rank + 1) + (i % 3 == rank % 3 ? 1e6F : 0.0F);
 }
@@ -39,7 +39,7 @@ struct Descend {
   }
 };
 
-/// What a replica's weights are after one update in rank order, from zero.
+/// Returns a replica's weights after one update in rank order, from zero.
 template <class T, class Op>
 T expected(std::size_t replicas, std::size_t i) {
   auto sum = static_cast<dist::Accumulator<T>>(static_cast<T>(number(0, i)));
@@ -57,7 +57,7 @@ std::vector<T> read(const auto& replica, dist::Cuda::Span<T> values) {
 }
 
 /// Updates zeros once, by gradients and weights at `of_gradient(replica)` and `of_weights(replica)`. Returns how many
-/// weights of all replicas have other bits than those that are added in rank order.
+/// weights of all replicas differ from sums in rank order.
 template <class T, class Op>
 std::size_t mistakes_of_update(Strategy& strategy, Op op, auto&& of_gradient, auto&& of_weights) {
   const auto wrong = strategy.run([&](auto& replica) {
@@ -77,19 +77,19 @@ std::size_t mistakes_of_update(Strategy& strategy, Op op, auto&& of_gradient, au
   return mistakes;
 }
 
-/// Of calls of NCCL since it was restarted.
+/// Returns the number of NCCL reductions since the restart.
 int reductions() { return fake_nccl::calls("ncclReduceScatter") + fake_nccl::calls("ncclReduce"); }
 
 }  // namespace
 
-TEST_CASE("the devices are GPUs, as the policy says") {
+TEST_CASE("the devices of the policy are GPUs by default") {
   Strategy strategy{conformance::replicas_of_environment()};
   CHECK(strategy.describe().find("Mirrored<NcclSymmetricAllReduce, Cuda>: ") == 0);
 }
 
-// 1920 elements fill as many cache lines for each of 1, 2, 3 and 4 replicas, 1003 and 5 do not.
-TEST_CASE_TEMPLATE("an update has the bits of a sum in rank order, and NCCL reduces nothing for it", T, float, double,
-                   dist::BFloat16) {
+// 1920 elements divide into equal cache lines for 1, 2, 3 and 4 replicas; 1003 and 5 do not.
+TEST_CASE_TEMPLATE("a fused update is bit-identical to a sum in rank order and calls no NCCL reduction", T, float,
+                   double, dist::BFloat16) {
   for (const std::size_t count : {1920U, 1003U, 5U, 0U}) {
     CAPTURE(count);
     fake_nccl::restart();
@@ -106,8 +106,7 @@ TEST_CASE_TEMPLATE("an update has the bits of a sum in rank order, and NCCL redu
   }
 }
 
-TEST_CASE(
-    "parts of a buffer are operands, also other parts on other replicas, and gradients that are updated in place") {
+TEST_CASE("operands may be different parts of a buffer on each replica, and gradients may be updated in place") {
   constexpr std::size_t count = 100;
   fake_nccl::restart();
   Strategy strategy{conformance::replicas_of_environment()};
@@ -120,7 +119,7 @@ TEST_CASE(
   CHECK(fake_nccl::live_windows() == strategy.num_replicas_in_sync());
 }
 
-TEST_CASE("windows are made once, go with what lies in them, and before the ranks; memory may outlive these") {
+TEST_CASE("windows are created once and end with their memory and before the ranks, which memory may outlive") {
   const std::size_t replicas = conformance::replicas_of_environment();
   fake_cuda::restart(fake_cuda::from_environment());
   fake_nccl::restart({.polls = 1});
@@ -148,7 +147,7 @@ TEST_CASE("windows are made once, go with what lies in them, and before the rank
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("where GPUs do not reach each other's memory, NCCL reduces on all of them, and is not asked again") {
+TEST_CASE("NCCL reduces on all GPUs and is not queried again if GPUs do not reach each other's memory") {
   constexpr std::size_t count = 1003;
   for (const fake_nccl::Options& options :
        {fake_nccl::Options{.windows = false}, fake_nccl::Options{.polls = 1, .lsa_size = 9}}) {
@@ -175,7 +174,7 @@ TEST_CASE("where GPUs do not reach each other's memory, NCCL reduces on all of t
   fake_nccl::restart();
 }
 
-TEST_CASE("operands in other memory than the strategy's take NCCL's way on all replicas") {
+TEST_CASE("operands outside the strategy's memory are reduced by NCCL on all replicas") {
   constexpr std::size_t count = 100;
   fake_nccl::restart();
   Strategy strategy{conformance::replicas_of_environment()};

@@ -19,7 +19,7 @@ static_assert(reduces<float, dist::Sum> && reduces<double, dist::Mean> && reduce
 static_assert(!reduces<bool, dist::Max> && !reduces<std::int16_t, dist::Sum> && !reduces<std::uint16_t, dist::Sum>);
 static_assert(!reduces<std::int32_t, dist::BitAnd> && !reduces<float, Own>);
 
-TEST_CASE_TEMPLATE("keys have the order of the numbers, -0 below +0, and NaN at the end that counts", T, float, double,
+TEST_CASE_TEMPLATE("keys have the order of the numbers with -0 below +0 and NaN as the extremum", T, float, double,
                    dist::Float16, dist::BFloat16) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> ascending{-infinity, -448.0F,  -1.5F, -1.0F, -0x1p-14F, -0.0F,

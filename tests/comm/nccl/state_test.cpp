@@ -1,4 +1,4 @@
-// What strategies keep for NCCL. That of several processes is shown by tests/multi_worker/nccl_test.cpp.
+// State that strategies keep for NCCL. tests/multi_worker/nccl_test.cpp tests the state of several processes.
 #include <dist/comm/nccl/state.cuh>
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ void start_gpus(const fake_nccl::Options& library = {}) {
 
 }  // namespace
 
-TEST_CASE("a replica's memory for what is reduced grows, and goes with the ranks") {
+TEST_CASE("scratch memory of a replica grows and is freed with the ranks") {
   start_gpus();
   {
     const std::array<std::size_t, 2> devices{0, 1};
@@ -45,7 +45,7 @@ TEST_CASE("a replica's memory for what is reduced grows, and goes with the ranks
   CHECK(fake_nccl::live_communicators() == 0);
 }
 
-TEST_CASE("replicas that share a GPU are refused, and the other policy is named (spec H05)") {
+TEST_CASE("replicas that share a GPU throw an error that names the other policy (spec H05)") {
   start_gpus();
   const std::string shared = support::what_throws<dist::InvalidArgument>([] { Strategy strategy{3}; });
   CHECK(shared.find("Replicas 0 and 2 share /gpu:0") != std::string::npos);
@@ -53,7 +53,7 @@ TEST_CASE("replicas that share a GPU are refused, and the other policy is named 
   CHECK(fake_nccl::calls("ncclCommInitRankConfig") == 0);
 }
 
-TEST_CASE("a strategy is not made with another libnccl than the header's") {
+TEST_CASE("a strategy requires the libnccl version of the header") {
   start_gpus({.version = 21805});
   CHECK_THROWS_WITH_AS(Strategy{2}, doctest::Contains("libnccl is 2.18.5"), dist::NcclError);
   start_gpus();

@@ -1,4 +1,4 @@
-// The suites of strategies, optimizers and neighbour exchange, where NCCL works between GPUs.
+// Runs the suites of strategies, optimizers and neighbor exchanges with NCCL between GPUs.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
 #include <dist/strategy/mirrored.hpp>

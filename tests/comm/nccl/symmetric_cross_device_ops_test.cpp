@@ -1,4 +1,4 @@
-// The suite of cross-device ops for NcclSymmetricAllReduce, whose operands lie in windows of NCCL.
+// Runs the suite of cross-device ops for NcclSymmetricAllReduce, with operands in NCCL windows.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
 

@@ -1,4 +1,4 @@
-// Memory that NCCL's windows show to other ranks, and what replicas do where a call for it fails.
+// Memory that NCCL windows share with other ranks, and the errors of failing calls.
 #include <dist/comm/nccl/symmetric_memory.hpp>
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ namespace {
 
 using Strategy = dist::Mirrored<dist::NcclSymmetricAllReduce>;
 
-/// A rank that is alone.
+/// A communicator of one rank.
 struct Alone {
   Alone() {
     ncclUniqueId id{};
@@ -44,7 +44,7 @@ struct Alone {
 
 std::array<std::byte*, SymmetricMemory::most_ranks> nowhere(ncclWindow_t) { return {}; }
 
-/// Updates of two variables, one after the other in the same place, twice each.
+/// Updates two variables twice each. The second one reuses the memory of the first.
 void train(Strategy& strategy) {
   const auto slopes = strategy.buffer<float>(dist::Shape{64});
   for (int variable = 0; variable < 2; ++variable) {
@@ -59,7 +59,7 @@ void train(Strategy& strategy) {
 
 }  // namespace
 
-TEST_CASE("operands are found in their allocation, and allocations get windows in turn") {
+TEST_CASE("operands are found in their allocation, and windows are numbered in order of creation") {
   start_gpus();
   Alone one;
   {
@@ -95,7 +95,7 @@ TEST_CASE("operands are found in their allocation, and allocations get windows i
   CHECK(fake_nccl::live_communicators() == 0);
 }
 
-TEST_CASE("a GPU without room is OutOfMemory, anything else what NCCL says") {
+TEST_CASE("a full GPU throws OutOfMemory, and other failures throw NcclError") {
   start_gpus({.memory = 1000});
   Alone one;
   const auto memory = std::make_shared<SymmetricMemory>(*one.ranks, 1, milliseconds{5'000});
@@ -109,7 +109,7 @@ TEST_CASE("a GPU without room is OutOfMemory, anything else what NCCL says") {
   CHECK(fake_cuda::live().device_allocations == 0);
 }
 
-TEST_CASE("a window waits until the rank is done with what came before") {
+TEST_CASE("deregistration of a window waits until the rank has finished earlier work") {
   start_gpus({.polls = 3});
   Alone one;
   SymmetricMemory memory{*one.ranks, 1, milliseconds{5'000}};
@@ -119,7 +119,7 @@ TEST_CASE("a window waits until the rank is done with what came before") {
   const dist::cuda::DeviceBuffer sum{1, 4};
   one.ranks->call(0, "ncclAllReduce", milliseconds{5'000}, [&](ncclComm_t comm) {
     CHECK(ncclAllReduce(sum.data(), sum.data(), 1, ncclInt32, ncclSum, comm, stream.ref().get()) == ncclInProgress);
-    return ncclSuccess;  // so that nobody asks until it is over
+    return ncclSuccess;  // so that nothing polls until the work is done
   });
   memory.release(0, first);  // the fake refuses calls while the rank is in progress
   CHECK(fake_nccl::live_windows() == 0);
@@ -127,8 +127,8 @@ TEST_CASE("a window waits until the rank is done with what came before") {
   stream.ref().wait();
 }
 
-// The fake refuses that memory in windows goes while kernels use it: of a rank that is aborted, too.
-TEST_CASE("every failure of every call for windows is an NcclError that names it, and nothing is left") {
+// The fake rejects freeing window memory while kernels use it, even if the rank is aborted.
+TEST_CASE("every failure of every window call is an NcclError that names it, and nothing is leaked") {
   constexpr std::array calls{"ncclMemAlloc",         "ncclDevCommCreate",      "ncclDevCommDestroy",
                              "ncclAllReduce",        "ncclCommWindowRegister", "ncclCommWindowDeregister",
                              "ncclCommGetAsyncError"};
@@ -146,7 +146,7 @@ TEST_CASE("every failure of every call for windows is an NcclError that names it
         const auto failure = failure_of([] {
           Strategy strategy{2};
           train(strategy);
-          // The destructor of a variable or of the strategy has nobody to tell.
+          // The destructors of a variable and a strategy cannot report failures.
           if (fake_nccl::calls("ncclCommAbort") != 0 && fake_nccl::calls("ncclCommWindowDeregister") == 0)
             throw std::logic_error("aborted without a failure");
         });

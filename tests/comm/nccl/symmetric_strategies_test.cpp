@@ -1,4 +1,4 @@
-// The suites of strategies, optimizers and neighbour exchanges, where gradients are added through windows of NCCL.
+// Runs the suites of strategies, optimizers and neighbor exchanges with gradients added through NCCL windows.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
 #include <dist/strategy/mirrored.hpp>

@@ -44,7 +44,7 @@ void watch_each_other(NodeMember& member) {
     if (rank != member.comm.rank()) member.health.watch_process(rank, "here", *member.comm.received<int>(rank));
 }
 
-TEST_CASE("processes of a node reduce in place what lies in their windows, and copies of what does not") {
+TEST_CASE("processes of a node reduce operands in their windows in place and copy other operands") {
   for (std::size_t count = 1; count <= 4; ++count) {
     CAPTURE(count);
     auto processes = support::node_processes(count, 20s, [&](NodeMember& member) {
@@ -69,7 +69,7 @@ TEST_CASE("processes of a node reduce in place what lies in their windows, and c
   }
 }
 
-TEST_CASE("calls that differ are named on every process, which can go on together") {
+TEST_CASE("mismatched calls are named on every process, and all processes can continue together") {
   auto processes = support::node_processes(3, 20s, [](NodeMember& member) {
     const Ops ops{member.comm};
     std::vector<float> values(member.comm.rank() == 1 ? 5 : 4);
@@ -83,21 +83,21 @@ TEST_CASE("calls that differ are named on every process, which can go on togethe
   CHECK(processes.wait() == fine(3));
 }
 
-TEST_CASE("a process that fails says why to the waiting ones, and all can go on together") {
+TEST_CASE("a failed process reports its error to waiting processes, and all processes can continue together") {
   auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
     bool right = true;
     if (member.comm.rank() == 0)
       member.group.cancel("the label is 11");
     else
       right = has(what_throws([&] { member.comm.barrier(); }), "the label is 11");
-    if (member.comm.rank() == 1) member.group.cancel("it knows");  // no news
+    if (member.comm.rank() == 1) member.group.cancel("it knows");  // not reported again
     member.comm.barrier();
     return right ? 0 : 1;
   });
   CHECK(processes.wait() == fine(2));
 }
 
-TEST_CASE("a process that fails again before it comes says that, too, and waits for nobody") {
+TEST_CASE("repeated failures of a process are all reported, and it does not wait for its peers") {
   auto processes = support::node_processes(3, 20s, [](NodeMember& member) {
     bool right = true;
     for (int series = 0; series < 2; ++series) {
@@ -119,7 +119,7 @@ TEST_CASE("a process that fails again before it comes says that, too, and waits 
   CHECK(processes.wait() == fine(3));
 }
 
-TEST_CASE("what a process said before it ended says more than its end") {
+TEST_CASE("a process's failure notice takes precedence over its exit") {
   auto processes = support::node_processes(3, 20s, [](NodeMember& member) {
     watch_each_other(member);
     if (member.comm.rank() == 1) {
@@ -139,7 +139,7 @@ TEST_CASE("what a process said before it ended says more than its end") {
   CHECK(processes.wait() == fine(3));
 }
 
-TEST_CASE("a process that died is named, also where another one had failed before") {
+TEST_CASE("the death of a process is reported even after an earlier failure of another process") {
   auto processes = support::node_processes(3, 20s, [](NodeMember& member) {
     watch_each_other(member);
     member.comm.barrier();
@@ -161,12 +161,12 @@ TEST_CASE("a process that died is named, also where another one had failed befor
   CHECK(processes.wait() == fine(3));
 }
 
-TEST_CASE("a process that does not come is named with its last call at the deadline") {
+TEST_CASE("a missing process is named with its last call when the deadline expires") {
   auto processes = support::node_processes(2, 300ms, [](NodeMember& member) {
     member.comm.barrier();
     if (member.comm.rank() == 1) {
       std::this_thread::sleep_for(1s);
-      // The other one has given up, and says so.
+      // The other process has timed out and reports that.
       return has(what_throws([&] { member.comm.barrier(); }), "did not") ? 0 : 1;
     }
     const Ops ops{member.comm};
@@ -179,7 +179,7 @@ TEST_CASE("a process that does not come is named with its last call at the deadl
   CHECK(processes.wait() == fine(2));
 }
 
-TEST_CASE("the same membership with another deadline waits for that long (spec H13)") {
+TEST_CASE("a membership with another deadline waits for that time (spec H13)") {
   int given_up[2];
   REQUIRE(pipe(given_up) == 0);
   auto processes = support::node_processes(2, 60s, [&](NodeMember& member) {
@@ -198,7 +198,7 @@ TEST_CASE("the same membership with another deadline waits for that long (spec H
   close(given_up[1]);
 }
 
-TEST_CASE("a process that comes after another one has given up throws, too") {
+TEST_CASE("a process that arrives after another one timed out throws as well") {
   for (const std::size_t elements : {std::size_t{1}, std::size_t{100'000}}) {
     CAPTURE(elements);
     int given_up[2];
@@ -221,7 +221,7 @@ TEST_CASE("a process that comes after another one has given up throws, too") {
   }
 }
 
-TEST_CASE("what begins where the window ends lies elsewhere") {
+TEST_CASE("an operand that starts at the end of the window is outside") {
   auto processes = support::node_processes(1, 20s, [](NodeMember& member) {
     std::byte* end = member.comm.stage<std::byte>(0, 1).data();
     while (member.comm.holds(end, 4096)) end += 4096;
@@ -232,7 +232,7 @@ TEST_CASE("what begins where the window ends lies elsewhere") {
   CHECK(processes.wait() == fine(1));
 }
 
-TEST_CASE("a stage that grows keeps its old memory until all have come to another collective") {
+TEST_CASE("a stage that grows keeps its old memory until all members have entered another collective") {
   auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
     const std::span<float> old = member.comm.stage<float>(0, 100'000);
     old.back() = 7;
@@ -241,12 +241,12 @@ TEST_CASE("a stage that grows keeps its old memory until all have come to anothe
     if (member.comm.peer<float>(1 - member.comm.rank())[old.size() - 1] != 7) return 2;
     if (old.back() != 7) return 3;
     member.comm.barrier();
-    return old.back() == 0 ? 0 : 4;  // its pages are gone
+    return old.back() == 0 ? 0 : 4;  // its pages were released
   });
   CHECK(processes.wait() == fine(2));
 }
 
-TEST_CASE("a process that dies is named at once, not at the deadline (spec O01)") {
+TEST_CASE("the death of a process is reported at once and not at the deadline (spec O01)") {
   auto processes = support::node_processes(2, 60s, [](NodeMember& member) {
     pid_t numbers[2];
     Ops{member.comm}.all_gather_values("process numbers", getpid(), std::span<pid_t>{numbers});
@@ -259,7 +259,7 @@ TEST_CASE("a process that dies is named at once, not at the deadline (spec O01)"
   CHECK(processes.wait(20s) == std::vector<int>{0, 128 + SIGKILL});
 }
 
-TEST_CASE("a process that leaves in order ends the wait for it") {
+TEST_CASE("a process that leaves in order ends the wait of its peers") {
   auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
     if (member.comm.rank() == 1) return 0;
     return has(what_throws([&] { member.comm.barrier(); }), "worker 1 (host here) has ended") ? 0 : 1;

@@ -20,7 +20,7 @@ dist::mpi::Communicator world(const std::string& host) {
   return dist::mpi::Communicator{dist::mpi::ref(MPI_COMM_WORLD), {.host = host}};
 }
 
-TEST_CASE("processes of one host are one node, and see each other's memory") {
+TEST_CASE("processes of one host form one node and access each other's memory") {
   const auto all = world("here");
   dist::SharedMemory mine{bytes};
   const dist::FoundNodes nodes = dist::find_nodes(all, mine, 8, false);
@@ -35,7 +35,7 @@ TEST_CASE("processes of one host are one node, and see each other's memory") {
   for (const auto& peer : nodes.peers) CHECK(peer.memory.data()[100] == static_cast<std::byte>(peer.worker + 1));
 }
 
-TEST_CASE("processes of different hosts are different nodes, whose members are in the order of their ranks") {
+TEST_CASE("processes of different hosts form different nodes with members in rank order") {
   const auto all = world(support::DealtNodes::host(world("x").rank()));
   dist::SharedMemory mine{bytes};
   const dist::FoundNodes nodes = dist::find_nodes(all, mine, 0, false);
@@ -46,7 +46,7 @@ TEST_CASE("processes of different hosts are different nodes, whose members are i
   CHECK(nodes.peers.size() == members.size() - 1);
 }
 
-TEST_CASE("every process can be a node of its own") {
+TEST_CASE("with `separate` every process is a node by itself") {
   const auto all = world("here");
   dist::SharedMemory mine{bytes};
   const dist::FoundNodes nodes = dist::find_nodes(all, mine, 0, true);

@@ -11,5 +11,5 @@
 static_assert(dist::SharesWindow<dist::NodeCommunicator>);
 static_assert(dist::CrossDeviceOps<dist::NodeAllReduce, dist::NodeCommunicator>);
 
-// With one node, all that is done is done in its memory.
+// With one node, all collectives work in its memory.
 TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::NodeGroup<dist::MpiAllReduce>);

@@ -29,8 +29,8 @@ static_assert(dist::SharesWindow<dist::NodeReplicaCommunicator> &&
               dist::ReportsFailures<dist::NodeReplicaCommunicator> &&
               dist::ComparesCalls<dist::NodeReplicaCommunicator> && dist::HasLocalGroup<dist::NodeReplicaCommunicator>);
 
-/// Starts `processes` processes of `replicas` threads each and calls `body(ops, member)` on each of them, which returns
-/// how many of its findings are wrong. Returns whether all ended with none.
+/// Starts `processes` processes of `replicas` threads each and calls `body(ops, member)` on each thread, which returns
+/// its number of errors. Returns true if there are none.
 template <class Body>
 bool all_right(std::size_t processes, std::size_t replicas, Body&& body) {
   support::Processes started = support::node_processes(processes, 20s, [&](support::NodeMember& member) {
@@ -52,7 +52,7 @@ std::span<T> in_window(support::NodeMember& member, std::size_t elements) {
   return {reinterpret_cast<T*>(member.window.at(0, member.window.allocate(elements * sizeof(T)))), elements};
 }
 
-/// Element i of member `rank`: sums are exact in any order.
+/// Returns element i of member `rank`: sums are exact in any order.
 float value(std::size_t rank, std::size_t i) { return static_cast<float>((rank + 1) * (i % 7 + 1)); }
 
 struct Members {
@@ -63,7 +63,7 @@ constexpr std::array<Members, 5> shapes{{{1, 3}, {2, 1}, {2, 2}, {3, 2}, {2, 17}
 
 }  // namespace
 
-TEST_CASE("replicas of several processes are one group, process by process") {
+TEST_CASE("replicas of several processes form one group ordered by process") {
   for (const Members& shape : shapes) {
     const std::size_t processes = shape.processes;
     const std::size_t replicas = shape.replicas;
@@ -92,7 +92,7 @@ TEST_CASE("replicas of several processes are one group, process by process") {
   }
 }
 
-TEST_CASE("sums of all replicas, few and many, in the window and elsewhere") {
+TEST_CASE("all_reduce sums few and many elements of all replicas inside and outside the window") {
   for (const Members& shape : shapes) {
     const std::size_t processes = shape.processes;
     const std::size_t replicas = shape.replicas;
@@ -118,7 +118,7 @@ TEST_CASE("sums of all replicas, few and many, in the window and elsewhere") {
   }
 }
 
-TEST_CASE("every replica of every process updates a share, and all mirrors get all of them") {
+TEST_CASE("every replica of every process updates its share of all mirrors") {
   constexpr std::size_t elements = 5000;
   for (const Members& shape : shapes) {
     const std::size_t processes = shape.processes;
@@ -152,7 +152,7 @@ TEST_CASE("every replica of every process updates a share, and all mirrors get a
   }
 }
 
-TEST_CASE("calls that differ are found before operands change, between processes too") {
+TEST_CASE("mismatched calls are found before operands change even between processes") {
   CHECK(all_right(2, 2, [&](const Ops& ops, support::NodeMember& member) -> std::size_t {
     const std::span<float> mirror = in_window<float>(member, 1000);
     const std::vector<float> gradients(1000, 1);
@@ -166,7 +166,7 @@ TEST_CASE("calls that differ are found before operands change, between processes
         ops.update_shards(slopes.first(999), mirror.first(999), add);
     } catch (const dist::CollectiveMismatch& error) {
       said = error.what();
-      ops.cancel(std::current_exception());  // the replicas that wait for replica 0
+      ops.cancel(std::current_exception());  // for the replicas that wait for replica 0
     }
     const bool names_both = said.find("999") != std::string::npos && said.find("1000") != std::string::npos;
     const bool updated = std::any_of(mirror.begin(), mirror.end(), [](float weight) { return weight != 0; });
@@ -174,7 +174,7 @@ TEST_CASE("calls that differ are found before operands change, between processes
   }));
 }
 
-TEST_CASE("after an exception of an update, operands elsewhere get other places in the window") {
+TEST_CASE("after an exception in an update new stages in the window are used") {
   CHECK(all_right(2, 2, [&](const Ops& ops, support::NodeMember&) -> std::size_t {
     const auto& comm = ops.communicator();
     const float* const before = comm.stage<float>(1, 100).data();
@@ -182,12 +182,12 @@ TEST_CASE("after an exception of an update, operands elsewhere get other places 
     const bool kept = comm.stage<float>(1, 100).data() == before;
     comm.cancel_operands();
     const float* const after = comm.stage<float>(1, 100).data();
-    comm.barrier();  // all have come to a later collective: the first place is free
+    comm.barrier();  // all have entered a later collective: the first stage is free
     return kept && after != before ? 0 : 1;
   }));
 }
 
-TEST_CASE("a stage that grows keeps its old memory until all replicas have come to another collective") {
+TEST_CASE("a stage that grows keeps its old memory until all replicas have entered another collective") {
   for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(replicas);
     CHECK(all_right(2, replicas, [&](const Ops& ops, support::NodeMember&) -> std::size_t {
@@ -199,13 +199,13 @@ TEST_CASE("a stage that grows keeps its old memory until all replicas have come 
       for (std::size_t rank = 0; rank < comm.size(); ++rank) wrong += comm.peer<float>(rank)[old.size() - 1] != 7;
       wrong += old.back() != 7;
       comm.barrier();
-      return wrong + std::size_t{old.back() != 0};  // its pages are gone
+      return wrong + std::size_t{old.back() != 0};  // its pages were released
     }));
   }
 }
 
-TEST_CASE("replicas still read what others brought when replica 0 of their process fails, and peers go on") {
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{240}}) {  // also of more than a mailbox holds
+TEST_CASE("replicas still read received values while replica 0 of their process fails and peers continue") {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{240}}) {  // and more than a mailbox holds
     CAPTURE(bytes);
     std::atomic<bool> failed{false};
     CHECK(all_right(2, 3, [&](const Ops& ops, support::NodeMember& member) -> std::size_t {
@@ -216,7 +216,7 @@ TEST_CASE("replicas still read what others brought when replica 0 of their proce
       }
       if (comm.local().rank() == 0) {
         comm.cancel(dist::FailureNotice{"replica 0 fails"});
-        const std::size_t later = 7;  // both processes fail, and are at the next call
+        const std::size_t later = 7;  // both processes fail and enter the next call
         member.comm.begin_attempt();
         member.comm.exchange({.operation = "later"}, std::span{&later, 1});
         member.comm.exchange({.operation = "later"}, std::span{&later, 1});

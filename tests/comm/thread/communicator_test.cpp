@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/comm/health/end_process.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/comm/share.hpp>
 #include <dist/device/replica_threads.hpp>
 
@@ -28,7 +28,7 @@ static_assert(dist::SharesMemory<dist::ThreadCommunicator> && dist::ExchangesSma
 
 namespace {
 
-/// Threads and a group over them, as a strategy holds them.
+/// Threads and their group, as a strategy holds them.
 struct Replicas {
   explicit Replicas(std::size_t count, std::chrono::nanoseconds timeout = std::chrono::minutes{1})
       : threads(count), group(threads.status(), threads.spin_budget(), timeout) {}
@@ -43,7 +43,7 @@ struct Replicas {
 };
 
 constexpr dist::CollectiveCall small_call{.operation = "exchange", .elements = 2, .dtype = "i64"};
-/// Whether an exchange gives every member's `number`, which is the same on all.
+/// Returns true if an exchange gives every member the same `number`.
 bool all_have(dist::ThreadCommunicator comm, std::int64_t number) {
   comm.exchange({.operation = "exchange", .elements = 1, .dtype = "i64"}, std::span<const std::int64_t>{&number, 1});
   bool same = true;
@@ -55,7 +55,7 @@ constexpr dist::CollectiveCall shared_call{.operation = "share", .elements = 1, 
 
 }  // namespace
 
-TEST_CASE("members know their rank and how many they are") {
+TEST_CASE("members return their rank and the size of the group") {
   Replicas replicas{3};
   std::array<std::size_t, 3> ranks{9, 9, 9};
   std::array<std::size_t, 3> sizes{};
@@ -67,7 +67,7 @@ TEST_CASE("members know their rank and how many they are") {
   CHECK(sizes == std::array<std::size_t, 3>{3, 3, 3});
 }
 
-TEST_CASE("exchange: every member receives what every member gave, 10000 times") {
+TEST_CASE("exchange delivers every member's values to every member in 10000 rounds") {
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
     CAPTURE(count);
     Replicas replicas{count};
@@ -88,7 +88,7 @@ TEST_CASE("exchange: every member receives what every member gave, 10000 times")
   }
 }
 
-TEST_CASE("what an exchange received stays until this member's next call, however far ahead the peers are") {
+TEST_CASE("values received in an exchange stay valid until the member's next call even if peers are ahead") {
   Replicas replicas{3};
   std::vector<std::size_t> mistakes(3);
   replicas.run([&](dist::ThreadCommunicator comm) {
@@ -104,7 +104,7 @@ TEST_CASE("what an exchange received stays until this member's next call, howeve
   CHECK(mistakes == std::vector<std::size_t>(3, 0));
 }
 
-TEST_CASE("an exchange carries up to its capacity, and nothing at all") {
+TEST_CASE("exchange transfers up to its capacity and accepts no values") {
   Replicas replicas{2};
   std::vector<std::size_t> mistakes(2);
   replicas.run([&](dist::ThreadCommunicator comm) {
@@ -121,7 +121,7 @@ TEST_CASE("an exchange carries up to its capacity, and nothing at all") {
   CHECK(mistakes == std::vector<std::size_t>(2, 0));
 }
 
-TEST_CASE("publish: the members read and write each other's operands until the barrier, 10000 times") {
+TEST_CASE("after publish members read and write each other's operands until the barrier in 10000 rounds") {
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
     CAPTURE(count);
     Replicas replicas{count};
@@ -145,7 +145,7 @@ TEST_CASE("publish: the members read and write each other's operands until the b
   }
 }
 
-TEST_CASE("barrier: what a member wrote before it, every member sees after it, 10000 times") {
+TEST_CASE("a barrier makes earlier writes visible to every member in 10000 rounds") {
   Replicas replicas{3};
   std::array<std::int64_t, 3> written{};
   std::vector<std::size_t> mistakes(3);
@@ -162,7 +162,7 @@ TEST_CASE("barrier: what a member wrote before it, every member sees after it, 1
   CHECK(mistakes == std::vector<std::size_t>(3, 0));
 }
 
-TEST_CASE("a group that was reset after a failure starts anew (spec E12)") {
+TEST_CASE("reset after a failure lets a group start again (spec E12)") {
   Replicas replicas{2};
   for (int repetition = 0; repetition < 3; ++repetition) {
     std::string message;
@@ -184,7 +184,7 @@ TEST_CASE("a group that was reset after a failure starts anew (spec E12)") {
   replicas.run([](dist::ThreadCommunicator comm) { comm.barrier(); });
 }
 
-TEST_CASE("a membership with a shorter deadline gives up first; 0 waits as long as it takes (spec H13)") {
+TEST_CASE("a membership with a shorter deadline times out first and one with 0 has no deadline (spec H13)") {
   using namespace std::chrono_literals;
   Replicas replicas{2};
   std::string message;
@@ -212,7 +212,7 @@ TEST_CASE("a membership with a shorter deadline gives up first; 0 waits as long 
   CHECK(passed == std::array<bool, 2>{true, true});
 }
 
-TEST_CASE("a negative timeout is refused (spec H13)") {
+TEST_CASE("a negative timeout throws InvalidArgument (spec H13)") {
   using namespace std::chrono_literals;
   constexpr const char* refusal =
       "A timeout of collectives is negative (-2 s was given). Give a positive timeout, or 0 to wait as long as "
@@ -222,7 +222,8 @@ TEST_CASE("a negative timeout is refused (spec H13)") {
   CHECK_THROWS_WITH_AS((dist::ThreadCommunicator{one.group, 0}.with_timeout(-2s)), refusal, dist::InvalidArgument);
 }
 
-TEST_CASE("members that disagree all throw in the same collective; those that catch it go on in step (spec E12)") {
+TEST_CASE(
+    "members that disagree all throw in the same collective and stay in step if they catch the error (spec E12)") {
   for (const std::size_t count : {std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{8}}) {
     CAPTURE(count);
     Replicas replicas{count};
@@ -230,7 +231,7 @@ TEST_CASE("members that disagree all throw in the same collective; those that ca
     replicas.run([&](dist::ThreadCommunicator comm) {
       std::int64_t operand = 0;
       for (std::int64_t round = 0; round < 300; ++round) {
-        // One member makes another call, of the kinds in turn: each sees a peer that differs from it.
+        // One member makes another call, of changing kinds: every member sees a peer with a different call.
         const bool odd = static_cast<std::size_t>(round) % count == comm.rank();
         try {
           if (odd == (round % 2 == 0))
@@ -251,7 +252,7 @@ TEST_CASE("members that disagree all throw in the same collective; those that ca
   }
 }
 
-TEST_CASE("after a deadline that passed, all that catch it are in step again (spec H13)") {
+TEST_CASE("members that catch a missed deadline are in step again (spec H13)") {
   using namespace std::chrono_literals;
   for (const std::size_t count : {std::size_t{2}, std::size_t{4}}) {
     CAPTURE(count);
@@ -264,7 +265,7 @@ TEST_CASE("after a deadline that passed, all that catch it are in step again (sp
         wrong[comm.rank()] += !all_have(patient, round);
         if (static_cast<std::size_t>(round) % count == comm.rank()) std::this_thread::sleep_for(600ms);
         try {
-          wrong[comm.rank()] += !all_have(comm, -round);  // with those that come in time, or not at all
+          wrong[comm.rank()] += !all_have(comm, -round);  // with the members that arrive in time, or throws
         } catch (const dist::DeadlineExceeded& error) {
           const std::string_view message = error.what();
           wrong[comm.rank()] += message.find("did not come to a collective in time") == std::string_view::npos;
@@ -278,7 +279,7 @@ TEST_CASE("after a deadline that passed, all that catch it are in step again (sp
   }
 }
 
-TEST_CASE("a member that leaves a collective by an exception and goes on does not shift the others") {
+TEST_CASE("a member that leaves a collective by an exception and continues does not shift its peers") {
   Replicas replicas{3};
   std::vector<std::size_t> wrong(3);
   replicas.run([&](dist::ThreadCommunicator comm) {
@@ -297,14 +298,14 @@ TEST_CASE("a member that leaves a collective by an exception and goes on does no
       } catch (const std::runtime_error&) {
         wrong[comm.rank()] += comm.rank() != 1;
       }
-      comm.barrier();  // would be taken for the one before
+      comm.barrier();  // must not match the barrier above
       wrong[comm.rank()] += !all_have(comm, round);
     }
   });
   CHECK(wrong == std::vector<std::size_t>(3, 0));
 }
 
-TEST_CASE("a failure elsewhere that one member tells is thrown by all in the same collective, and blamed on it") {
+TEST_CASE("cancel makes all members throw in the same collective and the run blames the member that called it") {
   Replicas replicas{3};
   std::vector<std::size_t> wrong(3);
   const auto fail = [&](dist::ThreadCommunicator comm) {
@@ -340,7 +341,7 @@ TEST_CASE("a failure elsewhere that one member tells is thrown by all in the sam
   }
 }
 
-TEST_CASE("a deadline counts from the start of the wait, however long the looks before it sleeps take") {
+TEST_CASE("a deadline counts from the start of the wait even if polling lasts longer") {
   using namespace std::chrono_literals;
   dist::ReplicaThreads threads(2);
   dist::ThreadGroup group(threads.status(), {.spins = 1, .yields = 1'000'000'000}, 50ms);
@@ -354,7 +355,7 @@ TEST_CASE("a deadline counts from the start of the wait, however long the looks 
   CHECK(std::chrono::steady_clock::now() - begin < 1min);
 }
 
-TEST_CASE("to write what a peer lends to be read only is a broken contract") {
+TEST_CASE("writing to an operand that a peer lends for reading violates a contract") {
   const testing::Ending ending = testing::stderr_of([] {
     Replicas replicas{1};
     replicas.run([](dist::ThreadCommunicator comm) {
@@ -367,7 +368,7 @@ TEST_CASE("to write what a peer lends to be read only is a broken contract") {
   CHECK(ending.says("broken contract"));
 }
 
-TEST_CASE("a peer that does not give operands back ends the process, which names the peer and what it does") {
+TEST_CASE("a peer that does not return operands ends the process with a message that names the peer and its call") {
   using namespace std::chrono_literals;
   const support::End end = support::end_of([] {
     Replicas replicas{2, 50ms};
@@ -375,7 +376,7 @@ TEST_CASE("a peer that does not give operands back ends the process, which names
       std::int64_t operand = 0;
       const dist::detail::Borrowed loan{comm};
       comm.publish(shared_call, {.read = &operand});
-      if (comm.rank() == 1) std::this_thread::sleep_for(1min);  // an update that is stuck
+      if (comm.rank() == 1) std::this_thread::sleep_for(1min);  // an update that hangs
       comm.barrier();
     });
   });
@@ -386,14 +387,13 @@ TEST_CASE("a peer that does not give operands back ends the process, which names
                       "i64 as step 1 of its collectives and still uses operands of replica 0") != std::string::npos);
 }
 
-TEST_CASE(
-    "a signal with a chosen number makes a process print for which replica its replicas wait, and in which call") {
+TEST_CASE("a chosen report signal makes a process print which replica and call its replicas wait for") {
   using namespace std::chrono_literals;
   const support::End end = support::end_of([] {
     setenv("DIST_REPORT_SIGNAL", std::to_string(SIGUSR1).c_str(), 1);
     Replicas replicas{3};
     replicas.run([&](dist::ThreadCommunicator comm) {
-      // By then the others sleep: before, they yield, for long where other programs keep the cores.
+      // By then the other members sleep: before, they yield, which lasts long on busy cores.
       const auto is_asked_by_then = [&] {
         if (comm.rank() != 1) return;
         std::this_thread::sleep_for(800ms);
@@ -420,7 +420,7 @@ TEST_CASE(
   CHECK(says(") waits for no other process or replica\n"));
 }
 
-TEST_CASE("replicas leave SIGUSR1 alone if another number is chosen, or the program ignores it") {
+TEST_CASE("replicas ignore SIGUSR1 if another report signal is chosen or the program ignores it") {
   const auto status_with = [](const char* chosen, void (*handler)(int)) {
     return support::end_of([&] {
              setenv("DIST_REPORT_SIGNAL", chosen, 1);

@@ -1,4 +1,4 @@
-// The component cuda gives the headers; nvcc links the runtime, which this program does not call.
+// The component cuda provides the headers. nvcc links the runtime, which this program does not call.
 #include <dist/device/cuda/api.hpp>
 
 static_assert(dist::CudaError::is_fatal(cudaErrorIllegalAddress));

@@ -1,4 +1,4 @@
-// An MPI code of a user's: MPI and the data, which differ from process to process, are its own.
+// A user's MPI program, with its own MPI and data that differ between processes.
 #include <mpi.h>
 
 #include <dist/multi_worker.hpp>

@@ -1,4 +1,5 @@
-// The component nccl gives the header, and brings those of cuda; nvcc links the libraries, which this program does not call.
+// The component nccl provides its header and the headers of cuda. nvcc links the libraries, which this program does
+// not call.
 #include <dist/comm/nccl/api.hpp>
 #include <dist/device/cuda/api.hpp>
 

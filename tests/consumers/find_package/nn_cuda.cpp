@@ -1,4 +1,5 @@
-// The component nn_cuda gives the headers, and brings those of cuda; nvcc links the libraries, which this program does not call.
+// The component nn_cuda provides its headers and the headers of cuda. nvcc links the libraries, which this program
+// does not call.
 #include <dist/device/cuda/api.hpp>
 #include <dist/nn/cuda/api.hpp>
 

@@ -1,4 +1,4 @@
-// The component nvtx gives the header, which is all that there is of NVTX: without a profiler the ranges go nowhere.
+// The component nvtx provides the header; NVTX has no library. Without a profiler, ranges have no effect.
 #include <dist/device/nvtx.hpp>
 #include <dist/dist.hpp>
 

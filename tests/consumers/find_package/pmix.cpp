@@ -1,4 +1,5 @@
-// The server that tells MPI_Init where its peers are: PMIx alone starts no worker, so it is only asked what it is.
+// The server that gives MPI_Init the addresses of its peers. PMIx alone starts no worker, so only its version is
+// read.
 #include <pmix.h>
 
 int main() { return PMIx_Get_version() == nullptr ? 1 : 0; }

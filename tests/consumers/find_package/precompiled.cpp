@@ -1,4 +1,4 @@
-// Includes nothing: dist_precompile puts <dist/dist.hpp> before the first line.
+// Includes nothing: dist_precompile includes <dist/dist.hpp> before the first line.
 int main() {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   return strategy.num_replicas_in_sync() == 2 ? 0 : 1;

@@ -1,5 +1,5 @@
-# Users' programs, compiled without CMake: with the flags that pkg-config gives for the installation below STAGE. Without
-# pkg-config the flags of the core are read from the file itself.
+# Users' programs without CMake: compiled with the pkg-config flags of the installation below STAGE. Without
+# pkg-config the flags of the core are read from its file.
 set(directory "${STAGE}/share/pkgconfig")
 find_program(pkg_config NAMES pkg-config pkgconf)
 function(flags_of name)

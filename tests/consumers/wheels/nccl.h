@@ -1,4 +1,4 @@
-// In the place of NCCL's header.
+// Stand-in for NCCL's header.
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 99
 #define NCCL_PATCH 1

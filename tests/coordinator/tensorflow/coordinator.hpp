@@ -8,7 +8,7 @@
 
 namespace tensorflow_coordinator {
 
-/// Shards of one variable after the other, of at most two shards each, on two parameter servers.
+/// The shards of variables created one after another, with at most two shards each, on two parameter servers.
 struct Shard {
   std::size_t rows, server;
 };
@@ -16,7 +16,7 @@ inline const dist::Shape shapes[] = {{5, 3}, {}, {4}, {1, 7}, {3}, {2, 2}};
 inline const std::vector<Shard> shards[] = {{{3, 0}, {2, 1}}, {{1, 0}},         {{2, 1}, {2, 0}},
                                             {{1, 1}},         {{2, 0}, {1, 1}}, {{1, 0}, {1, 1}}};
 
-/// What a call throws, or another result.
+/// The exception of a call, or another result.
 struct Outcome {
   const char *what, *result;
 };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what TensorFlow's parameter servers and ClusterCoordinator do into coordinator.hpp, which a test compares with.
+"""Writes the behaviour of TensorFlow's parameter servers and ClusterCoordinator to coordinator.hpp, for comparison in a test.
 
   python3 -m venv tensorflow && tensorflow/bin/pip install tensorflow-cpu
   tensorflow/bin/python tests/coordinator/tensorflow/make_fixtures.py
@@ -28,7 +28,7 @@ LIMIT = 300  # seconds for all of it
 
 
 class Job:
-    """The processes of a cluster, each of which may be killed and started again."""
+    """The processes of a cluster, each of which can be killed and restarted."""
 
     def __init__(self, workers, servers):
         sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(workers + servers)]
@@ -71,7 +71,7 @@ def serve():
 
 
 def outcome(call):
-    """What a call throws, in words that do not depend on TensorFlow."""
+    """Returns the exception of a call, in words independent of TensorFlow."""
     try:
         call()
     except (tf.errors.CancelledError, tf.errors.AbortedError):
@@ -84,7 +84,7 @@ def outcome(call):
 
 
 def placement(job):
-    """Rows and parameter servers of the shards of variables that are made one after the other."""
+    """Returns rows and servers of the shards of variables created one after another."""
     made = []
     with job.strategy.scope():
         for shape in SHAPES:
@@ -99,7 +99,7 @@ SHAPES = [[5, 3], [], [4], [1, 7], [3], [2, 2]]
 
 
 def errors(job):
-    """What is thrown, call by call."""
+    """Returns the exceptions, call by call."""
     coordinator = job.coordinator
 
     @tf.function
@@ -151,7 +151,7 @@ def errors(job):
 
 
 def losses(job):
-    """What happens to functions and datasets when processes are killed."""
+    """Returns the outcomes of functions and datasets of killed processes."""
     coordinator = job.coordinator
     with job.strategy.scope():
         begun = tf.Variable(0, dtype=tf.int64)
@@ -187,7 +187,7 @@ def losses(job):
     time.sleep(8)
     results = [coordinator.schedule(take, args=(numbers,)) for _ in range(60)]
     coordinator.join()
-    # The worker that was killed begins its dataset again, the other goes on with its third number.
+    # The killed worker restarts its dataset, the other continues with its third number.
     seen.append(("the first number of a dataset comes again where its worker was killed",
                  "yes" if 0 in [int(value.fetch()) for value in results] else "no"))
     job.kill("ps", tf.DeviceSpec.from_string(begun.device).task)
@@ -215,11 +215,11 @@ def main():
         f"// Made by make_fixtures.py with TensorFlow {tf.__version__}.\n"
         "#pragma once\n\n#include <cstddef>\n#include <vector>\n\n#include <dist/core/shape.hpp>\n\n"
         "namespace tensorflow_coordinator {\n\n"
-        "/// Shards of one variable after the other, of at most two shards each, on two parameter servers.\n"
+        "/// The shards of variables created one after another, with at most two shards each, on two parameter servers.\n"
         "struct Shard {\n  std::size_t rows, server;\n};\n"
         f"inline const dist::Shape shapes[] = {{{shapes}}};\n"
         f"inline const std::vector<Shard> shards[] = {{{shards}}};\n\n"
-        "/// What a call throws, or another result.\n"
+        "/// The exception of a call, or another result.\n"
         "struct Outcome {\n  const char *what, *result;\n};\n"
         f"inline constexpr Outcome errors[] = {{\n{rows(thrown)}}};\n"
         f"inline constexpr Outcome losses[] = {{\n{rows(lost)}}};\n\n"

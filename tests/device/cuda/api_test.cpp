@@ -10,7 +10,7 @@
 
 using dist::CudaError;
 
-TEST_CASE("a call that fails throws what it was, why, and where") {
+TEST_CASE("a failed call throws an error with the call, the reason and the source location") {
   fake_cuda::restart({});
   CHECK_NOTHROW(DIST_CUDA_CHECK(cudaSetDevice(0)));
   constexpr int line = __LINE__ + 1;
@@ -18,10 +18,10 @@ TEST_CASE("a call that fails throws what it was, why, and where") {
   CHECK(said.find("CUDA refuses 'cudaSetDevice(7)' (cudaErrorInvalidDevice: ") == 0);
   CHECK(said.find("api_test.cpp:" + std::to_string(line)) != std::string::npos);
   CHECK(said.find("nvidia-smi") != std::string::npos);
-  CHECK(cudaPeekAtLastError() == cudaSuccess);  // the error is told once
+  CHECK(cudaPeekAtLastError() == cudaSuccess);  // the error is cleared
 }
 
-TEST_CASE("an error says for which GPU the call was") {
+TEST_CASE("an error names the GPU of the call") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);
@@ -29,11 +29,11 @@ TEST_CASE("an error says for which GPU the call was") {
   const auto said_for = [](auto... device) {
     return support::what_throws<CudaError>([&] { dist::cuda::check(cudaErrorInvalidValue, "cudaCall()", device...); });
   };
-  CHECK(said_for().find(", on GPU 1 in ") != std::string::npos);  // that of the thread
+  CHECK(said_for().find(", on GPU 1 in ") != std::string::npos);  // the thread's GPU
   CHECK(said_for(0).find(", on GPU 0 in ") != std::string::npos);
 }
 
-TEST_CASE("a number that no visible GPU has says which are visible, and why") {
+TEST_CASE("the error of an invisible GPU lists the visible ones, and explains them") {
   fake_cuda::Options four;
   four.devices = 4;
   four.visible = "3,1,9,0";
@@ -43,7 +43,7 @@ TEST_CASE("a number that no visible GPU has says which are visible, and why") {
                   "nothing from '9' on") != std::string::npos);
 }
 
-TEST_CASE("a process that can use no GPU is told why, what to do, and how to compute on the host") {
+TEST_CASE("the error of a process without GPUs gives the reason, a fix, and CPU alternatives") {
   const auto said = [](const fake_cuda::Options& machine) {
     fake_cuda::restart(machine);
     return support::what_throws<dist::NoGpu>([] { DIST_CUDA_CHECK(cudaSetDevice(0)); });
@@ -83,7 +83,7 @@ TEST_CASE("a process that can use no GPU is told why, what to do, and how to com
   }
 }
 
-TEST_CASE("a kernel that was not compiled for the GPU names its architecture") {
+TEST_CASE("a missing kernel image names the GPU's architecture") {
   fake_cuda::restart({});
   for (const cudaError_t code : {cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion}) {
     const std::string said = support::what_throws<dist::NoKernelImage>([&] { dist::cuda::check(code, "launch", 0); });
@@ -94,7 +94,7 @@ TEST_CASE("a kernel that was not compiled for the GPU names its architecture") {
   }
 }
 
-TEST_CASE("any call without memory is OutOfMemory, and says how much is free") {
+TEST_CASE("any call without memory throws OutOfMemory with the free memory") {
   fake_cuda::Options small;
   small.memory = 1000;
   fake_cuda::restart(small);
@@ -105,7 +105,7 @@ TEST_CASE("any call without memory is OutOfMemory, and says how much is free") {
   CHECK(said.find("where 1000 of 1000 bytes are free") != std::string::npos);
 }
 
-TEST_CASE("a GPU that is lost names the work that was put there last") {
+TEST_CASE("a lost GPU names its last work") {
   fake_cuda::restart({});
   dist::cuda::note_work(0, dist::cuda::kernel_work<int, float>);
   fake_cuda::break_context(cudaErrorIllegalAddress);
@@ -117,7 +117,7 @@ TEST_CASE("a GPU that is lost names the work that was put there last") {
   fake_cuda::restart({});
 }
 
-TEST_CASE("faults of kernels are fatal, other errors are not") {
+TEST_CASE("kernel faults are fatal, other errors are not") {
   fake_cuda::restart({});
   for (const cudaError_t fatal : {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorECCUncorrectable})
     CHECK(CudaError::is_fatal(fatal));
@@ -135,7 +135,7 @@ TEST_CASE("faults of kernels are fatal, other errors are not") {
   fake_cuda::restart({});
 }
 
-TEST_CASE("an error that is forgotten is asked for by nobody") {
+TEST_CASE("a forgotten error is not reported later") {
   fake_cuda::restart({});
   dist::cuda::forget(cudaSetDevice(7));
   CHECK(cudaPeekAtLastError() == cudaSuccess);

@@ -1,4 +1,4 @@
-// What bodies of kernels use of the library: reduction objects, and views that are indexed.
+// Library features in kernel bodies: reduction objects, and indexing of views.
 // GPUs: 1
 #include <dist/device/cuda/device.cuh>
 
@@ -18,7 +18,7 @@ namespace {
 
 using InBody = dist::TensorView<float, dist::BodyMemory>;
 
-/// Row r of a table: its largest number, its least number and the sum of these.
+/// Row r of a table: its maximum, its minimum and their sum.
 struct Extremes {
   InBody table;
   InBody of_rows;
@@ -36,7 +36,7 @@ struct Extremes {
 
 }  // namespace
 
-TEST_CASE("bodies index views of the device, and combine numbers by reduction objects") {
+TEST_CASE("bodies index device views, and combine numbers with reduction objects") {
   constexpr std::array<std::size_t, 1> one_device{0};
   constexpr std::size_t rows = 300, columns = 4;
   const dist::Cuda::Queues queues{one_device};

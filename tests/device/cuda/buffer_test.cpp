@@ -12,7 +12,7 @@
 using dist::cuda::DeviceBuffer;
 using dist::cuda::PinnedBuffer;
 
-TEST_CASE("buffers are owned by one, on their GPU or on the host") {
+TEST_CASE("buffers have a single owner, on their GPU or on the host") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);
@@ -36,7 +36,7 @@ TEST_CASE("buffers are owned by one, on their GPU or on the host") {
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("too little memory is OutOfMemory, anything else what CUDA says") {
+TEST_CASE("insufficient memory throws OutOfMemory, other failures throw CUDA's error") {
   fake_cuda::Options small;
   small.memory = 1000;
   fake_cuda::restart(small);
@@ -55,7 +55,7 @@ TEST_CASE("too little memory is OutOfMemory, anything else what CUDA says") {
   CHECK_THROWS_AS((DeviceBuffer{0, 8}), dist::CudaError);
 }
 
-TEST_CASE("mapped memory of the host is one place, where the host and all GPUs find it") {
+TEST_CASE("the host and all GPUs access the same mapped host memory") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);

@@ -11,13 +11,13 @@
 #include <dist/strategy/mirrored.hpp>
 #include <support/fake_cuda/machine.hpp>
 
-TEST_CASE("GPUs are given access to each other where the machine lets them") {
+TEST_CASE("GPUs get access to each other where the machine supports it") {
   fake_cuda::Options machine;
   machine.devices = 3;
   fake_cuda::restart(machine);
   const std::array<std::size_t, 4> devices{0, 2, 0, 2};
   dist::cuda::enable_peer_access(devices);
-  dist::cuda::enable_peer_access(devices);  // again does not hurt
+  dist::cuda::enable_peer_access(devices);  // a second call is harmless
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   REQUIRE(cudaSetDevice(0) == cudaSuccess);
   CHECK(cudaDeviceEnablePeerAccess(2, 0) == cudaErrorPeerAccessAlreadyEnabled);
@@ -33,7 +33,7 @@ TEST_CASE("GPUs are given access to each other where the machine lets them") {
   CHECK_THROWS_AS(dist::cuda::enable_peer_access(devices), dist::CudaError);
 }
 
-TEST_CASE("replicas on GPUs that do not reach each other do not reduce each other's memory, and those of one GPU do") {
+TEST_CASE("direct reductions need GPUs with peer access, or a single GPU") {
   fake_cuda::Options machine;
   machine.devices = 2;
   machine.peer_access = false;

@@ -28,7 +28,7 @@ struct ValueAt {
 
 }  // namespace
 
-TEST_CASE("what is put on queues is a graph, which runs as often as it is launched, with the last arguments") {
+TEST_CASE("captured work of several queues runs on each launch, with the last arguments") {
   for (fake_cuda::Options machine : fake_cuda::every_schedule()) {
     machine.devices = 2;
     CAPTURE(fake_cuda::to_string(machine));
@@ -74,7 +74,7 @@ TEST_CASE("what is put on queues is a graph, which runs as often as it is launch
   }
 }
 
-TEST_CASE("what a step copies to the host comes from that step, also where its graph takes the place of another one") {
+TEST_CASE("copies of a step to the host belong to that step, even after its graph was replaced") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -85,7 +85,7 @@ TEST_CASE("what a step copies to the host comes from that step, also where its g
     auto* const x = reinterpret_cast<std::int64_t*>(there.data());
     queue.fill(dist::DeviceSpan<std::int64_t, dist::cuda::DeviceMemory>{x, 1}, 0);
     std::vector<dist::Pending<std::int64_t, dist::cuda::Queue>> sums{
-        queue.start_transform_reduce(dist::sum, {0, 1}, ValueAt{x})};  // makes memory, which a capture cannot
+        queue.start_transform_reduce(dist::sum, {0, 1}, ValueAt{x})};  // allocates outside the capture
     {
       Graph graph{{queue}};
       for (int step = 0; step < 4; ++step) {
@@ -105,7 +105,7 @@ TEST_CASE("what a step copies to the host comes from that step, also where its g
   }
 }
 
-TEST_CASE("a capture that does not end leaves the queues and the graph as they were") {
+TEST_CASE("an aborted capture leaves the queues and the graph unchanged") {
   fake_cuda::restart({});
   const std::array<std::size_t, 1> devices{0};
   const dist::Cuda::Queues queues{devices};
@@ -143,6 +143,6 @@ TEST_CASE("a capture that does not end leaves the queues and the graph as they w
   queue.copy(dist::DeviceSpan<const std::int64_t, dist::cuda::DeviceMemory>{x, 1}, std::span{&value, 1});
   queue.wait();
   CHECK(value == 2);
-  CHECK(before == 1);  // it was under way
+  CHECK(before == 1);  // it was pending
   CHECK(during == -1);
 }

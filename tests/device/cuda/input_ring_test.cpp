@@ -13,7 +13,7 @@
 
 using dist::Cuda;
 
-TEST_CASE("batches of growing size go through the slots of a ring, in order") {
+TEST_CASE("batches of growing size pass through the slots of a ring in order") {
   constexpr std::array<std::size_t, 1> one{0};
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
@@ -21,7 +21,7 @@ TEST_CASE("batches of growing size go through the slots of a ring, in order") {
     {
       const Cuda::Queues queues{one};
       Cuda::InputRing ring{queues[0], 2};
-      ring.retire(queues[0]);  // nothing is lent yet
+      ring.retire(queues[0]);  // nothing to retire yet
       std::array<int, 8> received{};
       for (int batch = 0; batch < 8; ++batch) {
         std::byte* const host = ring.prepare(sizeof(int) * static_cast<std::size_t>(batch + 1));

@@ -19,7 +19,7 @@ using dist::cuda::Stream;
 
 namespace {
 
-/// A body that does not use what it holds.
+/// A body that does not use its members.
 struct Holder {
   std::uint64_t number = 0;
   const void* address = nullptr;
@@ -32,7 +32,7 @@ void run(const Stream& stream, const Holder& holder) { dist::cuda::for_each(stre
 
 }  // namespace
 
-TEST_CASE("a kernel is given no address of the host's memory that its GPU does not reach") {
+TEST_CASE("a kernel argument with an inaccessible host address is rejected") {
   fake_cuda::restart({});
   const Stream stream{0};
   const std::int64_t on_stack = 0;
@@ -48,11 +48,11 @@ TEST_CASE("a kernel is given no address of the host's memory that its GPU does n
   CHECK(message.find("which GPU 0 does not reach") != std::string::npos);
   CHECK(message.find("such as component(replica)") != std::string::npos);
   CHECK(fake_cuda::counts().kernels == 0);
-  CHECK_NOTHROW(run(stream, {}));  // the GPU is as it was
+  CHECK_NOTHROW(run(stream, {}));  // the GPU is unaffected
   CHECK(fake_cuda::counts().kernels == 1);
 }
 
-TEST_CASE("addresses of GPUs, of mapped memory, of nothing and of constants are no matter, nor are numbers") {
+TEST_CASE("device, mapped, null and constant addresses and numbers are accepted") {
   fake_cuda::restart({});
   const Stream stream{0};
   const DeviceBuffer there{0, 64};
@@ -70,10 +70,10 @@ TEST_CASE("addresses of GPUs, of mapped memory, of nothing and of constants are 
   CHECK_NOTHROW(look_at('c'));
 }
 
-TEST_CASE("padding is not looked at") {
+TEST_CASE("padding is ignored") {
   struct Padded {
     char first;
-    std::int64_t others[3];  // which pass in memory, padding and all
+    std::int64_t others[3];  // copied in memory, including padding
   };
   fake_cuda::restart({});
   const std::int64_t on_stack[64] = {};
@@ -83,7 +83,7 @@ TEST_CASE("padding is not looked at") {
   CHECK_NOTHROW(dist::cuda::require_no_host_pointers(0, dist::cuda::kernel_work<Padded>, 1, padded));
 }
 
-TEST_CASE("a GPU that reaches all of the host's memory is given what it likes") {
+TEST_CASE("a GPU with access to all host memory accepts any address") {
   fake_cuda::Options machine;
   machine.pageable_access = true;
   fake_cuda::restart(machine);
@@ -92,7 +92,7 @@ TEST_CASE("a GPU that reaches all of the host's memory is given what it likes") 
   CHECK_NOTHROW(run(stream, {3, &on_stack}));
 }
 
-TEST_CASE("where the runtime does not say whose memory it is, the launch says what is wrong") {
+TEST_CASE("a launch reports the error of a failed pointer query") {
   fake_cuda::restart({});
   const Stream stream{0};
   const std::int64_t on_stack = 0;

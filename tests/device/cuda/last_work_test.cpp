@@ -12,7 +12,7 @@ struct Step {
 
 }  // namespace
 
-TEST_CASE("a kernel is called by its parameters") {
+TEST_CASE("a kernel's name contains its parameters") {
   const dist::cuda::WorkName& name = dist::cuda::kernel_work<Step, unsigned>;
   CHECK(std::string(name.kind) == "kernel ");
   CHECK(std::string(name.parameters).find("Step, unsigned") != std::string::npos);
@@ -20,7 +20,7 @@ TEST_CASE("a kernel is called by its parameters") {
   CHECK(name.parameters.back() == ')');
 }
 
-TEST_CASE("the last work of each GPU is known") {
+TEST_CASE("the last work of each GPU is recorded") {
   CHECK(dist::cuda::last_work(3) == nullptr);
   dist::cuda::note_work(3, dist::cuda::copy_work);
   dist::cuda::note_work(4, dist::cuda::fill_work);

@@ -24,7 +24,7 @@ struct Square {
   DIST_HD std::int64_t operator()(std::size_t i) const { return static_cast<std::int64_t>(i * i); }
 };
 
-/// What `put(an element of the GPU)` leaves there.
+/// Returns the number that `put(an element on the GPU)` writes.
 template <class Put>
 std::int64_t result_of(const Stream& stream, Put&& put) {
   const DeviceBuffer there{0, sizeof(std::int64_t)};
@@ -59,11 +59,11 @@ TEST_CASE("every index of a range has one thread") {
   }
 }
 
-TEST_CASE("a reduction has one to 64 blocks, and no race") {
+TEST_CASE("a reduction uses 1 to 64 blocks, without races") {
   for (fake_cuda::Options machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     for (const std::size_t count : {1U, 4096U, 4097U, 300'000U}) {
-      machine.separate_threads = count == 4097U;  // races within the kernel
+      machine.separate_threads = count == 4097U;  // detects races within the kernel
       fake_cuda::restart(machine);
       const Stream stream{0};
       const DeviceBuffer partials{0, dist::cuda::most_partials * dist::cuda::most_partial_bytes};
@@ -77,7 +77,7 @@ TEST_CASE("a reduction has one to 64 blocks, and no race") {
   }
 }
 
-TEST_CASE("a launch that is refused throws") {
+TEST_CASE("a failed launch throws") {
   fake_cuda::restart({});
   const Stream stream{0};
   CHECK_THROWS_AS(dist::cuda::launch(stream.ref(), dim3{1}, dim3{2000}, &nothing), dist::CudaError);

@@ -1,4 +1,4 @@
-// Losses of outputs on GPUs: the values and gradients of the host, weighted and not.
+// Losses of outputs on GPUs: values and gradients equal the host's, with and without weights.
 // replicas on GPUs: 1
 #include <dist/device/cuda/device.cuh>
 
@@ -36,7 +36,7 @@ struct Outputs {
   dist::TensorView<T, typename S::Device::Space> gradient;
 };
 
-/// The loss and, behind it, its gradient.
+/// The loss, followed by its gradient.
 template <class Target, class S, class L, class... Weights>
 std::vector<float> computed(S& strategy, const L& loss, bool are_probabilities, const Weights&... weight) {
   const auto make = [&]<class T>(dist::Shape shape, T, auto value_of) {
@@ -95,7 +95,7 @@ void compare(const L& loss, bool are_probabilities = false) {
 
 }  // namespace
 
-TEST_CASE("losses on a GPU are those of the host, and so are their gradients") {
+TEST_CASE("losses and gradients on a GPU equal the host's") {
   compare<std::int32_t>(nn::SparseCategoricalCrossentropy{});
   compare<std::uint8_t>(nn::SparseCategoricalCrossentropy{.from_logits = false, .label_smoothing = 0.125F}, true);
   compare(nn::CategoricalCrossentropy{.label_smoothing = 0.125F});

@@ -28,7 +28,7 @@ fake_cuda::Options lazy(int devices) {
 
 }  // namespace
 
-TEST_CASE("replicas that share a GPU have slices of their own; offsets reach into them, and are used again") {
+TEST_CASE("replicas on one GPU have separate slices; offsets reach into them and are reused") {
   fake_cuda::restart(lazy(2));
   {
     const std::array<std::size_t, 3> devices{0, 1, 0};
@@ -46,7 +46,7 @@ TEST_CASE("replicas that share a GPU have slices of their own; offsets reach int
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("a source gives and takes all memory on GPUs, each replica's on its GPU, and outlives it") {
+TEST_CASE("a custom source allocates and frees all GPU memory, and outlives it") {
   struct Source : dist::cuda::MemorySource {
     [[nodiscard]] std::byte* allocate(std::size_t replica, int device, std::size_t bytes) override {
       CHECK(device == (replica == 1 ? 1 : 0));
@@ -80,7 +80,7 @@ TEST_CASE("a source gives and takes all memory on GPUs, each replica's on its GP
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("memory is given back after the work that was put there, of any replica") {
+TEST_CASE("memory is freed after the work of all replicas") {
   fake_cuda::restart(lazy(2));
   const std::array<std::size_t, 2> devices{0, 1};
   const Stream stream{1};
@@ -88,12 +88,12 @@ TEST_CASE("memory is given back after the work that was put there, of any replic
   const std::size_t slice = memory.allocate(100);
   REQUIRE(cudaMemcpyAsync(memory.at(0, slice), memory.at(1, slice), 100, cudaMemcpyDefault, stream.ref().get()) ==
           cudaSuccess);
-  memory.release(slice, 100);  // the fake GPU refuses to give back what is still needed
+  memory.release(slice, 100);  // the fake GPU rejects freeing memory in use
   CHECK(fake_cuda::live().device_allocations == 0);
   static_cast<void>(memory.allocate(10));
 }
 
-TEST_CASE("a GPU without room leaves nothing behind") {
+TEST_CASE("a failed allocation on a GPU leaks nothing") {
   fake_cuda::Options small = lazy(2);
   small.memory = 1000;
   fake_cuda::restart(small);
@@ -105,7 +105,7 @@ TEST_CASE("a GPU without room leaves nothing behind") {
   CHECK(memory.allocate(300) == 0);
 }
 
-TEST_CASE("memory on the host is one region, zero at first, which waits for all GPUs when it is given back") {
+TEST_CASE("host memory is one zeroed region, and is freed after the work of all GPUs") {
   fake_cuda::restart(lazy(2));
   {
     const std::array<std::size_t, 2> devices{0, 1};
@@ -121,7 +121,7 @@ TEST_CASE("memory on the host is one region, zero at first, which waits for all 
     const Stream stream{1};
     REQUIRE(cudaMemcpyAsync(memory->at(0, slice), there.data(), 100, cudaMemcpyDefault, stream.ref().get()) ==
             cudaSuccess);
-    memory->release(slice, 100);  // the fake GPU refuses to give back what is still needed
+    memory->release(slice, 100);  // the fake GPU rejects freeing memory in use
     CHECK(fake_cuda::live().pinned_allocations == 0);
     CHECK(memory->allocate(50) == slice);
   }

@@ -1,4 +1,4 @@
-// Metrics of outputs on GPUs, several replicas of which may share one: the results of the host, weighted and not.
+// Metrics of outputs on GPUs, some with several replicas: the results equal the host's, with and without weights.
 // replicas on GPUs: 1 2 3 4
 #include <dist/device/cuda/device.cuh>
 
@@ -35,7 +35,7 @@ namespace {
 
 constexpr std::size_t rows = 9, classes = 5;
 
-/// Three steps of batches that differ from replica to replica, every second of which is weighted.
+/// Three steps with batches that differ between replicas; every second one is weighted.
 template <class Target, class S, class M>
 std::vector<double> measured(S& strategy, const M& measure) {
   const auto make = [&]<class T>(dist::Shape shape, T, auto value_of, const char* name) {
@@ -101,7 +101,7 @@ void compare(const M& measure) {
 
 }  // namespace
 
-TEST_CASE("metrics on GPUs are those of the host (spec P15, P18)") {
+TEST_CASE("metrics on GPUs equal the host's (spec P15, P18)") {
   compare<std::int32_t>(nn::SparseCategoricalAccuracy{});
   compare(nn::CategoricalAccuracy{});
   compare(nn::BinaryAccuracy{});

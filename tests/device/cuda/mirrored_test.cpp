@@ -1,5 +1,5 @@
-// Replicas on GPUs, several of which may share one, with a host thread each: variables, steps, and reductions of the
-// host's numbers, as on the host to the last bit.
+// Replicas on GPUs, some with several replicas, with a host thread each: variables, steps, and reductions of host
+// numbers are bitwise equal to the host's.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/device/cuda/device.cuh>
 
@@ -69,7 +69,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("replicas on GPUs give the bits of replicas on the host", Policies,
+TEST_CASE_TEMPLATE("replicas on GPUs are bitwise equal to replicas on the host", Policies,
                    Pair<dist::ThreadAllReduce, dist::DirectAllReduce>,
                    Pair<dist::ReductionToOneDevice, dist::ReductionToOneDevice>,
                    Pair<dist::HierarchicalCopyAllReduce, dist::HierarchicalCopyAllReduce>) {

@@ -1,4 +1,4 @@
-// A strategy of one replica on a GPU does what the same program does on the host, to the last bit.
+// A strategy with one replica on a GPU is bitwise equal to the same program on the host.
 // GPUs: 1 2
 #include <dist/device/cuda/device.cuh>
 
@@ -41,7 +41,7 @@ std::vector<T> values_of(const dist::Tensor<T>& tensor) {
   return {tensor.data(), tensor.data() + tensor.size()};
 }
 
-/// Weights and their largest after some steps of descent, with an assignment between them.
+/// Returns the weights and their maximum after some steps of descent, with an assignment in between.
 template <class Strategy>
 std::pair<std::vector<float>, float> train(Strategy& strategy) {
   dist::Tensor<float> initial{{count}};
@@ -63,7 +63,7 @@ std::pair<std::vector<float>, float> train(Strategy& strategy) {
 
 }  // namespace
 
-TEST_CASE("steps on a GPU give the bits of steps on the host") {
+TEST_CASE("steps on a GPU are bitwise equal to steps on the host") {
   dist::OneDevice<dist::Cpu> cpu;
   dist::OneDevice<dist::Cuda> gpu;
   CHECK(gpu.describe() == "OneDevice<Cuda>: 1 replica on /gpu:0");
@@ -73,7 +73,7 @@ TEST_CASE("steps on a GPU give the bits of steps on the host") {
   CHECK(largest == expected_largest);
 }
 
-TEST_CASE("variables on a GPU are written and read, in replica functions and outside") {
+TEST_CASE("variables on a GPU are read and written inside and outside replica functions") {
   dist::OneDevice<dist::Cuda> strategy;
   auto numbers = strategy.variable<float>({2, 2}, 1.5F, "numbers");
   CHECK(values_of(numbers.read(strategy.scope())) == std::vector<float>{1.5F, 1.5F, 1.5F, 1.5F});

@@ -1,4 +1,4 @@
-// The suite of optimizers on GPUs, with the policies that also reduce memory of the host.
+// The optimizer suite on GPUs, with the policies that also reduce host memory.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 

@@ -1,4 +1,4 @@
-// The suite of optimizers on GPUs.
+// The optimizer suite on GPUs.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 

@@ -1,5 +1,5 @@
-// Optimizers on GPUs, several replicas of which may share one: the bits of the host, with every option. Slots, sums and
-// tables lie in the GPU's memory, counters in the host's.
+// Optimizers on GPUs, some with several replicas: bitwise equal to the host with every option. Slots, sums and tables
+// are in GPU memory, counters in host memory.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/device/cuda/device.cuh>
 
@@ -37,12 +37,12 @@ using support::Slope;
 namespace {
 
 struct Trained {
-  std::vector<float> numbers;  // of the weights, and then of every slot
+  std::vector<float> numbers;  // the weights, followed by every slot
   std::int64_t iterations;
   bool operator==(const Trained&) const = default;
 };
 
-/// Six steps, between which the host does not wait.
+/// Six steps, without waits of the host in between.
 template <class S, class O, class... Option>
 Trained train(S& strategy, const O& function, Option... option) {
   OneLayer<S> net{strategy};
@@ -55,7 +55,7 @@ Trained train(S& strategy, const O& function, Option... option) {
     }
   });
   const auto scope = strategy.scope();
-  {  // what it keeps outlives it
+  {  // the saved state outlives the optimizer
     const support::Saved saved{strategy, optimizer};
     OneLayer<S> other{strategy};
     nn::Optimizer restored{strategy, other, function};
@@ -87,7 +87,7 @@ void check_bits(std::size_t replicas, const Arguments&... arguments) {
 
 }  // namespace
 
-TEST_CASE("optimizers on GPUs give the bits of the host") {
+TEST_CASE("optimizers on GPUs are bitwise equal to the host") {
   const std::size_t replicas = conformance::replicas_of_environment();
   const nn::SGD momentum{.learning_rate = 0.125F, .momentum = 0.5F};
   check_bits(replicas, nn::SGD{});
@@ -105,15 +105,15 @@ TEST_CASE("optimizers on GPUs give the bits of the host") {
              nn::skip_aggregation);
 }
 
-TEST_CASE("an optimizer of one replica on a GPU gives the bits of the host") {
+TEST_CASE("an optimizer of one replica on a GPU is bitwise equal to the host") {
   dist::OneDevice<dist::Cpu> host;
   dist::OneDevice<dist::Cuda> gpu;
   const nn::With decayed{nn::Adam{}, nn::GlobalClipNorm{2.0F}, nn::WeightDecay{.rate = 0.25F}};
   CHECK(train(gpu, decayed) == train(host, decayed));
 }
 
-// Norms of what is no fraction of a power of two are added up in another order than by the host.
-TEST_CASE("an optimizer that takes norms gives the numbers of the host") {
+// Inexact norms are added in a different order than on the host.
+TEST_CASE("an optimizer with norms on GPUs agrees with the host") {
   const std::size_t replicas = conformance::replicas_of_environment();
   dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> host{replicas};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};

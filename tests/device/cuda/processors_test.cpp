@@ -14,7 +14,7 @@ using Numbers = std::vector<std::size_t>;
 
 namespace {
 
-/// 11 GPUs, and what the system says of where they are.
+/// 11 GPUs, and the system's information about their location.
 class Machine : support::TemporaryFolder {
  public:
   Machine() {
@@ -31,7 +31,7 @@ class Machine : support::TemporaryFolder {
   }
 };
 
-/// What this process may use, the best first.
+/// The processors that this process may use, in order of preference.
 Numbers usable() {
   const Numbers allowed = dist::allowed_processors();
   Numbers processors;
@@ -58,7 +58,7 @@ TEST_CASE("host threads stay on processors near their GPUs") {
   CHECK(machine.processors({0, 0}) == Numbers{all[0], all[1]});
 }
 
-TEST_CASE("the system places the threads where it does not say what is near a GPU, or too little is") {
+TEST_CASE("the system places the threads if GPU locations are unknown or have too few processors") {
   const Machine machine;
   const Numbers all = usable();
   machine.near("ffff:00:00.0", std::to_string(all.front()));

@@ -38,7 +38,7 @@ struct WriteTo {
 
 }  // namespace
 
-TEST_CASE("copies larger than the staging go in parts") {
+TEST_CASE("copies larger than the staging buffers are split") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     if (machine.seed > 1) continue;
     CAPTURE(fake_cuda::to_string(machine));
@@ -64,7 +64,7 @@ TEST_CASE("16-bit values are combined as floats") {
   CHECK(static_cast<float>(queues[0].transform_reduce(dist::sum, {0, 1000}, Ones{})) == 1000.0F);
 }
 
-TEST_CASE("a value that is not waited for is there when its queue has ended, and not after a wait that failed") {
+TEST_CASE("an asynchronous value arrives by the end of its queue, and is lost after a failed wait") {
   fake_cuda::restart({});
   std::optional<decltype(std::declval<Cuda::Queue>().start_transform_reduce(dist::sum, {}, Ones{}))> late;
   {
@@ -82,7 +82,7 @@ TEST_CASE("a value that is not waited for is there when its queue has ended, and
   CHECK(static_cast<float>(before.value()) == 10.0F);
 }
 
-TEST_CASE("a value that a failed wait has lost says why, as that wait did") {
+TEST_CASE("a value lost by a failed wait rethrows that error") {
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   const auto lost = queues[0].start_transform_reduce(dist::sum, {0, 10}, Ones{});
@@ -91,7 +91,7 @@ TEST_CASE("a value that a failed wait has lost says why, as that wait did") {
   for (int again = 0; again < 2; ++again) CHECK_THROWS_AS(static_cast<void>(lost.value()), dist::GpuLost);
 }
 
-TEST_CASE("memory is left to work that does not end, and nobody waits for that after the deadline") {
+TEST_CASE("memory in use by hung work is leaked, without waits after the deadline") {
   fake_cuda::restart({});
   bool may_end = false;
   {
@@ -104,17 +104,17 @@ TEST_CASE("memory is left to work that does not end, and nobody waits for that a
         queues[0].stream().get(), "a kernel that does not end", [] {}, [&] { return may_end; });
     CHECK_THROWS_AS(queues[0].wait(), dist::DeadlineExceeded);
     dist::cuda::InputRing ring{queues[0], 1};
-    static_cast<void>(ring.prepare(4));  // a slot that was not used is there at once, which says nothing of the queue
+    static_cast<void>(ring.prepare(4));  // an unused slot is free at once, independent of the queue
     memory.release(slice, 100);
     CHECK(fake_cuda::live().device_allocations == before + 1);  // the ring's
     may_end = true;
     queues[0].wait();  // it was only slow
   }
-  CHECK(fake_cuda::live().device_allocations == 1);  // what was left
+  CHECK(fake_cuda::live().device_allocations == 1);  // the leaked memory
   fake_cuda::restart({});
 }
 
-TEST_CASE("copies whose places may be gone are not written: at the queue's end, and after an exception") {
+TEST_CASE("copies to destroyed destinations are cancelled at the queue's end and after an exception") {
   fake_cuda::restart({});
   std::int64_t place = -1;
   const dist::cuda::DeviceBuffer there{0, sizeof place};
@@ -138,7 +138,7 @@ TEST_CASE("copies whose places may be gone are not written: at the queue's end, 
   CHECK(kept == 5);
 }
 
-TEST_CASE("a queue ends with the work that was put there") {
+TEST_CASE("a queue's destructor waits for its work") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -155,7 +155,7 @@ TEST_CASE("a queue ends with the work that was put there") {
   }
 }
 
-TEST_CASE("who watches a queue is asked in every wait, also when it is over, and told that its time is up") {
+TEST_CASE("a watch is called in every wait, at its end, and on a timeout") {
   struct Watcher {
     int looks = 0, fails_at = 0, times_up = 0;
   };
@@ -175,7 +175,7 @@ TEST_CASE("who watches a queue is asked in every wait, also when it is over, and
   Cuda::InputRing ring{queues[0], 1};
   Watcher watcher;
   queues[0].set_watch(watch(watcher));
-  queues[0].wait();  // for nothing
+  queues[0].wait();  // without work
   CHECK(watcher.looks == 1);
   static_cast<void>(ring.prepare(4));
   CHECK(watcher.looks == 3);
@@ -192,7 +192,7 @@ TEST_CASE("who watches a queue is asked in every wait, also when it is over, and
   queues[0].wait();
 }
 
-TEST_CASE("a kernel that leaves its slice is found") {
+TEST_CASE("out-of-bounds access of a kernel is detected") {
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   Cuda::Memory memory{one_device};
@@ -204,7 +204,7 @@ TEST_CASE("a kernel that leaves its slice is found") {
   CHECK(!ending.stderr_text.empty());
 }
 
-TEST_CASE("where there is no GPU, none is placed") {
+TEST_CASE("placement without GPUs throws") {
   fake_cuda::Options none;
   none.devices = 0;
   fake_cuda::restart(none);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-TEST_CASE("what is left behind lives on, whoever leaves it") {
+TEST_CASE("leaked objects stay alive") {
   const auto number = std::make_shared<int>(7);
   std::vector<std::thread> threads;
   for (int each = 0; each < 4; ++each)

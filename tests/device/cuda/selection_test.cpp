@@ -1,5 +1,5 @@
-// Which GPUs a program gets, by name, by CUDA_VISIBLE_DEVICES and by its launcher; what it hears where it gets none, or
-// loses them; and that its strategies of the host work all the same.
+// Selection of a program's GPUs by name, CUDA_VISIBLE_DEVICES and launcher; errors without GPUs or after losing them;
+// CPU strategies still work.
 #include <dist/device/cuda/device.cuh>
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ fake_cuda::Options machine_of(int devices) {
   return options;
 }
 
-/// The process is one of several that a launcher started on this machine.
+/// The environment of one of several processes that a launcher started on this machine.
 class Launched {
  public:
   Launched(const char* rank, const char* size) : Launched({{"LOCAL_RANK", rank}, {"LOCAL_WORLD_SIZE", size}}) {}
@@ -69,7 +69,7 @@ float train(Strategy& strategy) {
   return total.read(strategy.scope())[0];
 }
 
-/// What a program does that computes on the host.
+/// A program that computes on the host.
 void check_host() {
   dist::OneDevice<dist::Cpu> one;
   CHECK(train(one) == 2);
@@ -79,7 +79,7 @@ void check_host() {
 
 }  // namespace
 
-TEST_CASE("GPUs are named in all the forms that processors are (spec A01, A02)") {
+TEST_CASE("GPU names have the same forms as CPU names (spec A01, A02)") {
   fake_cuda::restart(machine_of(4));
   for (const Names& names : {Names{"/gpu:2", "/gpu:0"}, Names{"GPU:2", "gpu:0"}, Names{"/device:GPU:2", "device:gpu:0"},
                              Names{"/job:localhost/replica:0/task:0/device:GPU:2", "/job:localhost/gpu:0"}}) {
@@ -96,7 +96,7 @@ TEST_CASE("GPUs are named in all the forms that processors are (spec A01, A02)")
   CHECK_THROWS_AS((OnHost{Names{"/gpu:0"}}), dist::InvalidArgument);
 }
 
-TEST_CASE("a GPU that is hidden, or is none, says which are visible") {
+TEST_CASE("the error of a hidden or missing GPU lists the visible ones") {
   fake_cuda::Options machine = machine_of(4);
   machine.visible = "3,1";
   fake_cuda::restart(machine);
@@ -114,7 +114,7 @@ TEST_CASE("a GPU that is hidden, or is none, says which are visible") {
         }).find("this process sees /gpu:0; CUDA_VISIBLE_DEVICES is not set") != std::string::npos);
 }
 
-TEST_CASE("processes of a launcher share the GPUs that they see, by their local ranks (spec M17)") {
+TEST_CASE("processes of a launcher share the visible GPUs by local rank (spec M17)") {
   fake_cuda::restart(machine_of(4));
   CHECK(Cuda::placement(8) == std::vector<std::size_t>{0, 1, 2, 3});
   {
@@ -123,7 +123,7 @@ TEST_CASE("processes of a launcher share the GPUs that they see, by their local 
     CHECK(Cuda::placement(1) == std::vector<std::size_t>{2});
     CHECK(OnGpus{}.worker_devices() == Names{"/gpu:2", "/gpu:3"});
     CHECK(dist::OneDevice<Cuda>{}.worker_devices() == Names{"/gpu:2"});
-    CHECK(OnGpus{Names{"/gpu:0"}}.worker_devices() == Names{"/gpu:0"});  // names count all that are visible
+    CHECK(OnGpus{Names{"/gpu:0"}}.worker_devices() == Names{"/gpu:0"});  // names count all visible GPUs
   }
   {
     const Launched third{"2", "3"};
@@ -138,7 +138,7 @@ TEST_CASE("processes of a launcher share the GPUs that they see, by their local 
     CHECK(Cuda::placement(8) == std::vector<std::size_t>{1});
   }
   fake_cuda::Options own = machine_of(4);
-  own.visible = "3";  // as scripts between a launcher and its processes set it
+  own.visible = "3";  // set by scripts between a launcher and its processes
   fake_cuda::restart(own);
   const Launched last{"3", "4"};
   CHECK(Cuda::placement(8) == std::vector<std::size_t>{0});
@@ -162,7 +162,7 @@ TEST_CASE("a process has no context on the GPUs of others") {
   }
 }
 
-TEST_CASE("a program without a GPU hears why from every strategy, and computes on the host") {
+TEST_CASE("without a GPU, every strategy gives the reason, and the host still computes") {
   fake_cuda::Options no_driver = machine_of(2), old_driver = machine_of(2), hidden = machine_of(2);
   no_driver.driver = 0;
   old_driver.driver = 11040;
@@ -187,7 +187,7 @@ TEST_CASE("a program without a GPU hears why from every strategy, and computes o
   fake_cuda::restart({});
 }
 
-TEST_CASE("a program that was not compiled for the GPU hears it at the first kernel, and computes on the host") {
+TEST_CASE("a missing kernel image throws at the first kernel, and the host still computes") {
   fake_cuda::restart(machine_of(1));
   dist::OneDevice<Cuda> strategy;
   fake_cuda::fail_call("cudaLaunchKernelEx", cudaErrorNoKernelImageForDevice);
@@ -198,7 +198,7 @@ TEST_CASE("a program that was not compiled for the GPU hears it at the first ker
   CHECK(train(strategy) == 2);
 }
 
-TEST_CASE("a program without memory hears how much is free, and computes on, there and on the host") {
+TEST_CASE("without memory, the error gives the free memory, and GPU and host still compute") {
   fake_cuda::Options small = machine_of(1);
   small.memory = 100'000;
   fake_cuda::restart(small);
@@ -211,7 +211,7 @@ TEST_CASE("a program without memory hears how much is free, and computes on, the
   check_host();
 }
 
-TEST_CASE("a program that lost its GPUs hears after what, ends their strategies, and computes on the host") {
+TEST_CASE("after a lost GPU, the error names the last work, strategies end, and the host still computes") {
   fake_cuda::restart(machine_of(2));
   {
     OnGpus strategy;

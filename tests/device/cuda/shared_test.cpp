@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Each block of 32 writes the sum of its numbers twice, by way of two parts of shared memory.
+/// Each block of 32 threads writes the sum of its numbers twice, from two shared arrays.
 __global__ void sum_in_blocks(int* sums) {
   int* const numbers = dist::cuda::shared<int, 32, struct Numbers>();
   int* const others = dist::cuda::shared<int, 32, struct Others>();
@@ -24,7 +24,7 @@ __global__ void sum_in_blocks(int* sums) {
 
 }  // namespace
 
-TEST_CASE("threads of a block share memory, with a tag for each part") {
+TEST_CASE("threads of a block share memory, separately for each tag") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);

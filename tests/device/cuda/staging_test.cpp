@@ -11,7 +11,7 @@ using dist::cuda::DeviceBuffer;
 using dist::cuda::Staging;
 using dist::cuda::Stream;
 
-TEST_CASE("what goes up may change at once, what comes down is there after deliver") {
+TEST_CASE("an upload's source may change at once, a download arrives in deliver") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -35,7 +35,7 @@ TEST_CASE("what goes up may change at once, what comes down is there after deliv
   }
 }
 
-TEST_CASE("copies under way hold a bounded amount of memory") {
+TEST_CASE("pending copies use bounded memory") {
   fake_cuda::restart({});
   const Stream stream{0};
   Staging staging;

@@ -1,4 +1,4 @@
-// Which stream and which GPU the policy names. That algorithms run there, and that nvcc compiles them, example 13 shows.
+// The stream and GPU of the policy. Example 13 covers algorithms that run there and compile with nvcc.
 // GPUs: 2
 #include <dist/device/cuda/thrust_policy.cuh>
 
@@ -17,7 +17,7 @@ struct Replica {
 };
 }  // namespace
 
-TEST_CASE("the policy is the replica's stream, on the replica's GPU") {
+TEST_CASE("the policy is the replica's stream on the replica's GPU") {
   constexpr std::array<std::size_t, 2> devices{0, 1};
   const dist::Cuda::Queues queues{devices};
   for (const std::size_t device : {std::size_t{1}, std::size_t{0}}) {

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// Work that does not end before `may_end`.
+/// Submits work that ends once `may_end` is true.
 void put_slow_work(cudaStream_t stream, const bool& may_end) {
   fake_cuda::put_for_library(
       stream, "a slow kernel", [] {}, [&] { return may_end; });
@@ -24,7 +24,7 @@ void put_slow_work(cudaStream_t stream, const bool& may_end) {
 
 }  // namespace
 
-TEST_CASE("a wait returns when its work is done, whenever that runs") {
+TEST_CASE("a wait returns when its work is done, whenever it runs") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -38,7 +38,7 @@ TEST_CASE("a wait returns when its work is done, whenever that runs") {
   }
 }
 
-TEST_CASE("a wait for work that does not end has a deadline, which says whose work that is") {
+TEST_CASE("a wait for hung work times out and names the work") {
   fake_cuda::Options two;
   two.devices = 2;
   fake_cuda::restart(two);
@@ -59,7 +59,7 @@ TEST_CASE("a wait for work that does not end has a deadline, which says whose wo
   stream.ref().wait(milliseconds{0});
 }
 
-TEST_CASE("what was under way to the host when a wait was too long does not come there later") {
+TEST_CASE("pending copies to the host are cancelled when a wait times out") {
   fake_cuda::restart({});
   constexpr std::array<std::size_t, 1> one{0};
   const dist::Cuda::Queues queues{one, milliseconds{20}};

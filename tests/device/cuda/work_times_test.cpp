@@ -33,7 +33,7 @@ const Trace::Event& event_of(const Trace& trace, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("spans of a stream become events of its row, at the times of the trace's clock") {
+TEST_CASE("spans of a stream become events of its row, in the trace's clock") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -42,7 +42,7 @@ TEST_CASE("spans of a stream become events of its row, at the times of the trace
     WorkTimes times{trace, stream.ref(), "queue 0 of GPU 0"};
     const std::int64_t before = Trace::now();
     {
-      const std::string gone = "run";  // names live until the span ends
+      const std::string gone = "run";  // names need not outlive `begin`
       times.begin(gone, 3);
       work_2_ms(stream);
       times.begin("all_reduce", 4);
@@ -61,7 +61,7 @@ TEST_CASE("spans of a stream become events of its row, at the times of the trace
     CHECK(run.thread == reduce.thread);
     CHECK(run.thread > 4'194'304);
     CHECK(trace.chrome_json().find("\"args\":{\"name\":\"queue 0 of GPU 0\"}") != std::string::npos);
-    constexpr std::int64_t doubt = 1 * ms;  // of the anchor, where the processors are busy
+    constexpr std::int64_t doubt = 1 * ms;  // of the anchor, on busy processors
     CHECK(run.begin >= before - doubt);
     CHECK(run.end <= after + doubt);
     CHECK(run.end - run.begin >= 6 * ms - 1000);
@@ -71,7 +71,7 @@ TEST_CASE("spans of a stream become events of its row, at the times of the trace
   }
 }
 
-TEST_CASE("what is not over is recorded later, and nobody waits for it") {
+TEST_CASE("unfinished spans are recorded later, without waiting") {
   fake_cuda::Options lazy;
   lazy.schedule = fake_cuda::Schedule::lazy;
   fake_cuda::restart(lazy);
@@ -88,7 +88,7 @@ TEST_CASE("what is not over is recorded later, and nobody waits for it") {
   times.begin("second", 0);
   work_2_ms(stream);
   work_2_ms(stream);
-  times.end();  // which looks at the first one, too
+  times.end();  // also harvests the first span
   REQUIRE(trace.events().size() == 1);
   CHECK(trace.events()[0].name() == "first");
   stream.ref().wait();
@@ -97,7 +97,7 @@ TEST_CASE("what is not over is recorded later, and nobody waits for it") {
   CHECK(fake_cuda::counts().host_waits == waits);
 }
 
-TEST_CASE("events are used again, and given back") {
+TEST_CASE("events are reused and freed") {
   fake_cuda::restart({});
   {
     Trace trace;
@@ -116,13 +116,13 @@ TEST_CASE("events are used again, and given back") {
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 
-TEST_CASE("after a second the clocks are compared again") {
+TEST_CASE("the clocks are compared again after a second") {
   fake_cuda::restart({});
   Trace trace;
   const Stream stream{0};
   WorkTimes times{trace, stream.ref(), "queue"};
   std::this_thread::sleep_for(std::chrono::milliseconds{1010});
-  fake_cuda::fail_call("cudaEventRecord", cudaErrorUnknown, 3);  // the first beyond those of the span
+  fake_cuda::fail_call("cudaEventRecord", cudaErrorUnknown, 3);  // the first call not for the span
   times.begin("step", 0);
   times.end();
   REQUIRE(trace.events().size() == 1);
@@ -135,7 +135,7 @@ TEST_CASE("after a second the clocks are compared again") {
   CHECK(trace.events()[1].begin >= before - ms);
 }
 
-TEST_CASE("a GPU that takes no events has no times, and the work goes on") {
+TEST_CASE("a GPU that fails to record events has no times, and the work continues") {
   fake_cuda::restart({});
   Trace trace;
   const Stream stream{0};
@@ -157,7 +157,7 @@ TEST_CASE("a GPU that takes no events has no times, and the work goes on") {
   CHECK(trace.events()[0].name() == "step");
 }
 
-TEST_CASE("times belong to one trace, even where another takes its place") {
+TEST_CASE("times belong to one trace, even if another replaces it") {
   fake_cuda::restart({});
   Trace trace, other;
   const Stream stream{0};

@@ -11,12 +11,12 @@ using dist::pjrt::Api;
 
 namespace {
 
-/// What a plugin says of its errors, which are numbers here.
+/// Errors of a plugin, which are numbers here.
 PJRT_Error* const out_of_memory = reinterpret_cast<PJRT_Error*>(PJRT_Error_Code_RESOURCE_EXHAUSTED);
 PJRT_Error* const wrong_argument = reinterpret_cast<PJRT_Error*>(PJRT_Error_Code_INVALID_ARGUMENT);
 int destroyed = 0;
 
-/// The functions of a plugin that answers every call with `error`.
+/// The functions of a plugin that fails every call with `error`.
 template <PJRT_Error* const& error>
 PJRT_Api plugin() {
   PJRT_Api api{};
@@ -38,7 +38,7 @@ PJRT_Api plugin() {
   return api;
 }
 
-/// What a call for this plugin throws.
+/// Returns the error of a call with this plugin.
 template <class Refusal = dist::PjrtError, class Expected = Refusal>
 std::string refusal(const PJRT_Api& functions) {
   const Api api{&functions, "/lib/plugin.so"};
@@ -49,7 +49,7 @@ std::string refusal(const PJRT_Api& functions) {
 
 }  // namespace
 
-TEST_CASE("an error of a plugin is an error with its words, and is destroyed") {
+TEST_CASE("an error of a plugin is thrown with its message, and destroyed") {
   destroyed = 0;
   CHECK(refusal(plugin<wrong_argument>()) ==
         "The PJRT plugin '/lib/plugin.so' refuses to compile 'step' (line 3\\x1b: no\nthanks). Look at what the plugin "
@@ -72,7 +72,7 @@ TEST_CASE("an error of a plugin is an error with its words, and is destroyed") {
   }
 }
 
-TEST_CASE("a plugin of another major version is refused, and one that is too old") {
+TEST_CASE("a plugin of another major version, or a too old one, is rejected") {
   PJRT_Api other = plugin<wrong_argument>();
   other.pjrt_api_version.major_version = PJRT_API_MAJOR + 1;
   other.pjrt_api_version.minor_version = 7;
@@ -90,7 +90,7 @@ TEST_CASE("a plugin of another major version is refused, and one that is too old
         }).find("its table of functions has ") != std::string::npos);
 }
 
-TEST_CASE("a function that a plugin has not is an error, at the end of its table and in it") {
+TEST_CASE("a missing function of a plugin is an error, beyond the end of its table or within") {
   PJRT_Api functions = plugin<wrong_argument>();
   const auto lacks = [&](auto function, auto arguments) {
     const Api api{&functions, "/lib/plugin.so"};

@@ -35,7 +35,7 @@ void check_round_trip(const Client& client) {
   CHECK(buffer.download<T>() == elements);
 }
 
-/// Checks that these 16-bit numbers come back from device 0 bit by bit.
+/// Checks that these 16-bit numbers pass through device 0 unchanged.
 template <class T>
 void check_bits(const Client& client, const std::vector<std::uint16_t>& bits) {
   CAPTURE(dist::dtype_name<T>);
@@ -47,7 +47,7 @@ void check_bits(const Client& client, const std::vector<std::uint16_t>& bits) {
 
 }  // namespace
 
-TEST_CASE("arrays of every number type go to a device and come back, row by row") {
+TEST_CASE("arrays of every number type are uploaded and downloaded row by row") {
   const Client client = two_cpus();
   check_round_trip<bool>(client);
   check_round_trip<std::int8_t>(client);
@@ -66,14 +66,14 @@ TEST_CASE("arrays of every number type go to a device and come back, row by row"
   CHECK(upload(client, 0, Tensor<float>{Shape{2, 0}}).download<float>().size() == 0);
 }
 
-TEST_CASE("16-bit numbers keep all their bits, those of no number and of the smallest ones, too") {
+TEST_CASE("16-bit numbers keep all bits, including NaNs and denormals") {
   const Client client = two_cpus();
-  // -0, the smallest denormal number, infinity, a signalling NaN and a quiet one with a payload.
+  // -0, the smallest denormal, infinity, a signalling NaN and a quiet NaN with a payload.
   check_bits<dist::Float16>(client, {0x8000, 0x0001, 0x7c00, 0x7d01, 0xfe2a});
   check_bits<dist::BFloat16>(client, {0x8000, 0x0001, 0x7f80, 0x7f81, 0xffea});
 }
 
-TEST_CASE("a device that has no memory left is named by its plugin, with what helps") {
+TEST_CASE("a device without memory throws the plugin's name and a suggestion") {
   const Client client{{.plugin = fake_pjrt::plugin()}};
   const std::string said =
       support::what_throws<dist::OutOfMemory>([&] { static_cast<void>(upload(client, 0, Tensor<float>{Shape{2}})); });
@@ -82,7 +82,7 @@ TEST_CASE("a device that has no memory left is named by its plugin, with what he
         std::string::npos);
 }
 
-TEST_CASE("transfers in the background are done when they say so, and buffers outlive what made them") {
+TEST_CASE("background transfers complete, and buffers outlive their client") {
   std::vector<float> numbers(1 << 16, 3);
   const TensorView<const float> view{numbers.data(), {256, 256}};
   Buffer buffer = [&] {
@@ -103,7 +103,7 @@ TEST_CASE("transfers in the background are done when they say so, and buffers ou
   CHECK(buffer.download<float>() == Tensor<float>{{1}, {5}});
 }
 
-TEST_CASE("a target of another shape or type is refused, and a device that is not there") {
+TEST_CASE("targets of another shape or type, and unknown devices, are rejected") {
   const Client client = two_cpus();
   const Buffer buffer = upload(client, 0, Tensor<float>{{2, 3}, {1, 2, 3, 4, 5, 6}});
   Tensor<float> target{Shape{3, 2}};

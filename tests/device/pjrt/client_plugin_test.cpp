@@ -20,7 +20,7 @@ using Variable = support::EnvironmentVariable;
 
 }  // namespace
 
-TEST_CASE("a plugin is what is chosen, or DIST_PJRT_PLUGIN, or TPU_LIBRARY_PATH, or in the Python environment") {
+TEST_CASE("a plugin is found by argument, DIST_PJRT_PLUGIN, TPU_LIBRARY_PATH, or the Python environment") {
   const support::TemporaryFolder python;
   const Variable environment{"VIRTUAL_ENV", python.path().c_str()};
   const std::string cpu = python.write("lib/python3.11/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "");
@@ -36,7 +36,7 @@ TEST_CASE("a plugin is what is chosen, or DIST_PJRT_PLUGIN, or TPU_LIBRARY_PATH,
   CHECK(plugin_path("/chosen.so") == "/chosen.so");
 }
 
-TEST_CASE("without a plugin, or with two of which none is chosen, the error says how to choose one") {
+TEST_CASE("a missing or ambiguous plugin is an error that explains how to choose one") {
   const support::TemporaryFolder python;
   const Variable no_tpu{"TPU_LIBRARY_PATH", nullptr};
   const Variable none{"DIST_PJRT_PLUGIN", ""};
@@ -55,7 +55,7 @@ TEST_CASE("without a plugin, or with two of which none is chosen, the error says
   CHECK(refusal().find("Nobody says which PJRT plugin is meant (there are ") != std::string::npos);
 }
 
-TEST_CASE("a plugin is loaded once; what is none is refused with the loader's reason") {
+TEST_CASE("a plugin is loaded once; an invalid one is rejected with the loader's reason") {
   const dist::pjrt::Api& api = load_plugin(plugin_path());
   CHECK(&load_plugin(plugin_path()) == &api);
   CHECK(api.path() == plugin_path());
@@ -72,7 +72,7 @@ TEST_CASE("a plugin is loaded once; what is none is refused with the loader's re
         }).find("it has no function GetPjrtApi") != std::string::npos);
 }
 
-TEST_CASE("a plugin of another major version is not loaded, nor one whose table of functions is too small") {
+TEST_CASE("a plugin of another major version, or with a too small function table, is rejected") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path() + "/plugin.so";
   REQUIRE(symlink(fake_pjrt::plugin().c_str(), path.c_str()) == 0);

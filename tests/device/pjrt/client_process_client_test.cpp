@@ -13,8 +13,8 @@
 
 using dist::pjrt::ClientOptions;
 
-TEST_CASE("the client of the process is made as the environment says, once") {
-  setenv("DIST_PJRT_VALUES", "cpu_device_count=many", 1);  // of another type than the plugin expects
+TEST_CASE("the client of the process is created once, from the environment") {
+  setenv("DIST_PJRT_VALUES", "cpu_device_count=many", 1);  // not the type that the plugin expects
   CHECK(support::what_throws<dist::PjrtError>([] {
           static_cast<void>(dist::pjrt::process_client());
         }).find("refuses to make a client") != std::string::npos);
@@ -31,7 +31,7 @@ TEST_CASE("the client of the process is made as the environment says, once") {
         }).find("it has been made, on platform 'cpu'") != std::string::npos);
 }
 
-TEST_CASE("values for the plugin are whole numbers, true or false, numbers, and otherwise text") {
+TEST_CASE("plugin values are parsed as integers, booleans, numbers, or else text") {
   const auto values_of = [](const char* list) {
     setenv("DIST_PJRT_VALUES", list, 1);
     return dist::pjrt::detail::options_of_environment().values;

@@ -26,7 +26,7 @@ using Store = dist::KeyValueStore<dist::Local>;
 
 namespace {
 
-/// Of process `process` of two, whose plugin is the fake one. `job` keeps their stores apart.
+/// Returns the store of process `process` of two, with the fake plugin. `job` separates the stores of tests.
 std::shared_ptr<Store> store_of(const std::string& job, std::size_t process) {
   return std::make_shared<Store>(
       dist::KeyValueOptions{.keeper = {"keeper", job}, .process = process, .hosts = {"a", "b"}});
@@ -35,7 +35,7 @@ ClientOptions fake(std::shared_ptr<Store> store) {
   return {.plugin = fake_pjrt::plugin(), .processes = std::move(store)};
 }
 
-/// A store of two processes, of whose values none comes.
+/// A store of two processes, whose calls fail.
 struct FailingStore {
   std::function<void()> fail;
 
@@ -51,7 +51,7 @@ struct FailingStore {
 
 }  // namespace
 
-TEST_CASE("a client has the devices that its plugin was asked for, by their kinds") {
+TEST_CASE("a client has the requested devices, with their kinds") {
   const Client client{{.values = {{"cpu_device_count", std::int64_t{3}}}}};
   CHECK(client.platform() == "cpu");
   CHECK_FALSE(client.version().empty());
@@ -66,7 +66,7 @@ TEST_CASE("a client has the devices that its plugin was asked for, by their kind
         }).find("There is no device 3 (the platform 'cpu' has 3, which are numbered from 0)") != std::string::npos);
 }
 
-TEST_CASE("a value of another type than the plugin expects is refused") {
+TEST_CASE("a value of the wrong type is rejected") {
   for (const ClientOptions& options :
        {ClientOptions{.values = {{"cpu_device_count", std::string{"three"}}}},
         ClientOptions{.values = {{"cpu_device_count", 3.5F}}}, ClientOptions{.values = {{"cpu_device_count", true}}}})
@@ -74,7 +74,7 @@ TEST_CASE("a value of another type than the plugin expects is refused") {
           std::string::npos);
 }
 
-TEST_CASE("plugins of several processes tell each other through the store what they have") {
+TEST_CASE("plugins of several processes exchange their devices through the store") {
   const auto first = store_of("1", 0);
   ClientOptions second = fake(store_of("1", 1));
   second.values = {{"devices", std::int64_t{2}}};
@@ -97,8 +97,7 @@ TEST_CASE("plugins of several processes tell each other through the store what t
   CHECK(client.device(3).kind == "TPU v0");
 }
 
-TEST_CASE(
-    "a process that does not come is named with the key, within the shorter of the plugin's wait and the client's") {
+TEST_CASE("a missing process throws with the key, after the shorter timeout of plugin and client") {
   const std::string expected =
       "Nobody has put the key 'devices/1' within 0.02 s (process 1 on host 'b' has not come). Start all processes, "
       "with the same list of hosts.";
@@ -112,7 +111,7 @@ TEST_CASE(
   CHECK(support::what_throws<dist::PjrtError>([&] { Client{plugin}; }).find("(something else)") != std::string::npos);
 }
 
-TEST_CASE("two plugins that tell of one process are refused") {
+TEST_CASE("two plugins that claim the same process are rejected") {
   ClientOptions twice = fake(store_of("4", 0));
   twice.values = {{"put_for", std::int64_t{1}}, {"timeout_ms", std::int64_t{20}}};
   CHECK_THROWS_AS(Client{twice}, dist::DeadlineExceeded);
@@ -123,13 +122,13 @@ TEST_CASE("two plugins that tell of one process are refused") {
         }).find("The key 'devices/1' is put twice, with different values (process 0 on host 'a' was first)") == 0);
 }
 
-TEST_CASE("the plugin for CPUs takes the callbacks, and knows one process") {
+TEST_CASE("the CPU plugin accepts the callbacks, and supports one process") {
   const Client client{{.values = {{"cpu_device_count", std::int64_t{2}}}, .processes = store_of("5", 0)}};
   CHECK(client.process() == 0);
   CHECK(client.devices().size() == 2);
 }
 
-TEST_CASE("what a store throws comes out of the client as it is") {
+TEST_CASE("the client rethrows exceptions of a store unchanged") {
   const auto client_with = [](std::function<void()> fail) {
     Client{{.plugin = fake_pjrt::plugin(), .processes = std::make_shared<FailingStore>(FailingStore{std::move(fail)})}};
   };
@@ -142,7 +141,7 @@ TEST_CASE("what a store throws comes out of the client as it is") {
   CHECK_THROWS_WITH_AS(client_with([] { throw std::runtime_error("no store"); }), "no store", std::runtime_error);
 }
 
-TEST_CASE("a device that a plugin does not have is refused") {
+TEST_CASE("an unknown device of a plugin is rejected") {
   const Client client{{.plugin = fake_pjrt::plugin(), .values = {{"devices", std::int64_t{0}}}}};
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(client.device(0));

@@ -21,7 +21,7 @@ namespace {
 
 Client cpu(std::size_t devices) { return Client{{.values = {{"cpu_device_count", std::int64_t(devices)}}}}; }
 
-/// Each replica's sum of x over all replicas, and x + x, whose memory is x's.
+/// Each replica's sum of x over all replicas, and x + x, in the donated memory of x.
 std::string sum_and_double(const std::string& replicas, const std::string& all) {
   return "module @m attributes {mhlo.num_replicas = " + replicas +
          " : i32, mhlo.num_partitions = 1 : i32} {\n"
@@ -39,7 +39,7 @@ constexpr const char* identity = "func.func @main(%x: tensor<3xf32>) -> tensor<3
 
 }  // namespace
 
-TEST_CASE("replicas run one program on devices of their own, and meet in its collectives") {
+TEST_CASE("replicas run one program on separate devices, and use its collectives") {
   for (const std::size_t replicas : {std::size_t{2}, std::size_t{4}}) {
     CAPTURE(replicas);
     const Client client = cpu(4);
@@ -68,7 +68,7 @@ TEST_CASE("replicas run one program on devices of their own, and meet in its col
   }
 }
 
-TEST_CASE("a serialised program computes the same when it is loaded by another client") {
+TEST_CASE("a serialised program computes the same in another client") {
   std::vector<std::byte> bytes;
   {
     const Client client = cpu(2);
@@ -86,7 +86,7 @@ TEST_CASE("a serialised program computes the same when it is loaded by another c
   CHECK_THROWS_AS(static_cast<void>(Executable::deserialized(client, bytes, 2)), dist::PjrtError);
 }
 
-TEST_CASE("what XLA does not compile is refused in its words") {
+TEST_CASE("a program that XLA cannot compile is rejected with XLA's message") {
   const Client client = cpu(1);
   const std::string said = support::what_throws<dist::ProgramRefused>([&] {
     Executable{client, "module @m { func.func @main() -> tensor<2xf32> { return } }"};
@@ -95,7 +95,7 @@ TEST_CASE("what XLA does not compile is refused in its words") {
   CHECK(said.find("'func.return' op has 0 operands, but enclosing function (@main) returns 1") != std::string::npos);
 }
 
-TEST_CASE("a wait for a result has a deadline, and the result is there later") {
+TEST_CASE("a wait for a result times out, and the result arrives later") {
   const auto client_with = [](std::chrono::nanoseconds timeout) {
     return Client{{.values = {{"cpu_device_count", std::int64_t{1}}}, .timeout = timeout}};
   };
@@ -121,8 +121,8 @@ TEST_CASE("a wait for a result has a deadline, and the result is there later") {
   run(std::chrono::minutes{1}, [](const Buffer& product) { CHECK(product.download<float>()[7] == 600); });
 }
 
-#ifndef DIST_TEST_ADDRESS_SANITIZER  // it ends a program that asks for so much
-TEST_CASE("memory that a program cannot have is OutOfMemory") {
+#ifndef DIST_TEST_ADDRESS_SANITIZER  // it terminates programs that request so much
+TEST_CASE("a program without enough memory throws OutOfMemory") {
   const Client client = cpu(1);
   const Executable program{
       client,
@@ -135,7 +135,7 @@ TEST_CASE("memory that a program cannot have is OutOfMemory") {
 }
 #endif
 
-TEST_CASE("replicas without a device, and arguments of another number, are refused") {
+TEST_CASE("too few devices and a wrong number of arguments are rejected") {
   const Client client = cpu(2);
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           Executable{client, identity, 3};

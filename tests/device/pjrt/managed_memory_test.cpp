@@ -33,14 +33,14 @@ Tensor<float> on_device(ManagedMemory& memory, std::size_t replica, std::size_t 
 }
 void compute(ManagedMemory& memory, std::size_t replica, std::size_t offset, const Tensor<float>& newest,
              const std::vector<ManagedMemory::Part>& parts = whole, std::size_t part = 0) {
-  static_cast<void>(on_device(memory, replica, offset, parts));  // which a program is given
+  static_cast<void>(on_device(memory, replica, offset, parts));  // passed to a program
   memory.resident<float>(replica, offset, parts, "w")
       ->replace(part, dist::pjrt::upload(memory.client(), devices[replica], newest));
 }
 
 }  // namespace
 
-TEST_CASE("host and devices see what the other has written last, each replica its own") {
+TEST_CASE("host and devices see each other's last writes, per replica") {
   ManagedMemory memory = two_devices();
   const std::size_t first = memory.allocate(bytes);
   const std::size_t second = memory.allocate(bytes);
@@ -61,7 +61,7 @@ TEST_CASE("host and devices see what the other has written last, each replica it
   CHECK(on_device(memory, 1, second) == Tensor<float>{{3}, {0, 0, 0}});
 }
 
-TEST_CASE("programs use a slice in parts of their own, and each sees what the others have written last") {
+TEST_CASE("programs use different parts of a slice, and see each other's last writes") {
   ManagedMemory memory = two_devices();
   const std::size_t offset = memory.allocate(bytes);
   const std::vector<ManagedMemory::Part> ends{{0, Shape{}}, {2 * sizeof(float), Shape{1, 1}}};
@@ -75,7 +75,7 @@ TEST_CASE("programs use a slice in parts of their own, and each sees what the ot
   CHECK(floats(memory, 0, offset)[2] == 9);
 }
 
-TEST_CASE("what was on a device is gone with its slice") {
+TEST_CASE("device data is freed with its slice") {
   ManagedMemory memory = two_devices();
   const std::size_t offset = memory.allocate(bytes);
   compute(memory, 0, offset, {{3}, {1, 2, 3}});
@@ -85,7 +85,7 @@ TEST_CASE("what was on a device is gone with its slice") {
   CHECK(on_device(memory, 0, offset) == Tensor<float>{{3}, {0, 0, 0}});
 }
 
-TEST_CASE("who still has a slice that was released is told so, with its name") {
+TEST_CASE("using a released slice throws an error with its name") {
   ManagedMemory memory = two_devices();
   const std::size_t offset = memory.allocate(bytes);
   const auto resident = memory.resident<float>(0, offset, whole, "weights");
@@ -96,11 +96,11 @@ TEST_CASE("who still has a slice that was released is told so, with its name") {
         }).find("Variable 'weights' has ended, and a compiled step uses it") == 0);
 }
 
-TEST_CASE("what goes wrong on the way home is thrown once, and then the host has what it had") {
+TEST_CASE("a failed transfer to the host throws once, and then the host has its previous data") {
   ManagedMemory memory = two_devices();
   const std::size_t offset = memory.allocate(bytes);
   floats(memory, 0, offset)[1] = 5;
-  compute(memory, 0, offset, {{2}, {1, 2}});  // which no program does that was given the slice
+  compute(memory, 0, offset, {{2}, {1, 2}});  // a wrong shape, which programs with this slice never produce
   CHECK_THROWS_AS(static_cast<void>(floats(memory, 0, offset)), dist::ShapeMismatch);
   CHECK(floats(memory, 0, offset)[1] == 5);
   CHECK(on_device(memory, 0, offset) == Tensor<float>{{3}, {0, 5, 0}});

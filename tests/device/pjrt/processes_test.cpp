@@ -22,7 +22,7 @@ using Store = dist::KeyValueStore<dist::Grpc>;
 
 static_assert(dist::detail::satisfied<dist::pjrt::SharesValues<Store>>);
 
-TEST_CASE("plugins in two processes tell each other by gRPC how many devices they have") {
+TEST_CASE("plugins in two processes exchange their device counts by gRPC") {
   const dist::net::Endpoint keeper = dist_test::free_endpoints(1).front();
   const std::string plugin = fake_pjrt::plugin();
   support::Processes processes{
@@ -31,7 +31,7 @@ TEST_CASE("plugins in two processes tell each other by gRPC how many devices the
             dist::KeyValueOptions{.keeper = keeper, .process = process, .hosts = {"a", "b"}, .secret = "secret"});
         const dist::pjrt::Client client{
             {.plugin = plugin, .values = {{"devices", static_cast<std::int64_t>(2 + process)}}, .processes = store}};
-        // Process 0 stays until the other one has heard.
+        // Process 0 stays until process 1 has received the count.
         if (process == 1)
           store->put("heard", "");
         else

@@ -13,7 +13,7 @@ using dist::pjrt::Client;
 using dist::pjrt::DeviceDescription;
 using dist::pjrt::Topology;
 
-TEST_CASE("a topology has the devices of all processes, and where their chips are") {
+TEST_CASE("a topology has the devices of all processes, and the coordinates of their chips") {
   const Client client{
       {.plugin = fake_pjrt::plugin(),
        .values = {{"devices", std::int64_t{3}}, {"num_nodes", std::int64_t{2}}, {"node_id", std::int64_t{1}}}}};
@@ -30,7 +30,7 @@ TEST_CASE("a topology has the devices of all processes, and where their chips ar
   CHECK(client.device(0).id == 3);
 }
 
-TEST_CASE("a plugin that does not say where its chips are has no mesh") {
+TEST_CASE("a plugin without coordinates has no mesh") {
   const Topology silent = topology_of(Client{
       {.plugin = fake_pjrt::plugin(), .values = {{"devices", std::int64_t{1}}, {"coordinates", std::int64_t{0}}}}});
   CHECK(silent.mesh().empty());

@@ -12,7 +12,7 @@
 
 TEST_CASE_TEMPLATE_INSTANTIATE(devices, dist::Xla);
 
-TEST_CASE("the devices are those of the process's client, one for each replica from the first on") {
+TEST_CASE("the devices are the first ones of the process's client, one per replica") {
   CHECK(dist::Xla::count() == 4);
   CHECK(dist::Xla::placement(3) == std::vector<std::size_t>{0, 1, 2});
   CHECK(dist::Xla::placement(9) == std::vector<std::size_t>{0, 1, 2, 3});

@@ -1,10 +1,10 @@
-// Kernels whose machine code gates/machine_code_check.cmake reads. They have names of their own, by which it finds them.
+// Kernels whose machine code gates/machine_code_check.cmake reads. It finds them by their unique names.
 #include <cstddef>
 
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/segments.hpp>
 #include <dist/variable/slot_update.hpp>
 
 using dist::IndexRange;

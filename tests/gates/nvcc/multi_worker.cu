@@ -1,4 +1,4 @@
-// Strategies of several processes are for programs that nvcc compiles, too.
+// nvcc compiles strategies of several processes.
 #include <dist/multi_worker.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// Strategies of several processes with GPUs: what the host compiles, and the kernels beside NCCL.
+// nvcc compiles strategies of several processes with GPUs: the host code, and the kernels used with NCCL.
 #include <dist/multi_worker.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Host code that nvcc has made, on the fake GPU: it registers kernels, and launches them with arguments that arrive as they
-// were given. The kernels themselves run as their twins of the host's compiler (smoke_twins.cpp).
+// Host code from nvcc on the fake GPU: it registers kernels, and launches them with unchanged arguments. The kernels
+// themselves run as functions from the host's compiler (smoke_twins.cpp).
 #define DIST_SMOKE_SIDE of_nvcc
 #include "smoke.cuh"
 
@@ -33,7 +33,7 @@ const bool twins_are_set = [] {
 
 constexpr std::array<std::size_t, 1> one_device{0};
 
-/// Memory of the GPU for elements.
+/// GPU memory for elements.
 class Array {
  public:
   template <class T>
@@ -47,7 +47,7 @@ class Array {
 
 }  // namespace
 
-TEST_CASE("nvcc's host code registers each kernel, by its own name") {
+TEST_CASE("nvcc's host code registers each kernel by its own name") {
   REQUIRE(twins_are_set);
   const std::vector<std::string> names = fake_cuda::registered_kernels();
   const auto count = [&](const std::string& part) {
@@ -60,7 +60,7 @@ TEST_CASE("nvcc's host code registers each kernel, by its own name") {
   CHECK(count("note_arguments") == 1);
 }
 
-TEST_CASE("a launch has the arguments, grid and block that it was given") {
+TEST_CASE("a launch passes on its arguments, grid and block") {
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   Array memory;
@@ -84,13 +84,13 @@ TEST_CASE("a launch has the arguments, grid and block that it was given") {
   }
 }
 
-TEST_CASE("for_each and transform_reduce give the values of the host in every schedule") {
+TEST_CASE("for_each and transform_reduce return the host's values in every schedule") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
     const Cuda::Queues queues{one_device};
     Array memory;
-    constexpr std::size_t count = 10'000;  // several blocks of a reduction
+    constexpr std::size_t count = 10'000;  // several blocks in a reduction
     std::vector<float> x(count), y(count, 1.0F), got(count);
     std::vector<double> values(count);
     double squares = 0;
@@ -114,7 +114,7 @@ TEST_CASE("for_each and transform_reduce give the values of the host in every sc
   }
 }
 
-TEST_CASE("an address of the host among the arguments is refused, with the kernel's name") {
+TEST_CASE("a host address among the arguments is rejected with the kernel's name") {
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   std::vector<float> here(10);
@@ -122,7 +122,7 @@ TEST_CASE("an address of the host among the arguments is refused, with the kerne
                        doctest::Contains("smoke::of_nvcc::Saxpy"), dist::HostPointer);
 }
 
-TEST_CASE("a kernel without a twin is refused") {
+TEST_CASE("a kernel without a twin is rejected") {
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   const auto ending = testing::stderr_of([&] { queues[0].for_each({0, 10}, Nothing{}); });

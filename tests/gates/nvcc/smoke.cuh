@@ -1,5 +1,5 @@
-/// Kernels that nvcc and the host's compiler both compile, for smoke.cu and its twins. DIST_SMOKE_SIDE is a namespace of its
-/// own for each of the two, so that the linker does not take the code of one for that of the other.
+/// Kernels that both nvcc and the host's compiler compile, for smoke.cu and its twins. DIST_SMOKE_SIDE is a different
+/// namespace for each of the two, so that the linker does not mix their code.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@
 
 namespace smoke {
 
-/// Of the kernels below, in their order.
+/// Twins of the kernels below, in their order.
 inline constexpr std::size_t kernel_count = 4;
 extern const std::array<fake_cuda::Twin, kernel_count> twins;
 
@@ -31,10 +31,10 @@ struct SquareOf {
   const double* values;
   DIST_HD double operator()(std::size_t i) const { return values[i] * values[i]; }
 };
-/// A type of this side, which `finish_kernel` has in its name.
+/// A type of this side, which is part of the name of `finish_kernel`.
 struct Total : dist::Sum {};
 
-/// Sizes and alignments that leave gaps between arguments.
+/// A type with padding between arguments.
 struct Odd {
   char letters[3];
 };
@@ -59,7 +59,7 @@ __global__ void note_arguments(char letter, double value, Odd odd, bool flag, Wi
                                     range.end, thread,         block,  threads, gridDim.x * gridDim.y * gridDim.z,
                                     flag};
 }
-/// The one without a twin.
+/// The body of the kernel without a twin.
 struct Nothing {
   DIST_HD void operator()(std::size_t) const {}
 };

@@ -1,4 +1,4 @@
-// The kernels of smoke.cuh as functions of the host.
+// The kernels of smoke.cuh as host functions.
 #define DIST_SMOKE_SIDE of_host
 #include "smoke.cuh"
 

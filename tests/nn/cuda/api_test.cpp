@@ -6,7 +6,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("a call of cuBLAS that fails becomes an error with its text, and with the GPU") {
+TEST_CASE("a failed cuBLAS call throws an error with its text and the GPU") {
   fake_cuda::restart({.devices = 2});
   REQUIRE(cudaSetDevice(1) == cudaSuccess);
   CHECK_NOTHROW(nn::cuda::check(CUBLAS_STATUS_SUCCESS, "call"));
@@ -22,7 +22,7 @@ TEST_CASE("a call of cuBLAS that fails becomes an error with its text, and with 
   }
 }
 
-TEST_CASE("a call of cuDNN that fails does, too") {
+TEST_CASE("a failed cuDNN call throws an error with its text and the GPU") {
   fake_cuda::restart({.devices = 2});
   REQUIRE(cudaSetDevice(1) == cudaSuccess);
   CHECK_NOTHROW(nn::cuda::check(CUDNN_STATUS_SUCCESS, "call"));

@@ -17,7 +17,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("attention on GPUs computes what the plain loops compute: to all elements, then to the past") {
+TEST_CASE("attention on GPUs matches the plain loops, to all elements and to the past") {
   using Net = nn::Sequential<nn::Input<5, 4>, nn::MultiHeadAttention<2, 3>,
                              nn::MultiHeadAttention<3, 2, nn::AttendToPast>, nn::Flatten, nn::Dense<2>>;
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
@@ -26,7 +26,7 @@ TEST_CASE("attention on GPUs computes what the plain loops compute: to all eleme
   }
 }
 
-TEST_CASE("what an element does not attend to does not reach it, nor its gradient: not even a NaN") {
+TEST_CASE("elements outside the reach of attention have no effect, not even a NaN, and no gradient") {
   using Geometry = nn::AttentionGeometry<2, 1, 1, nn::AttendToPast>;
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   fake_cuda::restart({});
@@ -43,7 +43,7 @@ TEST_CASE("what an element does not attend to does not reach it, nor its gradien
   CHECK(found[0] == 5);
   CHECK(std::isnan(found[1]));
 
-  // The first element attends to itself alone: only the second's slope tells the second key and value anything.
+  // The first element attends only to itself, so only the second element's gradient reaches the second key and value.
   const Elements finite{bench, {3, 4}}, slopes{bench, {nan, 7}}, dq{bench, {0, 0}}, dk{bench, {0, 0}},
       dv{bench, {0, 0}};
   attention.forward(state, view(queries), view(finite), view(finite), of_pairs, view(outputs));

@@ -1,4 +1,4 @@
-// Networks on GPUs: the losses, accuracies and weights of the plain loops on the host.
+// Networks on GPUs, compared with losses, accuracies and weights of the plain loops on the host.
 // replicas on GPUs: 1 2 3 4
 #include <dist/nn/cuda/backend.cuh>
 
@@ -57,23 +57,23 @@
 
 namespace nn = dist::nn;
 
-static_assert(std::is_same_v<dist::nn::CuDnn, dist::nn::Cuda>);  // the name until 0.3
+static_assert(std::is_same_v<dist::nn::CuDnn, dist::nn::Cuda>);  // the name before version 0.3
 
 namespace {
 
 using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn::Same>,
                            nn::BatchNormalization<nn::SynchronizedStatistics>, nn::MaxPool2D<2>, nn::Flatten,
                            nn::Dense<17, nn::Relu>, nn::Dense<9>, nn::ReLU, nn::Dense<3>>;
-// Of texts of 20 words, and then of the images that these give.
+// A model of texts of 20 words, and then of the images computed from them.
 using Words = nn::Sequential<
     nn::Input<20>, nn::Embedding<19, 4>, nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3, nn::AttendToPast>,
     nn::Dropout<10>, nn::Reshape<5, 4, 4>, nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Same>, nn::GroupNormalization<2>,
     nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<2, 1, nn::Same>,
     nn::Concatenate<nn::GlobalAveragePool2D, nn::GlobalMaxPool2D, nn::Sequential<nn::Flatten, nn::Softmax>>,
     nn::Dense<3>>;
-constexpr std::size_t rows = 6;  // of a replica
+constexpr std::size_t rows = 6;  // per replica
 
-/// What a replica's batch is made of, in the memory where it computes.
+/// A buffer with a replica's values, in the memory of its device.
 template <class S, class T>
 auto on_device(S& strategy, const dist::Tensor<T>& values) {
   auto buffer = strategy.template buffer<T>(values.shape(), "batch");
@@ -91,7 +91,7 @@ auto part_of(const Buffer& buffer, const auto& replica) {
   return all.rows(replica.replica_id().index() * rows, rows);
 }
 
-/// Images, or numbers of words, of so many rows.
+/// Images or word ids, `count` rows.
 template <class Model>
 dist::Tensor<float> inputs(std::size_t count) {
   constexpr bool are_of_words = Model::InputShape::rank == 1;
@@ -168,17 +168,17 @@ TEST_CASE("a network trains on one GPU as on the host") {
   check_same(train<Net, nn::Cuda>(gpu), train<Net, nn::Reference>(host));
 }
 
-TEST_CASE("a network trains on replicas on GPUs as on those of the host") {
+TEST_CASE("a network trains on several GPUs as on host replicas") {
   const std::size_t replicas = conformance::replicas_of_environment();
   dist::Mirrored<dist::ThreadAllReduce, dist::Cpu> host{replicas};
   dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
   check_same(train<Net, nn::Cuda>(gpus), train<Net, nn::Reference>(host));
-  // Only its losses: Adam makes steps of what rounding leaves of a gradient of 0, as that of a key's bias.
+  // Losses only: Adam amplifies rounding errors of gradients that are 0, such as the gradient of a key's bias.
   check_same_losses(train<Words, nn::Cuda>(gpus), train<Words, nn::Reference>(host));
 }
 
-TEST_CASE_TEMPLATE("steps take no memory of a GPU after the first and wait for nothing: they can be graphs", Model, Net,
-                   Words) {
+TEST_CASE_TEMPLATE("steps after the first allocate no GPU memory and never wait, so they can be captured as graphs",
+                   Model, Net, Words) {
   dist::OneDevice<dist::Cuda> gpu;
   const auto x = on_device(gpu, inputs<Model>(rows));
   const auto labels = on_device(gpu, dist::Tensor<std::int32_t>{{rows}, {0, 1, 2, 0, 1, 2}});
@@ -194,12 +194,12 @@ TEST_CASE_TEMPLATE("steps take no memory of a GPU after the first and wait for n
     for (int again = 0; again < 3; ++again) run(step);
     return net.parameters().read(gpu.scope());
   };
-  dist::StepGraph graph{gpu};  // refuses steps that do either
+  dist::StepGraph graph{gpu};  // rejects steps that allocate or wait
   CHECK(train([&](const auto& step) { graph.run(step); }) == train([&](const auto& step) { gpu.run(step); }));
   CHECK(graph.instantiations() == 1);
 }
 
-TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch without rows has no gradients") {
+TEST_CASE("a loss on a GPU reports the row of an invalid label, and a batch without rows has zero gradients") {
   dist::OneDevice<dist::Cuda> gpu;
   const auto x = on_device(gpu, dist::Tensor<float>{dist::Shape{rows, 5, 4, 1}});
   const auto labels = on_device(gpu, dist::Tensor<std::int64_t>{dist::Shape{rows}, {0, 1, 2, 0, 3, -1}});
@@ -225,7 +225,7 @@ TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch wi
   };
   const double of_four = measure(4);
   CHECK_THROWS_WITH_AS(static_cast<void>(measure(rows)), doctest::Contains("Label 3 of row 4"), dist::InvalidArgument);
-  CHECK(mean_loss.result(gpu.scope()) == of_four);  // the batch that could not be measured does not count
+  CHECK(mean_loss.result(gpu.scope()) == of_four);  // the failed batch does not count
   gpu.run([&](auto& replica) {
     const auto logits = net.forward(replica, part_of(x, replica).rows(0, 0));
     const auto loss = nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica).rows(0, 0), rows);
@@ -238,7 +238,7 @@ TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch wi
   });
 }
 
-TEST_CASE("losses of single rows lie on the GPU as their outputs do, and a mean takes them from there") {
+TEST_CASE("unreduced losses are on the GPU like their outputs, and MeanOf averages them there") {
   using Unreduced = nn::Reduced<nn::SparseCategoricalCrossentropy, nn::Reduction::None>;
   const dist::Tensor<float> logits{dist::Shape{3, 2}, {0.5F, -1, 2, 0, -3, 4}};
   const dist::Tensor<std::int32_t> classes{dist::Shape{3}, {1, 0, 1}};
@@ -276,7 +276,7 @@ TEST_CASE("losses of single rows lie on the GPU as their outputs do, and a mean 
   });
 }
 
-TEST_CASE_TEMPLATE("16-bit factors on a GPU are those of the host", Half, dist::BFloat16, dist::Float16) {
+TEST_CASE_TEMPLATE("16-bit factors on a GPU match the host", Half, dist::BFloat16, dist::Float16) {
   using Small = nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Flatten, nn::Dense<4>>;
   using OnGpu = nn::MixedPrecision<nn::Cuda, Half>;
   using OnHost = nn::MixedPrecision<nn::Reference, Half>;
@@ -288,14 +288,14 @@ TEST_CASE_TEMPLATE("16-bit factors on a GPU are those of the host", Half, dist::
   nn::Workspace<Small, nn::Reference, float> unrounded;
   const auto found = dist_test::pass(bench, gpu, parameters, batch);
   const auto expected = dist_test::pass(host, parameters, batch);
-  // An activation that differs in its last bit may be rounded to the other side: by 2^-8.
+  // An activation that differs in its last bit may be rounded to the other side, a difference of 2^-8.
   CHECK(dist_test::difference(found.outputs, expected.outputs) < 1e-3);
   CHECK(dist_test::difference(found.gradients, expected.gradients) < 1e-3);
   CHECK(dist_test::difference(found.outputs, dist_test::pass(unrounded, parameters, batch).outputs) >
         (std::same_as<Half, dist::BFloat16> ? 1e-4 : 1e-5));
 }
 
-TEST_CASE("a loss scale on a GPU: gradients as they were, and a step that is left out") {
+TEST_CASE("a loss scale on a GPU restores the gradients, and is halved if they are not finite") {
   dist::OneDevice<dist::Cuda> gpu;
   nn::Network<Net, nn::Cuda> net{gpu, 3};
   nn::LossScale scale{gpu};

@@ -15,7 +15,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("sums and concatenations of branches on a GPU are those of the plain loops") {
+TEST_CASE("sums and concatenations of branches on a GPU match the plain loops") {
   using Body = nn::Sequential<nn::Conv2D<4, 3, nn::Relu, 2, nn::Same>, nn::Conv2D<4, 3, nn::Linear, 1, nn::Same>>;
   using Net = nn::Sequential<nn::Input<7, 5, 1>, nn::Conv2D<3, 2, nn::Linear, 1, nn::Same>,
                              nn::Residual<Body, nn::Conv2D<4, 1, nn::Linear, 2>>,

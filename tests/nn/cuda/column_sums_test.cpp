@@ -14,7 +14,7 @@ namespace cudnn = dist::nn::cuda;
 
 namespace {
 
-/// Of the elements, and of those times the number of their column.
+/// Sums the elements, and the elements times their column index.
 struct TwoSums {
   using Sum = double;
   static constexpr std::size_t count = 2;
@@ -30,7 +30,7 @@ struct TwoSums {
 
 }  // namespace
 
-TEST_CASE("sums of columns, of no row, of few and of many") {
+TEST_CASE("column sums of no rows, few rows and many rows are exact") {
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
@@ -42,7 +42,7 @@ TEST_CASE("sums of columns, of no row, of few and of many") {
     std::vector<float> matrix(rows * columns);
     std::array<double, 2 * columns> expected{};
     for (std::size_t i = 0; i < matrix.size(); ++i) {
-      matrix[i] = static_cast<float>(i % 7) - 2;  // whose sums are exact
+      matrix[i] = static_cast<float>(i % 7) - 2;  // sums are exact
       expected[i % columns] += static_cast<double>(matrix[i]);
       expected[columns + i % columns] += static_cast<double>(matrix[i]) * static_cast<double>(i % columns);
     }
@@ -51,7 +51,7 @@ TEST_CASE("sums of columns, of no row, of few and of many") {
     const dist::Cuda::Span<float> there{elements.data(), matrix.size()};
     const dist::Cuda::Span<double> of_columns{sums.data(), 2 * columns};
     queue.copy(std::span<const float>{matrix}, there);
-    queue.fill(of_columns, 99.0);  // is overwritten
+    queue.fill(of_columns, 99.0);  // to be overwritten
     cudnn::sum_columns(state, rows, columns, TwoSums{elements.data(), columns}, sums.data());
     std::array<double, 2 * columns> found{};
     queue.copy(of_columns, std::span<double>{found});

@@ -23,21 +23,21 @@ namespace nn = dist::nn;
 
 namespace {
 
-// Zeros around the image as many before as after, one more after, and none before; a stride that leaves pixels out.
+// Symmetric, asymmetric and no padding, and strides that skip pixels.
 using Deep =
     nn::Sequential<nn::Input<7, 6, 3>, nn::Conv2D<8, 3, nn::Relu>, nn::Conv2D<5, 2, nn::Linear, 3>, nn::Conv2D<3, 1>>;
 using Padded = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 3, nn::Relu, 1, nn::Same>,
                               nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>>;
-// More zeros before than windows reach after.
+// More padding before the image than windows reach after it.
 using PaddedBefore = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 5, nn::Relu, 2, nn::Pad<2>>>;
-// Two groups of several filters, then a group for each channel with two filters.
+// Two groups of several filters, then one group per channel with two filters.
 using Grouped =
     nn::Sequential<nn::Input<6, 7, 4>, nn::Conv2D<6, 3, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::Zeros, 2>,
                    nn::DepthwiseConv2D<2, nn::Linear, 2, nn::Same, 2>>;
 
 }  // namespace
 
-TEST_CASE("Conv2D by cuDNN computes what the plain loops compute, at changing batch sizes") {
+TEST_CASE("Conv2D by cuDNN matches the plain loops, at changing batch sizes") {
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
     fake_cuda::restart({.schedule = schedule});
     dist_test::check_against<Deep, nn::Cuda, nn::Reference>({3, 1, 0, 5});
@@ -49,7 +49,7 @@ TEST_CASE("Conv2D by cuDNN computes what the plain loops compute, at changing ba
   CHECK(fake_cudnn::live_descriptors() == 0);
 }
 
-TEST_CASE("activations of a user, and one whose gradient needs its input, which the layer keeps on the GPU") {
+TEST_CASE("Conv2D on a GPU applies user-defined activations, and keeps the input of one whose gradient needs it") {
   using Own = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<3, 2, dist_test::Softsign>, nn::Activate<nn::Gelu>,
                              nn::Conv2D<2, 2, dist_test::Square>, nn::Flatten, nn::Dense<5, nn::Gelu>, nn::Dense<3>>;
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
@@ -58,7 +58,7 @@ TEST_CASE("activations of a user, and one whose gradient needs its input, which 
   }
 }
 
-TEST_CASE("a call of cuDNN that fails is an error, and the next batch is computed all the same") {
+TEST_CASE("a failed cuDNN call throws, and the next batch is computed correctly") {
   fake_cuda::restart({});
   const auto parameters = dist_test::numbers(Padded::padded_count, 1);
   const auto batch = dist_test::numbers(2 * Padded::InputShape::elements, 2);
@@ -82,7 +82,7 @@ TEST_CASE("a call of cuDNN that fails is an error, and the next batch is compute
   }
 }
 
-TEST_CASE("where no algorithm gives the same bits each time, the layer says so") {
+TEST_CASE("without a deterministic algorithm the layer throws") {
   fake_cuda::restart({});
   dist_test::Bench<nn::Cuda> bench;
   nn::Workspace<Padded, nn::Cuda, float> workspace{bench.queue()};

@@ -9,7 +9,7 @@
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/reference/backend.hpp>
-#include <dist/nn/reference/dense.hpp>
+#include <dist/nn/reference/layers.hpp>
 #include <support/fake_cuda/machine.hpp>
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ std::vector<float> numbers(std::size_t count, std::size_t step) {
   return all;
 }
 
-/// A tensor of a GPU, which can be read.
+/// A tensor in GPU memory that the host can read back.
 struct OnGpu {
   OnGpu(const dist::Cuda::Queue& of, dist::Shape extents, const std::vector<float>& values)
       : queue(of), memory(of, values.size()), view(memory.data(), extents) {
@@ -52,7 +52,7 @@ void check_near(const std::vector<float>& values, const std::vector<float>& expe
 
 }  // namespace
 
-TEST_CASE("Dense by cuBLAS computes what the plain loops compute; a product that fails is an error") {
+TEST_CASE("Dense by cuBLAS matches the plain loops, and a failed product throws") {
   fake_cuda::restart({});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
@@ -71,7 +71,7 @@ TEST_CASE("Dense by cuBLAS computes what the plain loops compute; a product that
   cudnn::Dense<Geometry, float> dense;
   const OnGpu gx{queue, {rows, 7}, x}, gkernel{queue, {7, 5}, kernel}, gbias{queue, {5}, bias},
       gdy{queue, {rows, 5}, dy};
-  const std::vector<float> wrong(35, 99);  // what is written is overwritten
+  const std::vector<float> wrong(35, 99);  // to be overwritten
   const OnGpu gy{queue, {rows, 5}, std::vector<float>(15, 99)}, gkernel_gradient{queue, {7, 5}, wrong},
       gbias_gradient{queue, {5}, std::vector<float>(5, 99)}, gdx{queue, {rows, 7}, std::vector<float>(21, 99)};
   dense.forward(state, gx.view, gkernel.view, gbias.view, gy.view);

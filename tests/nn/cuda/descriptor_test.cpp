@@ -10,7 +10,7 @@
 namespace nn = dist::nn;
 namespace cudnn = dist::nn::cuda;
 
-TEST_CASE("a descriptor is destroyed once, whatever moved it, and where setting it fails") {
+TEST_CASE("a descriptor is destroyed exactly once, after moves and after failures") {
   fake_cuda::restart({});
   {
     cudnn::TensorDescriptor first = cudnn::images(2, 5, 4, 3);

@@ -20,7 +20,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("Dropout on a GPU drops what the plain loops drop, from elements of even and of odd numbers on") {
+TEST_CASE("Dropout on a GPU drops the same elements as the plain loops, from even and odd first indices") {
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   dist_test::Bench<nn::Cuda> bench;
   nn::cuda::State state{bench.queue()};
@@ -51,7 +51,7 @@ TEST_CASE("Dropout on a GPU drops what the plain loops drop, from elements of ev
     }
 }
 
-TEST_CASE("a network with Dropout on GPUs is that of the host, on two replicas, in training and in inference") {
+TEST_CASE("a network with Dropout on two GPUs matches the host, in training and in inference") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dropout<40>, nn::Dense<5>, nn::Dropout<20>>;
   fake_cuda::restart({.devices = 2});
   dist::Mirrored<dist::ThreadAllReduce> host{2};

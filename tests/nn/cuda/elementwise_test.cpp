@@ -14,7 +14,7 @@
 namespace nn = dist::nn;
 namespace cudnn = dist::nn::cuda;
 
-TEST_CASE("activations on a GPU are those of the host, also in place, and the identity in place is no work") {
+TEST_CASE("activations on a GPU match the host, also in place, and an identity in place launches no work") {
   fake_cuda::restart({});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};

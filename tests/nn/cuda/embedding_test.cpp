@@ -25,7 +25,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("Embedding on GPUs computes what the plain loops compute, of ids that come once, often and not at all") {
+TEST_CASE("Embedding on GPUs matches the plain loops, with unique, repeated and unused ids") {
   using Net = nn::Sequential<nn::Input<4>, nn::Embedding<9, 3>, nn::Flatten, nn::Dense<2>>;
   const auto parameters = dist_test::numbers(Net::padded_count, 1);
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
@@ -45,7 +45,7 @@ TEST_CASE("Embedding on GPUs computes what the plain loops compute, of ids that 
   }
 }
 
-TEST_CASE("an id that the table does not have gives NaN and no gradient, and a later batch says which it was") {
+TEST_CASE("an id out of range gives NaN and no gradient, and a later batch reports it") {
   using Net = nn::Sequential<nn::Input<3>, nn::Embedding<4, 2>>;
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   const auto parameters = dist_test::numbers(Net::padded_count, 1);
@@ -55,7 +55,7 @@ TEST_CASE("an id that the table does not have gives NaN and no gradient, and a l
     nn::Workspace<Net, nn::Cuda, float> workspace{bench.queue()};
     const auto found = dist_test::pass(bench, workspace, parameters, {1, 3, 1, 1, unknown, unknown});
     for (std::size_t i = 0; i < found.outputs.size(); ++i) CHECK(std::isnan(found.outputs[i]) == (i >= 8));
-    for (std::size_t i = 0; i < found.gradients.size(); ++i)  // of words 1 and 3
+    for (std::size_t i = 0; i < found.gradients.size(); ++i)  // words 1 and 3
       CHECK((std::isfinite(found.gradients[i]) && (found.gradients[i] == 0) == (i / 2 % 2 == 0)));
     const std::vector<double> known{1, 3, 1};
     CHECK_THROWS_WITH_AS(dist_test::pass(bench, workspace, parameters, known),
@@ -64,7 +64,7 @@ TEST_CASE("an id that the table does not have gives NaN and no gradient, and a l
   }
 }
 
-TEST_CASE("the gradient of a table ends with the table, whatever ids there are") {
+TEST_CASE("the table's gradient never writes past the table, whatever the ids") {
   fake_cuda::restart({});
   dist_test::Bench<nn::Cuda> bench;
   nn::cuda::State state{bench.queue()};
@@ -75,7 +75,7 @@ TEST_CASE("the gradient of a table ends with the table, whatever ids there are")
   CHECK(std::ranges::equal(support::on_host(bench.queue(), table.span()), std::array{0, 0, 1, 1, 0, 0, 0, 0, 99, 99}));
 }
 
-TEST_CASE("steps that are graphs tell of an id that the table does not have, too") {
+TEST_CASE("steps run as graphs also report an id out of range") {
   using Net = nn::Sequential<nn::Input<3>, nn::Embedding<4, 2>>;
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   dist::OneDevice<dist::Cuda> gpu;
@@ -103,7 +103,6 @@ TEST_CASE("steps that are graphs tell of an id that the table does not have, too
   graph.run(step);
   gpu.run([&](auto& replica) {
     const auto found = support::on_host(queue, std::as_const(net).gradients().component(replica));
-    for (std::size_t i = 0; i < 8; ++i)
-      CHECK(found[i] == (i < 2 ? 0.0F : 1.0F));  // of words 1, 2 and 3, one place each
+    for (std::size_t i = 0; i < 8; ++i) CHECK(found[i] == (i < 2 ? 0.0F : 1.0F));  // words 1, 2 and 3 occur once each
   });
 }

@@ -19,8 +19,8 @@ struct Write {
 
 }  // namespace
 
-TEST_CASE("memory goes when the work that was put before is done, and is replaced by larger memory") {
-  // Nothing runs before the host waits, and memory that work under way uses cannot be freed.
+TEST_CASE("memory is freed after the enqueued work is done, and is replaced by larger memory") {
+  // The fake runs nothing until the host waits, and rejects freeing memory in use.
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
@@ -41,7 +41,7 @@ TEST_CASE("memory goes when the work that was put before is done, and is replace
   CHECK_THROWS_AS((cudnn::Memory<float>{queue, std::size_t{1} << 40}), dist::OutOfMemory);
 }
 
-TEST_CASE("memory that is reserved grows, and does not shrink") {
+TEST_CASE("reserved memory grows and never shrinks") {
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
@@ -65,7 +65,7 @@ TEST_CASE("memory that is reserved grows, and does not shrink") {
   CHECK(memory.data() != nullptr);
 }
 
-TEST_CASE("memory goes, whatever the wait for its work throws") {
+TEST_CASE("memory is freed whatever error the wait throws") {
   fake_cuda::restart({});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};

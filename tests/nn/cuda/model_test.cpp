@@ -1,4 +1,4 @@
-// Model on GPUs: the histories of the plain loops on the host, for every loss, reduction and regulariser.
+// Model on GPUs, compared with histories of the plain loops on the host, for every loss, reduction and regulariser.
 // replicas on GPUs: 1 2 3 4
 #include <dist/nn/cuda/backend.cuh>
 
@@ -37,7 +37,7 @@ namespace data = dist::data;
 namespace {
 
 using Net = nn::Sequential<nn::Input<4, 2>, nn::Flatten, nn::Dense<6, nn::Relu>, nn::Dense<3>>;
-constexpr std::size_t examples = 20, batch = 8, epochs = 3;  // the last batch is short
+constexpr std::size_t examples = 20, batch = 8, epochs = 3;  // the last batch is smaller
 
 dist::Tensor<float> inputs() {
   dist::Tensor<float> x{{examples, 4, 2}};
@@ -57,7 +57,7 @@ dist::Tensor<float> vectors() {
 
 auto batches(const auto& targets) { return data::tensor_slices(inputs(), targets) | data::batch(batch); }
 
-/// The losses and the metrics of every epoch, and those of an evaluation.
+/// Returns the losses and metrics of each epoch and of an evaluation.
 template <class Backend, class S, class Dataset, class L, class... Ms>
 std::vector<double> fit(const Dataset& points, const L& loss, const Ms&... metrics) {
   S strategy{conformance::replicas_of_environment()};
@@ -84,7 +84,7 @@ void check_alike(const Dataset& points, const Parts&... parts) {
 
 }  // namespace
 
-TEST_CASE("cross-entropy and accuracy of a fit, of examples with weights, and metrics that count these") {
+TEST_CASE("a fit with cross-entropy, accuracy, sample weights and weighted metrics matches the host") {
   dist::Tensor<float> weights{{examples}};
   for (std::size_t i = 0; i < examples; ++i) weights[i] = static_cast<float>(i % 4 + 1) / 2;
   check_alike(data::TensorSlices{std::tuple{inputs(), classes(), weights}} | data::batch(batch),
@@ -93,16 +93,16 @@ TEST_CASE("cross-entropy and accuracy of a fit, of examples with weights, and me
               nn::Weighted{nn::MeanOf{nn::SparseCategoricalCrossentropy{}}});
 }
 
-TEST_CASE("mean squared errors, and the metric of that name") {
+TEST_CASE("a fit with mean squared error as loss and metric matches the host") {
   check_alike(batches(vectors()), nn::MeanSquaredError{}, nn::MeanOf{nn::MeanSquaredError{}});
 }
 
-TEST_CASE("a loss that is a sum") {
+TEST_CASE("a fit with a sum as loss matches the host") {
   check_alike(batches(vectors()), nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}},
               nn::MeanOf{nn::MeanSquaredError{}});
 }
 
-TEST_CASE("a regularised loss") {
+TEST_CASE("a fit with a regularised loss matches the host") {
   check_alike(batches(classes()), nn::Regularized{nn::SparseCategoricalCrossentropy{}, nn::L1L2{1e-2F, 1e-2F}},
               nn::SparseCategoricalAccuracy{});
 }

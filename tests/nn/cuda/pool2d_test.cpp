@@ -18,9 +18,9 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("MaxPool2D on GPUs computes what the plain loops compute, at changing batch sizes") {
-  // Windows side by side, some that overlap, some that leave pixels out, and one that is the image. Windows that reach over
-  // the border: one row more below than above, and more above and on the left than below and on the right.
+TEST_CASE("MaxPool2D on GPUs matches the plain loops, at changing batch sizes") {
+  // Adjacent, overlapping and separate windows, and one of the size of the image. Windows that reach over the border:
+  // with one more row below than above, and with more above and left than below and right.
   using Net = nn::Sequential<nn::Input<8, 9, 2>, nn::Conv2D<6, 2>, nn::MaxPool2D<2>, nn::Conv2D<3, 1>>;
   using Overlapping = nn::Sequential<nn::Input<8, 9, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<3, 2>>;
   using Apart = nn::Sequential<nn::Input<9, 8, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<2, 3>, nn::GlobalMaxPool2D>;
@@ -33,7 +33,7 @@ TEST_CASE("MaxPool2D on GPUs computes what the plain loops compute, at changing 
   dist_test::check_against<Padded, nn::Cuda, nn::Reference>({3, 1});
 }
 
-TEST_CASE("of equal maxima the first in row-major order gets the gradient, as by the plain loops") {
+TEST_CASE("the first of equal maxima in row-major order gets the gradient, like in the plain loops") {
   using Geometry = nn::PoolGeometry<dist::StaticShape<7, 6, 2>, 3, 2>;
   fake_cuda::restart({});
   dist_test::Bench<nn::Cuda> bench;

@@ -12,8 +12,8 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE_TEMPLATE("BatchNormalization on GPUs computes what the plain loops compute, with rows and without",
-                   Statistics, nn::PerReplicaStatistics, nn::SynchronizedStatistics) {
+TEST_CASE_TEMPLATE("BatchNormalization on GPUs matches the plain loops, with and without rows", Statistics,
+                   nn::PerReplicaStatistics, nn::SynchronizedStatistics) {
   dist::Mirrored<dist::ThreadAllReduce> host{2};
   using Net = dist_test::NormalizedNet<Statistics>;
   const auto expected = dist_test::run_normalized<Net, nn::Reference, double>(host);

@@ -13,9 +13,8 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE(
-    "normalisation of groups and of layers on GPUs computes what the plain loops compute, at changing batch sizes") {
-  // The first needs no gradient of its input; the groups of the second are added up by several lanes.
+TEST_CASE("GroupNormalization and LayerNormalization on GPUs match the plain loops, at changing batch sizes") {
+  // The first needs no input gradient; several lanes sum the groups of the second.
   using Net = nn::Sequential<nn::Input<6, 5, 4>, nn::GroupNormalization<4>, nn::Conv2D<6, 2>, nn::GroupNormalization<3>,
                              nn::Conv2D<3, 2>, nn::LayerNormalization<>, nn::Conv2D<2, 1>>;
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {

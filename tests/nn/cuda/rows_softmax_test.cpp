@@ -20,7 +20,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("Softmax on GPUs computes what the plain loops compute, of few classes and of many") {
+TEST_CASE("Softmax on GPUs matches the plain loops, with few and with many classes") {
   using Net =
       nn::Sequential<nn::Input<4, 3, 1>, nn::Conv2D<5, 2>, nn::Softmax, nn::Flatten, nn::Dense<70>, nn::Softmax>;
   for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
@@ -29,8 +29,8 @@ TEST_CASE("Softmax on GPUs computes what the plain loops compute, of few classes
   }
 }
 
-TEST_CASE("no power overflows, what is minus infinity has no share, and a NaN is not lost") {
-  constexpr std::size_t classes = 40;  // several lanes
+TEST_CASE("Softmax never overflows, maps minus infinity to 0, and propagates NaN") {
+  constexpr std::size_t classes = 40;  // more than one lane
   constexpr float infinity = std::numeric_limits<float>::infinity();
   fake_cuda::restart({});
   dist_test::Bench<nn::Cuda> bench;

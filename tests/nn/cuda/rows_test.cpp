@@ -16,7 +16,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// The sum of the elements of a row and the largest of them go to the row's first two places; the elements are doubled.
+/// Writes the sum and the maximum of a row to the row's first two places, and doubles the elements.
 struct SumMaxDouble {
   float* elements;
   float* to;
@@ -33,7 +33,7 @@ struct SumMaxDouble {
 
 }  // namespace
 
-TEST_CASE("each row is visited by threads of its own, of no element, of few and of many") {
+TEST_CASE("each row has its own threads, for no, few and many elements") {
   fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
@@ -46,7 +46,7 @@ TEST_CASE("each row is visited by threads of its own, of no element, of few and 
       CAPTURE(size);
       std::vector<float> elements(rows * size), expected(2 * rows, -1), doubled(rows * size);
       for (std::size_t i = 0; i < elements.size(); ++i) {
-        elements[i] = static_cast<float>((i * 5) % 7) - 2;  // whose sums are exact
+        elements[i] = static_cast<float>((i * 5) % 7) - 2;  // sums are exact
         doubled[i] = 2 * elements[i];
       }
       for (std::size_t row = 0; size > 0 && row < rows; ++row) {

@@ -22,7 +22,7 @@
 namespace nn = dist::nn;
 namespace cudnn = dist::nn::cuda;
 
-TEST_CASE("a replica's handle is of its GPU, and goes with the state, whatever failed while it was made") {
+TEST_CASE("a replica's handle belongs to its GPU, and is destroyed with the state, also if its creation fails") {
   fake_cuda::restart({.devices = 2});
   const std::size_t device = 1;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
@@ -39,7 +39,7 @@ TEST_CASE("a replica's handle is of its GPU, and goes with the state, whatever f
     REQUIRE(cudaSetDevice(0) == cudaSuccess);
     static_cast<void>(state.enter());
     CHECK(chosen() == 1);
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);  // the handle is destroyed on its own GPU all the same
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);  // the handle is still destroyed on its own GPU
   }
   CHECK(fake_cudnn::live_blas_handles() == 0);
   for (const char* const call : {"cublasCreate", "cublasSetStream", "cublasSetWorkspace", "cublasSetMathMode"}) {
@@ -53,7 +53,7 @@ TEST_CASE("a replica's handle is of its GPU, and goes with the state, whatever f
   }
 }
 
-TEST_CASE("factors of 16 bits are multiplied as TF32, which keeps them, and others are not") {
+TEST_CASE("16-bit factors are multiplied as TF32, which keeps them exact, and float factors are not") {
   using Net = nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu>, nn::Flatten, nn::Dense<4>>;
   fake_cuda::restart({});
   const auto parameters = dist_test::numbers(Net::padded_count, 1);
@@ -66,12 +66,12 @@ TEST_CASE("factors of 16 bits are multiplied as TF32, which keeps them, and othe
     return fake_cudnn::short_products() - before;
   };
   CHECK(short_products(nn::Cuda{}) == 0);
-  // Of both layers the outputs and the kernel's gradient, and the gradient of the second one's input.
+  // The output and the kernel gradient of both layers, and the input gradient of the second layer.
   CHECK(short_products(nn::MixedPrecision<nn::Cuda, dist::BFloat16>{}) == 5);
   CHECK(short_products(nn::MixedPrecision<nn::Cuda, dist::Float16>{}) == 5);
 }
 
-TEST_CASE("the handle of cuDNN is made when it is asked for, and a workspace grows") {
+TEST_CASE("the cuDNN handle is created on first use, and a workspace grows") {
   fake_cuda::restart({});
   const std::size_t device = 0;
   const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};

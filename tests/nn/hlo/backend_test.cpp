@@ -11,10 +11,9 @@
 #include <dist/data/example.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
-#include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
 #include <dist/nn/hlo/image_layers.hpp>
-#include <dist/nn/hlo/normalization.hpp>
+#include <dist/nn/hlo/layers.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/hlo/traced_metric.hpp>
 #include <dist/nn/hlo/traced_optimizer.hpp>
@@ -36,7 +35,8 @@ using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 
 using Batch = dist::data::Example<Tensor<float>, Tensor<std::int32_t>>;
 
-/// Rows of waves, of classes 0, 1 and 2, for both replicas: of step `step`, of which every third has fewer for the second.
+/// Returns rows of sine waves with classes 0, 1 and 2 for all replicas in step `step`; in each third step the second
+/// replica has fewer rows.
 template <class Net>
 PerReplica<Batch> batches(std::size_t replicas, std::size_t step) {
   constexpr Shape row = Net::InputShape::shape();
@@ -60,7 +60,7 @@ struct Trained {
   Tensor<float> weights;
 };
 
-/// The loop of a user, under a strategy that compiles the step, or runs it.
+/// A custom training loop, under a strategy that compiles the step or runs it directly.
 template <class Net, class Backend, class S, class O>
 Trained train(S&& strategy, const O& function, std::size_t steps) {
   constexpr std::size_t global_batch = 8;
@@ -113,29 +113,29 @@ using ResNet = nn::Sequential<nn::Input<6, 6, 4>, Block, nn::GlobalAveragePool2D
 
 }  // namespace
 
-TEST_CASE("a compiled step trains as the same step on the host") {
-  SUBCASE("a network of dense layers") {
+TEST_CASE("a compiled step trains like the same step on the host") {
+  SUBCASE("a dense network") {
     check_same<Mlp>(nn::SGD{.learning_rate = 0.25F, .momentum = 0.5F}, 20, 1e-5);
     check_same<Mlp>(nn::Adam{.learning_rate = 0.01F}, 20, 1e-5, 1);
   }
-  SUBCASE("a convolutional one") {
+  SUBCASE("a convolutional network") {
     check_same<Cnn>(nn::SGD{.learning_rate = 0.05F}, 20, 1e-5, 1);
     check_same<Cnn>(nn::Adam{.learning_rate = 0.003F}, 20, 1e-5);
     check_same<Cnn>(nn::RMSprop{.learning_rate = 0.001F}, 5, 1e-5);
   }
-  SUBCASE("networks whose factors have 16 bits (spec P22)") {
+  SUBCASE("networks with 16-bit factors (spec P22)") {
     const nn::SGD sgd{.learning_rate = 0.05F};
-    // Without the rounding, losses are apart by at least 1e-4.
+    // Without rounding, losses would differ by at least 1e-4.
     check_same<Cnn, MixedOnHost<dist::BFloat16>, MixedOnXla<dist::BFloat16>>(sgd, 20, 2e-5);
     check_same<Mlp, MixedOnHost<dist::Float16>, MixedOnXla<dist::Float16>>(sgd, 20, 2e-5, 1);
   }
-  SUBCASE("a residual one with batch normalization") {
+  SUBCASE("a residual network with batch normalization") {
     check_same<ResNet>(nn::SGD{.learning_rate = 0.05F}, 20, 1e-5);
     check_same<ResNet>(nn::Adam{.learning_rate = 0.003F}, 20, 1e-5);
   }
 }
 
-TEST_CASE("calls of a compiled step are in the order of a training step") {
+TEST_CASE("calls of a compiled step must be in the order of a training step") {
   OnXla strategy{1};
   nn::Network<Mlp, nn::Xla> net{strategy};
   const auto refused = [&](auto step) {
@@ -154,7 +154,7 @@ TEST_CASE("calls of a compiled step are in the order of a training step") {
         }).find("the batch has shape [4, 8, 8, 2], the network takes rows of shape [6]") != std::string::npos);
 }
 
-TEST_CASE("a network on Xla computes on the host in a function that is run") {
+TEST_CASE("a network on Xla computes on the host in a function that is not compiled") {
   OnHost on_host{2};
   OnXla strategy{2};
   const auto outputs = [&]<class Backend>(auto& on, Backend) {

@@ -1,4 +1,4 @@
-/// Networks in programs for XLA against the same networks by plain loops.
+/// Compares networks in programs for XLA with the plain loops.
 #pragma once
 
 #include <algorithm>
@@ -31,15 +31,15 @@ namespace dist_test {
 
 using List = std::vector<double>;
 
-/// What a replica has of a pass through a network. The loss is sum(target * y + y^2 / 2) over its rows.
+/// The results of a replica's pass through a network. The loss is sum(target * y + y^2 / 2) over its rows.
 struct PassResult {
   List outputs;
   List input_gradient;
   List gradients;  ///< of the parameters, without padding
-  List state;      ///< afterwards, without padding
+  List state;      ///< after the pass, without padding
 };
 
-/// What a replica is given: the network's parameters and its state, without padding, and its rows.
+/// The inputs of a replica: the network's parameters and state, without padding, and its rows.
 struct Given {
   List parameters;
   List state;
@@ -48,7 +48,7 @@ struct Given {
   std::size_t first_row = 0;
 };
 
-/// Tensors one after another, from where they lie with padding, and back.
+/// Copies tensors from a layout with padding to a packed layout, and back.
 inline List packed(std::span<const dist::nn::Parameter> layout, const List& all) {
   List packed;
   for (const dist::nn::Parameter& each : layout)
@@ -63,7 +63,7 @@ inline List unpacked(std::span<const dist::nn::Parameter> layout, const List& pa
   return all;
 }
 
-/// A pass by plain loops in double.
+/// Runs a pass by plain loops in double.
 template <class Net, class Mode, bool InputGradient, class Backend>
 PassResult by_loops(const auto& replica, const Given& given) {
   namespace nn = dist::nn;
@@ -96,7 +96,7 @@ PassResult by_loops(const auto& replica, const Given& given) {
   return result;
 }
 
-/// The passes of training and of inference in one program, for batches of so many rows.
+/// The passes of training and inference in one program, for batches of `rows` rows.
 template <class Net, bool InputGradient, class Backend>
 class LoweredProgram {
   template <class Mode>
@@ -111,7 +111,7 @@ class LoweredProgram {
   LoweredProgram(std::size_t replicas, std::size_t rows)
       : rows_(rows), client_(testing::cpus(replicas)), executable_(client_, module(replicas, rows), replicas) {}
 
-  /// Two of each replica: in training and in inference.
+  /// Returns two results per replica: training and inference.
   std::vector<std::array<PassResult, 2>> operator()(const std::vector<Given>& given) {
     std::vector<std::vector<dist::pjrt::Buffer>> buffers(given.size());
     std::vector<std::vector<const dist::pjrt::Buffer*>> arguments(given.size());
@@ -160,7 +160,7 @@ class LoweredProgram {
   }
 
  private:
-  /// Rows, and behind them those that do not count.
+  /// The rows, followed by padding rows.
   dist::Tensor<float> filled(const List& values, dist::Shape row) const {
     dist::Tensor<float> all{row.stacked(rows_)};
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i < values.size() ? static_cast<float>(values[i]) : 3;
@@ -201,11 +201,11 @@ class LoweredProgram {
   dist::pjrt::Executable executable_;
 };
 
-/// Checks outputs, gradients of the input and of the parameters, and state, in training and in inference. Each entry of
-/// `steps` is a step, whose numbers are the rows of each replica; the program adds at least one row that does not count. The
-/// state of a step goes into the next. `elements(count, stream)` are those of batches. Without `InputGradient` there is none.
-/// `Backend` is that of the plain loops, on the host. The program computes with float, and sums in an order that depends on the
-/// processor.
+/// Compares outputs, gradients of the input and of the parameters, and state, in training and in inference. An entry
+/// of `steps` is a step: the number of rows of each replica. The program adds at least one padding row. The state of
+/// a step is the input of the next. `elements(count, stream)` generates batches. Without `InputGradient` the input
+/// gradient is not computed. `Backend` computes the plain loops on the host. The program computes in float, and the
+/// order of its sums depends on the processor.
 template <class Net, bool InputGradient = true, class Backend = dist::nn::Reference,
           class Elements = List (*)(std::size_t, std::uint64_t)>
 void check_emitted(const std::vector<std::vector<std::size_t>>& steps, Elements elements = numbers,
@@ -216,7 +216,7 @@ void check_emitted(const std::vector<std::vector<std::size_t>>& steps, Elements 
   dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
   LoweredProgram<Net, InputGradient, Backend> program{replicas, most + 1};
 
-  const auto rounded = [](List values) {  // to float, once, so that both have the same
+  const auto rounded = [](List values) {  // to float, once, so that both have equal inputs
     for (double& each : values) each = static_cast<double>(static_cast<float>(each));
     return values;
   };

@@ -11,7 +11,7 @@
 using dist::Tensor;
 using Floats = dist::hlo::Traced<float, 3>;
 
-TEST_CASE("a choice follows its condition at each element, and the greater of two numbers is NaN where one is") {
+TEST_CASE("select chooses element by element, and greater returns NaN if either element is NaN") {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   const auto [choice, most] = testing::run<Floats, Floats>(
       1,

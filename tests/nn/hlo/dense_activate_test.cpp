@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/nn/activations/smooth.hpp>
-#include <dist/nn/hlo/branches.hpp>
+#include <dist/nn/hlo/layers.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/sequential.hpp>
 #include <hlo/run.hpp>
@@ -36,7 +36,7 @@ Doubles emitted(Doubles x) {
   return nn::Lowering<typename Bound::Layer>::template forward<Bound>(arguments, x, std::tuple<>{}, state);
 }
 
-/// The layers' outputs agree with those of the host's, by plain loops.
+/// Checks that the layers' outputs match the plain loops on the host.
 template <class... Layers>
 void check_layers(const std::vector<double>& x) {
   const auto results = testing::run<Doubles>(
@@ -57,18 +57,18 @@ void check_layers(const std::vector<double>& x) {
 
 }  // namespace
 
-TEST_CASE("layers of activations compute in programs what they compute on the host") {
+TEST_CASE("activation layers in programs match the host") {
   check_layers<nn::ReLU, nn::Activate<nn::Linear>, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>,
                nn::Activate<nn::Silu>, nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>(
       {-30, -1.25, 0, 0.5, 3, not_a_number});
 }
 
-TEST_CASE("gradients of activations in programs are those that they say, also where their operations have others") {
+TEST_CASE("gradients of activations in programs are their explicit gradients, not the gradients of their operations") {
   using Each = nn::Concatenate<nn::ReLU, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>, nn::Activate<nn::Silu>,
                                nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>;
   dist_test::check_emitted<nn::Sequential<nn::Input<6>, Each>>({{3}}, [](std::size_t count, std::uint64_t) {
     std::vector<double> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i % 5) - 2;  // 0 is among them
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i % 5) - 2;  // includes 0
     return values;
   });
 }

@@ -18,7 +18,7 @@ using dist::Tensor;
 template <std::size_t... Extents>
 using Doubles = hlo::Traced<double, Extents...>;
 
-TEST_CASE("Dense in a program computes what it computes on the host, with its activation") {
+TEST_CASE("Dense in a program matches the host, with its activation") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dense<2, nn::Tanh>, nn::Dense<3, nn::Relu>, nn::Dense<1>>;
   const std::vector<double> x{0.25, -1, 0.5, 1, 0.75, -0.125};
   const std::vector<double> first{0.5, -0.25, 1, 2, -0.75, 0.125}, first_bias{0.1, -0.2};
@@ -39,7 +39,7 @@ TEST_CASE("Dense in a program computes what it computes on the host, with its ac
   dist_test::BoundLayer<nn::Dense<3, nn::Relu>, dist::StaticShape<2>> relu_layer;
   dist_test::BoundLayer<nn::Dense<1>, dist::StaticShape<3>> linear_layer;
   const auto hidden = relu_layer.forward(tanh_layer.forward(x, {first, first_bias}), {second, second_bias});
-  // Units are off and on, so that the activation shows.
+  // Some units are 0 and some are not, so that the activation matters.
   CHECK(std::count(hidden.begin(), hidden.end(), 0.0) > 0);
   const auto expected = linear_layer.forward(hidden, {third, third_bias});
   REQUIRE(y.size() == expected.size());

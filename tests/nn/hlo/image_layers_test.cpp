@@ -8,9 +8,8 @@
 
 #include <dist/core/float16.hpp>
 #include <dist/nn/activations/smooth.hpp>
-#include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
-#include <dist/nn/hlo/normalization.hpp>
+#include <dist/nn/hlo/layers.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/mixed_precision.hpp>
@@ -28,28 +27,28 @@ struct Fast : nn::BatchNormalizationOptions {
 
 }  // namespace
 
-TEST_CASE("convolutions in programs compute what they do by plain loops, with their gradients") {
+TEST_CASE("convolutions in programs and their gradients match the plain loops") {
   using Net = nn::Sequential<nn::Input<9, 8, 2>, nn::Conv2D<4, 3, nn::Relu>, nn::Conv2D<4, 3, nn::Linear, 2, nn::Same>,
                              nn::Conv2D<6, 2, nn::Relu, 1, nn::Pad<1, 0>, nn::GlorotUniform, nn::Zeros, 2>,
                              nn::DepthwiseConv2D<2, nn::Relu, 2, nn::Same, 2>>;
   dist_test::check_emitted<Net>({{3}});
 }
 
-TEST_CASE("convolutions and dense layers in programs round their factors as plain loops do (spec P22)") {
-  // Small, so that no number lies next to the middle of two 16-bit ones.
+TEST_CASE("convolutions and dense layers in programs round their factors like the plain loops (spec P22)") {
+  // A small network, so that no number is close to the middle of two 16-bit numbers.
   using Net = nn::Sequential<nn::Input<4, 3, 2>, nn::Conv2D<2, 2, nn::Relu>,
                              nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Valid, 2>, nn::Flatten, nn::Dense<3, nn::Tanh>>;
   dist_test::check_emitted<Net, true, nn::MixedPrecision<nn::Reference, dist::BFloat16>>({{3}});
 }
 
-TEST_CASE("pooling in programs takes the elements that lie in the image, and the first of several maxima") {
+TEST_CASE("pooling in programs ignores padding, and chooses the first of several maxima") {
   using Padded =
       nn::Sequential<nn::Input<6, 5, 2>,
                      nn::Add<nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<3, 2, nn::Same>,
                              nn::Sequential<nn::MaxPool2D<2, 1, nn::Pad<1, 0>>, nn::AveragePool2D<2, 2, nn::Same>>>>;
   using Whole = nn::Concatenate<nn::Sequential<nn::MaxPool2D<2>, nn::Flatten>, nn::GlobalAveragePool2D,
                                 nn::GlobalMaxPool2D, nn::Sequential<nn::AveragePool2D<2>, nn::GlobalMaxPool2D>>;
-  // Of four numbers, so that many are equal.
+  // Four different values, so that many elements are equal.
   const auto few = [](std::size_t count, std::uint64_t stream) {
     dist_test::List values = dist_test::numbers(count, stream);
     for (double& each : values) each = std::floor(4 * each);
@@ -59,8 +58,7 @@ TEST_CASE("pooling in programs takes the elements that lie in the image, and the
   dist_test::check_emitted<nn::Sequential<nn::Input<4, 5, 3>, Whole>>({{2}}, few);
 }
 
-TEST_CASE(
-    "the guide's network, and a residual network on two replicas, compute in programs what they do by plain loops") {
+TEST_CASE("the guide's network, and a residual network on two replicas, match the plain loops in programs") {
   using Guide = nn::Sequential<nn::Input<12, 12, 1>, nn::Conv2D<8, 3, nn::Relu>, nn::Flatten, nn::Dense<16, nn::Relu>,
                                nn::Dense<10>>;
   dist_test::check_emitted<Guide>({{6}});

@@ -20,7 +20,8 @@ using Numbers = dist::Tensor<float>;
 
 namespace {
 
-/// Each element times a factor, plus another. In training it keeps what it has added so far.
+/// Multiplies each element by a factor and adds another parameter. In training it accumulates the added values in its
+/// state.
 struct Line {
   template <class In>
   struct On {
@@ -48,7 +49,7 @@ struct dist::nn::Lowering<Line> {
   }
 };
 
-TEST_CASE("the layers of a network are computed one after another, each with its parameters and its state") {
+TEST_CASE("the layers of a network run in order, each with its parameters and its state") {
   using Net = nn::Sequential<nn::Input<2, 1>, nn::Flatten, Line, nn::Named<"second", Line>, nn::Reshape<1, 2>>;
   const auto [trained, first, second, inferred, kept] = testing::run<Floats<3, 2, 1>, Floats<>, Floats<2>, Floats<>,
                                                                      Floats<2>, Floats<2>, Floats<2>>(

@@ -13,7 +13,7 @@ namespace hlo = dist::hlo;
 namespace detail = dist::nn::detail;
 using dist::Tensor;
 
-TEST_CASE("the largest number of a row is the first of equals, and labels that are no class are -1") {
+TEST_CASE("index_of_largest returns the first of equal numbers, and labels out of range become -1") {
   constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
   using Scores = hlo::Traced<float, 6, 3>;
   using Labels = hlo::Traced<std::uint64_t, 4>;
@@ -35,7 +35,7 @@ TEST_CASE("the largest number of a row is the first of equals, and labels that a
   CHECK(classes == Tensor<std::int32_t>{{4}, {0, 2, -1, -1}});
 }
 
-TEST_CASE("an array of a program has a shape to be checked, and its elements in another shape") {
+TEST_CASE("an array of a program has a shape for checks, and can be reshaped") {
   const hlo::Trace trace{1, 4};
   const hlo::Traced<float, hlo::batch, 2, 3> images{0};
   CHECK(detail::shape_only(hlo::Dynamic<float>{images}).shape() == dist::Shape{4, 2, 3});

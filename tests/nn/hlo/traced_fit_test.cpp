@@ -34,7 +34,7 @@ using OnXla = dist::Mirrored<dist::ThreadAllReduce, dist::Xla>;
 using Net = nn::Sequential<nn::Input<3>, nn::Dense<6, nn::Tanh>, nn::Dense<3>>;
 using OneOutput = nn::Sequential<nn::Input<3>, nn::Dense<1>>;
 
-/// 10 examples of three classes, in global batches of 4, of which the last has 2 rows.
+/// 10 examples of three classes, in global batches of 4; the last batch has 2 rows.
 constexpr std::size_t examples = 10;
 constexpr std::size_t global_batch = 4;
 Tensor<float> inputs() {
@@ -49,7 +49,7 @@ Tensor<T> column(std::size_t divisor) {
   return y;
 }
 
-/// Calls `use(model, other)` with a model on the host and one that compiles its steps.
+/// Calls `use(model, compiled)` with a model on the host and a model that compiles its steps.
 template <class Net, class L, class Use, class... Ms>
 void with_both(const L& loss, const Use& use, const Ms&... metrics) {
   OnHost on_host{2};
@@ -80,7 +80,7 @@ void check_same(const nn::History& history, const nn::History& expected) {
 
 }  // namespace
 
-TEST_CASE("a model that compiles its steps learns, measures and predicts as on the host") {
+TEST_CASE("a model with compiled steps learns, measures and predicts as on the host") {
   const auto use = [](auto& model, auto& compiled) {
     const auto sets = data::tensor_slices(inputs(), column<std::int32_t>(3)) | data::batch(global_batch);
     const auto fit = [&](auto& each) {
@@ -104,7 +104,7 @@ TEST_CASE("a model that compiles its steps learns, measures and predicts as on t
                  nn::Weighted{nn::SparseCategoricalAccuracy{}});
 }
 
-TEST_CASE("a model that compiles its steps may have a regularized sum as its loss, and targets that are no classes") {
+TEST_CASE("a model with compiled steps supports a regularized sum as loss, and targets other than classes") {
   const auto use = [](auto& model, auto& compiled) {
     const auto fit = [&](auto& each) {
       return each.fit(inputs(), inputs(), {.epochs = 2, .verbose = 0, .batch_size = 4});
@@ -118,7 +118,7 @@ TEST_CASE("a model that compiles its steps may have a regularized sum as its los
                  nn::MeanOf{nn::MeanAbsoluteError{}});
 }
 
-TEST_CASE("weights of classes count for one output as well, for as many classes as there are") {
+TEST_CASE("class weights also apply to a single output, for any number of classes") {
   const auto use = [](auto& model, auto& compiled) {
     const auto fit = [&](auto& each, std::vector<float> weights) {
       return each.fit(inputs(), column<std::int32_t>(2),
@@ -131,7 +131,7 @@ TEST_CASE("weights of classes count for one output as well, for as many classes 
     check_same(fit(compiled, {1, 3}), fit(model, {1, 3}));
     check_same(fit(compiled, {0.5F, 2, 9}), fit(model, {0.5F, 2, 9}));
     const auto few = compiled.train_on_batch(inputs(), column<std::int32_t>(2), {.class_weight = {1}});
-    CHECK(std::isnan(few["loss"]));  // where a replica function throws
+    CHECK(std::isnan(few["loss"]));  // a replica function throws instead
   };
   with_both<OneOutput>(nn::MeanSquaredError{}, use);
 }

@@ -35,12 +35,12 @@ using dist::Tensor;
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-/// Four rows count.
+/// Four of the rows are valid.
 constexpr std::size_t rows = 6;
 using Outputs = hlo::Traced<double, rows, 3>;
 using PerRow = hlo::Traced<double, rows>;
 
-/// What a program computes for one of Keras' cases: the loss, the weighted one, and the gradient of that.
+/// The loss of one of Keras' cases in a program, the weighted loss, and its gradient.
 struct Computed {
   hlo::Value loss, weighted_loss, gradient;
 };
@@ -52,7 +52,7 @@ Computed compute(const L& loss, Outputs outputs, const Targets& targets, PerRow 
   return {nn::compute_loss(loss, replica, outputs, targets, 6).value(), weighted.value(), gradient.value()};
 }
 
-/// A case, and the loss as it is called with the case's outputs and targets.
+/// A case, and the loss to call with the case's outputs and targets.
 template <class L, class Target = double>
 struct Case {
   const keras::Case* numbers;
@@ -72,7 +72,7 @@ auto targets_of(Outputs targets) {
     return targets;
 }
 
-/// All cases in one program, whose last two rows are no numbers.
+/// Checks all cases in one program, whose last two rows are NaN.
 template <class... Cases>
 void check(const Cases&... cases) {
   constexpr std::size_t count = sizeof...(cases);
@@ -133,7 +133,7 @@ void check(const Cases&... cases) {
   (compare(*cases.numbers, decltype(cases.loss)::name), ...);
 }
 
-/// A user's own loss: for this step the mean of cubes.
+/// A user-defined loss: the mean of cubes.
 struct Cubes {
   static constexpr std::string_view name = "cubes";
   template <class T>
@@ -146,8 +146,8 @@ struct Cubes {
   }
 };
 
-/// One formula for rows of the host and of programs: the label's distance from the largest output, squared, times how many
-/// outputs are above 0.
+/// A formula for rows of both the host and programs: the squared distance of the label's output from the largest one,
+/// times the number of outputs above 0.
 struct DistanceFromTop {
   static constexpr std::string_view name = "distance_from_top";
   static constexpr bool takes_labels = true;
@@ -165,7 +165,7 @@ struct DistanceFromTop {
 
 }  // namespace
 
-TEST_CASE("a formula of a row is a loss of the host and of programs") {
+TEST_CASE("a formula of a row is a loss for the host and for programs") {
   using Outputs3 = hlo::Traced<double, 2, 3>;
   using Labels = hlo::Traced<std::int32_t, 2>;
   const auto [loss, slopes] = testing::run<Outputs3, Labels>(
@@ -182,7 +182,7 @@ TEST_CASE("a formula of a row is a loss of the host and of programs") {
   CHECK(DistanceFromTop{}.per_example(nn::Row<const double>{row, 3}, nn::Row<const std::int32_t>{&label, 1}) == 8);
 }
 
-TEST_CASE("losses in programs and their gradients are Keras', and rows that do not count may be anything") {
+TEST_CASE("losses in programs and their gradients match Keras, whatever padding rows contain") {
   keras::Case smoothed_labels = keras::categorical_logits_smoothed;
   smoothed_labels.targets = keras::sparse_logits.targets;
   using Sparse = nn::SparseCategoricalCrossentropy;
@@ -207,7 +207,7 @@ TEST_CASE("losses in programs and their gradients are Keras', and rows that do n
       make_case(keras::cosine_similarity, nn::CosineSimilarity{}));
 }
 
-TEST_CASE("a step's losses take rows of a batch, with labels [rows, 1], targets of integers, and losses of one's own") {
+TEST_CASE("losses of a step accept batches with labels [rows, 1], integer targets, and user-defined losses") {
   using Logits = hlo::Traced<float, hlo::batch, 2, 1>;
   using Labels = hlo::Traced<std::int64_t, hlo::batch, 1>;
   using Targets = hlo::Traced<std::int32_t, hlo::batch, 2>;
@@ -237,12 +237,12 @@ TEST_CASE("a step's losses take rows of a batch, with labels [rows, 1], targets 
   CHECK(cubes[0] == doctest::Approx((-0.5 + 4.5) / 3));
   CHECK(slopes == Tensor<float>{{3, 2, 1}, {0, 0.5F, 0.5F, 2, 0, 0}});
   CHECK(share[0] == 1.5F);
-  // The label of a row that counts.
+  // The label of a valid row.
   CHECK(std::isnan(std::get<0>(run(2))[0]));
   CHECK(std::isnan(std::get<0>(run(-1))[0]));
 }
 
-TEST_CASE("a step that is traced checks losses as a replica function does") {
+TEST_CASE("a traced step checks losses like a replica function") {
   const hlo::Trace trace{2, 4};
   using Logits = hlo::Traced<float, hlo::batch, 3>;
   const dist_test::Tracing replica{4, 2};

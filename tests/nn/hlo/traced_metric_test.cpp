@@ -28,12 +28,12 @@ using dist::Tensor;
 
 namespace {
 
-/// Eight rows count; the others hold no numbers, and labels of no class.
+/// Eight rows are valid; the others contain NaN, and labels out of range.
 constexpr std::size_t rows = 10;
 constexpr dist_test::Tracing replica{8};
 using Outputs = hlo::Traced<double, rows, 3>;
 using PerRow = hlo::Traced<double, rows>;
-/// What a metric adds, and behind it zeros.
+/// The contributions of a metric, followed by zeros.
 constexpr std::size_t most_counts = 400;
 
 template <class M, class Target>
@@ -70,7 +70,7 @@ double result(const M& measure, const double* added) {
     return added[0] / added[1];
 }
 
-/// All cases in one program, without weights and with them.
+/// Checks all cases in one program, with and without weights.
 template <class... Cases>
 void check(const Cases&... cases) {
   constexpr std::size_t count = sizeof...(cases);
@@ -126,8 +126,8 @@ void check(const Cases&... cases) {
 
 }  // namespace
 
-TEST_CASE("metrics in programs are Keras', and rows that do not count may be anything") {
-  // Keras adds an epsilon to each part of F1: here it is that of Keras' precision and recall.
+TEST_CASE("metrics in programs match Keras, whatever padding rows contain") {
+  // Keras adds an epsilon to each part of F1; this test uses the epsilon of Keras' precision and recall.
   keras::Case f1 = keras::f1;
   const auto mean = [](double precision, double recall) { return 2 * precision * recall / (precision + recall); };
   f1.result = mean(keras::precision.result, keras::recall.result);
@@ -147,7 +147,7 @@ TEST_CASE("metrics in programs are Keras', and rows that do not count may be any
         make_case<std::int32_t>(keras::sparse_categorical_accuracy, nn::ConfusionMatrix{.classes = 3}));
 }
 
-TEST_CASE("programs count exactly, into the cells of a metric, and take means of losses and of numbers") {
+TEST_CASE("programs count exactly, per cell of a metric, and average losses and numbers") {
   using Batch = hlo::Traced<float, hlo::batch, 3>;
   using Labels = hlo::Traced<std::int64_t, hlo::batch>;
   const dist::pjrt::Client client = testing::cpus(1);
@@ -175,7 +175,7 @@ TEST_CASE("programs count exactly, into the cells of a metric, and take means of
       testing::on_replica_0(program(hlo::PerReplica<Batch>{client, 1, outputs},
                                     hlo::PerReplica<Labels>{client, 1, labels},
                                     hlo::PerReplica<hlo::Traced<float>>{client, 1, {{}, {2.5F}}}));
-  // Of the labels that are no class none is counted; the first column of row 1 is the least.
+  // Labels out of range are not counted; the first column of row 1 is the smallest.
   CHECK(counts == Tensor<double>{{3, 3}, {1, 1, 0, 0, 2, 0, 0, 0, 2}});
   CHECK(total[0] == std::numeric_limits<double>::infinity());
   CHECK(count[0] == 8);
@@ -185,10 +185,10 @@ TEST_CASE("programs count exactly, into the cells of a metric, and take means of
   CHECK(weight[0] == 4);
   CHECK(value[0] == 2.5);
   CHECK(ones[0] == 1);
-  CHECK(top[0] == 5);  // an output of -infinity is among none of the largest
+  CHECK(top[0] == 5);  // an output of -infinity is never among the largest
 }
 
-TEST_CASE("a step that is traced checks what metrics are given as a replica function does") {
+TEST_CASE("a traced step checks the arguments of metrics like a replica function") {
   const hlo::Trace trace{1, 4};
   const hlo::Traced<float, hlo::batch, 3> outputs{0};
   const hlo::Traced<std::int32_t, hlo::batch> labels{0};

@@ -35,7 +35,7 @@ const PerReplica<Batch> batches(2, [](std::size_t replica) {
                       : Batch{{{2, 2}, {-2, 0.25F, 1, 1}}, {{2, 1}, {-2, 1}}};
 });
 
-/// A network whose steps can be run, or compiled.
+/// A network whose steps can be compiled or run directly.
 template <class O, class Strategy = OnXla, class Backend = nn::Xla>
 struct Training {
   explicit Training(const O& function) : optimizer(strategy, net, function) {}
@@ -75,7 +75,7 @@ struct Training {
 
 }  // namespace
 
-TEST_CASE("steps that are compiled and steps that are run follow each other, with slots and rates that the host sets") {
+TEST_CASE("compiled and directly run steps can alternate, with slots and learning rates set by the host") {
   const nn::With function{nn::Adam{.learning_rate = 0.125F}, nn::GlobalClipNorm{0.5F},
                           nn::WeightDecay{.rate = 0.25F, .exclude = {"bias"}}};
   Training run{function}, mixed{function};
@@ -103,7 +103,7 @@ TEST_CASE("steps that are compiled and steps that are run follow each other, wit
   CHECK(compiled.programs() == 1);
 }
 
-TEST_CASE("a compiled step may apply its replica's own gradients, and only so from then on") {
+TEST_CASE("a compiled step may skip the aggregation of gradients if all other steps do") {
   const nn::SGD function{.learning_rate = 0.25F, .momentum = 0.5F};
   Training run{function}, compiled{function};
   auto step = compiled.strategy.compile(compiled.step(nn::skip_aggregation));
@@ -121,7 +121,7 @@ TEST_CASE("a compiled step may apply its replica's own gradients, and only so fr
         }).find("SGD was used with and without nn::skip_aggregation") != std::string::npos);
 }
 
-TEST_CASE("a compiled step may apply gradients twice, which are two steps of the optimizer") {
+TEST_CASE("a compiled step may apply gradients twice, as two steps of the optimizer") {
   Training once{nn::Adam{}}, twice{nn::Adam{}};
   auto one = once.strategy.compile(once.step());
   one(batches);
@@ -134,7 +134,7 @@ TEST_CASE("a compiled step may apply gradients twice, which are two steps of the
   twice.check_same(once);
 }
 
-TEST_CASE("training goes on, compiled, from what was saved of steps that were run, and the other way round") {
+TEST_CASE("compiled training can resume from a checkpoint of uncompiled training, and vice versa") {
   const nn::Adam function{.learning_rate = 0.125F};
   const auto train = [](auto& training) {
     auto step = training.strategy.compile(training.step());
@@ -157,8 +157,7 @@ TEST_CASE("training goes on, compiled, from what was saved of steps that were ru
   goes_on(compiled_first, run_next);
 }
 
-TEST_CASE(
-    "a compiled step adds up the gradients of several calls, also where some of them are run, and keeps their number") {
+TEST_CASE("a compiled step accumulates the gradients of several calls, compiled or not, and keeps their number") {
   const nn::With function{nn::Adam{.learning_rate = 0.125F}, nn::AccumulateGradients{3}};
   Training run{function}, mixed{function};
   auto compiled = mixed.strategy.compile(mixed.step());

@@ -22,7 +22,7 @@ namespace {
 using Kernel = hlo::Traced<float, 3>;
 using Bias = hlo::Traced<float, 2>;
 
-/// Parameters in a program, whose gradients are kept for the test.
+/// Parameters in a program; keeps their gradients for the test.
 struct Network {
   struct Variable {
     using Element = float;
@@ -41,7 +41,7 @@ struct Network {
 
 }  // namespace
 
-TEST_CASE("regularization in a program is that of the host, of the parameters that are asked for") {
+TEST_CASE("regularization in a program matches the host, for the chosen parameters") {
   const auto compute = [](Kernel kernel, Bias bias) {
     const dist_test::Tracing replica{1, 4};
     Network network{{kernel, bias}, {Kernel{1}, Bias{1}}};

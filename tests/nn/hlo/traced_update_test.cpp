@@ -34,7 +34,7 @@ using W = hlo::Traced<float, 4>;
 
 namespace {
 
-/// Weights, and behind them the slots.
+/// The weights, followed by the slots.
 template <std::size_t Slots>
 using State = hlo::Traced<float, Slots + 1, 4>;
 
@@ -50,7 +50,7 @@ auto stacked(W weights, const std::array<W, Slots>& slots) {
     return hlo::concatenate<0>(stacked<Slots, Row + 1>(weights, slots), hlo::reshape<1, 4>(slots[Slots - 1 - Row]));
 }
 
-/// Five steps of the optimizer on two devices, whose gradients are summed, agree with those of its functor on the host, in
+/// Checks that five steps of the optimizer on two devices, with summed gradients, match its functor on the host, in
 /// weights and slots.
 template <std::size_t Slots, class O>
 void check_steps(const O& optimizer) {
@@ -77,7 +77,7 @@ void check_steps(const O& optimizer) {
   hlo::PerReplica<State<Slots>> state{client, 2, expected};
   for (std::int64_t iteration = 1; iteration <= 5; ++iteration) {
     std::vector<Tensor<float>> gradients(2, Tensor<float>{dist::Shape{4}});
-    for (std::size_t i = 0; i < 4; ++i)  // the last is 0 at both
+    for (std::size_t i = 0; i < 4; ++i)  // the last gradient is always 0
       for (std::size_t replica = 0; replica < 2; ++replica)
         gradients[replica][i] =
             i == 3 ? 0 : static_cast<float>((replica * 7 + i * 3 + static_cast<std::size_t>(iteration) * 5) % 11) - 4;
@@ -99,7 +99,7 @@ void check_steps(const O& optimizer) {
   }
 }
 
-/// Two parameters, with padding behind the first, whose gradients a test writes.
+/// Two parameters with padding between them, whose gradients the test writes.
 struct TwoParameters {
   static constexpr std::array<nn::Parameter, 2> list{nn::Parameter{"dense", 0, "kernel", dist::Shape{3}, 0},
                                                      nn::Parameter{"dense", 0, "bias", dist::Shape{2}, 4}};
@@ -117,7 +117,7 @@ struct TwoParameters {
   Gradients of_weights;
 };
 
-/// Steps of an optimizer with options agree with those of nn::Optimizer on the host, of two parameters that are long and short.
+/// Checks that steps of an optimizer with options match nn::Optimizer on the host, for a long and a short parameter.
 template <std::size_t Slots, class O>
 void check_options(const O& optimizer) {
   CAPTURE(O::name);
@@ -163,7 +163,7 @@ void check_options(const O& optimizer) {
   for (float& each : state.elements()) each = 0;
   for (std::size_t i = 0; i < 6; ++i) state[i] = network.weights.read(strategy.scope())[i];
   for (std::int64_t iteration = 1; iteration <= 4; ++iteration) {
-    const auto slope = [&](std::size_t i) {  // of which the third step's are large, and the last element's all 0
+    const auto slope = [&](std::size_t i) {  // large in the third step, 0 for the last element of each parameter
       const float size = iteration == 3 ? 5 : 1;
       return i == 3 || i == 5 ? 0
                               : size * (static_cast<float>((i * 5 + static_cast<std::size_t>(iteration) * 3) % 7) - 3);
@@ -190,14 +190,14 @@ void check_options(const O& optimizer) {
   }
 }
 
-/// The rate of a step, which is 0.1 at first and halves.
+/// A learning rate of 0.1 that halves in each step.
 struct Halves {
   double operator()(std::int64_t step) const { return 0.1 / static_cast<double>(std::int64_t{1} << step); }
 };
 
 }  // namespace
 
-TEST_CASE("optimizers step in a program as their functors do on the host, with the numbers of each step") {
+TEST_CASE("optimizers in a program match their functors on the host, with the numbers of each step") {
   check_steps<0>(nn::SGD{.learning_rate = 0.125F});
   check_steps<1>(nn::SGD{.learning_rate = 0.125F, .momentum = 0.5F});
   check_steps<1>(nn::SGD{.learning_rate = 0.125F, .momentum = 0.5F, .nesterov = true});
@@ -209,7 +209,7 @@ TEST_CASE("optimizers step in a program as their functors do on the host, with t
   check_steps<1>(nn::Lion{.learning_rate = 0.1F});
 }
 
-TEST_CASE("options of optimizers mean in a program what they mean on the host, for each parameter") {
+TEST_CASE("options of optimizers in a program match the host, for each parameter") {
   const nn::SGD sgd{.learning_rate = 0.125F};
   check_options<2>(nn::AdamW{.learning_rate = 0.1F, .weight_decay = 0.5F});
   check_options<0>(nn::With{sgd, nn::ClipValue{1.5F}});
@@ -223,11 +223,11 @@ TEST_CASE("options of optimizers mean in a program what they mean on the host, f
   check_options<3>(nn::With{nn::AdamW{.amsgrad = true}, nn::ClipNorm{1}});
 }
 
-TEST_CASE("a weight whose gradients were all 0 stays as it is in a program, too, with an epsilon of 0") {
+TEST_CASE("weights whose gradients are all 0 stay unchanged in a program, with an epsilon of 0") {
   check_steps<1>(nn::Adagrad{.learning_rate = 0.1F, .initial_accumulator_value = 0, .epsilon = 0});
 }
 
-TEST_CASE("the numbers of a step are those of its functor, and slots are counted") {
+TEST_CASE("the numbers of a step are the members of its functor, and a wrong number of slots is rejected") {
   const Tensor<float> numbers = nn::step_numbers(nn::SGD{.learning_rate = 0.25F, .momentum = 0.5F}, 1);
   CHECK(numbers == Tensor<float>{{16}, {0.25F, 0.5F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}});
   CHECK(nn::step_numbers(nn::Adam{}, 1)[0] > nn::step_numbers(nn::Adam{}, 2)[0] / 2);

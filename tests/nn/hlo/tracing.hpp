@@ -7,7 +7,7 @@
 
 namespace dist_test {
 
-/// The context of a step that is traced, of which so many rows count.
+/// The context of a traced step with `counted` valid rows.
 struct Tracing {
   static constexpr bool is_tracing = true;
 

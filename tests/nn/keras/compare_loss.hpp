@@ -1,4 +1,4 @@
-// A loss beside Keras' numbers, and its gradient beside finite differences.
+// Compares a loss with Keras, and its gradient with finite differences.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
-#include <dist/nn/losses/global_batch_size.hpp>
 #include <dist/strategy/default.hpp>
 
 #include <doctest/doctest.h>
@@ -25,7 +24,7 @@ struct Outputs {
   dist::TensorView<T> gradient;
 };
 
-/// The outputs of a case, its targets as losses for numbers of classes or for rows take them, and its weights.
+/// The outputs of a case, its targets as labels or rows, and its weights.
 template <class T, class Target>
 struct Batch {
   dist::Tensor<T> outputs{dist::Shape{4, 3}};
@@ -50,8 +49,7 @@ struct Batch {
   }
 };
 
-/// Fails unless the values are those of Keras, in float up to rounding, and the gradient is Keras' and that of finite
-/// differences.
+/// Fails unless values and gradients equal Keras', in float up to rounding, and gradients equal finite differences.
 template <class Target = double, class L>
 void compare(const L& loss, const Case& keras) {
   Batch<double, Target> batch{keras};

@@ -1,4 +1,4 @@
-// A metric beside Keras' numbers, under strategies whose replicas share the rows out.
+// Compares a metric with Keras, under strategies whose replicas share the rows.
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,7 @@
 
 namespace keras_metrics {
 
-/// The outputs of a case, its targets as metrics for numbers of classes or for rows take them, and its weights.
+/// The outputs of a case, its targets as labels or rows, and its weights.
 template <class T, class Target>
 struct Batch {
   dist::Tensor<T> outputs{dist::Shape{8, 3}};
@@ -61,7 +61,7 @@ void compare_under(std::unique_ptr<S> owner, const M& measure, const Case& keras
   CHECK(metric.result(strategy.scope()) == is(keras.result));
   CHECK(metric.result_here(strategy.scope()) == is(keras.result));
   strategy.run([&](auto& replica) { CHECK(metric.result(replica) == is(keras.result)); });
-  {  // what was measured goes on elsewhere (spec P15)
+  {  // a restored metric continues under another strategy (spec P15)
     const support::Saved saved{strategy, metric};
     dist::Mirrored<dist::ThreadAllReduce> other{3};
     dist::nn::Metric restored{other, measure};
@@ -78,7 +78,7 @@ void compare_under(std::unique_ptr<S> owner, const M& measure, const Case& keras
   CHECK(metric.result(strategy.scope()) == is(keras.result));
 }
 
-/// Fails unless the results are those of Keras, weighted and not, of outputs in double and in float.
+/// Fails unless the results equal Keras', with and without weights, for outputs in double and in float.
 template <class Target = double, class M>
 void compare(const M& measure, const Case& keras) {
   compare_under<double, Target>(std::make_unique<dist::Default>(), measure, keras);

@@ -6,7 +6,7 @@
 
 namespace keras_losses {
 
-/// Targets are [4, 3], or the first 4 numbers labels of classes.
+/// Targets are [4, 3]; for sparse losses the first 4 are labels.
 struct Case {
   std::array<double, 12> outputs;
   std::array<double, 12> targets;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what Keras computes into the headers of this folder, which the tests compare with.
+"""Writes Keras' results to the headers of this folder, for comparison in the tests.
 
   python3 -m venv keras && keras/bin/pip install tensorflow-cpu
   keras/bin/python tests/nn/keras/make_fixtures.py && clang-format -i tests/nn/keras/*.hpp
@@ -22,12 +22,12 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 def single(number):
-    """The value of a float field of ours that was given this number, as something that TensorFlow computes with in float64."""
+    """Returns a number rounded to float, as in the library's float members, for computation in float64."""
     return np.float64(np.float32(number))
 
 
 def literal(value):
-    """A C++ initializer of a number or a nested list of them."""
+    """Returns the C++ initializer of a number or a nested list of numbers."""
     if np.ndim(value) == 0:
         return repr(float(value))
     return "{" + ", ".join(literal(one) for one in np.asarray(value).tolist()) + "}"
@@ -41,8 +41,8 @@ def write(name, body):
     )
 
 
-# A kernel [5, 3] and a bias [3]. Element i of both together starts at sin(i + 1), and its gradient in step t, from 0, is
-# cos(0.37 i + t) (1 + i % 4), but 0 for every seventh.
+# A kernel [5, 3] and a bias [3]. Element i of their concatenation starts at sin(i + 1). Its gradient in step t, from 0, is
+# cos(0.37 i + t) (1 + i % 4), or 0 for every seventh element.
 KERNEL = 15
 ELEMENTS = 18
 STEPS = 10
@@ -138,11 +138,11 @@ def schedules():
     write("schedules", body)
 
 
-# Four examples of three outputs. The loss is the mean over the examples, or the sum of the weighted ones over 4; the
-# gradient is that of the weighted loss.
+# Four examples of three outputs. The loss is the mean over the examples, the weighted loss the sum of the weighted losses
+# over 4. The gradient belongs to the weighted loss.
 LOGITS = 3 * np.sin(1.7 * np.arange(12.0) + 0.3).reshape(4, 3)
 PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
-PROBABILITIES[3] = [0.0, 0.25, 0.75]  # one of them is out of a logarithm's reach
+PROBABILITIES[3] = [0.0, 0.25, 0.75]  # one of them is clipped
 NUMBERS = np.cos(0.9 * np.arange(12.0)).reshape(4, 3) * 2
 YES_AND_NO = (np.arange(12) % 5 % 2).reshape(4, 3).astype(float)
 ONE_HOT = np.eye(3)[[2, 0, 1, 0]]
@@ -175,7 +175,7 @@ LOSSES = {
 
 def losses():
     body = (
-        "/// Targets are [4, 3], or the first 4 numbers labels of classes.\n"
+        "/// Targets are [4, 3]; for sparse losses the first 4 are labels.\n"
         "struct Case {\n  std::array<double, 12> outputs;\n  std::array<double, 12> targets;\n  double loss;\n"
         "  double weighted_loss;\n  std::array<double, 12> weighted_gradient;\n};\n"
         f"inline constexpr std::array<double, 4> weights{literal(WEIGHTS)};\n\n"
@@ -228,7 +228,7 @@ METRICS = {
 
 def metrics():
     body = (
-        "/// Targets are [8, 3], or the first 8 numbers labels of classes.\n"
+        "/// Targets are [8, 3]; for sparse metrics the first 8 are labels.\n"
         "struct Case {\n  std::array<double, 24> outputs;\n  std::array<double, 24> targets;\n  double result;\n"
         "  double weighted_result;\n};\n"
         f"inline constexpr std::array<double, 8> weights{literal(ROW_WEIGHTS)};\n\n"
@@ -237,7 +237,7 @@ def metrics():
     def result(make, outputs, targets, weights):
         metric = make()
         if "TopK" in type(metric).__name__:
-            outputs = outputs.astype(np.float32)  # TensorFlow has no in_top_k of others
+            outputs = outputs.astype(np.float32)  # TensorFlow's in_top_k supports no other type
         for part in (slice(0, 5), slice(5, 8)):
             metric.update_state(targets[part], outputs[part], sample_weight=None if weights is None else weights[part])
         return float(keras.ops.convert_to_numpy(metric.result()))

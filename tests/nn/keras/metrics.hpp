@@ -6,7 +6,7 @@
 
 namespace keras_metrics {
 
-/// Targets are [8, 3], or the first 8 numbers labels of classes.
+/// Targets are [8, 3]; for sparse metrics the first 8 are labels.
 struct Case {
   std::array<double, 24> outputs;
   std::array<double, 24> targets;

@@ -1,4 +1,4 @@
-// The training of make_fixtures.py with an optimizer of ours.
+// The training of make_fixtures.py with the library's optimizers.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace keras_optimizers {
 
-/// The kernel and the bias, with a place that belongs to neither between them.
+/// The kernel and the bias, with padding in between.
 template <class S>
 struct Net {
   static constexpr std::array<dist::nn::Parameter, 2> parameter_list{
@@ -28,7 +28,7 @@ struct Net {
       dist::nn::Parameter{"dense", 0, "bias", dist::Shape{3}, 16},
   };
   static constexpr std::size_t size = 32;
-  /// Where element `i` of both parameters lies.
+  /// The place of element `i` of both parameters.
   static constexpr std::size_t place(std::size_t i) { return i < kernel_elements ? i : 16 + i - kernel_elements; }
 
   explicit Net(S& strategy)
@@ -71,7 +71,7 @@ double largest_difference(S& strategy, const O& function, const Weights& expecte
   return worst;
 }
 
-/// Fails unless the weights after all steps are Keras', with one replica and with two.
+/// Fails unless the weights after all steps equal Keras', with one replica and with two.
 template <class O>
 void compare(const O& function, const Weights& expected, double tolerance = 1e-12) {
   dist::Default one;

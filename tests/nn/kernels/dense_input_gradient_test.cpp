@@ -1,3 +1,4 @@
+#define DIST_DISPATCH_VECTORS 1  // all widths of the processor
 #include <dist/nn/kernels/dense_input_gradient.hpp>
 
 #include <cmath>
@@ -13,7 +14,7 @@ using namespace dist;
 
 namespace {
 
-/// Against plain loops in long double, within the bound of a sum of Units products in any order.
+/// Compares with plain loops in long double, within the error bound of a sum of Units products in any order.
 template <std::size_t Inputs, std::size_t Units, class Before, class T>
 void check_rows(std::size_t rows) {
   const std::vector<T> dy = numbers<T>(rows * Units, 1);
@@ -55,9 +56,9 @@ void check_size() {
 
 }  // namespace
 
-TEST_CASE("the input gradient of sizes that are multiples of vectors") { check_size<64, 128, float>(); }
+TEST_CASE("the input gradient is right for sizes that are multiples of vectors") { check_size<64, 128, float>(); }
 
-TEST_CASE("the input gradient of sizes that are no multiple of a vector") {
+TEST_CASE("the input gradient is right for sizes that are not multiples of vectors") {
   check_size<1, 1, float>();
   check_size<13, 7, float>();
   check_size<45, 10, float>();
@@ -65,12 +66,24 @@ TEST_CASE("the input gradient of sizes that are no multiple of a vector") {
   check_size<35, 19, double>();
 }
 
-TEST_CASE("the input gradient of more units than a panel holds") {
+TEST_CASE("the input gradient of one unit has the bits of the kernel for several units") {
+  constexpr std::size_t rows = 7, inputs = 21;
+  const std::vector<float> dy = numbers<float>(rows, 1), kernel = numbers<float>(inputs, 2);
+  const std::vector<float> x = numbers<float>(rows * inputs, 3);
+  std::vector<float> expected(rows * inputs), dx(rows * inputs);
+  const nn::kernels::DenseInputGradient<inputs, 1, nn::Relu, float> several{dy.data(), kernel.data(), x.data(),
+                                                                            expected.data(), rows};
+  dist::detail::with_widest_vectors(several);
+  nn::kernels::dense_input_gradient<inputs, 1, nn::Relu>(dy.data(), kernel.data(), x.data(), dx.data(), rows);
+  CHECK(dx == expected);
+}
+
+TEST_CASE("the input gradient is right for more units than a panel holds") {
   check_size<33, 300, float>();
   check_size<19, 257, double>();
 }
 
-TEST_CASE("dense_input_gradient takes the processor's widest vectors") {
+TEST_CASE("dense_input_gradient uses the processor's widest vectors") {
   const std::vector<float> dy = numbers<float>(5 * 20, 1);
   const std::vector<float> kernel = numbers<float>(40 * 20, 2);
   std::vector<float> dx(5 * 40);
@@ -82,7 +95,7 @@ TEST_CASE("dense_input_gradient takes the processor's widest vectors") {
   CHECK(dx == expected);
 }
 
-TEST_CASE("a NaN in dy reaches the inputs that the mask lets through, and no other row") {
+TEST_CASE("a NaN in dy reaches unmasked inputs of its row only") {
   constexpr std::size_t inputs = 37;
   constexpr std::size_t units = 21;
   constexpr std::size_t rows = 9;

@@ -1,4 +1,7 @@
+#define DIST_DISPATCH_VECTORS 1  // all widths of the processor
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +9,6 @@
 #include <limits>
 #include <span>
 #include <vector>
-
-#include <doctest/doctest.h>
 
 #include "nn/kernels/widths.hpp"
 
@@ -31,14 +32,15 @@ struct Replicas {
   }
 };
 
-/// The gradients of a range, block by block as dense_kernel_gradient does it, by vectors of one width.
+/// The gradients of a range, block by block as in dense_kernel_gradient, with vectors of one width.
 template <std::size_t Inputs, std::size_t Units, class T, class AtWidth>
 std::vector<T> gradients(const Replicas<Inputs, Units, T>& replicas, IndexRange range, AtWidth& at_width) {
-  using Block = nn::kernels::DenseKernelGradientBlock<Inputs, Units, T>;
+  using Block = nn::kernels::DenseKernelGradientBlock<Units, T>;
   std::vector<T> result(range.size() * Units, T{99});
   for (std::size_t first = range.begin; first < range.end; first += Block::block_inputs) {
     const std::size_t end = std::min(first + Block::block_inputs, range.end);
     at_width(Block{replicas.batches,
+                   Inputs,
                    {first, end},
                    {end, std::min(end + Block::block_inputs, range.end)},
                    result.data() + (first - range.begin) * Units,
@@ -47,7 +49,7 @@ std::vector<T> gradients(const Replicas<Inputs, Units, T>& replicas, IndexRange 
   return result;
 }
 
-/// Against plain loops in long double, within the bound of a sum of as many products as there are rows.
+/// Compares with plain loops in long double, within the error bound of a sum of one product per row.
 template <std::size_t Inputs, std::size_t Units, class T>
 void check_rows(const std::vector<std::size_t>& rows) {
   const Replicas<Inputs, Units, T> replicas{rows};
@@ -72,7 +74,7 @@ void check_rows(const std::vector<std::size_t>& rows) {
     }
     CHECK(wrong == 0);
 
-    // Elsewhere the compiler may round products and sums once or twice, as it likes.
+    // Only ranges of whole blocks must have equal bits: in others compilers may fuse multiplications and additions.
     std::size_t different = 0;
     for (const IndexRange range : {IndexRange{0, 1}, IndexRange{1, Inputs}, IndexRange{Inputs / 2, Inputs},
                                    IndexRange{Inputs / 3, Inputs / 3 * 2 + 1}, IndexRange{Inputs, Inputs},
@@ -103,11 +105,11 @@ void check_size() {
 
 }  // namespace
 
-TEST_CASE("kernel gradients over batches; the same bits in whatever range of whole blocks") {
+TEST_CASE("kernel gradients over batches have the same bits for all ranges of whole blocks") {
   check_size<64, 128, float>();
 }
 
-TEST_CASE("kernel gradients of sizes that are no multiple of a vector") {
+TEST_CASE("kernel gradients are right for sizes that are not multiples of vectors") {
   check_size<1, 1, float>();
   check_size<13, 7, float>();
   check_size<45, 10, float>();
@@ -115,9 +117,20 @@ TEST_CASE("kernel gradients of sizes that are no multiple of a vector") {
   check_size<35, 19, double>();
 }
 
-TEST_CASE("kernel gradients of so many units that a block holds few inputs") { check_size<9, 1030, float>(); }
+TEST_CASE("kernel gradients are right if units leave room for few inputs per block") { check_size<9, 1030, float>(); }
 
-TEST_CASE("blocks come whole, in order and without gaps; a NaN reaches its unit only") {
+TEST_CASE("the kernel gradient of one unit has the bits of the kernel for several units") {
+  const Replicas<21, 1, float> replicas{{5, 130}};
+  const auto at_widest = [](const auto& body) { detail::with_widest_vectors(body); };
+  std::vector<float> sums(21);
+  nn::kernels::dense_kernel_gradient<21, 1>(std::span<const nn::kernels::DenseBatch<float>>{replicas.batches}, {0, 21},
+                                            [&](std::size_t first, std::span<const float> block) {
+                                              std::ranges::copy(block, sums.begin() + std::ptrdiff_t(first));
+                                            });
+  CHECK(sums == gradients(replicas, {0, 21}, at_widest));
+}
+
+TEST_CASE("blocks are consumed in order without gaps, and a NaN affects its unit only") {
   Replicas<18, 20, float> replicas{{5, 6}};
   replicas.memory[3][2 * 20 + 7] = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> kernel(18 * 20, 1.0f);
@@ -143,4 +156,44 @@ TEST_CASE("blocks come whole, in order and without gaps; a NaN reaches its unit 
     if (at % 20 != 7 && std::abs(kernel[at] - (1.0f - 0.5f * expected[at])) > 1e-6f) ++wrong;
   }
   CHECK(wrong == 0);
+}
+
+namespace {
+
+template <std::size_t Units, class T>
+void check_units() {
+  const std::vector<T> first = numbers<T>(9 * Units, 1);
+  const std::vector<T> second = numbers<T>(2 * Units, 2);
+  const std::vector<nn::kernels::DenseBatch<T>> batches{
+      {nullptr, first.data(), 9}, {nullptr, nullptr, 0}, {nullptr, second.data(), 2}};
+  std::vector<T> expected(Units);
+  for (const auto& batch : batches)
+    for (std::size_t r = 0; r < batch.rows; ++r)
+      for (std::size_t u = 0; u < Units; ++u) expected[u] += batch.dy[r * Units + u];
+  for_each_width([&](auto at_width) {
+    std::vector<T> sums(Units, T{5});
+    at_width(nn::kernels::DenseBiasGradient<Units, T>{batches, sums.data()});
+    CHECK(sums == expected);
+  });
+  std::vector<T> sums(Units, T{5});
+  nn::kernels::dense_bias_gradient<Units>(std::span<const nn::kernels::DenseBatch<T>>{batches}, sums.data());
+  CHECK(sums == expected);
+}
+
+}  // namespace
+
+TEST_CASE("bias gradients are the sums of dy over batches and rows, in order") {
+  check_units<1, float>();
+  check_units<7, float>();
+  check_units<10, float>();
+  check_units<33, float>();
+  check_units<128, float>();
+  check_units<1, double>();
+  check_units<19, double>();
+}
+
+TEST_CASE("bias gradients of empty batches are zeros") {
+  std::vector<float> sums(3, 5.0f);
+  nn::kernels::dense_bias_gradient<3>(std::span<const nn::kernels::DenseBatch<float>>{}, sums.data());
+  CHECK(sums == std::vector<float>(3, 0.0f));
 }

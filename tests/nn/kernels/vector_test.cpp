@@ -1,3 +1,4 @@
+#define DIST_DISPATCH_VECTORS 1  // all widths of the processor
 #include <dist/nn/kernels/vector.hpp>
 
 #include <cstddef>
@@ -36,7 +37,7 @@ void check_transpose() {
   for_each_width([&](auto at_width) {
     T to[257] = {};
     std::size_t lanes = 0;
-    at_width(Transpose<T>{from + 1, to + 1, &lanes});  // at addresses that are not a vector's
+    at_width(Transpose<T>{from + 1, to + 1, &lanes});  // at unaligned addresses
     std::size_t wrong = 0;
     for (std::size_t row = 0; row < lanes; ++row)
       for (std::size_t column = 0; column < lanes; ++column)
@@ -48,12 +49,12 @@ void check_transpose() {
 
 }  // namespace
 
-TEST_CASE("squares of vectors are transposed") {
+TEST_CASE("transpose transposes square matrices of vectors") {
   check_transpose<float>();
   check_transpose<double>();
 }
 
-TEST_CASE("the widest vector that holds no more than so many elements") {
+TEST_CASE("vector_bytes_within returns the widest vector within a number of elements") {
   static_assert(nn::kernels::vector_bytes_within<float, 64>(16) == 64);
   static_assert(nn::kernels::vector_bytes_within<float, 64>(15) == 32);
   static_assert(nn::kernels::vector_bytes_within<float, 64>(10) == 32);
@@ -62,7 +63,7 @@ TEST_CASE("the widest vector that holds no more than so many elements") {
   static_assert(nn::kernels::vector_bytes_within<double, 32>(3) == 16);
 }
 
-TEST_CASE("the first size that is within a count") {
+TEST_CASE("with_first_within selects the first size within a count") {
   const auto size_for = [](std::size_t count) {
     std::size_t seen = 0;
     const std::size_t taken = nn::kernels::with_first_within<8, 4, 1>(count, [&]<std::size_t Size>() { seen = Size; });

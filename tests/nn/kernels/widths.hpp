@@ -6,9 +6,8 @@
 #include <dist/core/vectors.hpp>
 #include <support/sanitizers.hpp>
 
-/// For the tests of kernels: calls `test(at_width)` for every vector width that this processor has, where
-/// `at_width(body)` runs a kernel's body compiled for it. Under sanitizers, which take minutes to compile such bodies,
-/// for the widest alone.
+/// Calls `test(at_width)` for every vector width of the processor; `at_width(body)` runs a kernel's body compiled for
+/// it. Under sanitizers only for the widest, because such bodies take minutes to compile.
 template <class Test>
 void for_each_width(Test&& test) {
 #ifdef DIST_TEST_ADDRESS_SANITIZER
@@ -24,7 +23,7 @@ void for_each_width(Test&& test) {
 #endif
 }
 
-/// Numbers of both signs between -1 and 1, some of them 0, that repeat after more than any size here.
+/// Numbers between -1 and 1, some of them 0. The period is longer than any size here.
 template <class T>
 [[nodiscard]] std::vector<T> numbers(std::size_t count, unsigned seed) {
   std::vector<T> values(count);

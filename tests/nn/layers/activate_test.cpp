@@ -23,7 +23,7 @@ using dist_test::Softsign;
 using dist_test::Square;
 using List = std::vector<double>;
 
-TEST_CASE("activations as layers, with gradients of the output and at the input") {
+TEST_CASE("Activate supports functions with a gradient of the output and of the input") {
   dist_test::BoundLayer<nn::Activate<Softsign>, dist::StaticShape<3>> softsign;
   CHECK(softsign.forward({-1, 3, 0}) == List{-0.5, 0.75, 0});
   CHECK(softsign.backward({4, 16, 2}) == List{1, 1, 2});
@@ -33,7 +33,7 @@ TEST_CASE("activations as layers, with gradients of the output and at the input"
   CHECK(nn::Activate<Softsign>::On<dist::StaticShape<2>>::name == "activation");
 }
 
-TEST_CASE("activations of layers and as layers: central differences, and oneDNN against the plain loops") {
+TEST_CASE("activations in and as layers agree with central differences, and oneDNN with the plain loops") {
   const auto check = []<class Function>(Function) {
     using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<3, 2, Function>, nn::Activate<Function>,
                                nn::Conv2D<2, 2, Function>, nn::Flatten, nn::Dense<5, Function>, nn::Dense<3, Function>>;

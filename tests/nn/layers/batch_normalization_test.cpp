@@ -48,7 +48,7 @@ struct Sample : nn::BatchNormalizationOptions {
   static constexpr bool sample_variance = true;
 };
 
-/// What all replicas did together, their rows in order.
+/// The results of all replicas, in the order of their rows.
 struct Result {
   double loss = 0;
   List outputs;
@@ -58,14 +58,14 @@ struct Result {
 
 List copied(auto&& span) { return List(span.begin(), span.end()); }
 
-/// A network in double on a strategy; the loss is sum(target_i * y_i + y_i^2 / 2) over the rows of all replicas, so
-/// that it does not depend on which replica computes a row.
+/// Runs a network in double under a strategy. The loss is sum(target_i * y_i + y_i^2 / 2) over the rows of all
+/// replicas, so it does not depend on the distribution of rows.
 template <class Net, class Strategy>
 class Trial {
  public:
   Trial(Strategy& strategy, std::vector<std::size_t> rows) : strategy_(strategy), rows_(std::move(rows)) {}
 
-  /// One pass with these parameters; gradients are summed over the replicas, without padding.
+  /// Runs one pass with these parameters; gradients are summed over the replicas, without padding.
   template <class Mode = nn::Training>
   Result operator()(const List& parameters, const List& batch, Mode mode = {}) {
     struct Part {
@@ -117,7 +117,7 @@ class Trial {
 
 const std::vector<std::vector<std::size_t>> divisions{{5}, {3, 2}, {1, 4}, {2, 0, 3}, {1, 2, 1, 1}};
 
-/// The summed gradients against central differences of the summed loss.
+/// Checks the summed gradients against central differences of the summed loss.
 template <class Net>
 void check_differences(const std::vector<std::size_t>& rows, auto mode) {
   CAPTURE(rows.size());
@@ -144,7 +144,7 @@ void check_differences(const std::vector<std::size_t>& rows, auto mode) {
     }
 }
 
-/// The layer alone, on one replica.
+/// Runs the layer without a network, on one replica.
 template <class Layer, class In, class T = double>
 class Alone {
  public:
@@ -204,13 +204,13 @@ class Alone {
 
 }  // namespace
 
-TEST_CASE("BatchNormalization in training and inference: the numbers of Keras 3.15") {
+TEST_CASE("BatchNormalization matches Keras 3.15, in training and inference") {
   Alone<nn::BatchNormalization<>, dist::StaticShape<2>> layer;
   layer.gamma = {1.5, -2};
   layer.beta = {0.25, 3};
   const List first{1, 10, 2, -20, 4, 30, 9, 0.5};
-  const List second{5.5, 1.25, 3, 16, 2, -9, 1.5, 6};  // the rows of `first` backwards, half of each plus one
-  // Keras' statistics are in float.
+  const List second{5.5, 1.25, 3, 16, 2, -9, 1.5, 6};  // the rows of `first` in reverse order, halved, plus one
+  // Keras computes statistics in float.
   CHECK(difference(layer.forward(first), {-1.20991587639, 2.45816421509, -0.723277270794, 5.79253768921, 0.25,
                                           0.235248327255, 2.68319320679, 3.51404905319}) < 1e-6);
   CHECK(difference(layer.forward(second), {2.68280959129, 3.51404666901, 0.25, 0.235261440277, -0.723123788834,
@@ -222,7 +222,7 @@ TEST_CASE("BatchNormalization in training and inference: the numbers of Keras 3.
         1e-6);
 }
 
-TEST_CASE("BatchNormalization of images, with other options: the numbers of Keras 3.15") {
+TEST_CASE("BatchNormalization of images with other options matches Keras 3.15") {
   Alone<nn::BatchNormalization<PerReplica, Options>, dist::StaticShape<2, 2, 2>> layer;
   const List x{0, 1, 4, 2, 2, 4, 1, 0, 1, 4, 2, 2, 4, 1, 0, 1};
   CHECK(difference(layer.forward(x),
@@ -233,32 +233,32 @@ TEST_CASE("BatchNormalization of images, with other options: the numbers of Kera
   CHECK(difference(layer.moving_variance, {1.11875, 1.0859375}) < 1e-6);
 }
 
-TEST_CASE("BatchNormalization: the moving variance follows the sample variance where asked") {
+TEST_CASE("the moving variance follows the sample variance if requested") {
   Alone<nn::BatchNormalization<PerReplica, Sample>, dist::StaticShape<1>> layer;
-  static_cast<void>(layer.forward({1, 2, 4, 9}));  // squares around the mean 4: 9 + 4 + 0 + 25
+  static_cast<void>(layer.forward({1, 2, 4, 9}));  // squared differences from the mean 4: 9 + 4 + 0 + 25
   CHECK(layer.moving_variance[0] == doctest::Approx(0.99 * 1 + 0.01 * 38 / 3));
   layer.moving_variance[0] = 1;
-  static_cast<void>(layer.forward({7}));  // one element has none
+  static_cast<void>(layer.forward({7}));  // a single element has no sample variance
   CHECK(layer.moving_variance[0] == doctest::Approx(0.99));
 }
 
-TEST_CASE("BatchNormalization: without differences in a channel the output is beta") {
+TEST_CASE("BatchNormalization of a constant channel returns beta") {
   Alone<nn::BatchNormalization<>, dist::StaticShape<1>> layer;
   layer.beta = {0.5};
   CHECK(layer.forward({0.1, 0.1, 0.1}) == List{0.5, 0.5, 0.5});
   for (const double slope : layer.backward({1, 2, 3})) CHECK(std::isfinite(slope));
 }
 
-TEST_CASE("BatchNormalization: a variance that rounding makes negative counts as zero (spec P20)") {
+TEST_CASE("a variance that rounding makes negative is treated as zero (spec P20)") {
   Alone<nn::BatchNormalization<>, dist::StaticShape<1>> layer;
   for (int i = 1; i <= 32; ++i) {
-    const double large = 1e9 + 0.37 * i;  // whose square is rounded to multiples of 128
+    const double large = 1e9 + 0.37 * i;  // its square is rounded to multiples of 128
     for (const double y : layer.forward({large, large, large})) CHECK(std::isfinite(y));
     CHECK(layer.moving_variance[0] >= 0);
   }
 }
 
-TEST_CASE("BatchNormalization: a NaN is not hidden") {
+TEST_CASE("BatchNormalization propagates NaN") {
   Alone<nn::BatchNormalization<>, dist::StaticShape<1>> layer;
   CHECK(std::isnan(layer.forward({1, NAN, 2})[0]));
   CHECK(std::isnan(layer.moving_mean[0]));
@@ -268,7 +268,7 @@ TEST_CASE("BatchNormalization: a NaN is not hidden") {
 TEST_CASE_TEMPLATE("BatchNormalization of 16-bit numbers computes in float (spec P20)", T, dist::Float16,
                    dist::BFloat16) {
   Alone<nn::BatchNormalization<>, dist::StaticShape<1>, T> layer;
-  // The squares do not fit Float16, and steps of 1/100 of the moving mean are below the digits of both.
+  // The squares exceed the range of Float16, and 1/100 of the moving mean is below the precision of both types.
   const auto y = layer.forward({T(256), T(512), T(768), T(1024)});
   const double deviation = 128 * std::sqrt(5.0);
   for (int i = 0; i < 4; ++i)
@@ -287,11 +287,11 @@ TEST_CASE_TEMPLATE("gradients through BatchNormalization agree with central diff
   }
 }
 
-TEST_CASE("gradients in inference take the moving statistics as constants") {
+TEST_CASE("gradients in inference treat the moving statistics as constants") {
   for (const auto& rows : divisions) check_differences<DenseNet<PerReplica>>(rows, nn::inference);
 }
 
-TEST_CASE_TEMPLATE("synchronized: replicas compute what one replica with all rows does (spec P20)", Net,
+TEST_CASE_TEMPLATE("synchronized replicas compute the same as one replica with all rows (spec P20)", Net,
                    DenseNet<Synchronized>, ImageNet<Synchronized>) {
   const List parameters = numbers(Net::padded_count, 1);
   const List batch = numbers(5 * Net::InputShape::elements, 2);
@@ -305,11 +305,12 @@ TEST_CASE_TEMPLATE("synchronized: replicas compute what one replica with all row
     const Result together = trial(parameters, batch);
     CHECK(difference(together.outputs, expected.outputs) < 1e-12);
     CHECK(difference(together.gradients, expected.gradients) < 1e-12);
-    if (rows.size() != 3) CHECK(difference(together.moving, expected.moving) < 1e-12);  // there one has no rows
+    if (rows.size() != 3)
+      CHECK(difference(together.moving, expected.moving) < 1e-12);  // with 3 replicas, one has no rows
   }
 }
 
-TEST_CASE("one replica's statistics and synchronized ones agree where there is one replica") {
+TEST_CASE("with one replica, local and synchronized statistics agree") {
   const List batch = numbers(15, 2);
   const List parameters = numbers(DenseNet<PerReplica>::padded_count, 1);
   dist::Default one;
@@ -320,7 +321,7 @@ TEST_CASE("one replica's statistics and synchronized ones agree where there is o
 
 namespace {
 
-/// Counts a replica's collective calls.
+/// Counts the collective calls of a replica.
 struct Counting {
   static inline int calls = 0;
   static void combine(const dist::InReplica auto&, std::span<double>) { ++calls; }
@@ -329,7 +330,7 @@ struct Counting {
 }  // namespace
 
 TEST_CASE(
-    "synchronized: one collective call in forward, one in backward where an input's gradient is needed (spec P20)") {
+    "synchronized statistics take one collective call per forward, and per backward with input gradient (spec P20)") {
   dist::Default one;
   const auto calls_of = [&]<class Net>(Trial<Net, dist::Default> trial, std::size_t elements, auto mode) {
     Counting::calls = 0;
@@ -343,7 +344,7 @@ TEST_CASE(
   CHECK(calls_of(Trial<DenseNet<Counting>, dist::Default>{one, {5}}, 15, nn::inference) == 0);
 }
 
-TEST_CASE("moving statistics: each replica's follow its own batch, outside they are the mean (spec P19)") {
+TEST_CASE("moving statistics follow each replica's batch, and are the mean outside of replica functions (spec P19)") {
   using Net = nn::Sequential<nn::Input<1>, nn::BatchNormalization<>>;
   Mirrored strategy{2};
   nn::Network<Net, nn::Reference, double> net{strategy};
@@ -362,8 +363,8 @@ TEST_CASE("moving statistics: each replica's follow its own batch, outside they 
   CHECK_FALSE(net.state().trainable());
 }
 
-TEST_CASE_TEMPLATE("moving statistics follow those of a batch that has rows, on all replicas or one (spec P21)",
-                   Statistics, PerReplica, Synchronized) {
+TEST_CASE_TEMPLATE("moving statistics follow only batches with rows, on one replica or on all (spec P21)", Statistics,
+                   PerReplica, Synchronized) {
   using Net = nn::Sequential<nn::Input<1>, nn::Dense<1>, nn::BatchNormalization<Statistics>>;
   Mirrored strategy{3};
   nn::Network<Net, nn::Reference, double> net{strategy};
@@ -377,7 +378,7 @@ TEST_CASE_TEMPLATE("moving statistics follow those of a batch that has rows, on 
       return net.template state<1, 1>(replica)[0];
     });
   };
-  const auto variances = step({2, 0, 4});  // of zeros: 0.99 * 1 + 0.01 * 0
+  const auto variances = step({2, 0, 4});  // the inputs are zeros: 0.99 * 1 + 0.01 * 0
   CHECK(variances[0] == doctest::Approx(0.99));
   CHECK(variances[1] == doctest::Approx(std::is_same_v<Statistics, Synchronized> ? 0.99 : 1));
   CHECK(variances[2] == doctest::Approx(0.99));
@@ -385,7 +386,7 @@ TEST_CASE_TEMPLATE("moving statistics follow those of a batch that has rows, on 
   for (std::size_t replica = 0; replica < 3; ++replica) CHECK(none[replica] == variances[replica]);
 }
 
-TEST_CASE("inference changes nothing, and needs no other replica") {
+TEST_CASE("inference changes no statistics, and does not communicate") {
   Mirrored strategy{2};
   nn::Network<DenseNet<Synchronized>> net{strategy};
   const dist::Tensor<float> x{dist::Shape{2, 3}};
@@ -398,8 +399,8 @@ TEST_CASE("inference changes nothing, and needs no other replica") {
 }
 
 TEST_CASE_TEMPLATE(
-    "with one copy of every variable the moving statistics are the mean of the replicas' (spec G45, P19)", Statistics,
-    PerReplica, Synchronized) {
+    "with a single copy of each variable, moving statistics are the mean of the replicas' updates (spec G45, P19)",
+    Statistics, PerReplica, Synchronized) {
   using Net = DenseNet<Statistics>;
   const List parameters = numbers(Net::padded_count, 1);
   const List batch = numbers(15, 2);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <dist/device/cpu.hpp>
+#include <dist/nn/chain.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
@@ -15,7 +16,6 @@
 #include <dist/nn/onednn/backend.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
-#include <dist/nn/workspace.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -32,7 +32,7 @@ namespace {
 template <class Statistics>
 using Body = nn::Sequential<nn::BatchNormalization<Statistics>, nn::ReLU, nn::Conv2D<3, 3, nn::Linear, 1, nn::Same>,
                             nn::BatchNormalization<Statistics>>;
-/// State in both branches, in one, and in a branch of a branch.
+/// State in both branches, in one branch, and in a nested branch.
 template <class Statistics>
 using Net =
     nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<3, 2>,
@@ -41,7 +41,7 @@ using Net =
 
 }  // namespace
 
-TEST_CASE("layers inside of branches have their state, the mode and the replica, with rows and without") {
+TEST_CASE("layers in branches receive their state, the mode and the replica, with and without rows") {
   using Synchronized = Net<nn::SynchronizedStatistics>;
   CHECK(Synchronized::uses_replica);
   REQUIRE(Synchronized::state.size() == 10);
@@ -92,7 +92,7 @@ TEST_CASE("gradients through branches with normalisation agree with central diff
   });
 }
 
-TEST_CASE("a steady step through branches allocates nothing") {
+TEST_CASE("a step through branches with a known batch size allocates no memory") {
   using Branched = nn::Sequential<nn::Input<6>, nn::Residual<nn::Dense<6, nn::Relu>>,
                                   nn::Concatenate<nn::ReLU, nn::Dense<3>>, nn::Dense<2>>;
   dist_test::check_steady_steps<Branched>({4, 2, 0, 4});

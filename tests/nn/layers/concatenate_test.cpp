@@ -21,7 +21,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("Concatenate: outputs side by side along the last axis") {
+TEST_CASE("Concatenate joins outputs along the last axis") {
   using In = dist::StaticShape<2, 2>;
   using Layer = nn::Concatenate<nn::ReLU, nn::Sequential<>>;
   CHECK(std::is_same_v<Layer::On<In>::Output, dist::StaticShape<2, 4>>);
@@ -30,7 +30,7 @@ TEST_CASE("Concatenate: outputs side by side along the last axis") {
   CHECK(layer.backward({1, 10, 100, 1000, 2, 20, 200, 2000}) == List{101, 1000, 200, 2020});
 }
 
-TEST_CASE("Concatenate: gradients agree with central differences, and oneDNN with the plain loops") {
+TEST_CASE("gradients of Concatenate agree with central differences, and oneDNN with the plain loops") {
   using Inception =
       nn::Concatenate<nn::Conv2D<2, 1, nn::Relu>, nn::Conv2D<3, 3, nn::Linear, 1, nn::Same>,
                       nn::Sequential<nn::AveragePool2D<3, 1, nn::Same>, nn::Conv2D<1, 1>>, nn::Sequential<>>;

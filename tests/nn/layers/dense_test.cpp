@@ -10,14 +10,14 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("Dense: x · kernel + bias, kernel [in, out]") {
+TEST_CASE("Dense computes x · kernel + bias with kernel [in, out]") {
   dist_test::BoundLayer<nn::Dense<2>, dist::StaticShape<3>> dense;
   const List kernel{1, 2, 3, 4, 5, 6};
   const List y = dense.forward({1, 0, -1, 10, 20, 30}, {kernel, {0.5, -0.5}});
   CHECK(y == List{1 - 5 + 0.5, 2 - 6 - 0.5, 10 + 60 + 150 + 0.5, 20 + 80 + 180 - 0.5});
 }
 
-TEST_CASE("Dense: gradients of kernel, bias and input") {
+TEST_CASE("Dense computes gradients of kernel, bias and input") {
   dist_test::BoundLayer<nn::Dense<2>, dist::StaticShape<3>> dense;
   static_cast<void>(dense.forward({1, 0, -1, 10, 20, 30}, {{1, 2, 3, 4, 5, 6}, {0, 0}}));
   const List dx = dense.backward({1, 2, 3, 4});
@@ -26,7 +26,7 @@ TEST_CASE("Dense: gradients of kernel, bias and input") {
   CHECK(dense.gradients[1] == List{1 + 3, 2 + 4});
 }
 
-TEST_CASE("Dense with Relu: no gradient through units that are off") {
+TEST_CASE("Dense with Relu passes no gradient through units at 0") {
   dist_test::BoundLayer<nn::Dense<2, nn::Relu>, dist::StaticShape<1>> dense;
   CHECK(dense.forward({2}, {{3, -3}, {1, 1}}) == List{7, 0});
   CHECK(dense.backward({10, 20}) == List{30});
@@ -34,7 +34,7 @@ TEST_CASE("Dense with Relu: no gradient through units that are off") {
   CHECK(dense.gradients[1] == List{10, 0});
 }
 
-TEST_CASE("Dense: initialisers by their fans; Glorot and zeros unless said") {
+TEST_CASE("Dense initialises with its fans, by default with Glorot and zeros") {
   using Default = nn::Dense<5>::On<dist::StaticShape<7>>;
   List kernel(35);
   Default::initialize<0>(dist::TensorView<double>{kernel.data(), dist::Shape{7, 5}}, dist::RandomStream{1});

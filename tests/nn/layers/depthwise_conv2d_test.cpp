@@ -15,7 +15,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("DepthwiseConv2D: each channel by kernels of its own") {
+TEST_CASE("DepthwiseConv2D applies separate kernels to each channel") {
   using Layer = nn::DepthwiseConv2D<1, nn::Linear, 1, nn::Valid, 2>;
   using In = dist::StaticShape<1, 2, 2>;
   CHECK(std::is_same_v<Layer::On<In>::Output, dist::StaticShape<1, 2, 4>>);
@@ -23,11 +23,11 @@ TEST_CASE("DepthwiseConv2D: each channel by kernels of its own") {
   CHECK(Layer::On<In>::parameters[1].shape == dist::Shape{4});
   CHECK(Layer::On<In>::name == "depthwise_conv2d");
   dist_test::BoundLayer<Layer, In> layer;
-  // Pixels (1, 2) and (3, 4); channel 0 by 1 and 10, channel 1 by 100 and 1000.
+  // Pixels (1, 2) and (3, 4); kernels 1 and 10 for channel 0, 100 and 1000 for channel 1.
   CHECK(layer.forward({1, 2, 3, 4}, {{1, 10, 100, 1000}, {0, 0, 0, 5}}) == List{1, 10, 200, 2005, 3, 30, 400, 4005});
 }
 
-TEST_CASE("DepthwiseConv2D: fans count the channels and the multiplier, as in Keras") {
+TEST_CASE("the fans of DepthwiseConv2D include the channels and the multiplier, as in Keras") {
   using Bound = nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Valid, 2>::On<dist::StaticShape<8, 8, 5>>;
   List kernel(90);
   List expected(90);
@@ -38,7 +38,7 @@ TEST_CASE("DepthwiseConv2D: fans count the channels and the multiplier, as in Ke
   CHECK(kernel == expected);
 }
 
-TEST_CASE("DepthwiseConv2D: gradients agree with central differences, and oneDNN with the plain loops") {
+TEST_CASE("gradients of DepthwiseConv2D agree with central differences, and oneDNN with the plain loops") {
   using Net = nn::Sequential<nn::Input<5, 6, 3>, nn::DepthwiseConv2D<2, nn::Relu>,
                              nn::DepthwiseConv2D<3, nn::Linear, 2, nn::Same, 2>>;
   dist_test::check_gradients<Net, nn::Reference>(2);

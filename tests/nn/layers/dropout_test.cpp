@@ -22,11 +22,11 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// Dropouts before and inside of branches, each with masks of its own.
+/// Dropout layers before and in branches, with separate masks.
 using Net =
     nn::Sequential<nn::Input<5>, nn::Dropout<40>, nn::Residual<nn::Sequential<nn::Dropout<1, 3>>>, nn::Dense<5>>;
 
-/// Outputs and the gradients of the kernel in steps over 7 rows, divided among the replicas as `rows` says.
+/// Returns outputs and kernel gradients of steps with 7 rows, distributed over the replicas according to `rows`.
 template <class Backend, class Strategy>
 std::vector<double> run(Strategy& strategy, const std::vector<std::size_t>& rows, int steps = 3) {
   nn::Network<Net, Backend, float> net{strategy, 3};
@@ -58,7 +58,7 @@ std::vector<double> run(Strategy& strategy, const std::vector<std::size_t>& rows
 
 }  // namespace
 
-TEST_CASE("Dropout: what is dropped is the same at any number of replicas, with rows and without") {
+TEST_CASE("Dropout drops the same elements with any number of replicas, with and without rows") {
   dist::Default alone;
   const auto expected = run<nn::Reference>(alone, {7});
   for (const std::vector<std::size_t>& rows :
@@ -74,7 +74,7 @@ TEST_CASE("Dropout: what is dropped is the same at any number of replicas, with 
   }
 }
 
-TEST_CASE("Dropout: other elements in each step, other seeds, and none in inference") {
+TEST_CASE("Dropout drops other elements in each step and for each seed, and none in inference") {
   using Alone = nn::Sequential<nn::Input<1000>, nn::Dropout<50>, nn::Dense<1>>;
   dist::Default strategy;
   const auto dropped = [&](std::uint64_t seed, auto mode, int steps) {
@@ -103,7 +103,7 @@ TEST_CASE("Dropout: other elements in each step, other seeds, and none in infere
   CHECK(dropped(1, nn::inference, 1) == std::vector<bool>(1000, false));
 }
 
-TEST_CASE("Dropout: its state is tracked by name, and layers have seeds of their own") {
+TEST_CASE("the state of Dropout is tracked by name, and each layer has its own seed") {
   REQUIRE(Net::state.size() == 2);
   CHECK(Net::state[0].name() == "dropout/seed_generator_state");
   CHECK(Net::state[1].name() == "dropout_1/seed_generator_state");

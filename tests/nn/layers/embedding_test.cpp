@@ -15,7 +15,7 @@ namespace nn = dist::nn;
 using List = std::vector<double>;
 using In = dist::StaticShape<3>;
 
-TEST_CASE("Embedding: rows of its table, whose gradients add up where an id comes twice") {
+TEST_CASE("Embedding returns rows of its table, and adds up the gradients of repeated ids") {
   using Layer = nn::Embedding<4, 2>;
   CHECK(std::is_same_v<Layer::On<In>::Output, dist::StaticShape<3, 2>>);
   CHECK(Layer::On<In>::name == "embedding");
@@ -26,7 +26,7 @@ TEST_CASE("Embedding: rows of its table, whose gradients add up where an id come
   CHECK(layer.gradients[0] == List{3, 4, 0, 0, 6, 8, 0, 0});
 }
 
-TEST_CASE("Embedding: an id that the table does not have is an error that says which") {
+TEST_CASE("Embedding reports the first id out of range") {
   dist_test::BoundLayer<nn::Embedding<4, 2>, In> layer;
   const std::vector<List> table{List(8, 1.0)};
   CHECK_THROWS_WITH_AS(layer.forward({0, 4, 0}, table),
@@ -35,7 +35,7 @@ TEST_CASE("Embedding: an id that the table does not have is an error that says w
   CHECK_THROWS_AS(layer.forward({0, 0, std::nan("")}, table), dist::InvalidArgument);
 }
 
-TEST_CASE("Embedding: its table starts uniform in [-0.05, 0.05), as in Keras") {
+TEST_CASE("the table of Embedding is initially uniform in [-0.05, 0.05), as in Keras") {
   List table(2000);
   nn::Embedding<1000, 2>::On<In>::initialize<0>(dist::TensorView<double>{table.data(), dist::Shape{1000, 2}},
                                                 dist::RandomStream{3});

@@ -13,8 +13,9 @@
 
 namespace nn = dist::nn;
 
-// The arithmetic by hand is in tests/nn/layers; the convolution before needs the gradient of the input.
-TEST_CASE("normalisation of rows: gradients agree with central differences, and oneDNN with the plain loops") {
+// Values computed by hand are in the tests of each layer. The layers before the normalisation require its input
+// gradient.
+TEST_CASE("gradients of row normalisations agree with central differences, and oneDNN with the plain loops") {
   using Layer = nn::Sequential<nn::Input<5>, nn::Dense<7>, nn::LayerNormalization<>, nn::Dense<3>>;
   using Pixels = nn::Sequential<nn::Input<4, 3, 1>, nn::Conv2D<4, 2>, nn::LayerNormalization<>, nn::Conv2D<2, 2>>;
   using Groups = nn::Sequential<nn::Input<4, 3, 1>, nn::Conv2D<6, 2>, nn::GroupNormalization<3>, nn::Conv2D<2, 2>>;

@@ -18,7 +18,7 @@ using Numbers = std::array<float, 4>;
 
 }  // namespace
 
-TEST_CASE("the gradient of the input is computed where one is needed, and the others are the same") {
+TEST_CASE("the input gradient is computed on request, and the other gradients do not change") {
   using Geometry = nn::detail::GroupGeometry<dist::StaticShape<2>, 1, false>;
   nn::detail::GroupNormalizationOperation<nn::Reference, Geometry, Three, float> operation;
   nn::Reference::State state;
@@ -37,12 +37,12 @@ TEST_CASE("the gradient of the input is computed where one is needed, and the ot
                            {channels(of_gamma), channels(of_beta)}, rows(dx));
   CHECK(of_gamma == expected_gamma);
   CHECK(of_beta == expected_beta);
-  // (n - mean(n) - normalised * mean(n * normalised)) / 2, with n = dy and normalised = -0.5, 0.5 and 0.5, -0.5.
+  // (n - mean(n) - normalised * mean(n * normalised)) / 2, with n = dy and normalised = -0.5, 0.5 and 0.5, -0.5
   CHECK(dx[0] == doctest::Approx((1 - 1.5 + 0.5 * 0.25) / 2));
   CHECK(dx[3] == doctest::Approx((4 - 3.5 + 0.5 * -0.25) / 2));
 }
 
-TEST_CASE("groups of channels, over the pixels or not") {
+TEST_CASE("GroupGeometry divides channels into groups, with or without the pixels") {
   using Image = dist::StaticShape<3, 4, 6>;
   CHECK(nn::detail::GroupGeometry<Image, 2, true>::pixels == 12);
   CHECK(nn::detail::GroupGeometry<Image, 1, false>::pixels == 1);

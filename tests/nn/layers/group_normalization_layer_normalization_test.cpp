@@ -20,7 +20,7 @@ struct Small : nn::LayerNormalizationOptions {
 
 }  // namespace
 
-TEST_CASE("LayerNormalization: mean 0 and variance 1 along the last axis, then gamma and beta") {
+TEST_CASE("LayerNormalization normalises along the last axis, then applies gamma and beta") {
   using In = dist::StaticShape<2, 2>;
   dist_test::BoundLayer<nn::LayerNormalization<Small>, In> layer;
   const List y = layer.forward({1, 3, 1e6 + 10, 1e6 - 10}, {{2, 5}, {100, 200}});
@@ -28,7 +28,7 @@ TEST_CASE("LayerNormalization: mean 0 and variance 1 along the last axis, then g
   for (std::size_t i = 0; i < 4; ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-9));
   CHECK(nn::LayerNormalization<>::On<In>::name == "layer_normalization");
   CHECK(nn::LayerNormalization<>::On<In>::parameters[0].shape == dist::Shape{2});
-  // A row of two is always normalised to -1 and 1, so that it has no gradient.
+  // A row of two elements is always normalised to -1 and 1, so it has no gradient.
   const List dx = layer.backward({1, 2, 3, 4});
   for (const double slope : dx) CHECK(std::abs(slope) < 1e-6);
   CHECK(layer.gradients[0][0] == doctest::Approx(-1 + 3));
@@ -36,7 +36,7 @@ TEST_CASE("LayerNormalization: mean 0 and variance 1 along the last axis, then g
   CHECK(layer.gradients[1] == List{4, 6});
 }
 
-TEST_CASE("LayerNormalization: the epsilon is in the root") {
+TEST_CASE("LayerNormalization adds epsilon inside the square root") {
   dist_test::BoundLayer<nn::LayerNormalization<>, dist::StaticShape<2>> layer;
   CHECK(layer.forward({-1, 1}, {{1, 1}, {0, 0}})[1] == doctest::Approx(1 / std::sqrt(1.001)));
 }

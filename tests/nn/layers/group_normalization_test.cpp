@@ -19,7 +19,7 @@ struct Small : nn::GroupNormalizationOptions {
 
 }  // namespace
 
-TEST_CASE("GroupNormalization: mean 0 and variance 1 of each group over the pixels of an image") {
+TEST_CASE("GroupNormalization normalises each group over the pixels of an image") {
   using In = dist::StaticShape<1, 2, 3>;
   // Instance normalisation: each channel over two pixels.
   dist_test::BoundLayer<nn::GroupNormalization<3, Small>, In> instance;
@@ -27,7 +27,7 @@ TEST_CASE("GroupNormalization: mean 0 and variance 1 of each group over the pixe
   const List expected{-1, 2, 3 + 10, 1, -2, -3 + 10};
   for (std::size_t i = 0; i < 6; ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-9));
 
-  // One group: 1, 1, 1, 3, 3, 3 has the mean 2 and the variance 1.
+  // One group: 1, 1, 1, 3, 3, 3 has mean 2 and variance 1.
   dist_test::BoundLayer<nn::GroupNormalization<1, Small>, In> all;
   const List together = all.forward({1, 3, 1, 3, 1, 3}, {{1, 2, 3}, {0, 0, 10}});
   const List signs{-1, 2, -3 + 10, 1, -2, 3 + 10};

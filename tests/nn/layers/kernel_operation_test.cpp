@@ -15,7 +15,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// A back end that writes down what it is asked.
+/// A back end that records its calls.
 struct Recorder {
   using Device = dist::Cpu;
   using State = std::string;
@@ -48,7 +48,7 @@ struct Recorder {
 
 }  // namespace
 
-TEST_CASE("the activation's gradient comes first, in place; the input's only if wanted") {
+TEST_CASE("backward applies the activation's gradient first, in place, and the input gradient only on request") {
   nn::detail::KernelOperation<Recorder, Recorder::Kernel, nn::Relu, float> operation;
   std::string calls;
   std::vector<float> memory(1);
@@ -63,7 +63,7 @@ TEST_CASE("the activation's gradient comes first, in place; the input's only if 
   CHECK(calls == "activation parameters ");
 }
 
-TEST_CASE("where the activation's gradient needs its input, the layer keeps it and nobody fuses the activation") {
+TEST_CASE("a layer keeps the activation's input if its gradient needs it, and this activation is never fused") {
   using Operation = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, dist_test::Square, float>;
   static_assert(std::same_as<nn::detail::ActivationOfKernel<dist_test::Square>, nn::Linear>);
   static_assert(Operation::fuses<nn::Relu> && !Operation::fuses<dist_test::Square>);
@@ -78,7 +78,7 @@ TEST_CASE("where the activation's gradient needs its input, the layer keeps it a
   CHECK(calls == "forward apply activation at its input parameters input ");
 }
 
-TEST_CASE("a pass does what it is asked to, in one go with the activations of the layer and of the one before") {
+TEST_CASE("a fused backward pass runs the requested parts, and fuses the activations of this and the preceding layer") {
   using Plain = nn::detail::KernelOperation<Recorder, Recorder::Kernel, nn::Relu, float>;
   using Fusing = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, nn::Relu, float>;
   static_assert(std::same_as<Fusing::Activation, nn::Relu>);

@@ -24,9 +24,9 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("MultiHeadAttention: of equal keys the mean of the values, or the mean of those so far") {
+TEST_CASE("with equal keys, attention returns the mean of all values, or of all past values") {
   using In = dist::StaticShape<3, 1>;
-  // No query, no key: all weights are equal. The value is 2 x + 1, the output 10 times that.
+  // Queries and keys are 0, so all weights are equal. The value is 2 x + 1, the output 10 times this value.
   const std::vector<List> parameters{{0}, {0}, {0}, {0}, {2}, {1}, {10}, {0}};
   dist_test::BoundLayer<nn::MultiHeadAttention<1, 1>, In> all;
   CHECK(all.forward({1, 2, 6}, parameters) == List{70, 70, 70});
@@ -37,7 +37,7 @@ TEST_CASE("MultiHeadAttention: of equal keys the mean of the values, or the mean
   CHECK(y[2] == doctest::Approx(70));
 }
 
-TEST_CASE("MultiHeadAttention: shapes, parameters and fans as Keras has them") {
+TEST_CASE("MultiHeadAttention has the shapes, parameters and fans of Keras") {
   using Bound = nn::MultiHeadAttention<2, 3>::On<dist::StaticShape<5, 4>>;
   CHECK(std::is_same_v<Bound::Output, dist::StaticShape<5, 4>>);
   CHECK(Bound::name == "multi_head_attention");
@@ -53,7 +53,7 @@ TEST_CASE("MultiHeadAttention: shapes, parameters and fans as Keras has them") {
   CHECK(kernel == expected);
 }
 
-TEST_CASE("MultiHeadAttention: gradients agree with central differences, and oneDNN with the plain loops") {
+TEST_CASE("gradients of MultiHeadAttention agree with central differences, and oneDNN with the plain loops") {
   using Block = nn::Sequential<nn::Residual<nn::Sequential<nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3>>>,
                                nn::MultiHeadAttention<1, 2, nn::AttendToPast>>;
   using Net = nn::Sequential<nn::Input<3>, nn::Dense<12>, nn::Reshape<3, 4>, Block, nn::Flatten, nn::Dense<2>>;
@@ -64,7 +64,7 @@ TEST_CASE("MultiHeadAttention: gradients agree with central differences, and one
   dist_test::check_against<Net, nn::OneDnn, nn::Reference>({3, 1, 0, 4});
 }
 
-TEST_CASE("MultiHeadAttention: a steady step allocates nothing") {
+TEST_CASE("a step of MultiHeadAttention with a known batch size allocates no memory") {
   using Net = nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<2, 3>>;
   dist_test::check_steady_steps<Net>({2, 4});
 }

@@ -32,7 +32,7 @@ using Two = nn::Sequential<nn::Dense<4>, nn::Dense<4>>;
 
 }  // namespace
 
-TEST_CASE("a named layer keeps its name whatever comes before it") {
+TEST_CASE("a named layer keeps its name when layers are added before it") {
   using Before = nn::Sequential<nn::Input<4>, nn::Named<"hidden", nn::Dense<4>>, nn::Dense<2>>;
   using After = nn::Sequential<nn::Input<4>, nn::Dense<4>, nn::Named<"hidden", nn::Dense<4>>, nn::Dense<2>>;
   CHECK(names_of(Before::parameters) == Names{"hidden/kernel", "hidden/bias", "dense/kernel", "dense/bias"});
@@ -40,7 +40,7 @@ TEST_CASE("a named layer keeps its name whatever comes before it") {
         Names{"dense/kernel", "dense/bias", "hidden/kernel", "hidden/bias", "dense_1/kernel", "dense_1/bias"});
 }
 
-TEST_CASE("the name of a Sequential is a scope, in which layers are counted by themselves") {
+TEST_CASE("the name of a Sequential is a scope with separately numbered layers") {
   using Net = nn::Sequential<nn::Input<4>, nn::Dense<4>, nn::Named<"stem", Two>, nn::Dense<2>>;
   CHECK(Net::layer_count == 4);
   CHECK(names_of(Net::parameters) == Names{"dense/kernel", "dense/bias", "stem/dense/kernel", "stem/dense/bias",
@@ -54,13 +54,13 @@ TEST_CASE("the name of a Sequential is a scope, in which layers are counted by t
                                               "c/d/e/dense_1/kernel", "c/d/e/dense_1/bias"});
 }
 
-TEST_CASE("a name of a named Sequential is a scope around its own") {
+TEST_CASE("names of a named Sequential are nested scopes") {
   using Net = nn::Sequential<nn::Input<4>, nn::Named<"outer", nn::Named<"inner", Two>>>;
   CHECK(names_of(Net::parameters) == Names{"outer/inner/dense/kernel", "outer/inner/dense/bias",
                                            "outer/inner/dense_1/kernel", "outer/inner/dense_1/bias"});
 }
 
-TEST_CASE("the name of a layer of layers is a scope too, for what they keep as for what they learn") {
+TEST_CASE("the name of a composite layer is a scope for its parameters and its state") {
   using Body = nn::Sequential<nn::Named<"first", nn::Conv2D<1, 1>>, nn::BatchNormalization<>, nn::Conv2D<1, 1>>;
   using Net = nn::Sequential<nn::Input<2, 2, 1>, nn::Named<"block", nn::Residual<Body>>,
                              nn::Named<"other", nn::Sequential<nn::Residual<Body>>>>;
@@ -73,7 +73,7 @@ TEST_CASE("the name of a layer of layers is a scope too, for what they keep as f
   CHECK(Net::state[3].name() == "other/batch_normalization/moving_variance");
 }
 
-TEST_CASE("named layers compute what they do without names") {
+TEST_CASE("named layers compute the same as layers without names") {
   using Plain = nn::Sequential<nn::Input<4>, Two, nn::Residual<Two>>;
   using WithNames = nn::Sequential<nn::Input<4>, nn::Named<"stem", Two>, nn::Named<"block", nn::Residual<Two>>>;
   const auto parameters = dist_test::numbers(Plain::padded_count, 1);

@@ -10,7 +10,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("AveragePool2D: means per channel, the ragged border dropped") {
+TEST_CASE("AveragePool2D computes means per channel, and drops incomplete windows") {
   dist_test::BoundLayer<nn::AveragePool2D<2>, dist::StaticShape<3, 4, 1>> layer;
   CHECK(layer.forward({1, 2, 3, 4,   //
                        5, 0, -7, 8,  //
@@ -20,7 +20,7 @@ TEST_CASE("AveragePool2D: means per channel, the ragged border dropped") {
   CHECK(channels.forward({1, -1, 2, -2, 3, -3, 6, -6}) == List{3, -3});
 }
 
-TEST_CASE("AveragePool2D: the mean is that of the elements inside the image") {
+TEST_CASE("AveragePool2D excludes padding from the mean") {
   dist_test::BoundLayer<nn::AveragePool2D<2, 2, nn::Same>, dist::StaticShape<3, 3, 1>> layer;
   CHECK(layer.forward({1, 2, 3,  //
                        4, 5, 6,  //
@@ -28,7 +28,7 @@ TEST_CASE("AveragePool2D: the mean is that of the elements inside the image") {
   CHECK(layer.backward({4, 8, 2, 7}) == List{1, 1, 4, 1, 1, 4, 1, 1, 7});
 }
 
-TEST_CASE("AveragePool2D: shapes") {
+TEST_CASE("the output shape of AveragePool2D follows from window, stride and padding") {
   CHECK(std::is_same_v<nn::AveragePool2D<2>::On<dist::StaticShape<26, 27, 32>>::Output, dist::StaticShape<13, 13, 32>>);
   CHECK(std::is_same_v<nn::AveragePool2D<3, 2, nn::Same>::On<dist::StaticShape<7, 8, 1>>::Output,
                        dist::StaticShape<4, 4, 1>>);

@@ -10,7 +10,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("GlobalAveragePool2D: the mean of each channel, of which each pixel has its share") {
+TEST_CASE("GlobalAveragePool2D computes the mean of each channel, and divides the gradient among the pixels") {
   using In = dist::StaticShape<2, 2, 2>;
   CHECK(std::is_same_v<nn::GlobalAveragePool2D::On<In>::Output, dist::StaticShape<2>>);
   CHECK(nn::GlobalAveragePool2D::On<In>::name == "global_average_pooling2d");

@@ -10,7 +10,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("GlobalMaxPool2D: the maximum of each channel, of equal ones the first gets the gradient") {
+TEST_CASE("GlobalMaxPool2D computes the maximum of each channel, and passes the gradient to the first maximum") {
   using In = dist::StaticShape<2, 2, 2>;
   CHECK(std::is_same_v<nn::GlobalMaxPool2D::On<In>::Output, dist::StaticShape<2>>);
   CHECK(nn::GlobalMaxPool2D::On<In>::name == "global_max_pooling2d");

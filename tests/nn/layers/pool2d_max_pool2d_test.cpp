@@ -10,7 +10,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("MaxPool2D: maxima per channel, the ragged border dropped") {
+TEST_CASE("MaxPool2D computes maxima per channel, and drops incomplete windows") {
   dist_test::BoundLayer<nn::MaxPool2D<2>, dist::StaticShape<3, 4, 1>> layer;
   CHECK(layer.forward({1, 2, 3, 4,   //
                        5, 0, -7, 8,  //
@@ -19,24 +19,24 @@ TEST_CASE("MaxPool2D: maxima per channel, the ragged border dropped") {
   CHECK(channels.forward({1, -1, 2, -2, 3, -3, 4, -4}) == List{4, -1});
 }
 
-TEST_CASE("MaxPool2D: windows may overlap, and their gradients add") {
+TEST_CASE("the gradients of overlapping MaxPool2D windows add up") {
   dist_test::BoundLayer<nn::MaxPool2D<2, 1>, dist::StaticShape<2, 3, 1>> layer;
   CHECK(layer.forward({1, 9, 2, 3, 4, 5}) == List{9, 9});
   CHECK(layer.backward({10, 20}) == List{0, 30, 0, 0, 0, 0});
 }
 
-TEST_CASE("MaxPool2D: of equal maxima the first in row-major order gets the gradient") {
+TEST_CASE("the first of equal maxima in row-major order gets the gradient") {
   dist_test::BoundLayer<nn::MaxPool2D<2>, dist::StaticShape<2, 2, 1>> layer;
   CHECK(layer.forward({0, 7, 7, 7, -1, -1, -1, -1}) == List{7, -1});
   CHECK(layer.backward({5, 6}) == List{0, 5, 0, 0, 6, 0, 0, 0});
 }
 
-TEST_CASE("MaxPool2D: shapes") {
+TEST_CASE("the output shape of MaxPool2D follows from window and stride") {
   CHECK(std::is_same_v<nn::MaxPool2D<2>::On<dist::StaticShape<26, 27, 32>>::Output, dist::StaticShape<13, 13, 32>>);
   CHECK(std::is_same_v<nn::MaxPool2D<3, 2>::On<dist::StaticShape<7, 8, 1>>::Output, dist::StaticShape<3, 3, 1>>);
 }
 
-TEST_CASE("MaxPool2D: what lies outside of the image is no maximum, and gets no gradient") {
+TEST_CASE("padding is never the maximum, and gets no gradient") {
   dist_test::BoundLayer<nn::MaxPool2D<2, 2, nn::Same>, dist::StaticShape<3, 3, 1>> layer;
   CHECK(layer.forward({-1, -2, -3,  //
                        -4, -5, -6,  //

@@ -21,7 +21,7 @@ struct Negate {
 
 }  // namespace
 
-TEST_CASE("PoolOperation: the gradient of the input is computed where one is needed") {
+TEST_CASE("PoolOperation computes the input gradient only on request") {
   nn::detail::PoolOperation<nn::Reference, Negate, float> operation;
   nn::Reference::State state;
   const dist::Tensor<float> x{dist::Shape{1, 1}, {3}};

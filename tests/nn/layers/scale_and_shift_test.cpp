@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("ScaleAndShift: a gamma of one and a beta of zero for each channel") {
+TEST_CASE("ScaleAndShift has a gamma of one and a beta of zero per channel") {
   using Three = dist::nn::detail::ScaleAndShift<3>;
   REQUIRE(Three::parameters.size() == 2);
   CHECK(Three::parameters[0].name == "gamma");

@@ -12,7 +12,7 @@
 namespace nn = dist::nn;
 using List = std::vector<double>;
 
-TEST_CASE("Softmax: a distribution along the last axis, of large numbers too") {
+TEST_CASE("Softmax returns a distribution along the last axis, also for large numbers") {
   using In = dist::StaticShape<2, 2>;
   dist_test::BoundLayer<nn::Softmax, In> layer;
   const List y = layer.forward({0, std::log(3.0), 1000, 1000, -1000, 0, std::log(1.0), std::log(4.0)});

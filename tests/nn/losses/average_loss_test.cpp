@@ -27,7 +27,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("sample weights must be as many as the losses") {
+TEST_CASE("compute_average_loss requires one sample weight per loss") {
   dist::Default strategy;
   const std::vector<double> losses{1, 2, 3};
   const std::vector<double> weights{1, 2};
@@ -62,7 +62,7 @@ TEST_CASE("a regularisation loss is counted once by the sum over the replicas (s
   }
 }
 
-TEST_CASE("outside replica functions the global batch size must be given (spec P01)") {
+TEST_CASE("compute_average_loss requires the global batch size outside replica functions (spec P01)") {
   Mirrored strategy{2};
   const std::vector<float> losses{1, 2, 3};
   const std::span<const float> all{losses};
@@ -81,7 +81,7 @@ TEST_CASE("outside replica functions the global batch size must be given (spec P
                        dist::InvalidArgument);
 }
 
-TEST_CASE("a negative global batch size is refused (spec P01)") {
+TEST_CASE("a negative global batch size is rejected (spec P01)") {
   Mirrored strategy{2};
   const std::vector<float> losses{1, 2, 3};
   const int examples = -6;
@@ -90,7 +90,7 @@ TEST_CASE("a negative global batch size is refused (spec P01)") {
       dist::InvalidArgument);
 }
 
-TEST_CASE("losses may lie in memory that can be written, as per_example_losses writes them (spec P01, P03)") {
+TEST_CASE("losses may be in mutable memory, as per_example_losses writes them (spec P01, P03)") {
   Mirrored strategy{2};
   std::vector<float> losses{1, 2, 3};
   const std::span<float> all{losses};

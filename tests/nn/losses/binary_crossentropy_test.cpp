@@ -8,20 +8,20 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   namespace keras = keras_losses;
   keras::compare(nn::BinaryCrossentropy{}, keras::binary_logits);
   keras::compare(nn::BinaryCrossentropy{.label_smoothing = 0.2f}, keras::binary_logits_smoothed);
 }
 
-TEST_CASE("probabilities have the values of Keras, and its gradients") {
+TEST_CASE("losses of probabilities agree with Keras") {
   namespace keras = keras_losses;
   keras::compare(nn::BinaryCrossentropy{.from_logits = false}, keras::binary_probabilities);
   keras::compare(nn::BinaryCrossentropy{.from_logits = false, .label_smoothing = 0.2f},
                  keras::binary_probabilities_smoothed);
 }
 
-TEST_CASE("huge and tiny losses keep their digits") {
+TEST_CASE("huge and tiny losses are precise") {
   const nn::BinaryCrossentropy loss;
   CHECK(loss.element(1000.0F, 0.0F) == 1000);
   CHECK(loss.element(-1000.0F, 1.0F) == 1000);
@@ -34,7 +34,7 @@ TEST_CASE("huge and tiny losses keep their digits") {
   CHECK(std::isnan(nn::BinaryCrossentropy{.from_logits = false}.element(NAN, 1.0F)));
 }
 
-TEST_CASE("a smoothing out of range is refused") {
+TEST_CASE("a label smoothing out of range is rejected") {
   keras_losses::Batch<double, double> batch{keras_losses::binary_logits};
   CHECK_THROWS_WITH_AS(batch.loss(nn::BinaryCrossentropy{.label_smoothing = 1.5f}),
                        "binary_crossentropy.label_smoothing is out of range (it is 1.5). Give a number from 0 to 1.",

@@ -8,20 +8,20 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   namespace keras = keras_losses;
   keras::compare(nn::CategoricalCrossentropy{}, keras::categorical_logits);
   keras::compare(nn::CategoricalCrossentropy{.label_smoothing = 0.1f}, keras::categorical_logits_smoothed);
 }
 
-TEST_CASE("probabilities have the values of Keras, and its gradients") {
+TEST_CASE("losses of probabilities agree with Keras") {
   namespace keras = keras_losses;
   keras::compare(nn::CategoricalCrossentropy{.from_logits = false}, keras::categorical_probabilities);
   keras::compare(nn::CategoricalCrossentropy{.from_logits = false, .label_smoothing = 0.1f},
                  keras::categorical_probabilities_smoothed);
 }
 
-TEST_CASE("numbers of classes are refused, with the loss that takes them") {
+TEST_CASE("integer labels are rejected, and the message names the loss for them") {
   keras_losses::Batch<double, double> batch{keras_losses::categorical_logits};
   batch.targets.resize(dist::Shape{4});
   CHECK_THROWS_WITH_AS(
@@ -35,7 +35,7 @@ TEST_CASE("numbers of classes are refused, with the loss that takes them") {
   CHECK_THROWS_AS(batch.loss(nn::CategoricalCrossentropy{.label_smoothing = -1}), dist::InvalidArgument);
 }
 
-TEST_CASE("a class that cannot be right may have a logit of -infinity") {
+TEST_CASE("a class with target 0 may have a logit of -infinity") {
   const nn::CategoricalCrossentropy loss;
   const float logits[] = {1, -INFINITY, 1}, targets[] = {1, 0, 0};
   float gradient[3];

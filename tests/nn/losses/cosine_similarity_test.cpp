@@ -9,11 +9,11 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   keras_losses::compare(nn::CosineSimilarity{}, keras_losses::cosine_similarity);
 }
 
-TEST_CASE("one direction gives -1, the opposite one 1, and no direction nothing, without NaN") {
+TEST_CASE("equal directions give -1, opposite ones 1, and zero vectors 0 without NaN") {
   const nn::CosineSimilarity loss;
   const auto of = [&](std::vector<float> outputs, std::vector<float> targets) {
     std::vector<float> gradient(2, 7);

@@ -8,7 +8,7 @@
 namespace detail = dist::nn::detail;
 using dist::nn::Row;
 
-TEST_CASE("probabilities stay away from 0 and 1, and NaN is left") {
+TEST_CASE("probabilities are clipped, except NaN") {
   CHECK(detail::clipped_probability(0.0) == 1e-7);
   CHECK(detail::clipped_probability(1.0) == 1 - 1e-7);
   CHECK(detail::clipped_probability(0.5) == 0.5);
@@ -17,7 +17,7 @@ TEST_CASE("probabilities stay away from 0 and 1, and NaN is left") {
   CHECK((detail::unless_clipped(0.5, 3.0) == 3 && detail::unless_clipped<double>(NAN, 3.0) == 3));
 }
 
-TEST_CASE("smoothed parts add up to what the targets do") {
+TEST_CASE("smoothed targets keep their sum") {
   const detail::SmoothedLabel<Row<const double>, std::size_t> label{1, 4, 0.5F};
   CHECK(label(std::size_t{0}) == 0.125);
   CHECK(label(std::size_t{1}) == 0.625);
@@ -28,7 +28,7 @@ TEST_CASE("smoothed parts add up to what the targets do") {
   for (std::size_t k = 0; k < 4; ++k) CHECK(targets(k) == label(k));
 }
 
-TEST_CASE("the gradient is that of the value, where parts add up to something else than 1 too") {
+TEST_CASE("gradients are right for targets that do not add up to 1") {
   const double parts[] = {0.5, 1.0, 0.25};
   const detail::SmoothedTargets<Row<const double>, Row<const double>> target{{parts, 3}, 3, 0};
   double logits[] = {1, -2, 0.5}, gradient[3];

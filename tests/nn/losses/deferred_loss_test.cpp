@@ -13,7 +13,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// A number that counts who waits.
+/// A future that counts its waits.
 template <class T>
 struct Counting {
   T number;
@@ -32,7 +32,7 @@ using Checked = nn::detail::CheckedTotal<std::int32_t>;
 
 }  // namespace
 
-TEST_CASE("a deferred loss is the number of a loss, for whoever waits") {
+TEST_CASE("a deferred loss has the value of a loss, and waits when it is read") {
   int waits = 0;
   const nn::DeferredLoss<float, NoTargets, Counting<double>> loss{{}, {6.0, &waits}, 3, 10, 12};
   static_assert(dist::Future<nn::DeferredLoss<float, NoTargets, Counting<double>>>);
@@ -45,14 +45,14 @@ TEST_CASE("a deferred loss is the number of a loss, for whoever waits") {
   CHECK(nn::DeferredLoss<float, NoTargets, Counting<double>>{{}, {6.0, &waits}, 3, 10, 0}.value() == 0);
 }
 
-TEST_CASE("the loss of no examples is 0, and there") {
+TEST_CASE("a default DeferredLoss is 0 and done") {
   const nn::DeferredLoss<float, NoTargets, Counting<double>> none;
   CHECK(none.is_done());
   CHECK(none.value() == 0);
   CHECK(none.examples() == 0);
 }
 
-TEST_CASE("who asks learns of the first target that the loss does not take") {
+TEST_CASE("reading a deferred loss reports the first target that the loss does not accept") {
   int waits = 0;
   const nn::SparseCategoricalCrossentropy crossentropy;
   const nn::DeferredLoss<float, nn::SparseCategoricalCrossentropy, Counting<Checked>> right{
@@ -64,7 +64,7 @@ TEST_CASE("who asks learns of the first target that the loss does not take") {
   CHECK(wrong.is_done());
 }
 
-TEST_CASE("totals of rows are added, and the first refused row is kept, in whatever order rows come") {
+TEST_CASE("AddCheckedTotals adds totals and keeps the first rejected row, in any order") {
   const nn::detail::AddCheckedTotals<std::int32_t> add;
   const Checked none = nn::detail::AddCheckedTotals<std::int32_t>::identity<Checked>;
   const Checked third{1.5, 3, 30}, fifth{2.0, 5, 50};

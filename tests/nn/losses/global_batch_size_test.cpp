@@ -16,7 +16,7 @@ namespace {
 std::size_t size_of(GlobalBatchSize size) { return size.value(); }
 }  // namespace
 
-TEST_CASE("any integer is a number of examples, unless it is negative (spec P01)") {
+TEST_CASE("a global batch size is any integer of 0 or more (spec P01)") {
   CHECK(size_of(12) == 12);
   CHECK(size_of(std::size_t{7}) == 7);
   CHECK(size_of(std::uint8_t{255}) == 255);
@@ -27,7 +27,7 @@ TEST_CASE("any integer is a number of examples, unless it is negative (spec P01)
       dist::InvalidArgument);
 }
 
-TEST_CASE("no replica has more examples than all of them together") {
+TEST_CASE("a replica with more examples than the global batch is rejected") {
   CHECK_NOTHROW(require_global_batch_size(8, 4, 1, 2));
   CHECK_NOTHROW(require_global_batch_size(8, 8, 0, 1));
   CHECK_NOTHROW(require_global_batch_size(0, 0, 1, 2));
@@ -40,11 +40,11 @@ TEST_CASE("no replica has more examples than all of them together") {
   CHECK_THROWS_AS(require_global_batch_size(0, 1, 0, 2), dist::InvalidArgument);
 }
 
-TEST_CASE("the size of one replica's batch in place of the global one is warned of, by the last replica") {
+TEST_CASE("the last replica warns if the global batch size is probably one replica's") {
   const auto said = [](std::size_t examples, std::size_t rank, std::size_t replicas) {
     return testing::stderr_of([&] {
              unsetenv("DIST_WARNINGS");
-             std::construct_at(&dist::nn::detail::batch_size_of_one_replica);  // whatever was said before
+             std::construct_at(&dist::nn::detail::batch_size_of_one_replica);  // resets the warning
              for (int step = 0; step < 2; ++step) require_global_batch_size(8, examples, rank, replicas);
            })
         .stderr_text;

@@ -6,11 +6,11 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   keras_losses::compare(nn::KlDivergence{}, keras_losses::kl_divergence);
 }
 
-TEST_CASE("equal distributions diverge by nothing") {
+TEST_CASE("equal distributions have divergence 0") {
   keras_losses::Case same = keras_losses::kl_divergence;
   same.outputs = same.targets;
   keras_losses::Batch<double, double> batch{same};

@@ -17,7 +17,7 @@ struct Outputs {
   dist::TensorView<double> gradient;
 };
 
-/// Row i of 6 is i; the targets are zero.
+/// Rows 0 to 5, with their index as value.
 dist::Tensor<double> rows() {
   dist::Tensor<double> tensor{dist::Shape{6, 1}};
   for (std::size_t i = 0; i < 6; ++i) tensor[i] = static_cast<double>(i);
@@ -26,7 +26,7 @@ dist::Tensor<double> rows() {
 
 }  // namespace
 
-TEST_CASE("Sum is not scaled by anything (spec P04, P05)") {
+TEST_CASE("Sum is not scaled (spec P04, P05)") {
   for (const std::size_t replicas : {1U, 2U, 3U}) {
     Mirrored strategy{replicas};
     auto outputs = rows();
@@ -46,7 +46,7 @@ TEST_CASE("Sum is not scaled by anything (spec P04, P05)") {
   }
 }
 
-TEST_CASE("Sum with sample weights") {
+TEST_CASE("Sum takes sample weights") {
   dist::Default strategy;
   auto outputs = rows();
   dist::Tensor<double> targets{dist::Shape{6, 1}};
@@ -62,7 +62,7 @@ TEST_CASE("Sum with sample weights") {
   CHECK(gradient[5] == 20.0);
 }
 
-TEST_CASE("None gives one loss per example, for compute_average_loss to weigh (spec P01, P04)") {
+TEST_CASE("None returns one loss per example, as input of compute_average_loss (spec P01, P04)") {
   Mirrored strategy{2};
   auto outputs = rows();
   dist::Tensor<double> targets{dist::Shape{6, 1}};
@@ -81,7 +81,7 @@ TEST_CASE("None gives one loss per example, for compute_average_loss to weigh (s
   CHECK(strategy.reduce(dist::sum, means) == doctest::Approx(55.0 / 6));
 }
 
-TEST_CASE("a place for losses of another size is refused") {
+TEST_CASE("a destination for losses of the wrong size is rejected") {
   dist::Default strategy;
   auto outputs = rows();
   std::vector<double> losses(5);

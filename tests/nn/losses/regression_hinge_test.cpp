@@ -9,12 +9,12 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   keras_losses::compare(nn::Hinge{}, keras_losses::hinge);
   keras_losses::compare(nn::Hinge{}, keras_losses::hinge_of_signs);
 }
 
-TEST_CASE("0 means no, as -1 does, and the slope at the margin is the one before it, as in Keras") {
+TEST_CASE("targets 0 and -1 are negative, and the slope at the margin is Keras'") {
   const nn::Hinge loss;
   CHECK(loss.element(0.5, 0.0) == loss.element(0.5, -1.0));
   CHECK(loss.element(0.5, 0.0) == 1.5);

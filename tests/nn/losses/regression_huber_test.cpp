@@ -8,12 +8,12 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   keras_losses::compare(nn::Huber{}, keras_losses::huber);
   keras_losses::compare(nn::Huber{.delta = 2.5f}, keras_losses::huber_wide);
 }
 
-TEST_CASE("squares end at delta, on both sides, and NaN stays NaN") {
+TEST_CASE("the loss is linear beyond delta, on both sides, and NaN stays NaN") {
   const nn::Huber loss{.delta = 2};
   CHECK(loss.element(2.0, 0.0) == 2);
   CHECK(loss.element(3.0, 0.0) == 4);
@@ -24,7 +24,7 @@ TEST_CASE("squares end at delta, on both sides, and NaN stays NaN") {
   CHECK(std::isnan(loss.slope(NAN, 2.0F)));
 }
 
-TEST_CASE("delta is checked, and so are shapes") {
+TEST_CASE("delta and shapes are checked") {
   keras_losses::Batch<double, double> batch{keras_losses::huber};
   CHECK_THROWS_WITH_AS(batch.loss(nn::Huber{.delta = 0}),
                        "huber.delta is out of range (it is 0). Give a finite number above 0.", dist::InvalidArgument);

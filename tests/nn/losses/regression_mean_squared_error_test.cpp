@@ -23,7 +23,7 @@ dist::Tensor<double> filled(dist::Shape shape, std::initializer_list<double> val
 
 }  // namespace
 
-TEST_CASE("the mean over the last axis per example, over the global batch (spec P01)") {
+TEST_CASE("the loss is the mean over the last axis per example, over the global batch (spec P01)") {
   dist::Default strategy;
   const auto outputs = filled(dist::Shape{2, 3}, {1, 2, 3, 0, 0, 6});
   const auto targets = filled(dist::Shape{2, 3}, {1, 0, 0, 0, 0, 0});
@@ -39,7 +39,7 @@ TEST_CASE("the mean over the last axis per example, over the global batch (spec 
   for (std::size_t i = 0; i < 6; ++i) CHECK(gradient[i] == doctest::Approx(expected[i]));
 }
 
-TEST_CASE("a column of outputs and a row of targets are the same examples") {
+TEST_CASE("outputs [rows, 1] and targets [rows] are the same examples") {
   dist::Default strategy;
   const auto outputs = filled(dist::Shape{2, 1}, {3, 5});
   dist::Tensor<float> targets{dist::Shape{2}};
@@ -53,7 +53,7 @@ TEST_CASE("a column of outputs and a row of targets are the same examples") {
   CHECK(gradient[1] == 0.0);
 }
 
-TEST_CASE("targets of another shape are refused, no rows are not") {
+TEST_CASE("targets of another shape are rejected, but empty ones are accepted") {
   dist::Default strategy;
   dist::Tensor<double> outputs{dist::Shape{2, 3}};
   dist::Tensor<double> targets{dist::Shape{2, 4}};
@@ -68,7 +68,7 @@ TEST_CASE("targets of another shape are refused, no rows are not") {
   CHECK(run() == 0.0);
 }
 
-TEST_CASE("sample weights weigh losses and gradients, not the batch size (spec P01)") {
+TEST_CASE("sample weights scale losses and gradients, not the batch size (spec P01)") {
   dist::Default strategy;
   const auto outputs = filled(dist::Shape{2, 3}, {1, 2, 3, 4, 5, 6});
   dist::Tensor<double> targets{dist::Shape{2, 3}};
@@ -95,6 +95,6 @@ TEST_CASE("sample weights weigh losses and gradients, not the batch size (spec P
       dist::ShapeMismatch);
 }
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   keras_losses::compare(nn::MeanSquaredError{}, keras_losses::mean_squared_error);
 }

@@ -8,11 +8,11 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   keras_losses::compare(nn::MeanAbsoluteError{}, keras_losses::mean_absolute_error);
 }
 
-TEST_CASE("there is no slope where outputs are right, and NaN stays NaN") {
+TEST_CASE("the slope is 0 where outputs equal targets, and NaN stays NaN") {
   const nn::MeanAbsoluteError loss;
   CHECK(loss.slope(2.0F, 2.0F) == 0);
   CHECK(loss.slope(3.0F, 2.0F) == 1);

@@ -71,7 +71,7 @@ float value(const L& loss, std::vector<float>& gradient) {
 
 }  // namespace
 
-TEST_CASE("a loss is called in the form that it has") {
+TEST_CASE("a loss is called in the form that it defines") {
   std::vector<float> gradient(2);
   CHECK(value(Squares{}, gradient) == (4 + 9) / 2.0F);  // the mean of the elements
   CHECK(gradient == std::vector<float>{4 * 4 / 2, 4 * 6 / 2});
@@ -83,7 +83,7 @@ TEST_CASE("a loss is called in the form that it has") {
   CHECK(gradient == std::vector<float>{-4, 0});
 }
 
-TEST_CASE("targets are of the outputs' shape, unless the loss says otherwise") {
+TEST_CASE("targets must have the outputs' shape, unless the loss has its own check") {
   const dist::Tensor<float> rows{dist::Shape{2, 3}};
   dist::Tensor<int> given{dist::Shape{2, 3}};
   CHECK_NOTHROW(nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)));

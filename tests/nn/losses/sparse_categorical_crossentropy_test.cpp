@@ -30,7 +30,7 @@ dist::Tensor<T> logits_for(std::size_t rows, std::size_t classes) {
   return logits;
 }
 
-/// By the definition, in double: -log of the label's share of the exponentials.
+/// The definition in double: -log of the label's share of the exponentials.
 template <class T>
 double reference_loss(const dist::Tensor<T>& logits, std::size_t row, std::size_t label) {
   const std::size_t classes = logits.shape()[1];
@@ -41,13 +41,13 @@ double reference_loss(const dist::Tensor<T>& logits, std::size_t row, std::size_
 
 }  // namespace
 
-TEST_CASE("value and gradient follow the definition (spec P01, P02)") {
+TEST_CASE("value and gradient agree with the definition (spec P01, P02)") {
   dist::Default strategy;
   const auto logits = logits_for<float>(5, 4);
   dist::Tensor<std::int32_t> labels{dist::Shape{5}};
   for (std::size_t row = 0; row < 5; ++row) labels[row] = static_cast<std::int32_t>((row * 3) % 4);
   dist::Tensor<float> gradient{dist::Shape{5, 4}};
-  const std::size_t global_batch = 8;  // constant, though this replica has 5 rows
+  const std::size_t global_batch = 8;  // constant, although this replica has 5 rows
   const auto loss = strategy.run([&](auto& replica) {
     return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), gradient.view()}, labels,
                                                global_batch);
@@ -69,7 +69,7 @@ TEST_CASE("value and gradient follow the definition (spec P01, P02)") {
   }
 }
 
-TEST_CASE("the gradient is that of finite differences in double") {
+TEST_CASE("gradients agree with finite differences in double") {
   dist::Default strategy;
   auto logits = logits_for<double>(3, 5);
   dist::Tensor<std::int64_t> labels{dist::Shape{3, 1}};
@@ -95,7 +95,7 @@ TEST_CASE("the gradient is that of finite differences in double") {
   }
 }
 
-TEST_CASE("huge and tiny losses keep their digits") {
+TEST_CASE("huge and tiny losses are precise") {
   const nn::SparseCategoricalCrossentropy loss;
   const std::vector<std::int32_t> first{0};
   const std::vector<float> far{1000.0f, -1000.0f};
@@ -120,7 +120,7 @@ TEST_CASE("huge and tiny losses keep their digits") {
   CHECK(std::isnan(value(broken)));
 }
 
-TEST_CASE("the replicas' values add up to the mean over the global batch (spec P01, P07)") {
+TEST_CASE("the values of all replicas add up to the mean over the global batch (spec P01, P07)") {
   const auto logits = logits_for<float>(7, 3);
   dist::Tensor<std::uint8_t> labels{dist::Shape{7}};
   double expected = 0;
@@ -142,7 +142,7 @@ TEST_CASE("the replicas' values add up to the mean over the global batch (spec P
   }
 }
 
-TEST_CASE("no rows and an empty global batch give 0, not NaN (spec P01)") {
+TEST_CASE("an empty batch and an empty global batch give 0, not NaN (spec P01)") {
   dist::Default strategy;
   dist::Tensor<float> logits{dist::Shape{0, 10}};
   dist::Tensor<std::int32_t> labels{dist::Shape{0}};
@@ -156,7 +156,7 @@ TEST_CASE("no rows and an empty global batch give 0, not NaN (spec P01)") {
   }
 }
 
-TEST_CASE("a label that is no class is named") {
+TEST_CASE("a label out of range is reported") {
   dist::Default strategy;
   dist::Tensor<float> logits{dist::Shape{3, 10}};
   dist::Tensor<std::int32_t> labels{dist::Shape{3}};
@@ -182,7 +182,7 @@ TEST_CASE("a label that is no class is named") {
   CHECK_THROWS_AS(run(), dist::ShapeMismatch);
 }
 
-TEST_CASE("sample weights weigh losses and gradients, no rows are no loss (spec P01)") {
+TEST_CASE("sample weights scale losses and gradients, and an empty batch has loss 0 (spec P01)") {
   dist::Default strategy;
   auto logits = logits_for<double>(3, 4);
   dist::Tensor<std::int32_t> labels{dist::Shape{3}};
@@ -212,17 +212,17 @@ TEST_CASE("sample weights weigh losses and gradients, no rows are no loss (spec 
   });
 }
 
-TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+TEST_CASE("values and gradients agree with Keras, and gradients with finite differences") {
   namespace keras = keras_losses;
   keras::compare<std::int64_t>(nn::SparseCategoricalCrossentropy{}, keras::sparse_logits);
   keras::compare<std::uint8_t>(nn::SparseCategoricalCrossentropy{.from_logits = false}, keras::sparse_probabilities);
 }
 
-TEST_CASE("smoothed labels are those of the categorical cross-entropy, as Keras has them") {
+TEST_CASE("label smoothing agrees with the categorical cross-entropy, as in Keras") {
   keras_losses::Case smoothed = keras_losses::categorical_logits_smoothed;
   smoothed.targets = keras_losses::sparse_logits.targets;
   keras_losses::compare<std::int32_t>(nn::SparseCategoricalCrossentropy{.label_smoothing = 0.1f}, smoothed);
-  // Of probabilities whose sum is 1 the two losses differ by their epsilon alone.
+  // For probabilities that add up to 1, the two losses differ only by their epsilon.
   keras_losses::Case probabilities = keras_losses::categorical_probabilities_smoothed;
   probabilities.targets = keras_losses::sparse_logits.targets;
   keras_losses::Batch<double, std::int32_t> batch{probabilities};

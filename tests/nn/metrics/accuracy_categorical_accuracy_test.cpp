@@ -7,11 +7,11 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras::compare(nn::CategoricalAccuracy{}, keras::categorical_accuracy);
 }
 
-TEST_CASE("targets are one row of classes for each example") {
+TEST_CASE("CategoricalAccuracy requires one row of classes per example") {
   dist::Default strategy;
   nn::Metric metric{strategy, nn::CategoricalAccuracy{.name = "right"}};
   CHECK(metric.name() == "right");

@@ -35,7 +35,7 @@ struct Outputs {
 
 }  // namespace
 
-TEST_CASE("counts rows whose largest output is the label's, the first of equals") {
+TEST_CASE("SparseCategoricalAccuracy counts rows whose first largest output is the label's") {
   const nn::SparseCategoricalAccuracy accuracy;
   const auto outputs = scores();
   CHECK(measure(accuracy, outputs, labels(1, 0, 2, 0)).total == 4);
@@ -45,7 +45,7 @@ TEST_CASE("counts rows whose largest output is the label's, the first of equals"
   CHECK(measure(accuracy, outputs, labels(1, 0, 2, 0)).count == 4);
 }
 
-TEST_CASE("no rows count nothing, other shapes are refused") {
+TEST_CASE("empty batches count nothing, and other shapes are rejected") {
   const nn::SparseCategoricalAccuracy accuracy;
   dist::Tensor<float> none{dist::Shape{0, 3}};
   dist::Tensor<std::uint8_t> no_labels{dist::Shape{0}};
@@ -53,7 +53,7 @@ TEST_CASE("no rows count nothing, other shapes are refused") {
   CHECK_THROWS_AS(static_cast<void>(measure(accuracy, scores(), no_labels)), dist::ShapeMismatch);
 }
 
-TEST_CASE("two replicas, with the network's outputs (spec P15)") {
+TEST_CASE("two replicas measure outputs of a network (spec P15)") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{.name = "top"}};
   CHECK(accuracy.name() == "top");
@@ -67,6 +67,6 @@ TEST_CASE("two replicas, with the network's outputs (spec P15)") {
   CHECK(accuracy.result(strategy.scope()) == 2.0 / 3);
 }
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras_metrics::compare<std::int64_t>(nn::SparseCategoricalAccuracy{}, keras_metrics::sparse_categorical_accuracy);
 }

@@ -11,11 +11,11 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras::compare<std::int32_t>(nn::SparseTopKCategoricalAccuracy{.k = 2}, keras::sparse_top_2);
 }
 
-TEST_CASE("equal outputs are all among the largest, and what is no class or no number is not") {
+TEST_CASE("ties count as top, and labels out of range and NaN do not") {
   const auto is_right = [](std::vector<float> outputs, std::int8_t label) {
     return nn::SparseTopKCategoricalAccuracy{.k = 2}.of_row(nn::Row<const float>{outputs.data(), outputs.size()},
                                                             nn::Row<const std::int8_t>{&label, 1}) == 1;

@@ -7,11 +7,11 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras::compare(nn::TopKCategoricalAccuracy{.k = 2}, keras::top_2);
 }
 
-TEST_CASE("as many as there are classes are always right") {
+TEST_CASE("the accuracy is 1 if k is at least the number of classes") {
   const float outputs[] = {3, 2, 1}, targets[] = {0, 0, 1};
   const nn::Row<const float> row{outputs, 3}, target{targets, 3};
   CHECK(nn::TopKCategoricalAccuracy{}.of_row(row, target) == 1);

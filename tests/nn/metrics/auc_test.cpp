@@ -10,14 +10,14 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras::compare(nn::Auc{}, keras::auc);
   keras::compare(nn::Auc{.thresholds = 5}, keras::auc_of_5);
   keras::compare(nn::Auc{.curve = nn::Auc::Curve::pr}, keras::pr_auc);
   keras::compare(nn::Auc{.thresholds = 5, .curve = nn::Auc::Curve::pr}, keras::pr_auc_of_5);
 }
 
-TEST_CASE("logits are made probabilities") {
+TEST_CASE("logits are converted to probabilities") {
   keras::Batch<double, double> batch{keras::auc_of_logits};
   dist::Default strategy;
   nn::Metric metric{strategy, nn::Auc{.from_logits = true}};
@@ -25,7 +25,7 @@ TEST_CASE("logits are made probabilities") {
   CHECK(metric.result(strategy.scope()) == doctest::Approx(keras::auc_of_logits.weighted_result).epsilon(1e-12));
 }
 
-TEST_CASE("what is no probability counts as the nearest one, and NaN as 0") {
+TEST_CASE("numbers outside of 0 to 1 are clipped, and NaN counts as 0") {
   const auto cell = [](float output) {
     const int target = 0;
     std::size_t found = 99;
@@ -43,7 +43,7 @@ TEST_CASE("what is no probability counts as the nearest one, and NaN as 0") {
   CHECK(cell(INFINITY) == 9);
 }
 
-TEST_CASE("right answers have all of the area, and a number of thresholds is 2 or more") {
+TEST_CASE("perfect predictions have area 1, and at least 2 thresholds are required") {
   dist::Default strategy;
   dist::Tensor<float> outputs{dist::Shape{4, 1}}, targets{dist::Shape{4}};
   for (std::size_t i = 0; i < 4; ++i) outputs[i] = i < 2 ? 0.25f : 0.75f, targets[i] = i < 2 ? 0.0f : 1.0f;

@@ -11,7 +11,7 @@ namespace nn = dist::nn;
 
 namespace {
 
-/// Counts outputs by the nearest number below.
+/// Counts outputs by their integer part.
 struct Histogram {
   std::string_view name = "histogram";
   void check() const {}
@@ -31,7 +31,7 @@ struct WithoutShape {
 
 static_assert(nn::CountingMetric<Histogram> && !nn::CountingMetric<WithoutShape>);
 
-TEST_CASE("rows count into cells with their weights, by rows and by cells") {
+TEST_CASE("rows count into cells with their weights, by row and by cell") {
   dist::Tensor<float> outputs{dist::Shape{3, 2}};
   for (std::size_t i = 0; i < 6; ++i) outputs[i] = static_cast<float>(i * i % 4) + 0.5F;  // 0, 1, 0, 1, 0, 1
   outputs[5] = 3;
@@ -51,7 +51,7 @@ TEST_CASE("rows count into cells with their weights, by rows and by cells") {
   CHECK(by_cell == counts);
 }
 
-TEST_CASE("a column is computed only where a row may count into the bin (spec P15)") {
+TEST_CASE("a column is computed only if a row may count in the cell (spec P15)") {
   const nn::detail::GivenWeight<float, float> weight{nullptr};
   double counted = 0;
   const nn::detail::AddIfCell<nn::detail::GivenWeight<float, float>> add{5, 0, weight, counted};

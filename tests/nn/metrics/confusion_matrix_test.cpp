@@ -14,7 +14,7 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the counts are TensorFlow's, weighted and not, and the result is the accuracy (spec P15)") {
+TEST_CASE("counts agree with TensorFlow, with and without weights, and the result is the accuracy (spec P15)") {
   keras::compare<std::int32_t>(nn::ConfusionMatrix{.classes = 3}, keras::sparse_categorical_accuracy);
   keras::Batch<float, std::uint8_t> batch{keras::sparse_categorical_accuracy};
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
@@ -40,7 +40,7 @@ TEST_CASE("the counts are TensorFlow's, weighted and not, and the result is the 
   check(keras::weighted_confusion_matrix);
 }
 
-TEST_CASE("labels and outputs of other classes are refused") {
+TEST_CASE("labels and outputs of other classes are rejected") {
   dist::Default strategy;
   CHECK_THROWS_AS((nn::Metric{strategy, nn::ConfusionMatrix{.classes = 0}}), dist::InvalidArgument);
   nn::Metric metric{strategy, nn::ConfusionMatrix{.classes = 4}};
@@ -65,7 +65,7 @@ TEST_CASE("labels and outputs of other classes are refused") {
   CHECK(metric.result(strategy.scope()) == 0);
 }
 
-TEST_CASE("cells that are counted one by one, as on devices, have the numbers of the host") {
+TEST_CASE("counting cell by cell, as on devices, agrees with counting by rows") {
   const keras::Batch<float, std::int32_t> batch{keras::sparse_categorical_accuracy};
   std::vector<double> counts(9);
   const nn::detail::CountIntoCell<nn::ConfusionMatrix, float, std::int32_t, nn::detail::GivenWeight<float, float>>

@@ -6,7 +6,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("every example weighs the same, whatever its replica (spec P06)") {
+TEST_CASE("all examples have the same weight, regardless of their replica (spec P06)") {
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   nn::Metric error{strategy, nn::MeanOf{nn::MeanSquaredError{}}};
   CHECK(error.name() == "mean_squared_error");
@@ -20,7 +20,7 @@ TEST_CASE("every example weighs the same, whatever its replica (spec P06)") {
   CHECK(error.result(strategy.scope()) == doctest::Approx(41.0 / 3));  // not (2.5 + 36) / 2
 }
 
-TEST_CASE("a computed loss gives its unscaled sum") {
+TEST_CASE("tally of a computed loss is its unscaled sum") {
   const auto tally = nn::MeanOf<nn::MeanSquaredError>::tally(nn::Loss<float>{6.0, 3, 12});
   CHECK(tally.total == 6.0);
   CHECK(tally.count == 3);
@@ -31,7 +31,7 @@ TEST_CASE("a name may follow the loss") {
   CHECK(error.name == "mse");
 }
 
-TEST_CASE("weighted examples weigh as much as they are said to") {
+TEST_CASE("sample weights weight examples") {
   dist::Default strategy;
   nn::Metric error{strategy, nn::MeanOf{nn::MeanSquaredError{}}};
   dist::Tensor<double> outputs{dist::Shape{3, 1}}, targets{dist::Shape{3, 1}};

@@ -8,7 +8,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("an answer is yes above the threshold, and right where the target agrees") {
+TEST_CASE("outputs above the threshold are positive, and correct if the target agrees") {
   const float outputs[] = {0.5f, 0.75f, 0.25f, 0.75f, NAN};
   const int targets[] = {0, 0, 2, 1, 1};
   std::vector<double> counts(4);
@@ -22,7 +22,7 @@ TEST_CASE("an answer is yes above the threshold, and right where the target agre
   CHECK(answers.true_positives == 1);
 }
 
-TEST_CASE("a part of nothing is nothing") {
+TEST_CASE("part_of returns 0 for an empty total") {
   CHECK(nn::detail::part_of(1, 4) == 0.25);
   CHECK(nn::detail::part_of(0, 0) == 0);
 }

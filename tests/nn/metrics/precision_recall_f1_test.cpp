@@ -7,7 +7,7 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the results are those of Keras, whose epsilon is 1e-7, weighted and not (spec P15)") {
+TEST_CASE("results agree with Keras, whose epsilon is 1e-7, with and without weights (spec P15)") {
   keras::Batch<double, double> batch{keras::f1};
   dist::Default strategy;
   nn::Metric metric{strategy, nn::F1{}};
@@ -18,7 +18,7 @@ TEST_CASE("the results are those of Keras, whose epsilon is 1e-7, weighted and n
   CHECK(metric.result(strategy.scope()) == doctest::Approx(keras::f1.weighted_result).epsilon(2e-7));
 }
 
-TEST_CASE("it is the harmonic mean of precision and recall, under any strategy") {
+TEST_CASE("F1 is the harmonic mean of precision and recall, under all strategies") {
   for (const keras::Case* of : {&keras::precision, &keras::auc_of_logits}) {
     keras::Case both = *of;
     dist::Default strategy;

@@ -7,7 +7,7 @@
 namespace nn = dist::nn;
 namespace keras = keras_metrics;
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras::compare(nn::Recall{}, keras::recall);
   keras::compare<float>(nn::Recall{.threshold = 0.75f}, keras::recall_above);
 }

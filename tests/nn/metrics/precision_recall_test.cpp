@@ -9,7 +9,7 @@ namespace keras = keras_metrics;
 
 static_assert(nn::CountingMetric<nn::Precision> && nn::MetricFunction<nn::Precision>);
 
-TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras::compare(nn::Precision{}, keras::precision);
   keras::compare<float>(nn::Precision{.threshold = 0.75f}, keras::precision_above);
 }

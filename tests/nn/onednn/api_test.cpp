@@ -6,7 +6,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("what oneDNN throws becomes an error that names the primitive, its geometry and the status") {
+TEST_CASE("oneDNN exceptions become errors that name the primitive, its geometry and the status") {
   const nn::onednn::Label label{"the matmul of nn::Dense", [] { return std::string("7 inputs, 9 units"); }};
   CHECK(nn::onednn::translated(label, [] { return 3; }) == 3);
   std::string message;

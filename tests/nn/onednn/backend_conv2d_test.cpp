@@ -6,8 +6,7 @@
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/geometry.hpp>
-#include <dist/nn/onednn/conv2d_primitives.hpp>
-#include <dist/nn/onednn/conv2d_products.hpp>
+#include <dist/nn/onednn/layers.hpp>
 
 #include <doctest/doctest.h>
 
@@ -26,19 +25,19 @@ inline constexpr bool uses_products = [] {
 
 }  // namespace
 
-TEST_CASE("products of matrices compute images of up to nine pixels, oneDNN's convolution the others") {
+TEST_CASE("matrix products compute images of up to nine pixels, oneDNN's convolution all larger ones") {
   CHECK(uses_products<3, 3, 3, nn::Same>);
   CHECK(uses_products<5, 5, 3, nn::Valid>);  // nine windows
   CHECK_FALSE(uses_products<5, 2, 3, nn::Same>);
   CHECK_FALSE(uses_products<2, 2, 3, nn::Same, 2>);
 }
 
-TEST_CASE("a window of one pixel has no padding to save, so only one image of one pixel is a product") {
+TEST_CASE("a window of one pixel has no padding to save, so only images of one pixel are products") {
   CHECK(uses_products<1, 1, 1, nn::Valid>);
   CHECK_FALSE(uses_products<1, 2, 1, nn::Valid>);
 }
 
-TEST_CASE("a window that lies in the padding has no row to multiply") {
+TEST_CASE("a window inside the padding has no row to multiply") {
   CHECK(uses_products<2, 2, 3, nn::Pad<1>>);
   CHECK_FALSE(uses_products<1, 1, 2, nn::Pad<2, 0>>);
 }

@@ -28,7 +28,7 @@ TEST_CASE("oneDNN is a back end for float") {
   CHECK_FALSE(nn::OneDnn::supports<double>);
 }
 
-TEST_CASE("whole networks by oneDNN compute what the plain loops compute") {
+TEST_CASE("networks by oneDNN match the plain loops") {
   using Cnn = nn::Sequential<nn::Input<14, 14, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
                              nn::Dense<10>>;
   using Mixed = nn::Sequential<nn::Input<144>, nn::Reshape<12, 12, 1>, nn::ReLU, nn::Conv2D<8, 3>, nn::ReLU,
@@ -37,7 +37,7 @@ TEST_CASE("whole networks by oneDNN compute what the plain loops compute") {
   dist_test::check_against<Mixed, nn::OneDnn, nn::Reference>({4, 1, 9});
 }
 
-TEST_CASE("replicas compute side by side, each the same as alone") {
+TEST_CASE("concurrent replicas compute the same as a single replica") {
   using Net = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<3>>;
   const auto gradients_with = [](std::size_t replicas) {
     dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
@@ -60,14 +60,14 @@ TEST_CASE("replicas compute side by side, each the same as alone") {
   for (const auto& gradients : together) CHECK(gradients == alone[0]);
 }
 
-TEST_CASE("networks with BatchNormalization: the same by oneDNN and by plain loops, with rows and without") {
+TEST_CASE("networks with BatchNormalization by oneDNN match the plain loops, with and without rows") {
   using Net = dist_test::NormalizedNet<nn::SynchronizedStatistics>;
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
   CHECK(dist_test::difference(dist_test::run_normalized<Net, nn::OneDnn, float>(strategy),
                               dist_test::run_normalized<Net, nn::Reference, double>(strategy)) < 1e-5);
 }
 
-TEST_CASE("gradients computed by their owners train by oneDNN like stored ones, with activations fused") {
+TEST_CASE("gradients computed by their owners train by oneDNN like stored ones, with fused activations") {
   using Net = nn::Sequential<nn::Input<10, 10, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<40, nn::Relu>,
                              nn::Dense<33, nn::Relu>, nn::Dense<3>>;
   const auto trained = []<class Storage>(std::size_t replicas, Storage) {

@@ -6,7 +6,7 @@ namespace onednn = dist::nn::onednn;
 using onednn::Tag;
 using onednn::tensor;
 
-TEST_CASE("attributes ask for our scratchpad, and add the result where wanted") {
+TEST_CASE("attributes request a user scratchpad, and add to the result if requested") {
   CHECK(onednn::attributes().get_scratchpad_mode() == dnnl::scratchpad_mode::user);
   CHECK(onednn::attributes().get_post_ops().len() == 0);
   const auto operations = onednn::attributes(onednn::Result::is_added).get_post_ops();
@@ -14,7 +14,7 @@ TEST_CASE("attributes ask for our scratchpad, and add the result where wanted") 
   CHECK(operations.kind(0) == dnnl::primitive::kind::sum);
 }
 
-TEST_CASE("oneDNN refuses tensors that do not fit each other") {
+TEST_CASE("oneDNN rejects tensors with mismatched shapes") {
   const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   const auto a = tensor({2, 3}, Tag::ab);
   const auto b = tensor({3, 4}, Tag::ab);
@@ -23,7 +23,7 @@ TEST_CASE("oneDNN refuses tensors that do not fit each other") {
   CHECK_THROWS_AS(onednn::matmul(engine, a, c, {}, b, onednn::attributes()), dnnl::error);
 }
 
-TEST_CASE("convolutions choose the layout of their kernels and keep that of the images") {
+TEST_CASE("convolutions choose the kernel layout and keep the image layout") {
   const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   const onednn::Convolution c{.src = tensor({2, 3, 6, 5}, Tag::nhwc),
                               .weights = tensor({4, 3, 3, 3}, Tag::any),

@@ -48,14 +48,14 @@ TEST_CASE("10 steps agree with Keras") {
   keras_optimizers::compare(nn::Adagrad{.learning_rate = 0.1f}, keras_optimizers::adagrad);
 }
 
-TEST_CASE("what overflows moves nothing, what was never moved stays, and NaN stays NaN") {
+TEST_CASE("overflow and zero gradients do not move the weight, and NaN stays NaN") {
   CHECK(step({}, 3e19f) == 0.5f);
   CHECK(step({.initial_accumulator_value = 0, .epsilon = 0}, 0.0f) == 0.5f);
   CHECK(step({.initial_accumulator_value = 0, .epsilon = 0}, 1e-20f) == doctest::Approx(0.499).epsilon(1e-6));
   CHECK(std::isnan(step({}, std::numeric_limits<float>::quiet_NaN())));
 }
 
-TEST_CASE("defaults are those of Keras, ranges are checked") {
+TEST_CASE("defaults are Keras', and ranges are checked") {
   const nn::Adagrad adagrad;
   CHECK(adagrad.learning_rate == 1e-3f);
   CHECK(adagrad.initial_accumulator_value == 0.1f);

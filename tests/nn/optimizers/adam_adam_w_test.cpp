@@ -46,7 +46,7 @@ TEST_CASE("20 steps agree with the formula in double (spec P11)") {
     }
 }
 
-TEST_CASE("it is Adam with weight decay, with Keras' defaults") {
+TEST_CASE("AdamW is Adam with weight decay, with Keras' defaults") {
   const nn::AdamW adam_w;
   CHECK(adam_w.learning_rate == 1e-3f);
   CHECK(adam_w.weight_decay == 0.004f);

@@ -42,14 +42,14 @@ void compare(const nn::Adam& adam, const std::array<float, 4>& keras) {
 
 }  // namespace
 
-// keras.optimizers.Adam(0.01, …) of Keras 3.15.1 on TensorFlow 2.21.0, 20 times apply([g], [v]).
+// keras.optimizers.Adam(0.01, …) of Keras 3.15.1 on TensorFlow 2.21.0, with 20 calls apply([g], [v]).
 TEST_CASE("20 steps agree with the formula in double and with Keras") {
   compare({.learning_rate = 0.01f}, {0.79239291f, -1.87608731f, 0.483058214f, 0});
   compare({.learning_rate = 0.01f, .amsgrad = true}, {0.79239291f, -1.87608731f, 0.483058214f, 0});
 }
 
 TEST_CASE("amsgrad keeps the largest second moment") {
-  // With a quick beta_2 and falling gradients the two differ.
+  // With a small beta_2 and decreasing gradients the two differ.
   const nn::Adam plain{.learning_rate = 0.01f, .beta_2 = 0.5f};
   const nn::Adam amsgrad{.learning_rate = 0.01f, .beta_2 = 0.5f, .amsgrad = true};
   CHECK(run_functor<double>(plain, 1) == doctest::Approx(reference(plain, 1)).epsilon(1e-12));
@@ -57,7 +57,7 @@ TEST_CASE("amsgrad keeps the largest second moment") {
   CHECK(run_functor<double>(plain, 1) - run_functor<double>(amsgrad, 1) > 0.01);
 }
 
-TEST_CASE("a gradient whose square overflows moves nothing, as in Keras") {
+TEST_CASE("a gradient whose square overflows does not move the weight, as in Keras") {
   for (const bool amsgrad : {false, true}) {
     float weight = 0.5f;
     float slots[3] = {};
@@ -65,13 +65,13 @@ TEST_CASE("a gradient whose square overflows moves nothing, as in Keras") {
     adam.with_update<float>(1, [&](auto update) { weight = update(weight, 3e19f, slots); });
     CHECK(weight == 0.5f);
     CHECK(slots[1] == std::numeric_limits<float>::infinity());
-    // v += (1 - beta_2) (g^2 - v) is infinity - infinity from here on.
+    // From here on, v += (1 - beta_2) (g^2 - v) is infinity - infinity.
     adam.with_update<float>(2, [&](auto update) { weight = update(weight, 1.0f, slots); });
     CHECK(std::isnan(weight));
   }
 }
 
-TEST_CASE("squares that are denormal count in full where epsilon is 0") {
+TEST_CASE("denormal squares are exact if epsilon is 0") {
   // In the first step m / sqrt(v), both corrected, is the gradient's sign.
   for (const float gradient : {1e-17f, 1e-18f, -1e-19f, 1e-20f}) {
     float weight = 0;
@@ -84,7 +84,7 @@ TEST_CASE("squares that are denormal count in full where epsilon is 0") {
   }
 }
 
-TEST_CASE("defaults are those of Keras, ranges are checked") {
+TEST_CASE("defaults are Keras', and ranges are checked") {
   const nn::Adam adam;
   CHECK(adam.learning_rate == 1e-3f);
   CHECK(adam.beta_1 == 0.9f);
@@ -98,7 +98,7 @@ TEST_CASE("defaults are those of Keras, ranges are checked") {
   CHECK_THROWS_AS((nn::Adam{.epsilon = -1}).check(), dist::InvalidArgument);
 }
 
-TEST_CASE("two slots, three with amsgrad") {
+TEST_CASE("Adam has two slots, and three with amsgrad") {
   (nn::Adam{}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 2); });
   (nn::Adam{.amsgrad = true}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 3); });
 }

@@ -8,7 +8,7 @@ namespace nn = dist::nn;
 
 static_assert(nn::OptimizerFunction<nn::Lamb> && nn::ScalesByNorms<nn::Lamb>);
 
-TEST_CASE("10 steps agree with Keras, with options too") {
+TEST_CASE("10 steps agree with Keras, also with options") {
   keras_optimizers::compare(nn::Lamb{.learning_rate = 0.01f}, keras_optimizers::lamb);
   keras_optimizers::compare(
       nn::With{nn::Lamb{.learning_rate = 0.01f, .epsilon = 1e-3f}, nn::WeightDecay{.rate = 0.25f}, nn::ClipNorm{2.0f},
@@ -16,7 +16,7 @@ TEST_CASE("10 steps agree with Keras, with options too") {
       keras_optimizers::lamb_with_options);
 }
 
-TEST_CASE("defaults are those of Keras, ranges are checked") {
+TEST_CASE("defaults are Keras', and ranges are checked") {
   const nn::Lamb lamb;
   CHECK(lamb.learning_rate == 1e-3f);
   CHECK(lamb.beta_1 == 0.9f);

@@ -39,14 +39,14 @@ TEST_CASE("20 steps agree with the formula in double") {
     }
 }
 
-TEST_CASE("10 steps agree with Keras, with options too") {
+TEST_CASE("10 steps agree with Keras, also with options") {
   keras_optimizers::compare(nn::Lion{.learning_rate = 0.01f}, keras_optimizers::lion);
   keras_optimizers::compare(nn::With{nn::Lion{.learning_rate = 0.01f, .beta_1 = 0.5f, .beta_2 = 0.75f},
                                      nn::WeightDecay{.rate = 0.25f}, nn::GlobalClipNorm{2.0f}},
                             keras_optimizers::lion_with_options);
 }
 
-TEST_CASE("every weight moves by the learning rate, none without a direction, and NaN stays NaN") {
+TEST_CASE("weights move by the learning rate, or not at all without a direction, and NaN stays NaN") {
   const auto step = [](float gradient) {
     float weight = 0.5f;
     float slots[1] = {};
@@ -60,7 +60,7 @@ TEST_CASE("every weight moves by the learning rate, none without a direction, an
   CHECK(std::isnan(step(std::numeric_limits<float>::quiet_NaN())));
 }
 
-TEST_CASE("defaults are those of Keras, ranges are checked") {
+TEST_CASE("defaults are Keras', and ranges are checked") {
   const nn::Lion lion;
   CHECK(lion.learning_rate == 1e-3f);
   CHECK(lion.beta_1 == 0.9f);

@@ -1,5 +1,5 @@
-// One weight's path under an optimizer's functor, and the gradients of the reference runs. The values of Keras in
-// the tests come from
+// The path of one weight under an optimizer's functor, and the gradients of the reference runs. Keras' values in the
+// tests are from
 //
 //   v = keras.Variable(np.array([1, -2, .5, 0], np.float32)); opt.build([v])
 //   for t in range(20):
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The gradients that the values of Keras were made with, for weights that start at 1, -2, 0.5 and 0.
+/// The gradients of the Keras runs, for weights that start at 1, -2, 0.5 and 0.
 inline constexpr std::array<float, 4> start_weights{1.0f, -2.0f, 0.5f, 0.0f};
 inline constexpr std::size_t reference_steps = 20;
 template <class T>
@@ -22,7 +22,7 @@ T gradient_of(std::size_t weight, std::size_t step) {
   return T(0);
 }
 
-/// Weight `weight` after `reference_steps` steps in arithmetic of T.
+/// Returns weight `weight` after `reference_steps` steps in arithmetic of T.
 template <class T, class Optimizer>
 T run_functor(const Optimizer& optimizer, std::size_t weight) {
   T value = static_cast<T>(start_weights[weight]);

@@ -41,7 +41,7 @@ void compare(const nn::RMSprop& rmsprop, const std::array<float, 4>& keras) {
 
 }  // namespace
 
-// keras.optimizers.RMSprop(0.01, …) of Keras 3.15.1 on TensorFlow 2.21.0, 20 times apply([g], [v]).
+// keras.optimizers.RMSprop(0.01, …) of Keras 3.15.1 on TensorFlow 2.21.0, with 20 calls apply([g], [v]).
 TEST_CASE("20 steps agree with the formula in double and with Keras") {
   compare({.learning_rate = 0.01f}, {0.613951445f, -1.87453294f, 0.48637107f, 0});
   compare({.learning_rate = 0.01f, .momentum = 0.9f}, {-1.51107037f, -1.08932006f, 0.335456371f, 0});
@@ -50,7 +50,7 @@ TEST_CASE("20 steps agree with the formula in double and with Keras") {
           {-0.0703614354f, -1.71734822f, 0.460989505f, 0});
 }
 
-TEST_CASE("a variance that rounding makes negative is no NaN") {
+TEST_CASE("a variance that becomes negative by rounding gives no NaN") {
   const nn::RMSprop rmsprop{.rho = 0.5f, .epsilon = 0, .centered = true};
   float weight = 1;
   float slots[2] = {};
@@ -59,7 +59,7 @@ TEST_CASE("a variance that rounding makes negative is no NaN") {
   CHECK(std::isfinite(weight));
 }
 
-TEST_CASE("a gradient whose square overflows moves nothing, and what is not defined is NaN, as in Keras") {
+TEST_CASE("a gradient whose square overflows does not move the weight, and undefined steps give NaN, as in Keras") {
   const auto step = [](const nn::RMSprop& rmsprop, float gradient) {
     float weight = 0.5f;
     float slots[3] = {};
@@ -71,16 +71,16 @@ TEST_CASE("a gradient whose square overflows moves nothing, and what is not defi
   CHECK(step({}, -3e38f) == 0.5f);
   CHECK(step({.momentum = 0.9f}, 3e19f) == 0.5f);
   CHECK(step({.centered = true}, 3e19f) == 0.5f);
-  // The largest square that is finite: 1e-3 g / sqrt(0.1 g^2).
+  // The largest finite square: 1e-3 g / sqrt(0.1 g^2).
   CHECK(step({}, 1.8e19f) == doctest::Approx(0.5 - 1e-3 / std::sqrt(0.1)).epsilon(1e-6));
   // 0 times infinity.
   CHECK(std::isnan(step({}, std::numeric_limits<float>::infinity())));
   CHECK(std::isnan(step({.centered = true}, std::numeric_limits<float>::quiet_NaN())));
-  // An element without a gradient stays where it is, where Keras divides 0 by 0.
+  // An element with gradient 0 does not move, while Keras divides 0 by 0.
   CHECK(step({.epsilon = 0}, 0.0f) == 0.5f);
 }
 
-TEST_CASE("squares that are denormal count in full where epsilon is 0") {
+TEST_CASE("denormal squares are exact if epsilon is 0") {
   for (const float gradient : {1e-18f, 1e-19f, -1e-20f, 1e-21f}) {
     float weight = 0;
     float slots[1] = {};
@@ -91,7 +91,7 @@ TEST_CASE("squares that are denormal count in full where epsilon is 0") {
   }
 }
 
-TEST_CASE("defaults are those of Keras, ranges are checked") {
+TEST_CASE("defaults are Keras', and ranges are checked") {
   const nn::RMSprop rmsprop;
   CHECK(rmsprop.learning_rate == 1e-3f);
   CHECK(rmsprop.rho == 0.9f);
@@ -105,7 +105,7 @@ TEST_CASE("defaults are those of Keras, ranges are checked") {
   CHECK_THROWS_AS((nn::RMSprop{.epsilon = -1}).check(), dist::InvalidArgument);
 }
 
-TEST_CASE("slots follow from the fields") {
+TEST_CASE("slots depend on the fields") {
   const auto slots = [](const nn::RMSprop& rmsprop) {
     std::size_t count = 0;
     rmsprop.with_update<float>(1, [&](auto update) {

@@ -31,14 +31,14 @@ void compare(const nn::SGD& sgd, const std::array<float, 4>& keras) {
 
 }  // namespace
 
-// keras.optimizers.SGD(0.1, …) of Keras 3.15.1 on TensorFlow 2.21.0, 20 times apply([g], [v]).
+// keras.optimizers.SGD(0.1, …) of Keras 3.15.1 on TensorFlow 2.21.0, with 20 calls apply([g], [v]).
 TEST_CASE("20 steps agree with the formula in double and with Keras") {
   compare({.learning_rate = 0.1f}, {-1.10000002f, -1.64022601f, 0.5f, 0});
   compare({.learning_rate = 0.1f, .momentum = 0.9f}, {-9.11522865f, 0.74798286f, 0.395976216f, 0});
   compare({.learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true}, {-10.2037048f, 0.832958639f, 0.406378537f, 0});
 }
 
-TEST_CASE("defaults are those of Keras, ranges are checked") {
+TEST_CASE("defaults are Keras', and ranges are checked") {
   const nn::SGD sgd;
   CHECK(sgd.learning_rate == 0.01f);
   CHECK(sgd.momentum == 0.0f);
@@ -48,7 +48,7 @@ TEST_CASE("defaults are those of Keras, ranges are checked") {
   CHECK_THROWS_AS((nn::SGD{.momentum = 1}).check(), dist::InvalidArgument);
 }
 
-TEST_CASE("momentum alone needs a slot") {
+TEST_CASE("only momentum needs a slot") {
   (nn::SGD{}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 0); });
   (nn::SGD{.momentum = 0.5f}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 1); });
 }

@@ -18,7 +18,7 @@ static_assert(nn::has_option<nn::With<nn::Adam, nn::ClipValue, nn::WeightDecay>,
 static_assert(!nn::has_option<nn::With<nn::Adam, nn::ClipValue>, nn::WeightDecay>);
 static_assert(!nn::has_option<nn::Adam, nn::WeightDecay>);
 
-TEST_CASE("the optimizer is still one, with its own fields") {
+TEST_CASE("With is an optimizer with the fields of its base") {
   nn::With optimizer{nn::Adam{.learning_rate = 0.5f}, nn::WeightDecay{0.25f}, nn::AverageWeights{}};
   CHECK(optimizer.name == "Adam");
   CHECK(optimizer.learning_rate == 0.5f);
@@ -29,7 +29,7 @@ TEST_CASE("the optimizer is still one, with its own fields") {
   CHECK_THROWS_AS((nn::With{nn::Adam{}, nn::WeightDecay{-1}}).check(), dist::InvalidArgument);
 }
 
-TEST_CASE("clipping, decay, update and average come in that order (spec P10, P11)") {
+TEST_CASE("clipping, decay, update and average are applied in this order (spec P10, P11)") {
   const nn::With optimizer{nn::SGD{.learning_rate = 0.5f},
                            nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 3}, nn::WeightDecay{0.5f},
                            nn::ClipValue{1.0f}};
@@ -43,7 +43,7 @@ TEST_CASE("clipping, decay, update and average come in that order (spec P10, P11
     });
   };
   step(1, 10);
-  CHECK(weight == 8 - 2 - 0.5);  // decay 0.25 * 8, then 0.5 * the cut gradient
+  CHECK(weight == 8 - 2 - 0.5);  // decay 0.25 * 8, then 0.5 * the clipped gradient
   CHECK(slots[0] == 5.5);        // the first average is the weight
   step(2, -0.5);
   CHECK(weight == 5.5 - 1.375 + 0.25);
@@ -53,7 +53,7 @@ TEST_CASE("clipping, decay, update and average come in that order (spec P10, P11
   CHECK(weight == slots[0]);  // the third update overwrites
 }
 
-TEST_CASE("slots of the optimizer come first, the average last (spec P13)") {
+TEST_CASE("slots of the optimizer are first, the average is last (spec P13)") {
   const nn::With optimizer{nn::Adam{.amsgrad = true}, nn::AverageWeights{}};
   optimizer.with_update<float>(1, [](auto update) {
     REQUIRE(update.slots.size() == 4);
@@ -63,7 +63,7 @@ TEST_CASE("slots of the optimizer come first, the average last (spec P13)") {
   });
 }
 
-TEST_CASE("a gradient that is no number stays none") {
+TEST_CASE("a gradient of NaN stays NaN") {
   const nn::With optimizer{nn::SGD{}, nn::ClipValue{1.0f}};
   optimizer.with_update<float>(1, [](auto update) {
     CHECK(std::isnan(update(1.0f, std::numeric_limits<float>::quiet_NaN(), nullptr)));
@@ -71,7 +71,7 @@ TEST_CASE("a gradient that is no number stays none") {
   });
 }
 
-TEST_CASE("a schedule says the rate of each update, and of the decay") {
+TEST_CASE("a schedule sets the rate of each update, and of the decay") {
   const nn::With optimizer{nn::SGD{.learning_rate = 100}, nn::WeightDecay{0.5f},
                            [](std::int64_t step) { return 0.25 * static_cast<double>(step + 1); }};
   static_assert(nn::has_schedule<std::remove_const_t<decltype(optimizer)>> && !nn::has_schedule<nn::SGD> &&
@@ -89,7 +89,7 @@ TEST_CASE("a schedule says the rate of each update, and of the decay") {
   CHECK(weight == 6.5 - 0.5 * 0.5 * 6.5 - 0.5 * 2);
 }
 
-TEST_CASE("a schedule is checked, and so is every rate that it says") {
+TEST_CASE("a schedule and all its rates are checked") {
   CHECK_THROWS_AS((nn::With{nn::Adam{}, nn::ExponentialDecay{0.1f, 0, 0.5f}}).check(), dist::InvalidArgument);
   const nn::With optimizer{nn::Adam{}, [](std::int64_t step) { return 1.0 - static_cast<double>(step); }};
   CHECK_NOTHROW(optimizer.check());

@@ -4,7 +4,7 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("the reference back end computes in any floating-point type") {
+TEST_CASE("the reference back end supports all floating-point types") {
   CHECK(nn::Backend<nn::Reference>);
   CHECK(nn::Reference::supports<float>);
   CHECK(nn::Reference::supports<double>);

@@ -8,7 +8,7 @@
 
 namespace reference = dist::nn::reference;
 
-TEST_CASE("dot adds every product once, at lengths around the partial sums") {
+TEST_CASE("dot adds every product once, for lengths around the number of partial sums") {
   for (const std::size_t size : std::initializer_list<std::size_t>{0, 1, 15, 16, 17, 47, 48}) {
     CAPTURE(size);
     std::vector<double> a(size);

@@ -1,4 +1,4 @@
-// A schedule of the learning rate beside Keras'.
+// Compares a learning rate schedule with Keras.
 #pragma once
 
 #include <cmath>

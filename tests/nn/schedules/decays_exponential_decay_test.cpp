@@ -9,14 +9,14 @@ namespace nn = dist::nn;
 
 static_assert(nn::LearningRateSchedule<nn::ExponentialDecay>);
 
-TEST_CASE("every step has Keras' rate") {
+TEST_CASE("each step has Keras' rate") {
   nn::ExponentialDecay decay{.initial_learning_rate = 0.1f, .decay_steps = 4, .decay_rate = 0.5f};
   compare(decay, keras_schedules::exponential_decay);
   decay.staircase = true;
   compare(decay, keras_schedules::exponential_staircase);
 }
 
-TEST_CASE("ranges are checked") {
+TEST_CASE("parameters out of range are rejected") {
   CHECK_THROWS_WITH_AS((nn::ExponentialDecay{-1, 4, 0.5f}).check(),
                        "ExponentialDecay.initial_learning_rate is out of range (it is -1). Give a number of 0 or more.",
                        dist::InvalidArgument);

@@ -24,7 +24,7 @@ static_assert(nn::LearningRateSchedule<Checked>);
 static_assert(nn::LearningRateSchedule<decltype([](std::int64_t step) { return 1.0F / static_cast<float>(step); })>);
 static_assert(!nn::LearningRateSchedule<OfNothing> && !nn::LearningRateSchedule<float>);
 
-TEST_CASE("what has a check is checked") {
+TEST_CASE("check_if_can calls `check` only if a schedule has it") {
   std::vector<int> checks;
   nn::detail::check_if_can(Checked{&checks});
   nn::detail::check_if_can(OfNothing{});

@@ -11,12 +11,12 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("every step has the rate of Keras' cosine decay with a warm-up") {
+TEST_CASE("each step has the rate of Keras' cosine decay with a warm-up") {
   compare(nn::WarmUp{5, nn::CosineDecay{.initial_learning_rate = 0.1f, .decay_steps = 6, .alpha = 0.1f}, 0.01f},
           keras_schedules::cosine_decay_after_warm_up);
 }
 
-TEST_CASE("it rises from 0 to the first rate of any schedule, and goes on with that") {
+TEST_CASE("the rate rises linearly from 0 to the first rate of any schedule, which then continues") {
   const nn::WarmUp warm_up{4, [](std::int64_t step) { return 2.0 + static_cast<double>(step); }};
   static_assert(nn::LearningRateSchedule<std::remove_const_t<decltype(warm_up)>>);
   CHECK_NOTHROW(warm_up.check());
@@ -24,7 +24,7 @@ TEST_CASE("it rises from 0 to the first rate of any schedule, and goes on with t
   for (std::int64_t step = 0; step < 7; ++step) CHECK(warm_up(step) == expected[step]);
 }
 
-TEST_CASE("ranges are checked, those of the schedule that follows too") {
+TEST_CASE("parameters out of range are rejected, also in the inner schedule") {
   const nn::CosineDecay decay{.initial_learning_rate = 0.1f, .decay_steps = 6};
   CHECK_THROWS_AS((nn::WarmUp{0, decay}).check(), dist::InvalidArgument);
   CHECK_THROWS_AS((nn::WarmUp{5, decay, -1}).check(), dist::InvalidArgument);

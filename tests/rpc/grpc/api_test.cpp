@@ -26,7 +26,7 @@ std::vector<std::byte> head_of(std::string_view said) { return {bytes_of(said).b
 
 }  // namespace
 
-TEST_CASE("a message is cut into pieces of at most 16 MiB after its head, of which none is copied") {
+TEST_CASE("a message is split into pieces of at most 16 MiB after its head, without copying") {
   const Core core;
   bool freed = false;
   Borrowed lent{[](void* flag) { *static_cast<bool*>(flag) = true; }, &freed};
@@ -63,7 +63,7 @@ TEST_CASE("a message is cut into pieces of at most 16 MiB after its head, of whi
   CHECK(freed);
 }
 
-TEST_CASE("without a lender bytes are copied, and a message without any has its head") {
+TEST_CASE("bytes are copied without a Borrowed, and an empty message has its head") {
   const Core core;
   std::string memory = "of a few bytes, and more than fit into a slice itself";
   const std::string before = memory;
@@ -86,11 +86,11 @@ TEST_CASE("without a lender bytes are copied, and a message without any has its 
   CHECK(text_of(received.pieces()) == "head");
 }
 
-TEST_CASE("what was received begins after what was dropped, however it is divided") {
+TEST_CASE("received bytes begin after the dropped ones, however they are divided") {
   const Core core;
   Received received;
   std::string all;
-  for (int i = 0; i < 40; ++i) {  // short ones lie in the slice itself
+  for (int i = 0; i < 40; ++i) {  // short slices store their bytes inline
     const std::string part(static_cast<std::size_t>(i), static_cast<char>('A' + i));
     grpc_slice slice = grpc_slice_from_copied_buffer(part.data(), part.size());
     const Buffer message{grpc_raw_byte_buffer_create(&slice, 1)};
@@ -108,7 +108,7 @@ TEST_CASE("what was received begins after what was dropped, however it is divide
   CHECK(text_of(received.pieces()) == all.substr(100));
 }
 
-TEST_CASE("a channel looks for its server again within the time that callers pause") {
+TEST_CASE("a channel reconnects to its server within the pause of its callers") {
   const auto value = [](const std::vector<grpc_arg>& list, std::string_view key) {
     for (const grpc_arg& argument : list)
       if (argument.key == key) return argument.value.integer;
@@ -119,20 +119,20 @@ TEST_CASE("a channel looks for its server again within the time that callers pau
     const std::vector<grpc_arg> list = arguments(rpc::ChannelOptions{.reconnect = std::chrono::milliseconds{pause}});
     const int longest = value(list, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS);
     CHECK(longest >= 1);
-    if (pause > 1) CHECK(longest * 6 / 5 <= pause);  // with what the core adds by chance
+    if (pause > 1) CHECK(longest * 6 / 5 <= pause);  // plus the core's random extra
     CHECK(value(list, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS) <= longest);
     CHECK(value(list, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS) == 30'000);
   }
 }
 
-TEST_CASE("a call without a timeout has no deadline, and another one has it after its time") {
+TEST_CASE("a call without a timeout has no deadline, and a call with one has it") {
   CHECK(gpr_time_cmp(deadline_in(std::chrono::nanoseconds{0}), gpr_inf_future(GPR_CLOCK_MONOTONIC)) == 0);
   const gpr_timespec left = gpr_time_sub(deadline_in(std::chrono::milliseconds{1500}), gpr_now(GPR_CLOCK_MONOTONIC));
   CHECK(gpr_time_to_millis(left) > 1000);
   CHECK(gpr_time_to_millis(left) <= 1500);
 }
 
-TEST_CASE("what was given away of a message counts as received, and the memory is the core's again") {
+TEST_CASE("bytes given away count as received, and their memory returns to the core") {
   struct Sink final : rpc::ReplySink {
     void take(rpc::Chunk piece) noexcept override { said += text_of({&piece, 1}); }
     std::string said;
@@ -153,7 +153,7 @@ TEST_CASE("what was given away of a message counts as received, and the memory i
   CHECK(sink.said == std::string(2000, 'x'));
 }
 
-TEST_CASE("a poller gives events in their order, whether it looks for them or sleeps, and none after its time") {
+TEST_CASE("a poller returns events in order, whether it polls or sleeps, and none after its deadline") {
   dist_test::QueueEvents events;
   Poller poller{events.queue()};
   std::string seen;

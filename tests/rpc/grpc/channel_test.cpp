@@ -21,7 +21,7 @@ namespace {
 namespace rpc = dist::rpc;
 using namespace std::chrono_literals;
 
-/// Accepts connections, says the same to each, and then closes it or is silent.
+/// Accepts connections, sends the same bytes to each, and then closes it or stays silent.
 class Impostor {
  public:
   Impostor(const dist::net::Endpoint& own, std::string_view words, bool closes)
@@ -50,8 +50,8 @@ class Impostor {
 
 }  // namespace
 
-TEST_CASE("what listens at the address and is no server of ours ends the call, by its time at the latest") {
-  // The last: the settings of HTTP/2, an answer to call 1 without anything that says how it went, and its end.
+TEST_CASE("a call to a listener of another kind ends, at its deadline at the latest") {
+  // The last one: HTTP/2 settings, a reply to call 1 without a status, and its end.
   const std::string_view nothing[] = {"", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes", "SSH-2.0-OpenSSH_9.2\r\n",
                                       std::string_view{"\0\0\0\4\0\0\0\0\0"
                                                        "\0\0\1\1\5\0\0\0\1"
@@ -75,7 +75,7 @@ TEST_CASE("what listens at the address and is no server of ours ends the call, b
     }
 }
 
-TEST_CASE("calls, channels and replies go in any order") {
+TEST_CASE("calls, channels and replies can be destroyed in any order") {
   const dist::net::Endpoint endpoint = dist_test::free_endpoints(1).front();
   std::vector<dist::grpc::Call> calls;
   for (int i = 0; i < 20; ++i) {

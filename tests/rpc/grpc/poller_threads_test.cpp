@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::soon;
 
-/// A queue with threads for it.
+/// A queue and threads that poll it.
 struct Pool {
   explicit Pool(std::size_t count) { threads.start(count, "dist pool"); }
   ~Pool() {
@@ -35,7 +35,7 @@ struct Pool {
 
 }  // namespace
 
-TEST_CASE("short events are handled by one thread, those of a busy one by the others") {
+TEST_CASE("one thread handles short events, and others replace a busy one") {
   std::mutex mutex;
   std::vector<std::thread::id> by;
   std::latch go_on{1};
@@ -57,9 +57,9 @@ TEST_CASE("short events are handled by one thread, those of a busy one by the ot
   REQUIRE(soon([&] { return handled == 100; }));
   std::size_t switches = 0;
   for (std::size_t i = 1; i < by.size(); ++i) switches += by[i] != by[i - 1] ? 1 : 0;
-  CHECK(switches < 50);  // a thread that the system stops for a while counts as busy
+  CHECK(switches < 50);  // a thread that the system suspends counts as busy
 
-  // The third thread takes what comes while two are busy.
+  // The third thread handles events while two are busy.
   pool.events.put(0ns, wait);
   CHECK(soon([&] { return waiting == 1; }));
   pool.events.put(0ns, wait);
@@ -71,7 +71,7 @@ TEST_CASE("short events are handled by one thread, those of a busy one by the ot
   CHECK(soon([&] { return handled == 120; }));
 }
 
-TEST_CASE("after a pause a busy thread is seen, too") {
+TEST_CASE("a busy thread is detected after a pause") {
   Pool pool{2};
   for (int again = 0; again < 3; ++again) {
     std::this_thread::sleep_for(100ms);
@@ -90,7 +90,7 @@ TEST_CASE("after a pause a busy thread is seen, too") {
   }
 }
 
-TEST_CASE("who says that it will be busy is replaced at once, and once") {
+TEST_CASE("step_back replaces a busy thread at once, and only once") {
   std::atomic<int> at_once{0}, handled{0};
   constexpr int times = 50;
   Pool pool{2};
@@ -108,10 +108,10 @@ TEST_CASE("who says that it will be busy is replaced at once, and once") {
     REQUIRE(soon([&] { return ended.load(); }));
   }
   CHECK(handled == times);
-  CHECK(at_once > 0);  // within the millisecond that the others wait for who says nothing
+  CHECK(at_once > 0);  // within the millisecond after which a busy thread is replaced anyway
 }
 
-TEST_CASE("a thread that was replaced meanwhile does not step back for another one") {
+TEST_CASE("step_back of a replaced thread does not affect its replacement") {
   std::latch go_on{1};
   std::atomic<bool> waiting{false}, ended{false};
   std::atomic<int> handled{0};
@@ -131,7 +131,7 @@ TEST_CASE("a thread that was replaced meanwhile does not step back for another o
   CHECK(soon([&] { return handled == 101; }));
 }
 
-TEST_CASE("threads end with their queue, after what they handle") {
+TEST_CASE("threads end with their queue, after they have handled its events") {
   std::atomic<bool> begun{false}, ended{false};
   {
     Pool pool{3};

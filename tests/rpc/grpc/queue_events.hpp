@@ -1,4 +1,4 @@
-/// Events of a completion queue, without calls.
+/// Events of a completion queue without calls.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace dist_test {
 
-/// A queue into which a test puts events, from one thread: the core reports that a channel without a server has not changed.
+/// A queue to which a test adds events from one thread: the core reports that the state of a channel without a server
+/// has not changed.
 class QueueEvents {
  public:
   QueueEvents() {
@@ -21,12 +22,12 @@ class QueueEvents {
   }
   QueueEvents(const QueueEvents&) = delete;
   QueueEvents& operator=(const QueueEvents&) = delete;
-  /// After `end`, when nobody polls any more.
+  /// Requires that `end` was called and no thread polls.
   ~QueueEvents() { grpc_completion_queue_destroy(queue_); }
 
   [[nodiscard]] grpc_completion_queue* queue() const { return queue_; }
 
-  /// Comes after that time; who takes it with Tag::done calls `handle`.
+  /// Adds an event after the given time. Tag::done of the event calls `handle`.
   void put(std::chrono::nanoseconds after, std::function<void()> handle) {
     Event& event = events_.emplace_back(std::move(handle));
     void* const armed = event.tag.armed(

@@ -1,4 +1,4 @@
-/// A call of gRPC with any messages, as a program makes it that is none of ours.
+/// A gRPC call with arbitrary messages, like a call from a foreign program.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct RawAnswer {
   std::vector<std::byte> bytes;  ///< of the first message
 };
 
-/// Sends the messages, ends the request where `end` says so, and waits up to 10 s for a message and the status.
+/// Sends the messages, ends the request if `end` is set, and waits up to 10 s for a message and the status.
 inline RawAnswer raw_call(const std::string& address, const char* path,
                           const std::vector<std::vector<std::byte>>& messages, bool end = true) {
   using namespace dist::grpc;
@@ -68,7 +68,7 @@ inline RawAnswer raw_call(const std::string& address, const char* path,
   return answer;
 }
 
-/// The folders in /proc of the threads of this process that have that name.
+/// Returns the /proc folders of this process's threads with that name.
 inline std::vector<std::filesystem::path> folders_of_threads(const std::string& name) {
   std::vector<std::filesystem::path> folders;
   for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/task"}) {
@@ -78,9 +78,8 @@ inline std::vector<std::filesystem::path> folders_of_threads(const std::string& 
   }
   return folders;
 }
-/// How many threads of this process have that name.
 inline std::size_t threads_named(const std::string& name) { return folders_of_threads(name).size(); }
-/// How often the one with that name has waited for something.
+/// Returns the number of voluntary waits of the thread with that name.
 inline std::uint64_t waits_of_thread(const std::string& name) {
   std::ifstream status{folders_of_threads(name).at(0) / "status"};
   for (std::string key; status >> key;)

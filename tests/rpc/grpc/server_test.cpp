@@ -46,7 +46,7 @@ Bytes together(Bytes first, std::string_view second) {
   first.insert(first.end(), more.begin(), more.end());
   return first;
 }
-/// What an answer says: its failure and why, or its bytes.
+/// Describes an answer: its failure and the reason, or its bytes.
 std::string said(const dist_test::RawAnswer& answer) {
   if (answer.status != GRPC_STATUS_OK) return dist::concat("status ", static_cast<int>(answer.status));
   std::size_t used = 0;
@@ -65,7 +65,7 @@ dist::io::Descriptor connected(const net::Endpoint& to) {
 
 }  // namespace
 
-TEST_CASE("a server listens at its own address only, and refuses one for all interfaces") {
+TEST_CASE("a server listens at its own address only, and rejects one for all interfaces") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   const Server server{own, {}, echo()};
   CHECK(connected(own));
@@ -81,7 +81,7 @@ TEST_CASE("a server listens at its own address only, and refuses one for all int
         }).find("ss -ltnp shows it") != std::string::npos);
 }
 
-TEST_CASE("the number of its threads does not grow with the clients, and is 0 after it") {
+TEST_CASE("the number of server threads is independent of the clients, and 0 after the server") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   for (const std::size_t threads : {1U, 3U}) {
     const Server server{own, {.threads = threads}, echo()};
@@ -97,7 +97,7 @@ TEST_CASE("the number of its threads does not grow with the clients, and is 0 af
   CHECK(dist_test::threads_named("dist rpc client") == 0);
 }
 
-TEST_CASE("no more handlers run at once than there are threads for them, and the others wait for their turn") {
+TEST_CASE("at most as many handlers run as there are threads for them, and others wait") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   std::atomic<int> running{0}, most{0};
   const Server server{own, {.threads = 2}, {{"compute", [&](Exchange& exchange) {
@@ -113,7 +113,7 @@ TEST_CASE("no more handlers run at once than there are threads for them, and the
   CHECK(most == 2);
 }
 
-TEST_CASE("a server that stops handles no more of the requests that waited for a thread") {
+TEST_CASE("a stopping server does not handle queued requests") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   std::atomic<int> handled{0};
   Server server{own, {.threads = 1}, {{"compute", [&](Exchange& exchange) {
@@ -133,7 +133,7 @@ TEST_CASE("a server that stops handles no more of the requests that waited for a
   for (const dist::grpc::Call& call : calls) CHECK_THROWS_AS(call.wait(), dist::RpcError);
 }
 
-TEST_CASE("callers that wait together, one alone, and calls that nobody waits for all go on") {
+TEST_CASE("calls proceed with several waiting callers, with one and with none") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   std::vector<Exchange> kept;
   auto methods = echo();
@@ -166,7 +166,7 @@ TEST_CASE("callers that wait together, one alone, and calls that nobody waits fo
   CHECK_THROWS_AS(lifeline.wait(), dist::RpcError);
 }
 
-TEST_CASE("while a caller waits for long the thread of the channels sleeps, and then goes on") {
+TEST_CASE("the thread of the channels sleeps while a caller waits for long, and then continues") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   auto methods = echo();
   methods.push_back({"compute", [&](Exchange& exchange) {
@@ -186,7 +186,7 @@ TEST_CASE("while a caller waits for long the thread of the channels sleeps, and 
   }
 }
 
-TEST_CASE("requests that no client of ours sends are refused, and others go on") {
+TEST_CASE("malformed requests are rejected, and other calls continue") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   const Server server{own, {.longest = 1000}, echo()};
   const std::string address = to_string(own);
@@ -214,13 +214,13 @@ TEST_CASE("requests that no client of ours sends are refused, and others go on")
     copy[i] ^= std::byte{64};
     CHECK(said(raw_call(address, "/dist/echo", {copy})).find("refused: ") == 0);
   }
-  // Longer than any message of ours: the core itself refuses it.
+  // Longer than any message of ours: the core itself rejects it.
   CHECK(said(raw_call(address, "/dist/echo", {Bytes(dist::grpc::longest_message + 20'000)})) == "status 8");
   Channel channel{own, {}};
   CHECK(rpc::size_of(channel.call("echo", {}, {10s, true}).pieces()) == 0);
 }
 
-TEST_CASE("a call that was recorded is not taken again, nor is one that was changed") {
+TEST_CASE("a recorded or modified call is rejected") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   const Server server{own, {.secret = "secret"}, echo()};
   const std::string address = to_string(own);
@@ -236,7 +236,7 @@ TEST_CASE("a call that was recorded is not taken again, nor is one that was chan
         "refused: the caller has no secret, and this job has one");
 }
 
-TEST_CASE("connections that speak no protocol, or stop in the middle, harm nobody") {
+TEST_CASE("connections with invalid or incomplete data do not affect others") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   const Server server{own, {}, echo()};
   const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

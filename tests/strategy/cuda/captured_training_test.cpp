@@ -1,4 +1,4 @@
-// A whole training step, with its loss and its metrics, becomes a graph: nothing in it waits for a GPU.
+// Captures a whole training step, with its loss and metrics, as a graph: nothing in it waits for a GPU.
 // replicas on GPUs: 1 2 3 4
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
@@ -37,7 +37,7 @@ using Mirrored = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
 namespace {
 
 using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<4, 2, nn::Relu>, nn::Flatten, nn::Dense<3>>;
-constexpr std::size_t rows = 6;  // of a replica
+constexpr std::size_t rows = 6;  // per replica
 constexpr std::size_t steps = 5;
 
 struct Data {
@@ -70,7 +70,7 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-/// Trains by `run(step)`; what the steps return is asked for when all of them are over.
+/// Trains by `run(step)`; reads the results of the steps after the last one.
 template <class Run>
 Trained train(Mirrored& strategy, Run&& run) {
   const Data data{strategy};
@@ -88,7 +88,7 @@ Trained train(Mirrored& strategy, Run&& run) {
     mean_loss.update(replica, logits, Data::of(data.labels, replica));
     return loss;
   };
-  std::vector<decltype(strategy.run(step))> losses{strategy.run(step)};  // makes the memory of a step
+  std::vector<decltype(strategy.run(step))> losses{strategy.run(step)};  // allocates the memory of a step
   while (losses.size() < steps) losses.push_back(run(step));
   Trained trained{{}, {}, accuracy.result(strategy.scope()), mean_loss.result(strategy.scope())};
   for (const auto& of_step : losses) trained.losses.push_back(strategy.reduce(dist::sum, of_step));
@@ -99,7 +99,7 @@ Trained train(Mirrored& strategy, Run&& run) {
 
 }  // namespace
 
-TEST_CASE("steps with a loss and metrics that are graphs give the bits of steps that are none") {
+TEST_CASE("steps with a loss and metrics give the same bits with and without graphs") {
   Mirrored strategy{conformance::replicas_of_environment()};
   const Trained eager = train(strategy, [&](const auto& step) { return strategy.run(step); });
   dist::StepGraph graph{strategy};
@@ -110,7 +110,7 @@ TEST_CASE("steps with a loss and metrics that are graphs give the bits of steps 
   CHECK(eager.losses.back() < eager.losses.front());
 }
 
-TEST_CASE("regularised steps that are graphs give the bits and the penalties of steps that are none") {
+TEST_CASE("regularised steps give the same bits and penalties with and without graphs") {
   Mirrored strategy{conformance::replicas_of_environment()};
   const auto train_regularized = [&](auto&& run) {
     const Data data{strategy};
@@ -138,15 +138,15 @@ TEST_CASE("regularised steps that are graphs give the bits and the penalties of 
   dist::StepGraph graph{strategy};
   CHECK(train_regularized([&](const auto& step) { return graph.run(step); }) == eager);
   CHECK(eager.size() == steps * strategy.num_replicas_in_sync());
-  CHECK(eager.back() < eager.front());  // Adam goes where L2 pulls
+  CHECK(eager.back() < eager.front());  // Adam follows the L2 penalty
 }
 
-TEST_CASE("many steps whose metrics nobody asks for are counted") {
+TEST_CASE("many steps whose metrics are not read are counted") {
   Mirrored strategy{conformance::replicas_of_environment()};
   const Data data{strategy};
   dist::StepGraph graph{strategy};
   nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
-  const auto scores = strategy.buffer<float>({rows, 3}, "scores");  // equal ones, of which the first counts
+  const auto scores = strategy.buffer<float>({rows, 3}, "scores");  // equal, so the first one is the prediction
   const auto step = [&](auto& replica) {
     accuracy.update(replica, Data::of(scores, replica), Data::of(data.labels, replica));
   };
@@ -159,11 +159,11 @@ TEST_CASE("many steps whose metrics nobody asks for are counted") {
   CHECK(accuracy.result(strategy.scope()) == 0);
 }
 
-TEST_CASE("replicas that ask for a metric learn of a label that is no class once, and no other batch is lost") {
+TEST_CASE("an invalid label is reported once when a metric is read, and no other batch is lost") {
   Mirrored strategy{conformance::replicas_of_environment()};
   const Data data{strategy};
   const auto no_labels = strategy.buffer<std::int32_t>({rows}, "no labels");
-  const auto scores = strategy.buffer<float>({rows, 3}, "scores");  // equal ones
+  const auto scores = strategy.buffer<float>({rows, 3}, "scores");  // all equal
   nn::Metric mean_loss{strategy, nn::MeanOf{nn::SparseCategoricalCrossentropy{}}};
   std::atomic<int> refusals{0};
   for (int round = 0; round < 2; ++round) {
@@ -172,7 +172,7 @@ TEST_CASE("replicas that ask for a metric learn of a label that is no class once
       replica.queue().fill(mine, 9);
       for (const auto* labels : {&data.labels, &no_labels, &data.labels}) try {
           mean_loss.update(replica, Data::of(scores, replica), Data::of(*labels, replica));
-        } catch (const dist::InvalidArgument&) {  // it is there already
+        } catch (const dist::InvalidArgument&) {  // the label is reported early
           ++refusals;
         }
     };
@@ -190,13 +190,13 @@ TEST_CASE("replicas that ask for a metric learn of a label that is no class once
   CHECK(refusals == 2 * static_cast<int>(strategy.num_local_replicas()));
 }
 
-TEST_CASE("what is added to an OnRead variable stays on the GPU until it is read") {
+TEST_CASE("values added to an OnRead variable stay on the GPU until it is read") {
   Mirrored strategy{conformance::replicas_of_environment()};
   auto total = strategy.variable<float, dist::OnRead, dist::Sum>({3}, 0.0F, "total");
   dist::StepGraph graph{strategy};
   const auto step = [&](auto& replica) { total.assign_add(replica, 0.5F); };
   strategy.run(step);
-  for (int number = 1; number < 4; ++number) graph.run(step);  // a wait would be refused
+  for (int number = 1; number < 4; ++number) graph.run(step);  // a wait would throw
   const auto sum = total.read(strategy.scope());
   CHECK(sum[2] == 2.0F * static_cast<float>(strategy.num_replicas_in_sync()));
 }

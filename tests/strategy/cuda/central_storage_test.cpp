@@ -1,4 +1,4 @@
-// One copy of every variable in the host's memory, and replicas on GPUs.
+// One copy of every variable in host memory, and replicas on GPUs.
 // replicas on GPUs: 1 2 3 4
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>
@@ -29,7 +29,7 @@ struct Descend {
 
 }  // namespace
 
-TEST_CASE("variables lie once in the host's memory, buffers on the GPU of each replica") {
+TEST_CASE("variables are in host memory once, buffers on each replica's GPU") {
   Central strategy{replicas};
   const auto before = support::live_on_gpus();
   auto weights = strategy.variable<float>({1000}, 0.0F, "weights");
@@ -60,7 +60,7 @@ TEST_CASE("reduce_and_apply changes each element of the one copy once") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("replicas, merge calls and work outside see what the others wrote to the copy before") {
+TEST_CASE("replicas, merge calls and outside work see earlier writes to the copy") {
   Central strategy{replicas};
   auto copy = strategy.variable<double, dist::OnWrite, dist::Mean>({300}, 1.0, "copy");
   const auto of_each = strategy.buffer<double>({300}, "of each");
@@ -92,7 +92,7 @@ TEST_CASE("replicas, merge calls and work outside see what the others wrote to t
   }
 }
 
-TEST_CASE("each replica reads the copy as it was between two writes of others") {
+TEST_CASE("each replica reads the copy between two writes of others") {
   Central strategy{replicas};
   auto copy = strategy.variable<double>({300}, 1.0, "copy");
   const auto seen = strategy.buffer<double>({300}, "seen");

@@ -1,4 +1,4 @@
-// The suite of what methods of strategies do with values, on GPUs.
+// The suite of strategy methods, on GPUs.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>

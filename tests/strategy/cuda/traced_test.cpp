@@ -1,4 +1,4 @@
-// What a trace has of GPUs: the work of each queue, in a row of its own.
+// Traces of GPUs: the work of each queue, in a separate row.
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ using dist::Trace;
 
 namespace {
 
-/// A trace that strategies record to while it lives.
+/// A trace to which strategies record while it exists.
 struct Active {
   Trace trace;
   Active() { dist::detail::active_trace.store(&trace); }
@@ -40,7 +40,7 @@ struct AddOne {
 
 constexpr std::size_t replicas = 3, elements = 100;
 
-/// A step that all-reduces an array of the device, and a number of the host.
+/// A step that all-reduces an array of the device and a number of the host.
 class Program {
   [[nodiscard]] auto put() {
     return [this](auto replica) {
@@ -71,7 +71,7 @@ class Program {
   std::optional<dist::StepGraph<Mirrored>> graph_;
 };
 
-/// The events of rows that are no threads.
+/// Returns the events of rows other than threads.
 std::vector<Trace::Event> of_queues(const Trace& trace, const char* name) {
   std::vector<Trace::Event> found;
   for (const Trace::Event& event : trace.events())
@@ -86,21 +86,22 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("without a trace no events are made, and none is asked for its time") {
+TEST_CASE("without a trace no events are created or queried") {
   fake_cuda::restart({});
   Program program;
   program.step();
   const std::size_t events = fake_cuda::live().events;
-  CHECK(events == 2 * replicas);  // of the collectives
+  CHECK(events == 2 * replicas);  // for the collectives
   fake_cuda::fail_call("cudaEventElapsedTime", cudaErrorUnknown);
   for (int step = 0; step < 3; ++step) program.step();
   program.wait();
   CHECK(fake_cuda::live().events == events);
   float milliseconds = 0;
-  CHECK(cudaEventElapsedTime(&milliseconds, nullptr, nullptr) == cudaErrorUnknown);  // the first call of it
+  // the first call of cudaEventElapsedTime
+  CHECK(cudaEventElapsedTime(&milliseconds, nullptr, nullptr) == cudaErrorUnknown);
 }
 
-TEST_CASE("each queue has runs and collectives, when its GPU did them") {
+TEST_CASE("each queue has runs and collectives, at the time of their execution on the GPU") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule(2)) {
     CAPTURE(fake_cuda::to_string(machine));
     fake_cuda::restart(machine);
@@ -129,7 +130,7 @@ TEST_CASE("each queue has runs and collectives, when its GPU did them") {
     for (std::size_t replica = 0; replica < replicas; ++replica)
       CHECK(count(active.trace.chrome_json(), dist::concat("\"thread_name\",\"args\":{\"name\":\"queue ", replica,
                                                            " of GPU ", replica % 2, "\"}")) == 1);
-    program.number();  // the host's
+    program.number();  // on the host
     program.wait();
     CHECK(of_queues(active.trace, "all_reduce").size() == replicas * steps);
     CHECK(of_queues(active.trace, "run").size() == replicas * (steps + 1));
@@ -150,7 +151,7 @@ TEST_CASE("a graph is one event of the queue that launches it") {
   }
 }
 
-TEST_CASE("a GPU that gives no events is not traced, and works") {
+TEST_CASE("a GPU without events is not traced, but works") {
   fake_cuda::restart({});
   const Active active;
   Program program;
@@ -177,7 +178,7 @@ TEST_CASE("a strategy that outlives its trace records to the next one, and to no
   program.wait();
 }
 
-TEST_CASE("what is left when a strategy ends is in the file") {
+TEST_CASE("events that are pending when a strategy ends are written to the file") {
   fake_cuda::Options lazy;
   lazy.schedule = fake_cuda::Schedule::lazy;
   fake_cuda::restart(lazy);
@@ -191,7 +192,7 @@ TEST_CASE("what is left when a strategy ends is in the file") {
   std::ifstream file{path};
   const std::string json{std::istreambuf_iterator<char>{file}, {}};
   std::remove(path.c_str());
-  CHECK(count(json, "\"name\":\"run\"") == 2 * replicas);  // of threads and of queues
+  CHECK(count(json, "\"name\":\"run\"") == 2 * replicas);  // for threads and queues
   CHECK(count(json, "\"name\":\"all_reduce\"") == 2 * replicas);
   CHECK(count(json, "\"args\":{\"name\":\"queue ") == replicas);
 }

@@ -1,4 +1,4 @@
-// What of variables outlives a run, on GPUs.
+// The suite of saving and restoring variables, on GPUs.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>

@@ -1,4 +1,4 @@
-// The suites of variables and of the values that they take, on GPUs.
+// The suites of variables and their values, on GPUs.
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/policies.cuh>
 #include <dist/device/cuda/device.cuh>

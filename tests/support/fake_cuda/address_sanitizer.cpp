@@ -1,6 +1,6 @@
 #include "address_sanitizer.hpp"
 
-// Null where the program does not run under the address sanitizer.
+// Null if the program does not run under the address sanitizer.
 extern "C" {
 #define DIST_WEAK __attribute__((weak))
 DIST_WEAK void __asan_poison_memory_region(const volatile void* first, std::size_t bytes);

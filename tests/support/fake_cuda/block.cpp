@@ -21,14 +21,14 @@ namespace fake_cuda {
 namespace {
 
 constexpr unsigned warp_size = 32;
-constexpr std::size_t largest_exchange = 32;     // bytes
-constexpr std::size_t shared_bytes = 228 << 10;  // of a multiprocessor of an H100
+constexpr std::size_t largest_exchange = 32;
+constexpr std::size_t shared_bytes = 228 << 10;  // per multiprocessor of an H100
 constexpr int unset = 0xCD;
 
-/// Memory of a block, which holds nothing of the block before.
+/// Shared memory of a block, without data of earlier blocks.
 class SharedMemory {
  public:
-  /// A new block begins. To the thread sanitizer its memory is another where `is_new`.
+  /// Starts a new block, with memory at a new address for the thread sanitizer if `is_new`.
   void begin(bool is_new) {
     if (memory_ == nullptr || is_new) map();
     poison(memory_, used_);
@@ -65,9 +65,9 @@ struct Lane {
   State state = State::runs;
   Fiber* fiber = nullptr;
   KernelThread thread;
-  Execution execution;  // where every thread is one
+  Execution execution;  // if every thread is one
   unsigned barriers = 0;
-  void* value = nullptr;  // of an exchange, with so many bytes
+  void* value = nullptr;  // of an exchange, with `bytes` bytes
   std::size_t bytes = 0;
   unsigned from = 0;
   char brought[largest_exchange]{};
@@ -75,7 +75,7 @@ struct Lane {
 
 class Block {
  public:
-  /// `is_first` of its grid.
+  /// `is_first`: the first block of its grid.
   Block(const BoundKernel& kernel, dim3 grid, dim3 size, uint3 index, bool is_first);
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -87,7 +87,6 @@ class Block {
   void exchange(void* value, std::size_t bytes, unsigned from);
   [[nodiscard]] void* shared(const void* key, std::size_t bytes);
 
-  /// The one that runs.
   static Block& current() {
     if (running == nullptr) refuse("a function of kernels is called on the host");
     return *running;
@@ -115,7 +114,7 @@ class Block {
   std::size_t started_ = 0;
   std::size_t ended_ = 0;
   std::size_t used_fibers_ = 0;
-  Lane* lane_ = nullptr;  // that runs
+  Lane* lane_ = nullptr;
   Execution operation_;
   Moment begin_, end_, barrier_[2];
 };
@@ -126,7 +125,7 @@ std::vector<std::unique_ptr<Fiber>>& fibers() {
   static std::vector<std::unique_ptr<Fiber>> all;
   return all;
 }
-std::size_t fresh_fibers = 0;  // so many are in use by the operation that runs
+std::size_t fresh_fibers = 0;  // in use by the running operation
 
 Block::Block(const BoundKernel& kernel, dim3 grid, dim3 size, uint3 index, bool is_first)
     : kernel_(kernel),
@@ -181,7 +180,7 @@ void Block::run() {
   }
 }
 
-/// As long as no thread waits, one stack is enough for all.
+/// While no thread waits, one stack is enough for all.
 void Block::run_lanes() {
   while (started_ < lanes_.size()) {
     Lane& lane = lanes_[order_[started_++]];
@@ -189,11 +188,11 @@ void Block::run_lanes() {
     call_kernel(lane);
     ++ended_;
     lane.state = Lane::State::ended;
-    if (separate_) break;  // other threads' stacks are others'
+    if (separate_) break;  // stacks of different threads must differ
   }
 }
 
-/// The thread sanitizer looks at what kernels do, not at what is done here.
+/// The thread sanitizer sees accesses of kernels, but not of this file.
 void Block::enter_kernel(Lane& lane) {
   lane_ = &lane;
   if (separate_)
@@ -248,7 +247,7 @@ void* Block::shared(const void* key, std::size_t bytes) {
   return part;
 }
 
-/// Lets all go on when all are at the barrier.
+/// Releases all threads when all are at the barrier.
 bool Block::release_barrier() {
   const auto waits = [](const Lane& lane) { return lane.state == Lane::State::at_barrier; };
   if (!std::all_of(lanes_.begin(), lanes_.end(), waits)) return false;

@@ -7,7 +7,7 @@
 
 namespace fake_cuda {
 
-/// A grid that runs, within its operation. Refuses a block whose threads wait for each other for ever.
+/// Runs a grid within its operation. Terminates if the threads of a block deadlock.
 void run_grid(const BoundKernel& kernel, dim3 grid, dim3 block);
 
 }  // namespace fake_cuda

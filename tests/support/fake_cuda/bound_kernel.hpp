@@ -8,8 +8,7 @@
 
 namespace fake_cuda {
 
-/// A function of the host with the arguments of a launch. Programs launch hundreds of kernels, so what is compiled for each
-/// is little: the arguments are kept as the bytes of a closure.
+/// A host function with the arguments of a launch, stored as the bytes of a closure to keep the code per kernel small.
 class BoundKernel {
  public:
   template <class... Expected>
@@ -21,11 +20,10 @@ class BoundKernel {
     (bound.append(arguments), ...);
     return bound;
   }
-  /// What one thread does.
   void operator()() const { run_(call_.data()); }
 
-  /// The words in which addresses may stand. Padding is none of them, which may hold anything; nor is an argument with
-  /// padding, of a compiler that cannot clear it.
+  /// The words that may contain addresses. Excludes padding, which is unspecified, and arguments with padding if the
+  /// compiler cannot clear it.
   [[nodiscard]] const std::vector<std::uintptr_t>& words() const { return words_; }
 
  private:
@@ -48,7 +46,7 @@ class BoundKernel {
 #endif
     append_bytes(is_seen ? &argument : nullptr, sizeof argument);
   }
-  /// Zeros for bytes that are not seen.
+  /// Appends zeros for excluded bytes.
   void append_bytes(const void* bytes, std::size_t count) {
     const std::size_t before = words_.size();
     words_.resize(before + (count + sizeof(std::uintptr_t) - 1) / sizeof(std::uintptr_t));

@@ -1,4 +1,5 @@
-/// One call of the runtime: alone inside, unseen by the thread sanitizer, and with the errors that the test asked for.
+/// One call of the runtime: exclusive, hidden from the thread sanitizer, and with the failures that the test has
+/// requested.
 #pragma once
 
 #include <driver_types.h>
@@ -14,17 +15,17 @@
 
 namespace fake_cuda {
 
-/// Guards everything. Fakes have no parallel speed.
+/// Guards everything. Fakes do not run in parallel.
 std::mutex& machine_mutex();
-/// Notified when operations were put or done.
+/// Notified when operations were submitted or done.
 std::condition_variable_any& machine_changed();
 
-/// The error that a call of `function` returns instead of doing anything.
+/// Returns the requested failure of this call of `function`, if any.
 [[nodiscard]] cudaError_t error_of_call(std::string_view function);
-/// Keeps an error for cudaGetLastError of the calling thread, and returns it.
+/// Stores an error for cudaGetLastError of the calling thread, and returns it.
 cudaError_t keep_error(cudaError_t error);
 
-/// The error of the calling thread, which is then forgotten or not.
+/// Returns the error of the calling thread, and clears it if `forget`.
 [[nodiscard]] cudaError_t kept_error(bool forget);
 
 template <class Body>

@@ -1,5 +1,5 @@
-/// Stands in for the toolkit's <cuda_runtime.h> where a compiler of the host compiles code for GPUs: kernels are plain
-/// functions, and a launch puts an operation on a fake stream. The runtime's declarations are the toolkit's own.
+/// Replaces the toolkit's `<cuda_runtime.h>` if a host compiler compiles GPU code: kernels are plain functions, and a
+/// launch submits an operation to a fake stream. The runtime's declarations are the toolkit's own.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +26,7 @@
 
 namespace fake_cuda {
 
-/// One number of the thread that runs: it is read where it is used.
+/// One index of the running thread, read on use.
 template <auto vector, auto component>
 struct Number {
   operator unsigned() const { return (this_kernel_thread().*vector).*component; }

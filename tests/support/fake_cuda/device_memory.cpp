@@ -23,9 +23,9 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t alignment = 256;
 constexpr int unset = 0xCD;
 
-/// By the address of their first page.
+/// by the address of their first page
 std::map<const std::byte*, Allocation> allocations;
-Allocation* opened = nullptr;  // in a list: the handler of a signal may not allocate
+Allocation* opened = nullptr;  // a list, because signal handlers may not allocate
 struct sigaction handler_before {};
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -33,21 +33,21 @@ std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1
 void set_access(const Allocation& allocation, int access) { mprotect(allocation.pages, allocation.page_bytes, access); }
 
 std::byte* end_of(const Allocation& allocation) { return allocation.first + allocation.bytes; }
-/// Between the end and the guard page.
+/// Returns the bytes between the end and the guard page.
 std::size_t rest_of(const Allocation& allocation) {
   return static_cast<std::size_t>(allocation.pages + allocation.page_bytes - end_of(allocation));
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   Allocation* const allocation = allocation_at(info->si_addr);
-  if (allocation == nullptr) {  // no memory of ours
+  if (allocation == nullptr) {  // foreign memory
     const struct sigaction& before = handler_before;
     if ((before.sa_flags & SA_SIGINFO) != 0)
       before.sa_sigaction(signal, info, context);
     else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
       before.sa_handler(signal);
     else
-      sigaction(signal, &before, nullptr);  // the access is tried again, and ends the process
+      sigaction(signal, &before, nullptr);  // the access is repeated and terminates the process
     return;
   }
   const Operation* const operation = running_operation();
@@ -63,7 +63,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 constexpr int of_no_gpu = -1;
 
-/// So many bytes and a guard page, of the file or of none; null where the system has no room.
+/// Maps `page_bytes` bytes of `file`, if any, and a guard page; returns null if the system has too little memory.
 std::byte* map_pages(std::size_t page_bytes, int file) {
   void* const mapped = mmap(nullptr, page_bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -75,7 +75,7 @@ void close_file(Allocation& allocation) {
   if (allocation.file >= 0) close(std::exchange(allocation.file, -1));
 }
 
-/// Test frameworks take the signal for each of their cases.
+/// Test frameworks install their own handler for each test case.
 void install_handler() {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
@@ -89,7 +89,7 @@ bool has_room(int device, std::size_t bytes) {
   return bytes <= options().memory && memory_in_use(device) + bytes <= options().memory;
 }
 
-/// Nobody can touch new memory, of which only the bytes that were asked for may be touched later.
+/// Registers new memory, which is inaccessible at first; later only the requested bytes are accessible.
 std::byte* keep(const Allocation& allocation) {
   install_handler();
   poison(allocation.pages, static_cast<std::size_t>(allocation.first - allocation.pages));
@@ -138,7 +138,7 @@ void release_memory(void* first) {
     refuse("cudaFree of what is not allocated: " + place_of(first));
   found->freed = true;
   unpoison(found->pages, found->page_bytes);
-  // Gives the pages back, of a file, too.
+  // Returns the pages to the system, including file mappings.
   mmap(found->pages, found->page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   close_file(*found);
 }

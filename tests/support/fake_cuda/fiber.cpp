@@ -20,7 +20,7 @@ thread_local Fiber* running = nullptr;
 Fiber::Fiber() {
   void* const mapped = mmap(nullptr, page + stack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) refuse("no memory for the stack of a thread");
-  stack_ = static_cast<char*>(mapped) + page;  // an overflow meets the page before
+  stack_ = static_cast<char*>(mapped) + page;  // an overflow hits the guard page before it
   renew();
 }
 
@@ -41,7 +41,7 @@ void Fiber::start(void (*body)(void*), void* argument) {
   here_.uc_stack.ss_sp = stack_;
   here_.uc_stack.ss_size = stack_bytes;
   here_.uc_link = nullptr;
-  // makecontext passes numbers of 32 bits.
+  // makecontext passes 32-bit numbers.
   const auto self = reinterpret_cast<std::uintptr_t>(this);
   makecontext(&here_, reinterpret_cast<void (*)()>(&Fiber::run), 2, static_cast<unsigned>(self >> 32),
               static_cast<unsigned>(self));

@@ -6,7 +6,7 @@
 
 namespace fake_cuda {
 
-/// A stack of its own, on which one function after another runs, and may pause.
+/// A separate stack that runs functions one after another, which may pause.
 class Fiber {
  public:
   Fiber();
@@ -16,12 +16,11 @@ class Fiber {
 
   /// Runs `body(argument)` until it pauses or returns.
   void start(void (*body)(void*), void* argument);
-  /// Lets what paused go on.
   void resume();
-  /// Back to who started or resumed the fiber on which this is called.
+  /// Returns to the caller of `start` or `resume`. Call it on the fiber.
   static void pause();
 
-  /// Forgets what was on the stack, also for the thread sanitizer: whoever runs next is somebody else.
+  /// Discards the content of the stack, also for the thread sanitizer: the next function is a different execution.
   void renew();
 
  private:
@@ -37,7 +36,7 @@ class Fiber {
   void* kept_here_ = nullptr;  // for the address sanitizer
   const void* caller_stack_ = nullptr;
   std::size_t caller_stack_bytes_ = 0;
-  Fiber* outer_ = nullptr;  // on which `start` or `resume` was called
+  Fiber* outer_ = nullptr;  // the fiber that called `start` or `resume`
 };
 
 }  // namespace fake_cuda

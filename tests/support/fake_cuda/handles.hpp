@@ -1,4 +1,4 @@
-/// What the runtime's opaque handles point to.
+/// The objects for the runtime's opaque handles.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@
 
 namespace fake_cuda {
 
-/// A capture that goes on: what is put on its streams becomes a graph.
+/// A capture in progress: work on its streams becomes a graph.
 struct Capture {
   CUstream_st* origin = nullptr;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
@@ -28,7 +28,7 @@ struct Capture {
 struct CUstream_st {
   int device = 0;
   int number = 0;
-  fake_cuda::OperationRef last;  // that was put on it
+  fake_cuda::OperationRef last;
   fake_cuda::Capture* capture = nullptr;
   fake_cuda::OperationRef last_captured;
 };
@@ -52,7 +52,7 @@ struct CUgraphExec_st {
 
 namespace fake_cuda {
 
-/// Streams and events that were made and not destroyed.
+/// Streams and events that exist.
 class Handles {
  public:
   Handles() = default;
@@ -65,7 +65,8 @@ class Handles {
   void destroy(cudaStream_t stream);
   void destroy(cudaEvent_t event);
 
-  /// The handle's object. Refuses those that do not exist, and the legacy stream, which waits for all others.
+  /// Return the handle's object. Terminate the process for invalid handles, and for the legacy stream, which waits for
+  /// all others.
   [[nodiscard]] CUstream_st& stream(cudaStream_t stream, std::string_view function) const;
   [[nodiscard]] CUevent_st& event(cudaEvent_t event, std::string_view function) const;
 
@@ -80,31 +81,30 @@ class Handles {
 };
 [[nodiscard]] Handles& handles();
 
-/// Puts an operation on a stream, or into the graph that is captured there.
+/// Submits an operation to a stream, or adds it to the graph that is captured there.
 void put_on(CUstream_st& stream, OperationRef operation);
 
-/// An operation of `stream` after those that were put there.
+/// Returns a new operation of `stream` after its earlier ones.
 [[nodiscard]] OperationRef next_operation(CUstream_st& stream, std::string_view name);
 
-/// For fakes of libraries, where ranks wait for each other: `work`, which may touch what kernels may, as soon as `ready`
-/// says so.
+/// Submits work of a fake library whose ranks wait for each other: `work`, which may access the same memory as kernels,
+/// runs once `ready` returns true.
 void put_for_library(cudaStream_t stream, std::string_view name, std::function<void()> work,
                      std::function<bool()> ready);
 
-/// The GPU that the calling thread has chosen, by its visible number.
+/// The GPU that the calling thread has selected, by its visible number.
 [[nodiscard]] int& chosen_device() noexcept;
-/// The GPUs of the machine that the process sees, in the order of their visible numbers.
+/// Returns the GPUs of the machine that the process sees, in the order of their visible numbers.
 [[nodiscard]] std::vector<int> visible_devices();
-/// Notes that the GPU that the calling thread has chosen has a context from now on.
+/// Records that the selected GPU of the calling thread has a context.
 void use_context();
 
-/// What a call that is not allowed during a capture returns: the error that it invalidates captures with, if there is one
-/// that forbids it in this thread.
+/// Returns the result of a call that captures forbid: if a capture forbids it in this thread, invalidates it and
+/// returns its error.
 [[nodiscard]] cudaError_t forbidden_by_capture();
 
-/// Graphs that exist, and those instantiated.
+/// Number of graphs and graph instances.
 [[nodiscard]] std::size_t& live_graphs() noexcept;
-/// Forgets captures.
 void reset_captures();
 
 }  // namespace fake_cuda

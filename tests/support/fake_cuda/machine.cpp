@@ -27,10 +27,10 @@ std::optional<Options> chosen;
 Counts counted;
 std::map<std::string, Failure, std::less<>> failures;
 cudaError_t broken = cudaSuccess;
-std::set<int> used;  // GPUs that have a context
+std::set<int> used;  // GPUs with a context
 thread_local cudaError_t last_error = cudaSuccess;
 
-/// The GPU of the machine that an entry of CUDA_VISIBLE_DEVICES names, or -1.
+/// Returns the GPU that an entry of CUDA_VISIBLE_DEVICES names, or -1.
 int device_named(std::string_view entry, int devices) {
   int number = -1;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
@@ -173,7 +173,7 @@ cudaError_t error_of_call(std::string_view function) {
     return error;
   }
   if (function == "cudaDriverGetVersion" || function == "cudaRuntimeGetVersion") return cudaSuccess;
-  // A driver runs programs of all runtimes with its major version.
+  // A driver supports all runtimes of its major version.
   if (options().driver.value_or(CUDART_VERSION) / 1000 < CUDART_VERSION / 1000) return cudaErrorInsufficientDriver;
   return visible_devices().empty() ? cudaErrorNoDevice : cudaSuccess;
 }

@@ -9,7 +9,7 @@
 
 namespace fake_cuda {
 
-/// Every schedule on `devices` GPUs, three seeds among them.
+/// Returns every schedule on `devices` GPUs, with three random seeds.
 [[nodiscard]] inline std::vector<Options> every_schedule(int devices = 1) {
   std::vector<Options> machines(5);
   for (Options& machine : machines) machine.devices = devices;
@@ -21,7 +21,7 @@ namespace fake_cuda {
   return machines;
 }
 
-/// 1, 2 and 4 GPUs in every schedule; where the environment names a machine, that one.
+/// Returns 1, 2 and 4 GPUs in every schedule, or the machine of the environment if set.
 [[nodiscard]] inline std::vector<Options> machines() {
   if (std::getenv("DIST_FAKE_CUDA") != nullptr) return {from_environment()};
   std::vector<Options> all;

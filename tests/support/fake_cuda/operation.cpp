@@ -5,7 +5,7 @@
 namespace fake_cuda {
 namespace {
 
-std::set<std::pair<int, int>> accesses;  // of a GPU to the memory of another
+std::set<std::pair<int, int>> accesses;  // from a GPU to the memory of another
 
 }  // namespace
 

@@ -19,7 +19,7 @@ struct Pinned {
 };
 std::map<const std::byte*, Pinned> allocations;  // by the first byte
 
-/// The allocation that starts at `address` or before it.
+/// Returns the allocation that starts at `address` or before it.
 auto before_or_at(const void* address) noexcept {
   const auto after = allocations.upper_bound(static_cast<const std::byte*>(address));
   return after == allocations.begin() ? allocations.end() : std::prev(after);

@@ -1,27 +1,24 @@
-/// Memory of the host that GPUs reach.
 #pragma once
 
 #include <cstddef>
 
 namespace fake_cuda {
 
-/// Of which kernels may be given addresses. The runtime of a machine with unified addresses lets them have those of all
-/// pinned memory; programs that ask for what they need work on others, too.
+/// The GPUs whose kernels may access it. Stricter than the real runtime with unified addresses.
 enum class Mapped { nowhere, on_one_gpu, on_all_gpus };
 
-/// New memory, which `device` asks for.
+/// Allocates pinned memory for `device`.
 [[nodiscard]] void* allocate_pinned(std::size_t bytes, Mapped mapped = Mapped::nowhere, int device = 0);
-/// Refuses what is not allocated.
+/// Frees pinned memory. Terminates the process if it is not allocated.
 void release_pinned(void* first);
 
-/// Whether the bytes are pinned, all of them.
+/// True if all these bytes are pinned.
 [[nodiscard]] bool is_pinned(const void* first, std::size_t bytes) noexcept;
-/// Whether `address` is that of a pinned byte, or of the one after the last.
+/// True if `address` is a pinned byte, or one past the last.
 [[nodiscard]] bool is_pinned_address(const void* address) noexcept;
-/// Whether it is one that kernels of `device` may be given.
+/// True if kernels of `device` may access `address`.
 [[nodiscard]] bool is_mapped_for(int device, const void* address) noexcept;
 
-/// The end of the allocation that starts at `first`.
 [[nodiscard]] const void* end_of_pinned(const void* first);
 
 [[nodiscard]] std::size_t live_pinned_allocations() noexcept;

@@ -4,7 +4,7 @@
 
 namespace fake_cuda {
 
-/// Ends the process after the sentence "fake CUDA: ..." on stderr: the program does what no GPU program may do.
+/// Terminates the process with "fake CUDA: ..." on stderr, because the program violates a rule of CUDA.
 [[noreturn]] void refuse(std::string_view sentence) noexcept;
 
 }  // namespace fake_cuda

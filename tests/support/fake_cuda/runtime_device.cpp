@@ -1,4 +1,3 @@
-// Devices and errors of the runtime.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>

@@ -1,4 +1,3 @@
-// Captures and graphs of the runtime.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ std::vector<std::unique_ptr<Capture>>& captures() {
   return all;
 }
 
-/// Whether all that was put on the other streams is before the end of the stream where the capture began.
+/// True if all work of the other streams is joined into the stream where the capture began.
 bool is_joined(const Capture& capture) {
   std::set<const Operation*> reached;
   std::vector<const Operation*> open;
@@ -37,7 +36,7 @@ bool is_joined(const Capture& capture) {
   });
 }
 
-/// What a launch of a captured operation is, without what it waits for.
+/// Returns a launch of a captured operation, without dependencies.
 OperationRef launch_of(const OperationRef& captured) {
   auto operation = std::make_shared<Operation>();
   operation->name = captured->name;
@@ -51,9 +50,9 @@ OperationRef launch_of(const OperationRef& captured) {
   return operation;
 }
 
-/// Where an operation of a graph stands: the number of its stream, and its number there.
+/// The position of an operation in a graph: the number of its stream, and its index there.
 using Position = std::pair<int, std::size_t>;
-/// For each position what is done there, and after which others.
+/// Returns the operation and the dependencies at each position.
 std::map<Position, std::pair<std::string, std::set<Position>>> plan_of(const std::vector<OperationRef>& nodes) {
   std::map<const Operation*, Position> positions;
   std::map<int, std::size_t> of_stream;
@@ -147,7 +146,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
   return call("cudaGraphGetNodes", [&] {
-    if (nodes != nullptr) return cudaErrorInvalidValue;  // they are only counted here
+    if (nodes != nullptr) return cudaErrorInvalidValue;  // only counting is supported
     *count = graph->nodes.size();
     return cudaSuccess;
   });
@@ -165,7 +164,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t instance, cudaGraph_t graph, cud
     *result = {};
     result->result = fits ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged;
     if (!fits) return cudaErrorGraphExecUpdateFailure;
-    instance->nodes = graph->nodes;  // launches from now on
+    instance->nodes = graph->nodes;  // used by later launches
     return cudaSuccess;
   });
 }

@@ -1,4 +1,3 @@
-// Launches of kernels.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
@@ -24,15 +23,15 @@ namespace {
 
 constexpr std::uint64_t most_threads = 1024;
 
-/// Limits of the hardware.
+/// Checks the limits of the hardware.
 bool is_possible(dim3 grid, dim3 block) {
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   return threads >= 1 && threads <= most_threads && block.z <= 64 && grid.x >= 1 && grid.x <= 0x7fffffff &&
          grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535;
 }
 
-/// "kernel (Saxpy, long unsigned int)", from what g++ or clang++ writes: "[with Expected = {Saxpy, long unsigned int};
-/// Given = ...", "[Expected = <Saxpy, unsigned long>, Given = ...".
+/// Returns "kernel (Saxpy, long unsigned int)" from the signature of g++ or clang++: "[with Expected = {Saxpy, long
+/// unsigned int}; Given = ...", "[Expected = <Saxpy, unsigned long>, Given = ...".
 std::string name_of_kernel(std::string_view signature) {
   constexpr std::string_view marker = "Expected = ";
   signature.remove_prefix(signature.find(marker) + marker.size() + 1);
@@ -46,11 +45,12 @@ bool is_mapped(std::uintptr_t address) {
   return mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) == 0;
 }
 
-/// The addresses among the words of the arguments. Refuses those that kernels of `device` do not reach.
+/// Returns the addresses in the argument words. Terminates the process if kernels of `device` cannot access one of
+/// them.
 std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, const std::string& kernel, int device) {
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    // What lies below 4 GiB belongs to a sanitizer, and numbers of 32 bits look like it.
+    // Memory below 4 GiB belongs to sanitizers, and looks like 32-bit numbers.
     constexpr std::uintptr_t lowest = std::uintptr_t{1} << 32, end = std::uintptr_t{1} << 47;
     if (words[i] < lowest || words[i] >= end) continue;
     const void* const address = reinterpret_cast<const void*>(words[i]);
@@ -60,7 +60,7 @@ std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, con
     if (allocation == nullptr && !is_pinned_address(address)) {
       if (!options().pageable_access && is_mapped(words[i]))
         refuse(where + "an address of the host's memory, which no GPU reaches");
-      continue;  // a number like any other
+      continue;  // an ordinary number
     }
     if (allocation == nullptr && !is_mapped_for(device, address))
       refuse(where + "an address of pinned memory of the host that is not mapped for GPU " + std::to_string(device) +
@@ -80,8 +80,9 @@ cudaError_t launch_named(const cudaLaunchConfig_t& config, std::string_view name
     ++counter().kernels;
     OperationRef operation = next_operation(on, name);
     operation->addresses = addresses_in(kernel.words(), operation->name, on.device);
-    operation->work = std::make_shared<const std::function<void()>>(
-        [kernel = std::move(kernel), grid = config.gridDim, block = config.blockDim] { run_grid(kernel, grid, block); });
+    operation->work =
+        std::make_shared<const std::function<void()>>([kernel = std::move(kernel), grid = config.gridDim,
+                                                       block = config.blockDim] { run_grid(kernel, grid, block); });
     put_on(on, std::move(operation));
     return cudaSuccess;
   });

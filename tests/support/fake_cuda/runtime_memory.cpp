@@ -1,4 +1,3 @@
-// Memory, copies and fills of the runtime.
 #include <cuda_runtime_api.h>
 
 #include <cstring>
@@ -14,7 +13,7 @@
 namespace fake_cuda {
 namespace {
 
-/// Memory that an operation under way was given must stay.
+/// Terminates the process if a pending operation uses the memory.
 void require_unused(std::string_view function, const void* first, const void* end) {
   if (const Operation* const user = pending_user(first, end); user != nullptr)
     refuse(std::string(function) + " of memory that " + describe(*user) + " has not used yet: wait for it before");

@@ -1,4 +1,4 @@
-// What the host code in objects of nvcc calls besides the functions that the runtime's headers declare.
+// Functions that the host code in nvcc's objects calls, in addition to those in the runtime's headers.
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
 
@@ -63,7 +63,7 @@ using namespace fake_cuda;
 
 extern "C" {
 
-// When the program starts, and ends.
+// At program start and exit.
 void** __cudaRegisterFatBinary(void*) {
   const std::lock_guard lock{registry().lock};
   auto handle = std::make_unique<void*>();
@@ -85,10 +85,10 @@ void __cudaRegisterFunction(void** binary, const char* stub, char*, const char* 
   if (!registry().kernels.emplace(stub, Registered{binary, demangled(name)}).second)
     refuse("the kernel '" + demangled(name) + "' is registered twice");
 }
-// The host's copies of variables are those that the twins see.
+// Twins use the host copies of variables.
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 
-// A launch through launch().
+// A launch by launch().
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* stub, void** arguments) {
   std::string name;
   Twin twin = nullptr;
@@ -103,7 +103,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* st
   return launch_named(*config, "kernel " + name, twin(arguments));
 }
 
-// What a stub calls, which is only called by <<<>>>.
+// Stubs call it, and only <<<>>> calls stubs.
 cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, std::size_t*, void*) {
   refuse("a kernel is launched by <<<>>>: use dist::cuda::launch");
 }

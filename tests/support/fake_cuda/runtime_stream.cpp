@@ -1,4 +1,3 @@
-// Streams and events of the runtime.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -15,13 +14,13 @@ using namespace fake_cuda;
 
 namespace {
 
-/// Waits that a capture cannot have: it holds no work that runs.
+/// Invalidates a capture because of a wait, which a graph cannot contain.
 cudaError_t spoil(Capture& capture) {
   capture.is_invalid = true;
   return cudaErrorStreamCaptureUnsupported;
 }
 
-/// When an event that is over happened: after what was there when it was recorded.
+/// Returns the time of a completed event: after the work that preceded its recording.
 std::int64_t time_of(const CUevent_st& event) {
   return event.recorded == nullptr ? event.recorded_at : std::max(event.recorded_at, event.recorded->done_at);
 }
@@ -42,7 +41,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call("cudaStreamDestroy", [&] {
     if (handles().stream(stream, "cudaStreamDestroy").capture != nullptr)
       refuse("cudaStreamDestroy of a stream of a capture that goes on");
-    handles().destroy(stream);  // what was put on it goes on
+    handles().destroy(stream);  // its work continues
     return cudaSuccess;
   });
 }

@@ -17,8 +17,8 @@
 namespace fake_cuda {
 namespace {
 
-std::map<std::uint64_t, OperationRef> pending;  // by number: an order in which they may run
-std::map<int, Moment> ends;                     // by device: of all its operations that are done
+std::map<std::uint64_t, OperationRef> pending;  // by number, a legal order of execution
+std::map<int, Moment> ends;                     // end of all completed operations, by device
 std::uint64_t next_number = 0;
 bool may_others_help = false;
 std::size_t run_count = 0;
@@ -43,20 +43,20 @@ void follow_once(const Operation& operation) {
   else
     each.end.follow();
 }
-/// The calling execution comes after `operation`, for the thread sanitizer. An operation without work is no execution: it
-/// is a meeting of those before it, which are the same ones by many ways.
+/// Orders the calling execution after `operation`, for the thread sanitizer. An operation without work is not an
+/// execution: it joins its dependencies, which may be reachable on many paths.
 void follow(const Operation& operation) {
   ++walks;
   follow_once(operation);
 }
 
-/// The host, within a call of the runtime, comes after `operation`.
+/// Orders the host, within a call of the runtime, after `operation`.
 void follow_in_call(const Operation& operation) {
   const SeenSync seen;
   follow(operation);
 }
 
-/// On a stack of its own, where the work is a function of the program: the host's stack is the host's.
+/// Runs the work on a separate stack, because it may be a function of the program.
 void run_work(const Operation& operation) {
   static Fiber fiber;
   if (under_thread_sanitizer()) fiber.renew();
@@ -95,7 +95,7 @@ void run(const OperationRef& operation) {
   machine_changed().notify_all();
 }
 
-/// Runs an operation, any that may run. Returns false where there is none.
+/// Runs any operation that may run. Returns false if nothing may run.
 bool run_any() {
   std::vector<OperationRef> candidates;
   for (const auto& [number, operation] : pending) {
@@ -108,7 +108,7 @@ bool run_any() {
   return true;
 }
 
-/// Of `operation` and what it needs, the first that may run.
+/// Returns the first of `operation` and its dependencies that may run.
 OperationRef first_needed(const OperationRef& operation) {
   OperationRef first;
   std::vector<Operation*> open{operation.get()};
@@ -123,17 +123,17 @@ OperationRef first_needed(const OperationRef& operation) {
   return first;
 }
 
-/// One operation that brings `operation` nearer. Returns false where none may run.
+/// Runs one operation that advances `operation`. Returns false if none may run.
 bool advance(const OperationRef& operation) {
   if (options().schedule == Schedule::lazy)
     if (const OperationRef first = first_needed(operation); first != nullptr) {
       run(first);
       return true;
     }
-  return run_any();  // it may wait for others' part in something
+  return run_any();  // it may wait for another rank
 }
 
-/// What each stream waits for.
+/// Describes the dependencies of each stream.
 std::string deadlock_of(const Operation& waited) {
   std::string text = "deadlock: the host waits for " + describe(waited) + ", and nothing can run";
   std::set<std::pair<int, int>> streams;
@@ -212,7 +212,7 @@ bool poll(const OperationRef& operation) {
   thread_local std::size_t runs_before = 0;
   if (operation == nullptr) return true;
   if (!operation->done && (options().schedule != Schedule::random || chance()() % 2 == 0) && !advance(operation)) {
-    // Somebody asks again and again, and nothing runs meanwhile.
+    // A caller polls repeatedly, and nothing runs in between.
     if (!stuck_since || runs_before != run_count) stuck_since = Clock::now();
     runs_before = run_count;
     if (!may_others_help && Clock::now() - *stuck_since > patience()) refuse(deadlock_of(*operation));

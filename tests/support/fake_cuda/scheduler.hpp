@@ -1,4 +1,4 @@
-/// Operations that were put and are not done, and when they run.
+/// Pending operations and their execution.
 #pragma once
 
 #include <cstddef>
@@ -9,37 +9,37 @@
 
 namespace fake_cuda {
 
-/// Takes an operation whose `before` is complete, and runs what the schedule likes.
+/// Submits an operation with complete `before`, and runs operations according to the schedule.
 void put(const OperationRef& operation);
 
-/// The host waits until `operation` is done; null is done. Refuses a wait that cannot end.
+/// Waits on the host until `operation`, if not null, is done. Terminates the process on a deadlock.
 void wait_for(const OperationRef& operation);
 
-/// The host waits until nothing of `device` is pending, of whatever stream, even of one that was destroyed.
+/// Waits on the host for all work of `device`, including work of destroyed streams.
 void wait_for_device(int device);
 
-/// The time that the GPUs' clock shows, in nanoseconds; all have the same.
+/// Returns the time of the GPUs' common clock in nanoseconds.
 [[nodiscard]] std::int64_t gpu_time();
 
-/// The host looks whether `operation` is done, which lets something run, as a poll that goes on must once succeed.
+/// True if `operation` is done. Runs something, because repeated polling must succeed eventually.
 [[nodiscard]] bool poll(const OperationRef& operation);
 
-/// Lets something run while no host looks, where it may be that other processes have made it ready: from then on a wait in
-/// which nothing can run is no deadlock.
+/// Runs something while no host polls, if other processes may have made it ready. From then on, a wait in which nothing
+/// can run is not a deadlock.
 void let_run();
 
-/// An operation that is not done and was given an address between `first` and `end`; null if there is none.
+/// Returns a pending operation with an address between `first` and `end`; null if none exists.
 [[nodiscard]] const Operation* pending_user(const void* first, const void* end);
 
 [[nodiscard]] std::size_t operations_run() noexcept;
 
-/// Numbers for Schedule::random.
+/// Random numbers for Schedule::random.
 [[nodiscard]] std::mt19937_64& chance() noexcept;
 
-/// The operation that the calling thread executes, or null.
+/// Returns the operation that the calling thread executes, or null.
 [[nodiscard]] const Operation* running_operation() noexcept;
 
-/// Runs what nobody waited for, as far as it may run, and forgets the rest.
+/// Runs pending operations that can run, and discards the rest.
 void reset_scheduler(std::uint64_t seed);
 
 }  // namespace fake_cuda

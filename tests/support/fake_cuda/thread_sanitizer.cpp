@@ -1,6 +1,6 @@
 #include "thread_sanitizer.hpp"
 
-// Null where the program does not run under the thread sanitizer.
+// Null if the program does not run under the thread sanitizer.
 extern "C" {
 #define DIST_WEAK __attribute__((weak))
 DIST_WEAK void* __tsan_create_fiber(unsigned flags);
@@ -24,7 +24,7 @@ DIST_WEAK void AnnotateIgnoreSyncEnd(const char* file, int line);
 namespace fake_cuda {
 namespace {
 
-constexpr unsigned no_order = 1;  // of __tsan_switch_to_fiber: a switch orders nothing
+constexpr unsigned no_order = 1;  // flag of __tsan_switch_to_fiber: a switch does not synchronise
 
 void ignore_sync(bool ignore) noexcept {
   if (!under_thread_sanitizer()) return;

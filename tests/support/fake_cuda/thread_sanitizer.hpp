@@ -1,7 +1,6 @@
-/// What the thread sanitizer is told, where the program runs under it: which executions there are, and what orders them.
+/// Annotations for the thread sanitizer, if the program runs under it: executions, and their order.
 ///
-/// The fake runtime is compiled without the sanitizer, its locks and its bookkeeping are hidden from it: an edge between
-/// two operations exists only where CUDA promises one.
+/// The fake runtime is hidden: operations are only ordered if CUDA guarantees it.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +9,11 @@ namespace fake_cuda {
 
 [[nodiscard]] bool under_thread_sanitizer() noexcept;
 
-/// Whether the sanitizer looks at the accesses of the calling execution. To be called in pairs, `false` first or within
+/// Enables or disables checks of the calling execution's accesses. Calls are paired: `false` first, or within
 /// UnseenAccesses.
 void see_accesses(bool see) noexcept;
 
-/// While one lives, the sanitizer does not look at the accesses of the calling execution.
+/// Hides the accesses of the calling execution during its lifetime.
 class UnseenAccesses {
  public:
   UnseenAccesses() noexcept;
@@ -23,7 +22,7 @@ class UnseenAccesses {
   ~UnseenAccesses();
 };
 
-/// While one lives, neither accesses nor locks count. Not to be nested.
+/// Hides accesses and locks during its lifetime. Do not nest.
 class UnseenCall {
  public:
   UnseenCall() noexcept;
@@ -35,7 +34,7 @@ class UnseenCall {
   UnseenAccesses accesses_;
 };
 
-/// Within an UnseenCall: while one lives, moments count.
+/// Makes moments visible within an UnseenCall.
 class SeenSync {
  public:
   SeenSync() noexcept;
@@ -44,14 +43,14 @@ class SeenSync {
   ~SeenSync();
 };
 
-/// A point in time of one execution, after which others may order themselves.
+/// A point in time of an execution, with which others may synchronise.
 class Moment {
  public:
   Moment() = default;
   Moment(const Moment&) = delete;
   Moment& operator=(const Moment&) = delete;
 
-  /// What the calling execution did until now is before what others do after `follow`.
+  /// Orders the earlier work of the calling execution before the work of others after `follow`.
   void mark() noexcept;
   void follow() noexcept;
 
@@ -59,24 +58,23 @@ class Moment {
   char address_ = 0;
 };
 
-/// Something that executes: an operation of a GPU, or one CUDA thread. Nothing orders it but moments.
+/// An execution: an operation of a GPU, or one CUDA thread. Only moments order it.
 class Execution {
  public:
   Execution() = default;
   explicit Execution(const char* name);
-  /// The one that calls.
   [[nodiscard]] static Execution current() noexcept;
 
-  /// The calling thread goes on as this one.
+  /// Switches the calling thread to this execution.
   void enter() const noexcept;
-  /// It never runs again, and does not run now.
+  /// Ends the execution, which must not be running, for good.
   void end() noexcept;
 
  private:
   void* fiber_ = nullptr;
 };
 
-/// An access of the calling execution to memory that uninstrumented code makes.
+/// Annotates an access of the calling execution by uninstrumented code.
 void reads(const void* first, std::size_t bytes) noexcept;
 void writes(void* first, std::size_t bytes) noexcept;
 

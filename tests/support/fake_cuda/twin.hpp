@@ -1,4 +1,4 @@
-/// Kernels that nvcc has compiled run as twins: functions of the host that the host's compiler has made of the same source.
+/// Kernels compiled by nvcc run as twins: host functions that the host compiler has generated from the same source.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace fake_cuda {
 
 class BoundKernel;
 
-/// Binds a kernel's twin to its arguments, which it takes from where a launch has them.
+/// Binds a kernel's twin to its arguments, which are passed as in a launch.
 using Twin = BoundKernel (*)(void** arguments);
 
-/// Lets launches of the kernel that nvcc's host code knows by `stub` run `twin`. Refuses one that is no kernel.
+/// Makes launches of the kernel `stub` of nvcc's host code run `twin`. Terminates the process if it is not a kernel.
 void set_twin(const void* stub, Twin twin);
 
-/// The names of the kernels that nvcc's host code has registered.
+/// Returns the names of the kernels that nvcc's host code has registered.
 [[nodiscard]] std::vector<std::string> registered_kernels();
 
 }  // namespace fake_cuda

@@ -1,4 +1,4 @@
-/// What only the host's compiler reads of twins.
+/// Templates for twins, for the host compiler only.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct TwinWith {
   }
 };
 
-/// The twin that calls `kernel`, whose parameters have the layout of those of the kernel that nvcc has compiled.
+/// The twin that calls `kernel`, whose parameters have the same layout as in the kernel compiled by nvcc.
 template <auto kernel>
 inline constexpr Twin twin_of = []<class... Parameters>(void (*)(Parameters...)) -> Twin {
   return [](void** arguments) {

@@ -1,4 +1,4 @@
-// The functions of cuBLAS that the library calls. Those of a handle are for the GPU that was chosen when it was made.
+// The cuBLAS functions that the library calls. A handle belongs to the GPU that was selected at its creation.
 #include <cublas_v2.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct cublasContext {
   int device = 0;
   cudaStream_t stream = nullptr;
   bool has_workspace = false;
-  bool is_short = false;  // factors are of TF32
+  bool is_short = false;  // factors are TF32
 };
 
 namespace {
@@ -95,7 +95,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
     if (fake_cuda::handles().stream(stream, "cublasSetStream").device != context.device)
       refuse("cublasSetStream with a stream of another GPU than the handle's");
     context.stream = stream;
-    context.has_workspace = false;  // as cuBLAS does
+    context.has_workspace = false;  // like cuBLAS
   });
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t bytes) {
@@ -150,7 +150,7 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t of_a, cub
           fake_cuda::writes(c, result.bytes());
           const fake_cuda::UnseenAccesses unseen;
           const auto as_factor = [=](float of) { return static_cast<double>(fake_cudnn::as_multiplied(of, is_short)); };
-          // The factors as lines of m and n numbers, which the compiler adds up side by side.
+          // Processes the factors as rows of m and n numbers, so that the compiler vectorises the sums.
           std::vector<double> lines(static_cast<std::size_t>(k) * static_cast<std::size_t>(m));
           std::vector<double> sums(static_cast<std::size_t>(m));
           for (int i = 0; i < k; ++i)
@@ -167,7 +167,7 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t of_a, cub
             for (int row = 0; row < m; ++row) {
               float& to = c[result.at(row, column)];
               to = by * static_cast<float>(sums[static_cast<std::size_t>(row)]) +
-                   (keeps == 0 ? 0 : keeps * to);  // what is not kept may be anything
+                   (keeps == 0 ? 0 : keeps * to);  // unused if beta is 0
             }
           }
         });

@@ -1,4 +1,4 @@
-// The functions of cuDNN that the library calls. Those of a handle are for the GPU that was chosen when it was made.
+// The cuDNN functions that the library calls. A handle belongs to the GPU that was selected at its creation.
 #include <cudnn.h>
 
 #include <array>
@@ -21,7 +21,7 @@ struct cudnnContext {
   int device = 0;
   cudaStream_t stream = nullptr;
 };
-// As they were set; not yet where an extent is 0.
+// Descriptors; an extent of 0 is not set yet.
 struct cudnnTensorStruct {
   int images = 0, height = 0, width = 0, channels = 0;
 };
@@ -30,7 +30,7 @@ struct cudnnFilterStruct {
 };
 struct cudnnConvolutionStruct {
   int pad_height = 0, pad_width = 0, stride = 0, groups = 1;
-  cudnnMathType_t math = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;  // of which the fake knows nothing, until it is set
+  cudnnMathType_t math = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;  // unsupported by the fake, until it is set
 };
 
 namespace {
@@ -85,13 +85,12 @@ void require_images(std::string_view function, cudnnTensorFormat_t format, cudnn
     if (extent <= 0) refuse(std::string(function) + " with an extent of " + std::to_string(extent));
 }
 
-/// The numbers of images, or of kernels.
 template <class Extents>
 std::size_t size_of(const Extents& of, int count) {
   return std::size_t{1} * unsigned(count) * unsigned(of.height) * unsigned(of.width) * unsigned(of.channels);
 }
 
-/// A convolution of images x by kernels w with the results y, as the descriptors have it.
+/// A convolution of images x by kernels w with results y, as described by the descriptors.
 struct Convolution {
   cudnnTensorStruct x;
   cudnnFilterStruct w;
@@ -116,18 +115,18 @@ struct Convolution {
       refuse(function + " of images, kernels and results that do not fit each other");
   }
 
-  /// A factor as it is multiplied.
+  /// Converts a factor to its precision in products.
   [[nodiscard]] double as_factor(float of) const {
     return static_cast<double>(fake_cudnn::as_multiplied(of, how.math == CUDNN_DEFAULT_MATH));
   }
   [[nodiscard]] std::size_t images_size() const { return size_of(x, x.images); }
   [[nodiscard]] std::size_t results_size() const { return size_of(y, y.images); }
   [[nodiscard]] std::size_t kernels_size() const { return size_of(w, w.filters); }
-  /// What an algorithm needs: it is written, so that whoever keeps something there notices.
+  /// The workspace size of an algorithm. It is overwritten, so that tests detect other data there.
   [[nodiscard]] std::size_t workspace_bytes() const { return 512 + 4 * unsigned(w.filters); }
 
-  /// `visit(result, pixel, tap)` for what each number of the results is a sum of: where as many numbers as a kernel has
-  /// channels start in the images, and in the kernels.
+  /// Calls `visit(result, pixel, tap)` for each product in the sum of each result: the offsets of one channel vector in
+  /// the images and in the kernels.
   template <class Visit>
   void for_each_product(const Visit& visit) const {
     std::size_t result = 0;
@@ -148,8 +147,8 @@ struct Convolution {
   }
 };
 
-/// Puts the work of one of the three calls on the handle's stream: `add(sums, first, second)` adds up products of two of
-/// the tensors, which are read, and the third becomes alpha times that, and beta times what it was.
+/// Submits the work of one of the three calls to the handle's stream: `add(sums, first, second)` sums products of two
+/// tensors; the third becomes alpha times the sums plus beta times its old value.
 template <class Add>
 void put(const std::string& function, cudnnHandle_t handle, const void* alpha, const void* beta, bool is_deterministic,
          void* workspace, std::size_t workspace_bytes, const Convolution& of, std::span<const float> first,
@@ -170,19 +169,19 @@ void put(const std::string& function, cudnnHandle_t handle, const void* alpha, c
   fake_cuda::OperationRef operation = fake_cuda::next_operation(stream, function);
   operation->addresses = {workspace, first.data(), second.data(), to.data()};
   if (of.how.math == CUDNN_DEFAULT_MATH) ++fake_cudnn::count_of_short_products();
-  operation->work = std::make_shared<const std::function<void()>>([=, by = *static_cast<const float*>(alpha),
-                                                                   keeps = *static_cast<const float*>(beta)] {
-    fake_cuda::writes(workspace, workspace_bytes);
-    fake_cuda::reads(first.data(), first.size_bytes());
-    fake_cuda::reads(second.data(), second.size_bytes());
-    fake_cuda::writes(to.data(), to.size_bytes());
-    const fake_cuda::UnseenAccesses unseen;
-    std::memset(workspace, 0xAB, workspace_bytes);
-    std::vector<double> sums(to.size(), 0.0);
-    add(sums.data());
-    for (std::size_t i = 0; i < to.size(); ++i)
-      to[i] = by * static_cast<float>(sums[i]) + (keeps == 0 ? 0 : keeps * to[i]);  // what is not kept may be anything
-  });
+  operation->work = std::make_shared<const std::function<void()>>(
+      [=, by = *static_cast<const float*>(alpha), keeps = *static_cast<const float*>(beta)] {
+        fake_cuda::writes(workspace, workspace_bytes);
+        fake_cuda::reads(first.data(), first.size_bytes());
+        fake_cuda::reads(second.data(), second.size_bytes());
+        fake_cuda::writes(to.data(), to.size_bytes());
+        const fake_cuda::UnseenAccesses unseen;
+        std::memset(workspace, 0xAB, workspace_bytes);
+        std::vector<double> sums(to.size(), 0.0);
+        add(sums.data());
+        for (std::size_t i = 0; i < to.size(); ++i)
+          to[i] = by * static_cast<float>(sums[i]) + (keeps == 0 ? 0 : keeps * to[i]);  // unused if beta is 0
+      });
   fake_cuda::put_on(stream, std::move(operation));
 }
 
@@ -195,7 +194,7 @@ Candidate candidate(Algorithm algorithm, cudnnDeterminism_t determinism, cudnnSt
   made.mathType = CUDNN_FMA_MATH;
   return made;
 }
-/// As the heuristics answer: the fastest comes first.
+/// Returns candidates like the heuristics: fastest first.
 template <class Candidate>
 void answer(int most, int* found, Candidate* to, std::initializer_list<Candidate> candidates) {
   *found = 0;

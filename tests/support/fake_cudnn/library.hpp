@@ -1,4 +1,4 @@
-/// What the fakes of libraries for GPUs have in common.
+/// Common parts of the fake GPU libraries.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace fake_cudnn {
 
 using fake_cuda::refuse;
 
-/// A call in the machine, with the failures that the test asked for, as statuses of the library.
+/// A call in the machine, with the failures that the test has requested, as statuses of the library.
 template <class Status, class Body>
 Status call(std::string_view function, Status success, Status no_memory, Status not_supported, Status failed,
             Body&& body) {
@@ -36,14 +36,14 @@ Status call(std::string_view function, Status success, Status no_memory, Status 
   }
 }
 
-/// Refuses a handle of another GPU than the one that is chosen.
+/// Terminates the process if the handle belongs to a GPU other than the selected one.
 inline void require_chosen(std::string_view function, int device) {
   if (device != fake_cuda::chosen_device())
     refuse(std::string(function) + " of a handle of GPU " + std::to_string(device) + ", while GPU " +
            std::to_string(fake_cuda::chosen_device()) + " is chosen");
 }
-/// Refuses what is not `bytes` bytes of one allocation of `device`, or of memory of the host that is mapped for it; `what`
-/// is what the sentence calls it.
+/// Terminates the process unless the range is in one allocation of `device` or in host memory mapped for it; `what` is
+/// its name.
 inline void require_memory(const std::string& what, const void* first, std::size_t bytes, int device) {
   if (fake_cuda::is_mapped_for(device, first) && fake_cuda::is_pinned(first, bytes)) return;
   if (!fake_cuda::is_device_memory(first, bytes))
@@ -52,12 +52,12 @@ inline void require_memory(const std::string& what, const void* first, std::size
     refuse(what + " is in memory of GPU " + std::to_string(lies_on) + ", the handle is of GPU " +
            std::to_string(device));
 }
-/// How many products were put with factors of TF32.
+/// The number of products with TF32 factors.
 inline std::size_t& count_of_short_products() {
   static std::size_t count = 0;
   return count;
 }
-/// A factor as it is multiplied: rounded to the 10 bits that TF32 has behind the first, to even where it is in the middle.
+/// Returns a factor in product precision: rounded to TF32's 10 fraction bits, ties to even, if `is_short`.
 [[nodiscard]] inline float as_multiplied(float factor, bool is_short) {
   if (!is_short || !std::isfinite(factor)) return factor;
   auto bits = std::bit_cast<std::uint32_t>(factor);
@@ -66,7 +66,7 @@ inline std::size_t& count_of_short_products() {
   return std::bit_cast<float>(bits >> dropped << dropped);
 }
 
-/// Refuses factors that are not numbers of the host.
+/// Terminates the process unless the factors are in host memory.
 inline void require_factors(const std::string& function, const float* alpha, const float* beta) {
   if (alpha == nullptr || beta == nullptr || fake_cuda::allocation_at(alpha) != nullptr ||
       fake_cuda::allocation_at(beta) != nullptr)

@@ -1,4 +1,4 @@
-// The functions of NCCL that the library calls.
+// The NCCL functions that the library calls.
 #include <fcntl.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ enum class Kind { all_reduce, reduce, broadcast, all_gather, reduce_scatter, sen
 
 bool is_message(Kind kind) { return kind == Kind::send || kind == Kind::receive; }
 
-/// What one rank calls.
+/// A call of one rank.
 struct Call {
   Kind kind;
   std::string name;
@@ -53,14 +53,14 @@ struct Call {
   std::size_t count;
   ncclDataType_t type;
   ncclRedOp_t op;
-  int root;  // the peer of a message
+  int root;  // or the peer of a message
 
   [[nodiscard]] bool agrees_with(const Call& other) const {
     return kind == other.kind && count == other.count && type == other.type && op == other.op && root == other.root;
   }
 };
 
-/// What the ranks do together: each brings what it sends.
+/// A collective of the ranks, with the data that each sends.
 struct Collective {
   std::vector<const Call*> calls;
   std::vector<std::unique_ptr<Call>> owned;
@@ -71,14 +71,14 @@ struct Collective {
   bool is_ended = false;  // by an abort
 };
 
-/// What one rank sends to another: each end brings what it calls, the sender also the values.
+/// A message between two ranks: the calls of both ends, and the sender's values.
 struct Message {
   std::unique_ptr<const Call> ends[2];  // of Kind::send, of Kind::receive
   bool has_come[2] = {};
   std::vector<std::byte> values;
   OperationRef sending;
 };
-/// The messages from one rank to another, of which both ends count their own.
+/// The messages from one rank to another. Each end counts its messages.
 struct Channel {
   std::uint64_t next[2] = {};
   std::map<std::uint64_t, std::shared_ptr<Message>> under_way;
@@ -86,12 +86,12 @@ struct Channel {
 
 struct Clique {
   int ranks = 0;
-  std::vector<ncclComm*> members;                                  // by rank; null where it has not come, or has gone
-  std::vector<std::size_t> next;                                   // collective of each rank
-  std::map<std::size_t, std::shared_ptr<Collective>> collectives;  // under way, by number
-  std::map<std::pair<int, int>, Channel> channels;                 // from a rank to another
-  std::size_t came_here = 0;                                       // to this process
-  std::unique_ptr<fake_nccl::SharedClique> shared;                 // with ranks of other processes
+  std::vector<ncclComm*> members;                                  // by rank; null if absent
+  std::vector<std::size_t> next;                                   // next collective per rank
+  std::map<std::size_t, std::shared_ptr<Collective>> collectives;  // in progress, by number
+  std::map<std::pair<int, int>, Channel> channels;                 // by sender and receiver
+  std::size_t came_here = 0;                                       // ranks in this process
+  std::unique_ptr<fake_nccl::SharedClique> shared;                 // shared with other processes
   bool is_ended = false;                                           // by an abort
 
   [[nodiscard]] bool is_here() const { return came_here == static_cast<std::size_t>(ranks); }
@@ -103,7 +103,7 @@ struct Pending {
   cudaStream_t stream;
 };
 
-/// What the processes of all ranks do together, as far as one rank has come.
+/// One rank's progress in a call of the processes of all ranks.
 struct HostCall {
   enum Kind : std::uint64_t { window = 1, device_communicator = 2 };
   std::string name;
@@ -116,7 +116,7 @@ struct HostCall {
 struct Window {
   ncclComm* comm;
   void* memory;
-  std::vector<void*> mapped;  // of other processes
+  std::vector<void*> mapped;  // from other processes
 };
 
 struct Failure {
@@ -145,14 +145,14 @@ struct ncclComm {
   int device = 0;
   int polls = 0;  // until it leaves ncclInProgress
   bool is_joining = true;
-  bool is_finalized = false;  // and asked until that was over
+  bool is_finalized = false;  // and polled until it was over
   bool is_finalizing = false;
   ncclResult_t error = ncclSuccess;
-  std::vector<Pending> waiting;  // to be put on its stream
+  std::vector<Pending> waiting;  // to be submitted to its stream
   std::vector<OperationRef> put;
   std::thread::id user{};
-  std::optional<HostCall> host_call;  // under way
-  std::uint64_t host_calls = 0;       // that are over
+  std::optional<HostCall> host_call;
+  std::uint64_t host_calls = 0;  // completed ones
   int device_communicators = 0;
   bool is_revoked = false;
 };
@@ -177,7 +177,7 @@ std::size_t size_of(ncclDataType_t type) {
   }
 }
 
-/// A call in the machine, with the failures that the test asked for.
+/// A call in the machine, with the failures that the test has requested.
 template <class Body>
 ncclResult_t call(std::string_view function, Body&& body) {
   ncclResult_t answer = ncclSuccess;
@@ -193,7 +193,7 @@ ncclResult_t call(std::string_view function, Body&& body) {
       answer = failure->second.error;
       failures.erase(failure);
       last_error = "the test asked for it";
-      if (function == "ncclGroupEnd") {  // what was in the group is gone
+      if (function == "ncclGroupEnd") {  // the group is discarded
         depth = 0;
         in_group.clear();
         joined_in_group.clear();
@@ -215,7 +215,7 @@ bool is_in_progress(const ncclComm& comm) {
   return comm.error == ncclSuccess && (comm.polls > 0 || !comm.waiting.empty() || comm.host_call || comm.is_joining ||
                                        (comm.is_finalizing && !comm.is_finalized));
 }
-/// Of calls that take a communicator that is done with what came before.
+/// Requires a communicator without pending calls.
 ncclComm& require_usable(ncclComm* comm, std::string_view function) {
   ncclComm& usable = require_live(comm, function);
   if (usable.is_revoked) refuse(std::string(function) + " of a communicator that is revoked: it can only be aborted");
@@ -247,7 +247,7 @@ T combine(ncclRedOp_t op, T a, T b) {
   }
 }
 
-/// In an order that begins with another rank for other elements, as a ring's does: the same for all ranks.
+/// Reduces in an order whose first rank depends on the element, like a ring: the same on all ranks.
 template <class T>
 void reduce_as(const Collective& together, std::size_t first, std::size_t count, std::byte* to) {
   const std::size_t ranks = together.brought.size();
@@ -291,7 +291,6 @@ void reduce(const Collective& together, std::size_t first, std::size_t count, st
   }
 }
 
-/// The bytes that a rank sends, and those that it receives.
 std::size_t sent_bytes(const Call& of, int rank, int ranks) {
   const std::size_t each = of.count * size_of(of.type);
   if (of.kind == Kind::broadcast) return rank == of.root ? each : 0;
@@ -305,7 +304,6 @@ std::size_t received_bytes(const Call& of, int rank, int ranks) {
   return of.kind == Kind::all_gather ? each * static_cast<std::size_t>(ranks) : each;
 }
 
-/// What one rank gets.
 std::vector<std::byte> result_of(const Collective& together, int rank) {
   const Call& of = *together.calls[static_cast<std::size_t>(rank)];
   const int ranks = static_cast<int>(together.brought.size());
@@ -360,7 +358,7 @@ CUstream_st& stream_of(const Pending& pending) {
          std::string(called) + " of " + std::to_string(count) + ", " + mine.name + " of " + std::to_string(mine.count));
 }
 
-/// GPUs go on while no host looks; here a thread lets them, where ranks wait for other processes.
+/// A thread that runs GPU work while no host polls, if ranks wait for other processes.
 class Progress {
  public:
   Progress() : thread_([this] { go_on(); }) {}
@@ -387,7 +385,7 @@ class Progress {
   std::thread thread_;
 };
 
-/// The same as `put`, where ranks are in several processes.
+/// Submits a collective whose ranks are in several processes.
 void put_between_processes(const Pending& pending) {
   static const Progress progress;
   ncclComm& comm = *pending.comm;
@@ -420,7 +418,7 @@ void put_between_processes(const Pending& pending) {
     fake_cuda::writes(mine->receive, received);
     const fake_cuda::UnseenAccesses unseen;
     if (clique->is_ended) {
-      if (received != 0) std::memset(mine->receive, 0xAB, received);  // no result
+      if (received != 0) std::memset(mine->receive, 0xAB, received);
       return;
     }
     Collective together;
@@ -440,7 +438,8 @@ void put_between_processes(const Pending& pending) {
   fake_cuda::put_on(stream, delivery);
 }
 
-/// Two operations on the rank's stream: what it sends is read; and when all have come, what it gets is written.
+/// Submits two operations to the rank's stream: one reads its input; when all ranks have arrived, one writes its
+/// output.
 void put(const Pending& pending) {
   ncclComm& comm = *pending.comm;
   const std::shared_ptr<Clique> clique = comm.clique;
@@ -490,7 +489,7 @@ void put(const Pending& pending) {
     if (++held->delivered == held->calls.size()) clique->collectives.erase(number);
     if (received == 0) return;
     if (held->is_ended) {
-      std::memset(mine->receive, 0xAB, received);  // no result
+      std::memset(mine->receive, 0xAB, received);
     } else {
       const std::vector<std::byte> result = result_of(*held, static_cast<int>(rank));
       std::memcpy(mine->receive, result.data(), received);
@@ -505,12 +504,12 @@ void put(const Pending& pending) {
          ", which receives " + std::to_string(received) + ", or elements of another type");
 }
 
-/// A message as one end sees it: of Kind::send or Kind::receive.
+/// One end of a message: of Kind::send or Kind::receive.
 struct End {
   Call call;
   int from, to;
   std::uint64_t number;
-  std::shared_ptr<Message> message;  // where both ends are in this process
+  std::shared_ptr<Message> message;  // if both ends are in this process
 
   [[nodiscard]] bool is_sent() const { return call.kind == Kind::send; }
   [[nodiscard]] std::size_t bytes() const { return call.count * size_of(call.type); }
@@ -519,8 +518,8 @@ struct End {
   }
 };
 
-/// Messages that one rank sends and receives in one call or group, together. Two operations on its stream: it comes, with what
-/// it sends; and when the others have come for that, and with what it receives, that is written.
+/// Submits the messages of one call or group of a rank. Two operations on its stream: one reads its input; when the
+/// peers have received it and sent theirs, one writes its output.
 void put_messages(const std::vector<Pending>& calls) {
   ncclComm& comm = *calls.front().comm;
   const std::shared_ptr<Clique> clique = comm.clique;
@@ -606,7 +605,7 @@ void put_messages(const std::vector<Pending>& calls) {
     for (const End& end : *ends) {
       if (end.is_sent() || end.bytes() == 0) continue;
       if (clique->is_ended) {
-        std::memset(end.call.receive, 0xAB, end.bytes());  // no result
+        std::memset(end.call.receive, 0xAB, end.bytes());
       } else if (end.message != nullptr) {
         std::memcpy(end.call.receive, end.message->values.data(), end.bytes());
       } else {
@@ -624,7 +623,7 @@ void put_messages(const std::vector<Pending>& calls) {
   fake_cuda::put_on(stream, delivery);
 }
 
-/// Puts calls on streams, in their order; the messages of a rank together.
+/// Submits calls to streams in order; the messages of a rank together.
 void put_all(std::vector<Pending> calls) {
   while (!calls.empty()) {
     const Pending first = calls.front();
@@ -641,7 +640,7 @@ void put_all(std::vector<Pending> calls) {
   }
 }
 
-/// What was called becomes work on streams, now or when the communicator has been asked often enough.
+/// Submits the calls now, or once the communicator was polled often enough.
 ncclResult_t start(std::vector<Pending>& calls) {
   ncclResult_t answer = ncclSuccess;
   for (const Pending& each : calls) each.comm->polls = chosen.polls;
@@ -657,7 +656,7 @@ ncclResult_t start(std::vector<Pending>& calls) {
   return answer;
 }
 
-/// A collective, or a message.
+/// Calls a collective, or sends or receives a message.
 ncclResult_t collective(Kind kind, std::string_view name, const void* send, void* receive, std::size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root, ncclComm* comm, cudaStream_t stream) {
   return call(name, [&]() -> ncclResult_t {
@@ -693,20 +692,20 @@ void end_collectives(Clique& clique) {
 
 std::string key_of(const ncclUniqueId& id) { return {id.internal, sizeof(id.internal)}; }
 
-/// What NCCL tells GPUs apart by: the host, as NCCL_HOSTID calls it, and the GPU that the thread has chosen.
+/// Returns NCCL's identity of the thread's GPU: the host (NCCL_HOSTID) and the selected GPU.
 std::uint64_t gpu_of_thread() {
   const char* const host = std::getenv("NCCL_HOSTID");
   const int gpu = fake_cuda::visible_devices()[static_cast<std::size_t>(fake_cuda::chosen_device())];
   return std::hash<std::string>{}(host == nullptr ? "" : host) * 64 + static_cast<std::uint64_t>(gpu);
 }
 
-/// Memory that goes must not be used.
+/// Terminates the process if a pending operation uses memory to be freed.
 void require_unused(std::string_view function, const void* first) {
   const auto* const end = static_cast<const std::byte*>(first) + fake_cuda::allocation_at(first)->bytes;
   if (const auto* const user = fake_cuda::pending_user(first, end))
     refuse(std::string(function) + " where " + describe(*user) + " has not used the memory yet: wait for it before");
 }
-/// What other processes have there is unmapped; of this one's memory kernels have addresses that go, too.
+/// Unmaps memory of other processes, and removes the window, whose addresses kernels may no longer use.
 void forget_window(std::map<ncclWindow_t, Window>::iterator window, std::string_view function) {
   require_unused(function, window->first);
   require_unused(function, window->second.memory);
@@ -725,7 +724,7 @@ auto window_of(const void* memory) {
   return std::find_if(windows.begin(), windows.end(), [&](const auto& each) { return each.second.memory == memory; });
 }
 
-/// The memory that another rank brings, where this process reaches it.
+/// Returns the address of another rank's memory in this process.
 void* reach(const fake_nccl::SharedHostCall& of, Window& window) {
   if (of.process == static_cast<std::uint64_t>(getpid())) return reinterpret_cast<void*>(of.address);
   const std::string path = "/proc/" + std::to_string(of.process) + "/fd/" + std::to_string(of.file);
@@ -735,7 +734,7 @@ void* reach(const fake_nccl::SharedHostCall& of, Window& window) {
   window.mapped.push_back(mapped);
   return mapped;
 }
-/// All have come.
+/// Completes the call once all ranks have arrived.
 void finish(ncclComm& comm, HostCall& call) {
   const Clique& clique = *comm.clique;
   for (int rank = 0; rank < clique.ranks; ++rank)
@@ -757,7 +756,7 @@ void finish(ncclComm& comm, HostCall& call) {
   windows.emplace(made, window);
   *call.made_window = made;
 }
-/// Goes on with what the processes do together, as far as the others let it. Returns whether it is over.
+/// Advances a call of the processes as far as the others allow. Returns true if it is over.
 bool advance_host_call(ncclComm& comm) {
   HostCall& call = *comm.host_call;
   const fake_nccl::SharedClique& shared = *comm.clique->shared;
@@ -776,7 +775,7 @@ bool advance_host_call(ncclComm& comm) {
   comm.host_call.reset();
   return true;
 }
-/// Answers ncclSuccess as NCCL does, and is in progress until ncclCommGetAsyncError says that it is over.
+/// Returns ncclSuccess like NCCL, and is in progress until ncclCommGetAsyncError reports the end.
 ncclResult_t begin_host_call(ncclComm& comm, HostCall call) {
   if (comm.error != ncclSuccess) return comm.error;
   if (comm.is_finalizing) refuse(call.name + " of a communicator that is finalized");

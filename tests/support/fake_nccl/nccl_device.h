@@ -1,15 +1,14 @@
-/// Stands in for NCCL's <nccl_device.h> where a compiler of the host compiles code for GPUs: of what NCCL offers kernels, the
-/// windows of memory that all ranks of a node reach.
+/// Replaces NCCL's `<nccl_device.h>` if a host compiler compiles GPU code. Provides only windows of memory that all
+/// ranks of a node can access.
 #pragma once
 
 #include <nccl.h>
 
 #include <cstddef>
 
-/// In memory of a GPU.
 struct ncclWindow_vidmem {
   static constexpr int most_peers = 16;
-  void* first[most_peers];  // in the memory of each rank, as this one's process knows it
+  void* first[most_peers];  // in the memory of each rank, as an address in this process
 };
 
 struct ncclDevComm {

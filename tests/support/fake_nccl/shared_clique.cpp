@@ -12,7 +12,7 @@
 namespace fake_nccl {
 namespace {
 
-/// In the bytes of an id: the process that made it, and its file.
+/// The content of an id: the process that made it, and its file.
 struct Place {
   std::uint64_t process;
   std::uint64_t file;

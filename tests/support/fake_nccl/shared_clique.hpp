@@ -10,13 +10,13 @@
 
 namespace fake_nccl {
 
-/// What a rank calls, as the others compare it.
+/// A rank's call, for comparison by the others.
 struct SharedCall {
   std::int64_t kind = 0, count = 0, type = 0, op = 0, root = 0;
   friend bool operator==(const SharedCall&, const SharedCall&) = default;
 };
 
-/// What a rank's process brings to a call that the processes of all ranks make together: memory, where the call is for some.
+/// The memory that a rank contributes to a call of all ranks' processes, if any.
 struct SharedHostCall {
   std::uint64_t kind = 0, bytes = 0;
   std::uint64_t process = 0, address = 0, file = 0;
@@ -26,18 +26,18 @@ struct SharedHostCall {
   }
 };
 
-/// Memory in which the ranks say that they have come, and leave what they bring to their last two collectives, and the last
-/// messages for each other. It has no name that could stay behind, and no locks that a killed process could hold: each rank
-/// writes to its own part, which others read once its counter says so.
+/// Shared memory with the arrivals of ranks, the inputs of their last two collectives, and the last messages between
+/// them. It has no name and no locks, which a killed process could leave: each rank writes its own part, which others
+/// read once its counter allows.
 class SharedClique {
  public:
   static constexpr std::size_t most_ranks = 16;
-  static constexpr std::size_t most_bytes = std::size_t{8} << 20;  // that a rank brings
-  static constexpr std::size_t most_messages = 4;                  // from one rank to another that were not taken
+  static constexpr std::size_t most_bytes = std::size_t{8} << 20;  // input of a rank
+  static constexpr std::size_t most_messages = 4;  // messages from one rank to another that were not received yet
   static constexpr std::size_t most_message_bytes = std::size_t{512} << 10;
 
   SharedClique();
-  /// That of the process that made `id`.
+  /// Attaches to the clique of the process that made `id`.
   explicit SharedClique(const ncclUniqueId& id);
   SharedClique(const SharedClique&) = delete;
   SharedClique& operator=(const SharedClique&) = delete;
@@ -45,25 +45,25 @@ class SharedClique {
 
   /// The id by which it is found while this process lives.
   [[nodiscard]] ncclUniqueId id() const;
-  /// Whether this process made `id`.
+  /// True if this process made `id`.
   [[nodiscard]] static bool is_own(const ncclUniqueId& id);
 
-  /// A rank comes with a GPU: what NCCL tells GPUs apart by, in a number. Returns false where the rank has come before, or
-  /// another number of ranks.
+  /// Registers a rank with its GPU, as a number that identifies it. Returns false if the rank is registered already, or
+  /// the number of ranks differs.
   [[nodiscard]] bool come(std::size_t rank, std::size_t ranks, std::uint64_t gpu);
   [[nodiscard]] bool have_all_come() const;
   [[nodiscard]] bool has_gpu_twice() const;
 
-  /// Whether the rank may bring something to collective `number`: all have taken what it brought to the last but one.
+  /// True if a rank may contribute to collective `number`: all ranks have taken its input from the last but one.
   [[nodiscard]] bool may_bring(std::uint64_t number) const;
   void bring(std::size_t rank, std::uint64_t number, const SharedCall& call, std::span<const std::byte> values);
   [[nodiscard]] bool have_all_brought(std::uint64_t number) const;
   [[nodiscard]] const SharedCall& call_of(std::size_t rank, std::uint64_t number) const;
   [[nodiscard]] std::span<const std::byte> brought_by(std::size_t rank, std::uint64_t number) const;
-  /// The rank needs nothing more of collective `number`.
+  /// Marks that the rank is done with collective `number`.
   void take(std::size_t rank, std::uint64_t number);
 
-  /// Message `number` from one rank to another. Its receiver says that it has come for it; its sender may leave it there
+  /// Message `number` from one rank to another: the receiver announces that it is ready, the sender writes the message
   /// when there is room, and the receiver takes it.
   void come_for(std::size_t from, std::size_t to, std::uint64_t number);
   [[nodiscard]] bool has_come_for(std::size_t from, std::size_t to, std::uint64_t number) const;
@@ -75,7 +75,7 @@ class SharedClique {
   [[nodiscard]] std::span<const std::byte> message(std::size_t from, std::size_t to, std::uint64_t number) const;
   void take_message(std::size_t from, std::size_t to, std::uint64_t number);
 
-  /// Calls that the hosts make together, which have numbers of their own. All have left one before any comes to the next.
+  /// Calls of all hosts, with separate numbers. All leave one call before any joins the next.
   [[nodiscard]] bool may_come_to(std::uint64_t number) const;
   void come_to(std::uint64_t number, std::size_t rank, const SharedHostCall& call);
   [[nodiscard]] bool have_all_come_to(std::uint64_t number) const;
@@ -91,7 +91,7 @@ class SharedClique {
     std::uint64_t bytes;
   };
   struct alignas(64) Rank {
-    std::atomic<std::uint64_t> gpu;  // and 1; 0 where it has not come
+    std::atomic<std::uint64_t> gpu;  // plus 1; 0 if absent
     std::atomic<std::uint64_t> brought;
     std::atomic<std::uint64_t> taken;
     Brought last[2];

@@ -1,5 +1,4 @@
-// A plugin of PJRT without devices that compute: it records what it is told, and says that it has what it is asked for.
-// fake_pjrt.hpp says what the values of ClientOptions mean to it.
+// A fake PJRT plugin: it records its calls, and reports the requested devices. fake_pjrt.hpp documents its options.
 #include <pjrt_c_api.h>
 
 #include <array>
@@ -35,12 +34,10 @@ struct PJRT_Client {
 namespace {
 
 PJRT_Error* fail(PJRT_Error_Code code, const std::string& message) { return new PJRT_Error{code, message}; }
-/// What callbacks make errors with.
 PJRT_Error* callback_error(PJRT_Error_Code code, const char* message, std::size_t size) {
   return fail(code, "callback: " + std::string{message, size});
 }
 
-/// What the client is told by name.
 struct Options {
   explicit Options(const PJRT_Client_Create_Args& arguments)
       : first(arguments.create_options), count(arguments.num_options) {}
@@ -56,7 +53,7 @@ struct Options {
   std::size_t count;
 };
 
-/// The value of the key, or the error of the callback.
+/// Returns the value of the key, or the callback's error.
 std::pair<std::string, PJRT_Error*> get(const PJRT_Client_Create_Args& create, const std::string& key, int timeout) {
   PJRT_CallbackError make_error = callback_error;
   PJRT_KeyValueGetCallback_Args arguments{};
@@ -97,7 +94,7 @@ PJRT_Error* put(const PJRT_Client_Create_Args& create, const std::string& key, c
   return create.kv_put_callback(&arguments);
 }
 
-/// Tells the other processes how many devices this one has, and asks for theirs.
+/// Publishes the number of this process's devices, and reads the numbers of other processes.
 PJRT_Error* exchange(const PJRT_Client_Create_Args& create, const Options& options, PJRT_Client& client,
                      std::vector<std::int64_t>& devices) {
   const std::int64_t own = options.number("node_id", 0);
@@ -121,7 +118,7 @@ PJRT_Error* exchange(const PJRT_Client_Create_Args& create, const Options& optio
   return nullptr;
 }
 
-/// Chips of two cores stand in a row for each process.
+/// Arranges the chips of two cores in one row per process.
 void add_devices(PJRT_Client& client, const std::vector<std::int64_t>& devices, bool have_coordinates) {
   int id = 0;
   for (std::size_t process = 0; process < devices.size(); ++process)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <dist/checkpoint/folder.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/train/callbacks/csv_logger.hpp>
 #include <dist/train/callbacks/early_stopping.hpp>
@@ -24,7 +25,7 @@ using nn::callbacks::BackupAndRestore;
 
 namespace {
 
-/// Ends the fit as a program ends that is killed: in the middle.
+/// Ends the fit in the middle, like a program that is killed.
 struct Interrupts {
   std::size_t epoch, step;
   std::size_t now = 0;
@@ -33,7 +34,7 @@ struct Interrupts {
     if (now == epoch && done == step) throw std::runtime_error("interrupted");
   }
 };
-/// Tells the program to end.
+/// Sends SIGTERM to the program.
 struct Tells {
   std::size_t epoch, step;
   std::size_t now = 0;
@@ -53,7 +54,7 @@ struct Began {
 
 }  // namespace
 
-TEST_CASE("a fit that was interrupted goes on from its backup, with the bits of one that was not (spec Q20)") {
+TEST_CASE("an interrupted fit continues from its backup, bitwise identical to an uninterrupted one (spec Q20)") {
   small::Model reference;
   const nn::History expected = reference.model.fit(small::examples(), {.epochs = 4, .verbose = 0});
   const support::Saved whole{reference.strategy, reference.model};
@@ -75,23 +76,23 @@ TEST_CASE("a fit that was interrupted goes on from its backup, with the bits of 
         Began began;
         const nn::History history = again.model.fit(small::examples(), {.epochs = 4, .verbose = 0},
                                                     BackupAndRestore{folder.path(), {.save_freq = save_freq}}, began);
-        // Without save_freq the epoch is done again; with it, the batches behind the last backup.
-        const std::size_t done = 4 * epoch + step;  // a backup follows the hooks of all other callbacks
+        // Without save_freq the epoch is repeated; with it, the batches after the last backup.
+        const std::size_t done = 4 * epoch + step;  // backups are made after the hooks of all other callbacks
         const std::size_t kept = save_freq ? done / *save_freq * *save_freq : 4 * epoch;
         const std::size_t first = save_freq && kept > 0 ? (kept - 1) / 4 : kept / 4;
         CHECK(began.epoch == first);
         CHECK(began.batches == 16 - kept);
-        if (kept > 0) {  // else it began anew, with other weights
+        if (kept > 0) {  // otherwise it starts again, with other weights
           CHECK(history["loss"].back() == expected["loss"].back());
           CHECK(support::Saved{again.strategy, again.model} == whole);
         }
-        CHECK(!dist::latest_checkpoint(folder.path()));  // it came to its end
+        CHECK(!dist::latest_checkpoint(folder.path()));  // the fit is complete
       }
 }
 
 namespace {
 
-/// A value of the logs that stops to get better, from the epoch alone.
+/// A value of the logs that stops improving, a function of the epoch.
 struct Script {
   void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) const {
     constexpr double values[] = {5, 4, 4.5, 4.6, 4.7, 4.8, 4.9, 5};
@@ -106,7 +107,7 @@ struct Counts {
 
 }  // namespace
 
-TEST_CASE("the state of all callbacks goes on with the fit, wherever the backup is in their list") {
+TEST_CASE("the state of all callbacks is restored, wherever the backup is in their list") {
   using nn::callbacks::EarlyStopping;
   using nn::callbacks::ReduceLROnPlateau;
   struct Ended {
@@ -154,7 +155,7 @@ TEST_CASE("the state of all callbacks goes on with the fit, wherever the backup 
     }
 }
 
-TEST_CASE("a fit that was interrupted goes on with one callback and one metric more") {
+TEST_CASE("an interrupted fit can continue with an additional callback and an additional metric") {
   const support::TemporaryFolder folder;
   {
     small::Model interrupted;
@@ -177,13 +178,13 @@ TEST_CASE("a fit that was interrupted goes on with one callback and one metric m
   CHECK(history["mean"].back() == doctest::Approx(history["loss"].back()).epsilon(1e-6));
 }
 
-TEST_CASE("backups may stay, and one folder is for one fit") {
+TEST_CASE("backups may be kept, and a folder is for one fit") {
   const support::TemporaryFolder folder;
   small::Model trained;
   BackupAndRestore stays{folder.path(), {.delete_checkpoint = false}};
   trained.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, stays);
   CHECK(dist::latest_checkpoint(folder.path()));
-  // The same fit again has nothing left to do.
+  // This fit is already complete.
   small::Model same;
   CHECK(same.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, stays).epochs().empty());
   CHECK(support::Saved{same.strategy, same.model} == support::Saved{trained.strategy, trained.model});
@@ -197,7 +198,7 @@ TEST_CASE("backups may stay, and one folder is for one fit") {
   CHECK_THROWS_AS((BackupAndRestore{"x", {.save_freq = 0}}), dist::InvalidArgument);
 }
 
-TEST_CASE("a fit that is told to end ends after the batch, and goes on there (spec Q20, O03)") {
+TEST_CASE("after SIGTERM a fit ends after the batch, and continues there later (spec Q20, O03)") {
   small::Model reference;
   reference.model.fit(small::examples(), {.epochs = 3, .verbose = 0});
   const support::TemporaryFolder folder;

@@ -13,7 +13,7 @@ using nn::callbacks::CSVLogger;
 
 namespace {
 
-/// Puts numbers with few digits into the logs.
+/// Sets values with few digits in the logs.
 struct Script {
   double add = 0;
   void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) {
@@ -27,7 +27,7 @@ struct Script {
 
 }  // namespace
 
-TEST_CASE("a line for each epoch, by the alphabet, under a header") {
+TEST_CASE("a file has a header and one line per epoch, with columns in alphabetical order") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path("log.csv");
   small::Model trained;
@@ -35,7 +35,7 @@ TEST_CASE("a line for each epoch, by the alphabet, under a header") {
   CSVLogger logger{path};
   trained.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, script, logger);
   CHECK(folder.read("log.csv") == "epoch,accuracy,loss,val_loss\n0,0.1,0.25,1e-10\n1,0.1,1.25,NA\n");
-  // The next fit writes over it, unless it is told to go on.
+  // The next fit overwrites the file, unless it appends.
   script.add = 4;
   trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, script, logger);
   CHECK(folder.read("log.csv") == "epoch,accuracy,loss,val_loss\n0,0.1,4.25,1e-10\n");
@@ -47,7 +47,7 @@ TEST_CASE("a line for each epoch, by the alphabet, under a header") {
   CHECK(folder.read("log.csv") == "epoch\taccuracy\tloss\tval_loss\n0\t0.1\t4.25\t1e-10\n");
 }
 
-TEST_CASE("columns that come later are added to the lines before") {
+TEST_CASE("new columns are added to previous lines") {
   const support::TemporaryFolder folder;
   const std::string path = folder.path("log.csv");
   struct Grows {
@@ -61,12 +61,12 @@ TEST_CASE("columns that come later are added to the lines before") {
   small::Model trained;
   trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, Grows{}, CSVLogger{path});
   CHECK(folder.read("log.csv") == "epoch,extra,loss\n0,NA,0\n1,0.5,1\n2,NA,2\n");
-  // Another fit with other columns adds to the same file.
+  // Another fit appends other columns.
   Script script;
   trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, script, CSVLogger{path, {.append = true}});
   CHECK(folder.read("log.csv") ==
         "epoch,accuracy,extra,loss,val_loss\n0,NA,NA,0,NA\n1,NA,0.5,1,NA\n2,NA,NA,2,NA\n0,0.1,NA,0.25,1e-10\n");
-  // The columns of a validation are there before the first one.
+  // The columns of a validation exist before the first one.
   trained.model.fit(small::examples(),
                     {.epochs = 1, .validation = small::examples(), .validation_freq = 2, .verbose = 0},
                     CSVLogger{path});
@@ -76,7 +76,7 @@ TEST_CASE("columns that come later are added to the lines before") {
       dist::FileError);
 }
 
-TEST_CASE("a file that cannot be written is named") {
+TEST_CASE("a file that cannot be written is reported") {
   small::Model trained;
   CHECK_THROWS_WITH_AS(trained.model.fit(small::examples(), {.verbose = 0}, CSVLogger{"/nowhere/log.csv"}),
                        "File '/nowhere/log.csv' cannot be made (No such file or directory). Check its folder, the "

@@ -18,7 +18,7 @@ struct Steps {
 };
 }  // namespace
 
-TEST_CASE("a fit ends in the batch whose loss is no number") {
+TEST_CASE("a fit ends in the batch whose loss is NaN") {
   dist::Tensor<float> x{{24, 4}};
   dist::Tensor<std::int32_t> y{{24}};
   x[4 * 8] = std::numeric_limits<float>::quiet_NaN();  // row 8, in the second batch of 6

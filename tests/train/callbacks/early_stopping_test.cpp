@@ -20,7 +20,7 @@ using nn::callbacks::EarlyStoppingOptions;
 
 namespace {
 
-/// Puts values of a script into the logs, before the callbacks behind it.
+/// Sets values of a script in the logs, for later callbacks.
 struct Script {
   std::vector<double> values;
   void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) { logs.set("val_loss", values[epoch.index]); }
@@ -33,7 +33,7 @@ struct StopsIn {
   }
 };
 
-/// How many epochs a fit has.
+/// Returns the number of epochs of a fit.
 std::size_t epochs_of(const std::vector<double>& values, EarlyStopping& stopping) {
   small::Model trained;
   Script script{values};
@@ -48,20 +48,20 @@ std::size_t epochs_of(const std::vector<double>& values, EarlyStoppingOptions op
 
 }  // namespace
 
-TEST_CASE("a fit ends after so many epochs without a better value (spec Q23)") {
-  CHECK(epochs_of({5, 4, 4, 3, 2}, {}) == 3);                     // patience 0: the first that is not better
+TEST_CASE("a fit ends after `patience` epochs without improvement (spec Q23)") {
+  CHECK(epochs_of({5, 4, 4, 3, 2}, {}) == 3);                     // patience 0: the first epoch without improvement
   CHECK(epochs_of({5, 4, 4, 4, 3, 2}, {.patience = 2}) == 4);     // the second one
-  CHECK(epochs_of({5, 4, 4, 3, 3, 3, 1}, {.patience = 2}) == 6);  // counted anew
+  CHECK(epochs_of({5, 4, 4, 3, 3, 3, 1}, {.patience = 2}) == 6);  // counted again
   CHECK(epochs_of({5, 4.95, 4.9, 4}, {.min_delta = 0.2, .patience = 2}) == 3);
   CHECK(epochs_of({1, 2, 3, 3, 4}, {.mode = nn::callbacks::Mode::max}) == 4);
-  CHECK(epochs_of({5, 6, 7, 8}, {.start_from_epoch = 2}) == 4);  // the first one looked at is the best
+  CHECK(epochs_of({5, 6, 7, 8}, {.start_from_epoch = 2}) == 4);  // the first counted epoch is the best one
   CHECK(epochs_of({5, 6, 4, 4}, {.patience = 2}) == 4);
-  CHECK(epochs_of({5, 6, 4, 4}, {.patience = 2, .baseline = 3.5}) == 2);  // the first one counts as not better
+  CHECK(epochs_of({5, 6, 4, 4}, {.patience = 2, .baseline = 3.5}) == 2);  // the first epoch is above the baseline
   CHECK(epochs_of({5, 3, 4, 4}, {.patience = 2, .baseline = 3.5}) == 4);
-  CHECK(epochs_of({5, 4, 3, 2}, {.monitor = "nothing"}) == 4);  // said, and nothing else happens
+  CHECK(epochs_of({5, 4, 3, 2}, {.monitor = "nothing"}) == 4);  // reported, without other effects
 }
 
-TEST_CASE("a value that no callback of the fit can log is refused before the first epoch") {
+TEST_CASE("a value that no callback of the fit can log is rejected before the first epoch") {
   small::Model trained;
   const auto fit = [&](EarlyStoppingOptions options, auto&&... others) {
     return support::what_throws<dist::InvalidArgument>([&] {
@@ -77,7 +77,7 @@ TEST_CASE("a value that no callback of the fit can log is refused before the fir
             .size() == 1);
 }
 
-TEST_CASE("the network gets the weights of its best epoch, and the next fit begins anew") {
+TEST_CASE("the weights of the best epoch are restored, and the next fit starts again") {
   small::Model reference;
   reference.model.fit(small::examples(), {.epochs = 2, .verbose = 0});
   small::Model trained;
@@ -91,13 +91,13 @@ TEST_CASE("the network gets the weights of its best epoch, and the next fit begi
   CHECK(!stopping.stopped_epoch());
 }
 
-TEST_CASE("the network has the weights of its best epoch however the fit ends, and not their average") {
+TEST_CASE("the weights of the best epoch, not their average, are restored however the fit ends") {
   small::Model reference;
   reference.model.fit(small::examples(), {.epochs = 2, .verbose = 0});
   const support::Saved best{reference.strategy, reference.net};
   const EarlyStoppingOptions options{.patience = 9, .restore_best_weights = true};
   {
-    small::Model trained;  // until the epochs run out
+    small::Model trained;  // until the last epoch
     trained.model.fit(small::examples(), {.epochs = 4, .verbose = 0}, Script{{5, 4, 6, 7}}, EarlyStopping{options});
     CHECK(support::Saved{trained.strategy, trained.net} == best);
   }
@@ -115,7 +115,7 @@ TEST_CASE("the network has the weights of its best epoch however the fit ends, a
   CHECK(support::Saved{strategy, net} == best);
 }
 
-TEST_CASE("more of a metric that says so is better, whatever its name") {
+TEST_CASE("more_is_better of a metric decides the direction, whatever its name") {
   small::Strategy strategy{2};
   nn::Network<small::Net> net{strategy, 1};
   nn::Model model{strategy, net, nn::SGD{.learning_rate = 0}, nn::SparseCategoricalCrossentropy{},

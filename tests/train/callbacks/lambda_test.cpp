@@ -9,7 +9,7 @@
 namespace nn = dist::nn;
 using nn::callbacks::lambda;
 
-TEST_CASE("functions are callbacks of one hook, with the model or without") {
+TEST_CASE("lambda makes callbacks with one hook, with or without the model") {
   small::Model trained;
   std::string record;
   trained.model.fit(

@@ -9,7 +9,7 @@
 namespace nn = dist::nn;
 using nn::callbacks::LearningRateScheduler;
 
-TEST_CASE("each epoch has the rate of its schedule, which the history shows (spec Q21)") {
+TEST_CASE("each epoch has the scheduled rate, which is in the history (spec Q21)") {
   small::Model trained;
   const nn::History history =
       trained.model.fit(small::examples(), {.epochs = 4, .verbose = 0},
@@ -19,7 +19,7 @@ TEST_CASE("each epoch has the rate of its schedule, which the history shows (spe
   CHECK(trained.model.optimizer().learning_rate() == 1e-4F);
 }
 
-TEST_CASE("a schedule may go on from the rate so far") {
+TEST_CASE("a schedule may depend on the current rate") {
   small::Model trained{1, 0.5F};
   const nn::History history = trained.model.fit(
       small::examples(), {.epochs = 3, .verbose = 0},

@@ -7,7 +7,7 @@
 using dist::nn::Logs;
 using dist::nn::callbacks::detail::format_path;
 
-TEST_CASE("placeholders stand for numbers, as in Python") {
+TEST_CASE("placeholders are replaced by numbers, like in Python") {
   Logs logs;
   logs.set("val_loss", 0.123456);
   logs.set("accuracy", 0.5);
@@ -19,7 +19,7 @@ TEST_CASE("placeholders stand for numbers, as in Python") {
   CHECK(format_path("{{{epoch}}}", 1, std::nullopt, logs) == "{1}");
 }
 
-TEST_CASE("other placeholders are refused") {
+TEST_CASE("other placeholders are rejected") {
   Logs logs;
   logs.set("loss", 1);
   for (const char* pattern : {"{", "}", "{epoch", "{val_loss}", "{batch}", "{epoch:x}", "{epoch:.2f}", "{loss:02d}",

@@ -32,7 +32,7 @@ bool exists(const std::string& path) { return std::filesystem::exists(path); }
 
 }  // namespace
 
-TEST_CASE("a model is saved after each epoch, and evaluates alike where it is loaded (spec Q19, Q28)") {
+TEST_CASE("a model is saved after each epoch, and evaluates the same after loading (spec Q19, Q28)") {
   const support::TemporaryFolder folder;
   for (const bool background : {false, true}) {
     CAPTURE(background);
@@ -52,7 +52,7 @@ TEST_CASE("a model is saved after each epoch, and evaluates alike where it is lo
     CHECK(support::Saved{loaded.strategy, loaded.model} == whole);
     CHECK(loaded.model.evaluate(small::examples(), {.verbose = 0})["loss"] == expected["loss"]);
 
-    // Without a strategy of several replicas, too.
+    // A strategy with one replica evaluates the same.
     dist::Default none;
     nn::Network<small::Net> net{none, 5};
     nn::Model model{none, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
@@ -64,7 +64,7 @@ TEST_CASE("a model is saved after each epoch, and evaluates alike where it is lo
   }
 }
 
-TEST_CASE("the best models alone, or every few batches") {
+TEST_CASE("only the best models are saved, or every few batches") {
   const support::TemporaryFolder folder;
   small::Model trained;
   Script script{{5, 6, 4, 4}};
@@ -73,7 +73,7 @@ TEST_CASE("the best models alone, or every few batches") {
   CHECK((exists(folder.path("1_5")) && exists(folder.path("3_4"))));
   CHECK_FALSE((exists(folder.path("2_6")) || exists(folder.path("4_4"))));
 
-  // Four batches an epoch: after 3, 6 and 9.
+  // With four batches per epoch: after 3, 6 and 9.
   trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0},
                     ModelCheckpoint{folder.path("b{epoch}_{batch}"), {.save_freq = 3}});
   CHECK((exists(folder.path("b1_3")) && exists(folder.path("b2_2")) && exists(folder.path("b3_1")) &&
@@ -81,7 +81,7 @@ TEST_CASE("the best models alone, or every few batches") {
   CHECK_FALSE(exists(folder.path("b1_4")));
 }
 
-TEST_CASE("what it cannot do is said") {
+TEST_CASE("unsupported options are rejected with a message") {
   CHECK_THROWS_AS((ModelCheckpoint{"ckpt", {.save_freq = 0}}), dist::InvalidArgument);
   small::Model trained;
   const support::TemporaryFolder folder;
@@ -91,7 +91,7 @@ TEST_CASE("what it cannot do is said") {
                   dist::FileError);
 }
 
-TEST_CASE("a value of a validation does not decide which batches are saved") {
+TEST_CASE("save_freq with a monitored validation value is rejected") {
   CHECK(
       support::what_throws<dist::InvalidArgument>([] {
         ModelCheckpoint{"x", {.save_best_only = true, .save_freq = 2}};
@@ -107,7 +107,7 @@ TEST_CASE("a value of a validation does not decide which batches are saved") {
   CHECK(exists(folder.path("at_4")));
 }
 
-TEST_CASE("a folder is for one model at a time, in one program or two, whose callbacks may share it") {
+TEST_CASE("a folder is for one model at a time, in any program; its callbacks may share it") {
   const support::TemporaryFolder folder;
   small::Model trained;
   small::Model other;
@@ -136,7 +136,7 @@ TEST_CASE("a folder is for one model at a time, in one program or two, whose cal
   CHECK(refused(folder.path("of/other_{epoch}")) == "nothing was thrown");
 }
 
-TEST_CASE("a callback whose fit was interrupted saves the next model") {
+TEST_CASE("a callback of an interrupted fit saves the next model") {
   const support::TemporaryFolder folder;
   ModelCheckpoint kept{folder.path("ckpt_{epoch}")};
   const auto interrupt = [](const nn::Epoch& epoch) {

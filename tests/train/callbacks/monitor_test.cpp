@@ -1,8 +1,11 @@
 #include <dist/train/callbacks/monitor.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <dist/strategy/default.hpp>
 
 #include <doctest/doctest.h>
 #include <support/what_throws.hpp>
@@ -14,19 +17,25 @@ using dist::nn::callbacks::Monitor;
 
 namespace {
 
+dist::Default strategy;
+
 /// A model with metrics of each kind.
-struct Model {
-  bool has_validation = true;
-  [[nodiscard]] static std::optional<Better> better(std::string_view metric) {
+struct Model final : dist::nn::ModelView {
+  explicit Model(bool has_validation = true)
+      : ModelView(std::make_shared<const dist::detail::AnyStrategyOf<dist::Default>>(strategy), true) {
+    fit_.validates = has_validation;
+    fit_.callbacks_may_log = [](std::string_view name) { return name == "accuracy_of_a_callback"; };
+  }
+  [[nodiscard]] std::optional<Better> better(std::string_view metric) const override {
     if (metric == "loss") return Better::less;
     if (metric == "recall") return Better::more;
     if (metric == "my_accuracy") return Better::unsaid;
     return std::nullopt;
   }
-  [[nodiscard]] bool validates() const { return has_validation; }
-  [[nodiscard]] static std::string metric_names() { return "loss, recall, my_accuracy"; }
-  [[nodiscard]] static bool callbacks_may_log(std::string_view name) { return name == "accuracy_of_a_callback"; }
-  [[nodiscard]] static bool is_chief() { return true; }
+  [[nodiscard]] std::string metric_names() const override { return "loss, recall, my_accuracy"; }
+  [[nodiscard]] float learning_rate() const override { return 0; }
+  void set_learning_rate(float) override {}
+  [[nodiscard]] std::int64_t iterations() const override { return 0; }
 };
 
 Monitor begun(const char* name, Mode mode, double min_delta = 0) {
@@ -37,7 +46,7 @@ Monitor begun(const char* name, Mode mode, double min_delta = 0) {
 
 }  // namespace
 
-TEST_CASE("the metric's type says which direction is better, and the mode overrides it") {
+TEST_CASE("the metric's type declares the better direction, and the mode overrides it") {
   for (const char* name : {"val_loss", "loss", "accuracy_of_a_callback"}) {
     Monitor monitor = begun(name, Mode::automatic);
     CHECK((monitor.improve(3) && monitor.improve(2) && !monitor.improve(2) && !monitor.improve(5)));
@@ -55,7 +64,7 @@ TEST_CASE("the metric's type says which direction is better, and the mode overri
   CHECK(least.improve(7));
 }
 
-TEST_CASE("a metric whose type does not say which direction is better needs a mode") {
+TEST_CASE("a metric whose type does not declare the better direction needs a mode") {
   CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_my_accuracy", Mode::automatic); }) ==
         "Test cannot tell whether more or less of 'val_my_accuracy' is better (the type of that metric does not say "
         "it). Set "
@@ -63,7 +72,7 @@ TEST_CASE("a metric whose type does not say which direction is better needs a mo
   CHECK(begun("val_my_accuracy", Mode::max).improve(1));
 }
 
-TEST_CASE("a name that neither the model nor a callback can log is refused when the fit begins") {
+TEST_CASE("a name that neither the model nor a callback can log is rejected when the fit begins") {
   CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_recal", Mode::max); }) ==
         "Test monitors 'val_recal', which nothing adds to the logs (the model logs loss, recall, my_accuracy, and a "
         "validation the same after val_). Monitor one of these, give the model such a metric, or give fit a callback "
@@ -76,14 +85,14 @@ TEST_CASE("a name that neither the model nor a callback can log is refused when 
       "value of the training data.");
 }
 
-TEST_CASE("a change of at most the smallest one is none") {
-  Monitor monitor = begun("loss", Mode::automatic, -0.5);  // Keras' sign does not matter
+TEST_CASE("a change of at most min_delta is not an improvement") {
+  Monitor monitor = begun("loss", Mode::automatic, -0.5);  // the sign is ignored, like in Keras
   CHECK(monitor.improve(3));
   CHECK_FALSE(monitor.improve(2.5));
   CHECK(monitor.improve(2.25));
 }
 
-TEST_CASE("a value that the logs do not have is not found") {
+TEST_CASE("find returns nullptr for a value that is not in the logs") {
   Monitor monitor = begun("val_loss", Mode::automatic);
   Logs logs;
   logs.set("loss", 1);

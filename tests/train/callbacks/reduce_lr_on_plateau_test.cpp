@@ -21,7 +21,7 @@ struct Script {
   void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) { logs.set("val_loss", values[epoch.index]); }
 };
 
-/// The rates of the epochs, which begin with 1.
+/// Returns the learning rates of the epochs, starting with 1.
 std::vector<double> rates(const std::vector<double>& values, ReduceLROnPlateauOptions options) {
   small::Model trained{1, 1.0F};
   Script script{values};
@@ -33,17 +33,17 @@ std::vector<double> rates(const std::vector<double>& values, ReduceLROnPlateauOp
 
 }  // namespace
 
-TEST_CASE("the rate falls after so many epochs without a better value (Keras' rules)") {
+TEST_CASE("the rate is reduced after `patience` epochs without improvement (Keras' rules)") {
   using V = std::vector<double>;
   CHECK(rates({5, 5, 5, 5, 5}, {.factor = 0.5, .patience = 2}) == V{1, 1, 1, 0.5, 0.5});
   CHECK(rates({5, 4, 3, 2}, {.factor = 0.5, .patience = 1}) == V{1, 1, 1, 1});
   CHECK(rates({5, 4.9, 4.8, 4.7}, {.factor = 0.5, .patience = 1, .min_delta = 0.5}) == V{1, 1, 0.5, 0.25});
-  // Epochs that cool down do not count.
+  // Epochs of the cooldown do not count.
   CHECK(rates({5, 5, 5, 5, 5, 5}, {.factor = 0.5, .patience = 1, .cooldown = 2}) == V{1, 1, 0.5, 0.5, 0.25, 0.25});
   CHECK(rates({5, 5, 5, 5}, {.factor = 0.25, .patience = 1, .min_lr = 0.5}) == V{1, 1, 0.5, 0.5});
 }
 
-TEST_CASE("an optimizer with a schedule is refused before training") {
+TEST_CASE("an optimizer with a schedule is rejected before training") {
   small::Strategy strategy{2};
   nn::Network<small::Net> net{strategy, 1};
   nn::Model model{strategy, net, nn::With{nn::SGD{}, nn::ExponentialDecay{0.1F, 10, 0.5F}},
@@ -53,7 +53,7 @@ TEST_CASE("an optimizer with a schedule is refused before training") {
   CHECK(model.optimizer().iterations(strategy.scope()) == 0);
 }
 
-TEST_CASE("a factor that does not reduce is refused") {
+TEST_CASE("a factor outside (0, 1) is rejected") {
   for (const double factor : {0.0, 1.0, -1.0, 2.0})
     CHECK_THROWS_AS((ReduceLROnPlateau{{.factor = factor}}), dist::InvalidArgument);
 }

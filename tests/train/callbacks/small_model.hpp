@@ -1,4 +1,4 @@
-// A small model that learns, for tests of callbacks.
+// A small trainable model for tests of callbacks.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace nn = dist::nn;
 using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
 using Net = nn::Sequential<nn::Input<4>, nn::Dense<8, nn::Relu>, nn::Dense<3>>;
 
-/// Two replicas, a network of these weights, and a model of it.
+/// Two replicas, a network with weights of this seed, and its model.
 struct Model {
   explicit Model(std::uint64_t seed = 1, float rate = 0.01F)
       : strategy(2),

@@ -29,7 +29,7 @@ struct Content {
   std::vector<std::string> graphs;
 };
 
-/// What the one event file in a folder has.
+/// Returns the content of the only event file in a folder.
 Content content(const std::string& folder) {
   Content all;
   std::size_t files = 0;
@@ -74,7 +74,7 @@ TEST_CASE("train and validation have Keras' tags, the learning rate, and the net
     CHECK(value_of(train, "epoch_accuracy", epoch) == static_cast<float>(history["accuracy"][at]));
     CHECK(value_of(train, "epoch_learning_rate", epoch) == 0.01F);
     CHECK(value_of(validation, "epoch_loss", epoch) == static_cast<float>(history["val_loss"][at]));
-    // Four steps an epoch.
+    // Four steps per epoch.
     CHECK(value_of(validation, "evaluation_accuracy_vs_iterations", 4 * (epoch + 1)) ==
           static_cast<float>(history["val_accuracy"][at]));
   }
@@ -91,20 +91,20 @@ TEST_CASE("train and validation have Keras' tags, the learning rate, and the net
   CHECK(train.histograms.empty());
 }
 
-TEST_CASE("evaluations outside of a fit are in one file, too") {
+TEST_CASE("evaluations outside of a fit are written to one file") {
   const support::TemporaryFolder folder;
   small::Model trained;
   TensorBoard board{folder.path()};
   for (const std::int64_t steps : {5, 9}) {
     trained.model.optimizer().set_iterations(trained.strategy.scope(), steps);
     const nn::Logs logs = trained.model.evaluate(small::examples(12), {.verbose = 0}, board);
-    const Content validation = content(folder.path("validation"));  // of this moment
+    const Content validation = content(folder.path("validation"));  // at this moment
     CHECK(value_of(validation, "evaluation_loss_vs_iterations", steps) == static_cast<float>(logs["loss"]));
     CHECK(validation.scalars.size() == (steps == 5 ? 2 : 4));
   }
 }
 
-TEST_CASE("histograms of the weights and logs of batches, where they are asked for") {
+TEST_CASE("histograms of the weights and logs of batches are optional") {
   const support::TemporaryFolder folder;
   small::Model trained;
   trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0},
@@ -120,7 +120,7 @@ TEST_CASE("histograms of the weights and logs of batches, where they are asked f
   CHECK_FALSE(std::filesystem::exists(folder.path("validation")));
 }
 
-TEST_CASE("a TensorBoard writes one file in each folder, whatever fits and evaluations it follows") {
+TEST_CASE("a TensorBoard writes one file in each folder, for all its fits and evaluations") {
   const support::TemporaryFolder folder;
   small::Model trained;
   TensorBoard board{folder.path()};
@@ -130,19 +130,19 @@ TEST_CASE("a TensorBoard writes one file in each folder, whatever fits and evalu
     trained.model.fit(small::examples(), {.epochs = first + 1, .initial_epoch = first, .verbose = 0}, board);
   for (int evaluation = 0; evaluation < 2; ++evaluation)
     trained.model.evaluate(small::examples(), {.verbose = 0}, board);
-  const Content train = content(folder.path("train"));  // nothing waits
+  const Content train = content(folder.path("train"));  // no events are pending
   CHECK(train.scalars.size() == 6);
   CHECK(train.graphs.size() == 1);
   CHECK(content(folder.path("validation")).scalars.size() == 4);
 }
 
-TEST_CASE("a folder that cannot be written is named before training") {
+TEST_CASE("a folder that cannot be written is reported before training") {
   small::Model trained;
   CHECK_THROWS_AS(trained.model.fit(small::examples(), {.verbose = 0}, TensorBoard{"/dev/null/logs"}), dist::FileError);
   CHECK_THROWS_AS((TensorBoard{"logs", {.update_freq = 0}}), dist::InvalidArgument);
 }
 
-TEST_CASE("the summary of a model is that of its network") {
+TEST_CASE("the summary of a model is the summary of its network") {
   const small::Model trained;
   CHECK(trained.model.summary().find("dense_1  (rows, 3)") != std::string::npos);
 }

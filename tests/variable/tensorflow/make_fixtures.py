@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what TensorFlow and NumPy compute into the headers of this folder, which the tests compare with.
+"""Writes results of TensorFlow and NumPy to the headers of this folder, as references for tests.
 
   python3 -m venv tensorflow && tensorflow/bin/pip install tensorflow-cpu
   tensorflow/bin/python tests/variable/tensorflow/make_fixtures.py && clang-format -i tests/variable/tensorflow/*.hpp
@@ -40,8 +40,7 @@ def doubles(name, values):
     return f"inline const std::vector<double> {name}{numbers(np.asarray(values, np.float64))};\n"
 
 
-# Partitioners: the numbers of shards, for all shapes, in this order, all sizes of elements, and all combinations of
-# arguments.
+# Partitioners: the numbers of shards for all shapes, in this order, all element sizes, and all combinations of arguments.
 SHAPES = [[1], [7], [10, 3], [3, 1000], [1000, 64], [5, 2, 100]]
 TYPES = {1: tf.int8, 2: tf.bfloat16, 4: tf.float32, 8: tf.float64}
 FIXED = [[1, 2, 7, 1000]]
@@ -69,14 +68,14 @@ body += f"inline constexpr std::size_t min_shard_bytes[] = {sizes(MIN_SIZE[0])};
 body += f"inline constexpr std::size_t max_shards_of_min_size[] = {sizes(MIN_SIZE[1])};\n"
 body += f"inline constexpr std::size_t max_shard_bytes[] = {sizes(MAX_SIZE[0])};\n"
 body += f"inline constexpr std::size_t max_shards_of_max_size[] = {sizes(MAX_SIZE[1])};  // 0: None\n\n"
-body += "// The numbers of shards, the arguments innermost.\n"
+body += "// The numbers of shards; the arguments vary fastest.\n"
 body += f"inline constexpr std::size_t fixed[] = {shards(partitioners.FixedShardsPartitioner, FIXED)};\n"
 body += f"inline constexpr std::size_t min_size[] = {shards(partitioners.MinSizePartitioner, MIN_SIZE)};\n"
 body += f"inline constexpr std::size_t max_size[] = {shards(partitioners.MaxSizePartitioner, MAX_SIZE)};\n"
 write("partitioners", ["cstddef", "dist/core/shape.hpp"], body)
 
-# Slices: what begin:end:step chooses among three elements, for all begins and ends of None, -5, …, 5 in this order, and
-# all steps in the order of STEPS; and slices of a table of NumPy's arange with the shape TABLE.
+# Slices: the elements of three that begin:end:step selects, for all begins and ends of None, -5, …, 5 in this order, and
+# all steps in the order of STEPS; and slices of NumPy's arange with shape TABLE.
 STEPS = [1, 2, -1, -2]
 ENDS = [None, *range(-5, 6)]
 chosen = ["".join(map(str, range(3)[slice(*parts)])) for parts in itertools.product(ENDS, ENDS, STEPS)]
@@ -102,15 +101,15 @@ for name, values in SLICES.items():
     body += f"inline const Sliced {name}{{{numbers(np.shape(values))}, {numbers(values)}}};\n"
 write("slices", ["vector", "dist/core/shape.hpp"], body)
 
-# Lookups in a table of 10 rows of 2 elements in 3 shards, element i of which is sin(i + 1); the gradient of what is looked
-# up is cos(0.3 i) at element i.
+# Lookups in a table of 10 rows of 2 elements in 3 shards, whose element i is sin(i + 1); element i of the result's gradient
+# is cos(0.3 i).
 ROWS, WIDTH = 10, 2
 start = np.sin(np.arange(ROWS * WIDTH) + 1.0).reshape(ROWS, WIDTH)
 SIZES = [4, 3, 3]
 
 
 def looked_up(function):
-    """The result, and the gradient of the whole table."""
+    """Returns the result, and the gradient of the whole table."""
     parts = [tf.Variable(part) for part in np.split(start, np.cumsum(SIZES)[:-1])]
     with tf.GradientTape() as tape:
         result = function(parts)

@@ -14,7 +14,7 @@ inline constexpr std::size_t max_shards_of_min_size[] = {1, 3, 1000};
 inline constexpr std::size_t max_shard_bytes[] = {1, 12, 50, 999, 65536};
 inline constexpr std::size_t max_shards_of_max_size[] = {0, 2, 100};  // 0: None
 
-// The numbers of shards, the arguments innermost.
+// The numbers of shards; the arguments vary fastest.
 inline constexpr std::size_t fixed[] = {
     1, 1, 1, 1,    1, 1, 1, 1,    1, 1, 1, 1,    1, 1, 1, 1,    1, 2, 7, 7, 1, 2, 7, 7, 1, 2, 7, 7, 1, 2, 7, 7,
     1, 2, 7, 10,   1, 2, 7, 10,   1, 2, 7, 10,   1, 2, 7, 10,   1, 2, 3, 3, 1, 2, 3, 3, 1, 2, 3, 3, 1, 2, 3, 3,

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <dist/core/duration.hpp>
@@ -12,26 +11,25 @@
 
 namespace dist {
 
-/// One task of a hosted world: where it listens.
+/// The endpoint of a task in a hosted world.
 using HostedTask = net::Endpoint;
 
-/// What a process must know to join a hosted world.
+/// The settings of a process that joins a hosted world.
 struct HostedOptions {
   std::vector<HostedTask> tasks;                ///< in rank order, the same in every process
   std::size_t rank = 0;                         ///< of this process
-  std::string secret;                           ///< of the job; empty: peers are believed (`net::job_secret()`)
-  std::string job;                              ///< name or number of the job; jobs that differ do not join
-  std::chrono::milliseconds deadline{120'000};  ///< for all to come together, and again for all to leave MPI_Init
-  std::chrono::milliseconds patience = net::default_patience;  ///< before stderr says who is missing
-  std::chrono::milliseconds grace{5'000};      ///< for the others to end by themselves when a process is gone
-  std::chrono::milliseconds handshake{3'000};  ///< time for the peer of a connection to identify itself
-  std::chrono::milliseconds silence{
-      30'000};  ///< without a sign of life another host counts as gone; longer than a container is throttled
-  std::chrono::milliseconds port_patience{5'000};  ///< while an earlier job still answers
+  std::string secret;                           ///< of the job; empty: no authentication (`net::job_secret()`)
+  std::string job;                              ///< only processes of the same job connect
+  std::chrono::milliseconds deadline{120'000};  ///< for all to connect, and again for all to complete MPI_Init
+  std::chrono::milliseconds patience = net::default_patience;  ///< before stderr lists the missing workers
+  std::chrono::milliseconds grace{5'000};          ///< for the other processes to exit by themselves after a loss
+  std::chrono::milliseconds handshake{3'000};      ///< for the peer of a connection to identify itself
+  std::chrono::milliseconds silence{30'000};       ///< without heartbeats before a host counts as lost
+  std::chrono::milliseconds port_patience{5'000};  ///< while an earlier job still uses the port
 };
 
-/// Which tasks are on one node: those whose addresses have the same host part; localhost, 127.0.0.1 and ::1 are the
-/// same. Nodes are in the order of their lowest ranks, so node 0 has rank 0.
+/// Assigns tasks to nodes: tasks whose addresses have the same host share a node; localhost, 127.0.0.1 and ::1 are
+/// equal. Nodes are ordered by their lowest ranks.
 class NodeMap {
  public:
   explicit NodeMap(const std::vector<HostedTask>& tasks) {
@@ -46,9 +44,9 @@ class NodeMap {
 
   [[nodiscard]] std::size_t nodes() const { return ranks_.size(); }
   [[nodiscard]] std::size_t node_of(std::size_t rank) const { return node_of_.at(rank); }
-  /// Rising.
+  /// The ranks in ascending order.
   [[nodiscard]] const std::vector<std::size_t>& ranks(std::size_t node) const { return ranks_.at(node); }
-  /// The lowest rank of the node: it starts the node's server, which listens at its address.
+  /// Returns the lowest rank of the node, which starts the node's server at its address.
   [[nodiscard]] std::size_t first(std::size_t node) const { return ranks(node).front(); }
 
  private:
@@ -63,8 +61,8 @@ class NodeMap {
   std::vector<std::size_t> node_of_;
 };
 
-/// Throws InvalidArgument for what no process could join: no tasks, a rank outside, an address without a port or listed
-/// twice, an address of one machine only beside other hosts.
+/// Throws InvalidArgument for no tasks, a rank out of range, an address without a port or listed twice, or a loopback
+/// address together with other hosts.
 inline void check(const HostedOptions& options) {
   const std::vector<HostedTask>& tasks = options.tasks;
   if (options.rank >= tasks.size())

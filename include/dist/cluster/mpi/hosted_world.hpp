@@ -21,12 +21,11 @@
 
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/launch_environment.hpp>
-#include <dist/cluster/mpi/limits.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
 #include <dist/cluster/mpi/node_server.hpp>
 #include <dist/cluster/mpi/node_socket.hpp>
+#include <dist/cluster/mpi/rendezvous.hpp>
 #include <dist/cluster/mpi/worker_group.hpp>
-#include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/core/algorithms.hpp>
@@ -34,16 +33,15 @@
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/dialer.hpp>
 #include <dist/net/listen.hpp>
-#include <dist/net/machine.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist {
 
-/// Processes that were started by hand, each with the list of all, become the ranks of one MPI_COMM_WORLD: no mpirun,
-/// no ssh, no daemon. Ranks on one node share memory.
+/// One MPI_COMM_WORLD of processes that were started by hand with the list of all: without mpirun, ssh or daemons.
+/// Ranks on one node share memory.
 ///
-/// The lowest rank of each node starts a server process, which listens at that rank's address; the other ranks of the
-/// node and the other servers connect to it. The listed ports of ranks that are not the lowest of their node are not
-/// not used here.
+/// The lowest rank of each node starts a server process at its address, to which the node's other ranks and the other
+/// servers connect. The addresses of other ranks are unused.
 ///
 ///     HostedWorld world = HostedWorld::join({.tasks = tasks, .rank = rank});
 ///     MPI_Init_thread(...);
@@ -52,16 +50,16 @@ namespace dist {
 ///     world.goodbye();
 ///     MPI_Finalize();
 ///
-/// A rank that ends in any other way counts as lost: every other rank is told over its lifeline, has
-/// `HostedOptions::grace` to raise an error and to end, and is ended then.
+/// A rank that exits in any other way counts as lost. All others are notified over their lifelines, have
+/// `HostedOptions::grace` to raise an error and exit, and are then killed.
 ///
-/// Nothing here is encrypted. Use it in a trusted network; with a secret, no stranger can join.
+/// Nothing is encrypted, so use a trusted network. With a secret, other processes cannot join.
 class HostedWorld final : public detail::WorldHandle {
  public:
-  /// Returns when all tasks of the job have come: MPI_Init is to be called next. Call it before there are threads, and
-  /// before CUDA is used, since it forks. Throws InvalidArgument for a wrong list, RendezvousError for an address that
-  /// cannot be listened at, lists that differ, a rank that came twice or a wrong secret, DeadlineExceeded naming the
-  /// tasks that have not come, OutOfMemory where a limit of the process is too low.
+  /// Returns when all tasks have connected; call MPI_Init next. Forks, so call it before threads and CUDA. Throws
+  /// InvalidArgument for an invalid list; RendezvousError if the address cannot be bound, lists differ, a rank connects
+  /// twice or the secret is wrong; DeadlineExceeded naming missing tasks; OutOfMemory if a limit of the process is too
+  /// low.
   [[nodiscard]] static HostedWorld join(const HostedOptions& options) {
     check(options);
     const NodeMap nodes{options.tasks};
@@ -95,7 +93,7 @@ class HostedWorld final : public detail::WorldHandle {
       net::Connection server = dial(dialer, concat("Worker ", first, " at ", to_string(options.tasks[first])),
                                     options.deadline, deadline, options.patience);
       world.await_start(std::move(server), deadline, options);
-    } while (!world.lifeline_);  // the server went before all had come: another may take its place
+    } while (!world.lifeline_);  // the server exited before all tasks had connected; another may replace it
     return world;
   }
 
@@ -105,8 +103,8 @@ class HostedWorld final : public detail::WorldHandle {
   [[nodiscard]] int lifeline() const noexcept override { return lifeline_.get(); }
   [[nodiscard]] std::optional<LostPeer> lost_peer() const override { return read_lost_peer(lifeline_.get(), server_); }
 
-  /// MPI_Init is over: gives the environment its values from before, and tells the server. Throws
-  /// RendezvousError if MPI is not in this world: then its library does not ask PMIx.
+  /// Call after MPI_Init. Restores the environment, and notifies the server. Throws RendezvousError if the MPI library
+  /// does not use PMIx.
   void initialised() override {
     environment_.restore();
     int rank = 0, size = 0;
@@ -134,8 +132,8 @@ class HostedWorld final : public detail::WorldHandle {
     static_cast<void>(::send(lifeline_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
   }
 
-  /// Forks a process that serves this node, and is no child of this one: nobody has to wait for its end, and it
-  /// outlives this process to tell of it. Returns the connection with it.
+  /// Forks a process that serves this node, not as a child: its exit status need not be collected, and it outlives this
+  /// process to report its exit. Returns the connection.
   [[nodiscard]] static io::Descriptor start_server(const HostedOptions& options, io::Descriptor listening,
                                                    net::Deadline deadline) {
     int ends[2];
@@ -148,7 +146,8 @@ class HostedWorld final : public detail::WorldHandle {
       if (server != 0) _exit(server < 0 ? 1 : 0);
       serve(options, std::move(listening), std::move(its), deadline);
     }
-    int status = 0;  // stays where the program ignores SIGCHLD, so that nobody can ask; then the lifeline tells
+    // unchanged if the program ignores SIGCHLD, so waitpid fails; the lifeline then reports failures
+    int status = 0;
     while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
     }
     if (between < 0 || status != 0)
@@ -159,7 +158,7 @@ class HostedWorld final : public detail::WorldHandle {
   [[noreturn]] static void serve(const HostedOptions& options, io::Descriptor listening, io::Descriptor own,
                                  net::Deadline deadline) {
     setsid();
-    // It ends with its ranks, and not before: a signal to the whole job reaches the server, too.
+    // A signal to the whole job also reaches the server, which must outlive its ranks.
     for (const int ignored : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
     sigset_t none;
@@ -179,11 +178,11 @@ class HostedWorld final : public detail::WorldHandle {
     _exit(status);
   }
 
-  /// From now on the signals of a crash in this process are reported on the standard error and by a frame on `lifeline`.
+  /// Reports fatal signals of this process on stderr and in a frame on `lifeline`.
   static void report_crashes(int lifeline) {
     static constexpr int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
     static int line = -1;
-    static std::vector<std::byte> frames[std::size(signals)];  // a handler may not allocate
+    static std::vector<std::byte> frames[std::size(signals)];  // a signal handler must not allocate
     line = lifeline;
     for (std::size_t i = 0; i < std::size(signals); ++i) {
       const detail::WorldFailure failure{
@@ -203,8 +202,7 @@ class HostedWorld final : public detail::WorldHandle {
     }
   }
 
-  /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the
-  /// standard error that all share.
+  /// Closes all other inherited descriptors, except stderr. Redirects standard input and output to /dev/null.
   static void keep_only(const io::Descriptor& listening, const io::Descriptor& own) {
     const int low = std::min(listening.get(), own.get());
     const int high = std::max(listening.get(), own.get());
@@ -221,15 +219,14 @@ class HostedWorld final : public detail::WorldHandle {
     for (long each = first; each <= std::min<long>(last, most); ++each) close(static_cast<int>(each));
   }
 
-  /// Waits for the variables of this rank, and sets them. Leaves the lifeline empty when the server went without a
-  /// word.
+  /// Waits for this rank's variables, and sets them. Leaves the lifeline empty if the server exited without a message.
   void await_start(net::Connection server, net::Deadline deadline, const HostedOptions& options) {
     const bool own = options.rank == server_.rank;
     const net::Deadline patience = net::Deadline::in(options.patience);
-    bool said = own;  // its server says the same
+    bool said = own;  // its own server prints the same message
     missing_ = {};
     SlowWait slow;
-    // The server keeps the same deadline and can name the missing processes: it speaks first.
+    // The server has the same deadline, and knows the missing processes, so it reports first.
     deadline = deadline.later(net::Milliseconds{2000});
     for (;;) {
       const bool alive = server.receive();
@@ -263,7 +260,7 @@ class HostedWorld final : public detail::WorldHandle {
     }
   }
 
-  /// Takes a frame of the server. Throws the failure that the server reports.
+  /// Handles a frame of the server. Throws the failure that the server reports.
   void take(const net::Frame& frame) {
     switch (static_cast<detail::WorldFrame>(frame.type)) {
       case detail::WorldFrame::environment: {
@@ -293,7 +290,7 @@ class HostedWorld final : public detail::WorldHandle {
   LostPeer server_;
   std::optional<detail::ProcessWatch> server_process_;
   io::Descriptor shown_;
-  detail::MissingTasks missing_;  ///< what the server said last while the job gathered
+  detail::MissingTasks missing_;  ///< latest report of the server
   detail::LaunchEnvironment environment_;
 };
 

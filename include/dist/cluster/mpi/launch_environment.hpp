@@ -1,57 +1,59 @@
 #pragma once
 
+#include <dirent.h>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
 
 namespace dist::detail {
 
-/// Adds the variables by which MPI finds its server, in addition to PMIx's variables, and the variables that mpirun sets. `interface` is the network interface of this node's listed address. Variables of MPI and hwloc that the user has
-/// set keep their values.
+/// Adds the variables with which MPI finds its server, in addition to the variables of PMIx and mpirun. `interface`
+/// belongs to this node's listed address. The user's variables of MPI and hwloc keep their values.
 inline void add_launch_variables(std::vector<std::string>& variables, std::size_t ranks_here, bool one_node,
                                  const std::string& directory, const std::string& interface = {}) {
-  // Open MPI 4.1 looks for PMIx only where it believes to be under a launcher, and this is the one it needs no more of.
-  // Where it does not start it therefore talks of srun, which has nothing to do with it.
+  // Open MPI 4.1 uses PMIx only under a launcher; Slurm needs the fewest variables. This is why its start-up errors
+  // mention srun.
   variables.emplace_back("SLURM_NODELIST=h");
   variables.emplace_back("SLURM_JOBID=1");
   variables.emplace_back("SLURM_STEP_ID=0");
-  // hwloc, by which MPI knows the machine, would otherwise ask X servers at the local ports 6000 to 6009 for their
-  // screens, and wait for ever for any other listener there, such as a task of a world.
+  // hwloc would otherwise query X servers at the local ports 6000 to 6009, and wait forever for any other listener
+  // there, such as a task.
   variables.emplace_back("HWLOC_COMPONENTS=-gl");
-  // Ranks that wait must let others run where these need the core; elsewhere it would cost each short message 0.3 us.
+  // With fewer cores than ranks, waiting ranks must yield; otherwise yielding costs each short message 0.3 us.
   if (ranks_here > std::thread::hardware_concurrency()) variables.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
-  // Ranks that share memory need no port, and MPI's are open to all networks of the machine.
+  // Ranks that share memory need no port, and MPI's ports are open to all networks of the machine.
   if (one_node) variables.emplace_back("OMPI_MCA_btl=self,vader");
-  // MPI would otherwise also connect to addresses that hosts have in common, such as the one of Docker's bridge, and
-  // wait for ever. It refuses to start where both the list of interfaces and its opposite are set.
+  // MPI would otherwise also connect to addresses that several hosts have, such as Docker's bridge, and wait forever.
+  // It does not start with both lists, of included and excluded interfaces.
   if (!one_node && !interface.empty() && std::getenv("OMPI_MCA_btl_tcp_if_exclude") == nullptr)
     variables.push_back(concat("OMPI_MCA_btl_tcp_if_include=", interface));
-  // Open MPI 5 otherwise ends a process when a TCP connection to another rank closes, before that rank's server can report
-  // the loss.
+  // Open MPI 5 otherwise aborts a process when a TCP connection to another rank closes, before that rank's server can
+  // report the loss.
   if (!one_node) variables.emplace_back("OMPI_MCA_mpi_ft_enable=1");
-  // Each rank of Open MPI 5 has a shared segment of 16 MiB, which fails under a lower limit on file sizes. Open MPI 4 uses
-  // 4 MiB.
+  // Open MPI 5 shares 16 MiB per rank, which fails under a lower file size limit. Open MPI 4 uses 4 MiB.
   variables.emplace_back("OMPI_MCA_btl_sm_segment_size=4194304");
-  // Whatever a killed rank leaves goes with the server's folder. The second name is Open MPI 5's.
+  // The server's folder, so that files of killed ranks are removed. The second name is for Open MPI 5.
   for (const char* name :
        {"orte_tmpdir_base", "btl_vader_backing_directory", "btl_sm_backing_directory", "osc_sm_backing_directory"})
     variables.push_back(concat("OMPI_MCA_", name, "=", directory));
 }
 
-/// Removes the variables by which a launcher has made this process, or the shell that started it, a member of another
-/// world. MPI and libpmix would look for that world.
+/// Removes variables with which a launcher made this process, or its shell, a member of another world, for which MPI
+/// and libpmix would look.
 inline void leave_other_worlds() {
   const bool under_mpirun = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
   std::vector<std::string> names;
@@ -65,14 +67,14 @@ inline void leave_other_worlds() {
   for (const std::string& name : names) unsetenv(name.c_str());
 }
 
-/// Sets HOME to `directory` if neither HOME nor the user's entry in /etc/passwd names a folder, as in a container that
-/// runs under another user number: libpmix and Open MPI 4.1 crash there.
+/// Sets HOME to `directory` if neither HOME nor /etc/passwd names a folder, as for a container's unknown user: libpmix
+/// and Open MPI 4.1 would crash.
 inline void require_home(const std::string& directory) {
   if (std::getenv("HOME") == nullptr && getpwuid(getuid()) == nullptr) setenv("HOME", directory.c_str(), 1);
 }
 
-/// The variables of this process while MPI starts. Afterwards the environment is as it was before, without those that
-/// MPI has added, so that a child, such as another mpirun, does not take itself for this rank.
+/// The variables of this process while MPI starts. Afterwards, restores the environment without MPI's additions, so
+/// that a child, such as another mpirun, does not act as this rank.
 class LaunchEnvironment {
  public:
   LaunchEnvironment() = default;
@@ -82,7 +84,7 @@ class LaunchEnvironment {
 
   [[nodiscard]] bool empty() const { return before_ == nullptr; }
 
-  /// Sets "NAME=value". Variables of MPI and hwloc that have a value keep it, except those of another world.
+  /// Sets "NAME=value". Variables of MPI and hwloc keep their values, except for another world.
   void set(std::string_view variable) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string_view::npos) return;
@@ -96,7 +98,7 @@ class LaunchEnvironment {
     setenv(name.c_str(), std::string{variable.substr(equals + 1)}.c_str(), 1);
   }
 
-  /// Gives all variables of the process the values that they had before the first one was set.
+  /// Restores all variables to their values before the first `set`.
   void restore() {
     if (before_ == nullptr) return;
     const Variables now = all();
@@ -123,5 +125,41 @@ class LaunchEnvironment {
 
   std::unique_ptr<Variables> before_;
 };
+
+/// Returns a resource limit of this process; empty if unlimited.
+[[nodiscard]] inline std::optional<std::size_t> limit_on(int resource) noexcept {
+  rlimit limit{};
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return std::nullopt;
+  return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+[[nodiscard]] inline std::size_t open_descriptors() noexcept {
+  DIR* const folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return 3;
+  std::size_t count = 0;
+  while (const dirent* const entry = readdir(folder))
+    if (entry->d_name[0] != '.') ++count;
+  closedir(folder);
+  return count - 1;  // the folder itself
+}
+
+/// Throws OutOfMemory, with the required number, if a limit is too low for `workers` workers, `here` of them on this
+/// node. At a limit, MPI and libpmix print pages of messages, or are killed.
+///
+/// Measured with Open MPI 4.1 and libpmix 4.2: on one node 16 descriptors plus 3 per worker, and shared segments of 4
+/// MiB. Between nodes, MPI opens one or two connections per worker.
+inline void require_limits(std::size_t workers, std::size_t here) {
+  const std::size_t descriptors = open_descriptors() + 20 + 4 * here + 2 * (workers - here);
+  if (const auto limit = limit_on(RLIMIT_NOFILE); limit && *limit < descriptors)
+    throw OutOfMemory(
+        concat("This process may have ", *limit, " files open, too few for a job of ", workers, " workers"),
+        concat(descriptors, " are needed"), concat("Raise the limit: ulimit -n ", descriptors, ", or more"));
+  constexpr std::size_t file = std::size_t{8} << 20;
+  if (const auto limit = limit_on(RLIMIT_FSIZE); limit && *limit < file)
+    throw OutOfMemory(concat("This process may write files of ", *limit, " bytes only"),
+                      concat("the memory that MPI shares between processes is one of up to ", file, " bytes"),
+                      concat("Raise the limit: ulimit -f ", file / 1024, ", or more"));
+}
 
 }  // namespace dist::detail

@@ -13,30 +13,29 @@
 
 #include <dist/comm/health/peer_health.hpp>  // LostPeer
 #include <dist/net/frame.hpp>
-#include <dist/net/record.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// What the processes of a hosted world and their servers send each other once they are connected.
+/// Frames between connected processes of a hosted world and their servers.
 enum class WorldFrame : std::uint16_t {
   environment = 16,   ///< server to rank: a NodeHandshake
-  failed = 17,        ///< server to rank or server: the world cannot be made
-  lost = 18,          ///< anywhere: a LostPeer
-  initialised = 19,   ///< rank to server: MPI_Init is over
-  goodbye = 20,       ///< rank to server, server to server: an orderly end
-  present = 21,       ///< server to first server: a rank of its node has come
-  absent = 22,        ///< and is gone again
-  start = 23,         ///< first server to server: all are there
-  fence = 24,         ///< server to first server: what its ranks contribute
-  fence_result = 25,  ///< and what all contributed
+  failed = 17,        ///< server to rank or server: the world cannot be created
+  lost = 18,          ///< in all directions: a LostPeer
+  initialised = 19,   ///< rank to server: MPI_Init has returned
+  goodbye = 20,       ///< rank to server, server to server: an orderly exit
+  present = 21,       ///< server to first server: a rank of its node has connected
+  absent = 22,        ///< server to first server: a rank of its node has disconnected
+  start = 23,         ///< first server to server: all have connected
+  fence = 24,         ///< server to first server: the contribution of its ranks
+  fence_result = 25,  ///< first server to server: all contributions
   heartbeat = 26,     ///< between servers
   waiting = 27,       ///< server to rank, first server to server: a MissingTasks
 };
 
-/// Who has not come to a job that gathers, as a sentence in the past tense and the reason that is known: "Worker 2 at
-/// east:2222 has not come", "no connection came".
+/// The missing tasks, as a sentence in the past tense, and the reason if known: "Worker 2 at east:2222 has not come",
+/// "no connection came".
 struct MissingTasks {
   std::string who;
   std::string why;
@@ -58,11 +57,11 @@ struct MissingTasks {
   }
 };
 
-/// What a rank gets from its server when all tasks have come.
+/// The message of a server to its ranks when all tasks have connected.
 struct NodeHandshake {
-  int server = 0;                      ///< the server's process
-  std::string door;                    ///< where the rank shows its process (NodeSocket)
-  std::vector<std::string> variables;  ///< "NAME=value", to be set for MPI_Init
+  int server = 0;                      ///< process ID of the server
+  std::string door;                    ///< path of the NodeSocket
+  std::vector<std::string> variables;  ///< "NAME=value", to set for MPI_Init
 
   [[nodiscard]] std::vector<std::byte> record() const {
     net::RecordWriter writer;
@@ -81,7 +80,7 @@ struct NodeHandshake {
   }
 };
 
-/// Lifelines and failures carry no longer frames.
+/// The longest frame on a lifeline, and of a failure.
 inline constexpr std::size_t longest_lifeline_frame = 65'536;
 
 [[nodiscard]] inline std::vector<std::byte> lost_record(const LostPeer& lost) {
@@ -105,9 +104,9 @@ inline constexpr std::size_t longest_lifeline_frame = 65'536;
 
 }  // namespace detail
 
-/// Looks at a lifeline (HostedWorld::lifeline), without waiting: a process that is gone, if the server of this node has
-/// told of one; each is told once. `in_order` says that it had finished and said goodbye. When the server itself is
-/// gone the answer is `server`, each time. Costs one system call while nothing has come.
+/// Reads a lifeline (HostedWorld::lifeline) without waiting. Returns the next reported loss; `in_order` is true after
+/// an orderly exit. If the server itself has exited, returns `server` at each call. Costs one system call if nothing
+/// has arrived.
 [[nodiscard]] inline std::optional<LostPeer> read_lost_peer(int lifeline, LostPeer server) {
   std::array<std::byte, 16384> bytes;
   constexpr std::size_t longest = bytes.size() - net::frame_header_size;

@@ -9,14 +9,14 @@
 
 namespace dist {
 
-/// MPI, as the workers of a strategy reach each other through it (WorkersNetwork).
+/// MPI as the network between the workers of a strategy (WorkersNetwork).
 struct MpiNetwork {
   static constexpr std::string_view name = "MPI";
 
   using World = WorkerGroup;
   using Membership = mpi::Communicator;
   using Agreement = mpi::Agreement;
-  /// What a program that owns MPI gives: `mpi::ref(comm)`.
+  /// The argument from a program that owns MPI: `mpi::ref(comm)`.
   using Reference = mpi::CommRef;
 };
 

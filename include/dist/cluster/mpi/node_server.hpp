@@ -14,27 +14,25 @@
 #include <dist/cluster/mpi/launch_environment.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
 #include <dist/cluster/mpi/node_links.hpp>
-#include <dist/cluster/mpi/node_ranks.hpp>
 #include <dist/cluster/mpi/node_socket.hpp>
 #include <dist/cluster/mpi/pmix_server.hpp>
 #include <dist/cluster/mpi/rendezvous.hpp>
 #include <dist/cluster/mpi/session_folder.hpp>
-#include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/comm/mpi/environment.hpp>  // connections_advice
 #include <dist/core/log.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/handshake_server.hpp>
-#include <dist/net/machine.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist::detail {
 
-/// The server of one node of a hosted world, in a process of its own. It gathers the ranks of its node, starts PMIx for
-/// them once all tasks of the job have come, and passes on which processes are gone. It ends when its ranks have ended;
-/// when a process of the job is lost, after the grace at the latest, which ends what is left of the job on this node.
+/// The server process of one node of a hosted world. It collects the node's ranks, starts PMIx for them once all tasks
+/// have connected, and forwards reports of lost processes. It exits after its ranks; after a loss, it kills the node's
+/// remaining processes when the grace period ends.
 class NodeServer {
  public:
-  /// `listening` is bound to the address of the task `options.rank`, the lowest of its node, and `own` leads to it. All
-  /// tasks have to come by `deadline`; left out: within `options.deadline` from now.
+  /// `listening` is bound to the address of task `options.rank`, the node's lowest, and `own` is the connection to it.
+  /// All tasks must connect by `deadline`; by default, within `options.deadline` from now.
   NodeServer(const HostedOptions& options, io::Descriptor listening, io::Descriptor own,
              std::optional<net::Deadline> deadline = std::nullopt)
       : options_(options),
@@ -50,7 +48,7 @@ class NodeServer {
     ranks_.add(options.rank, net::Connection{std::move(own), longest_lifeline_frame});
   }
 
-  /// The exit status of the process: 0 after an orderly end.
+  /// Returns the exit status: 0 after an orderly exit.
   [[nodiscard]] int run() {
     try {
       const WorldInfo start = Rendezvous{options_, nodes_, reception_, ranks_, links_, gathered_by_}.run();
@@ -76,7 +74,7 @@ class NodeServer {
     drain(Milliseconds{1000});
   }
 
-  /// Waits until the system has what was sent, and the ranks of this node have left.
+  /// Waits until the system has accepted all data, and the node's ranks have disconnected.
   void drain(Milliseconds longest) {
     const Deadline deadline = Deadline::in(longest);
     while (!deadline.passed() && (!ranks_.sent() || !links_.sent() || ranks_.still_connected() > 0)) {
@@ -128,16 +126,16 @@ class NodeServer {
       pmix.abandon();
       return end_ranks(door);
     }
-    std::this_thread::sleep_for(Milliseconds{300});  // the answers to the last calls of the ranks are on their way
+    std::this_thread::sleep_for(Milliseconds{300});  // for the replies to the last calls of the ranks
     return 0;
   }
 
-  /// Nothing is left to do, or the grace is over.
+  /// True if all work is done or the grace period is over.
   [[nodiscard]] bool over() {
     if (lost_) return lost_->passed() || (ranks_.still_connected() == 0 && links_.sent());
     if (!ranks_.all_done()) return false;
     if (!leaving_) {
-      leaving_ = Deadline::in(Milliseconds{10'000});  // for the other nodes to end, too
+      leaving_ = Deadline::in(Milliseconds{10'000});  // for the other nodes to finish, too
       if (node_ != 0) links_.send_all(WorldFrame::goodbye, {});
     }
     bool alone = links_.sent();
@@ -148,8 +146,8 @@ class NodeServer {
     return true;
   }
 
-  /// A rank that others wait for in MPI_Init: one that a signal has stopped, or that has not come to it; where all have,
-  /// the first that has not left it.
+  /// Reports the rank for which others wait in MPI_Init: one that a signal has stopped, or that has not entered it;
+  /// otherwise the first that has not returned.
   void require_initialised(NodeSocket& door) {
     const std::string within = concat(" within ", options_.deadline);
     for (const std::size_t rank : nodes_.ranks(node_))
@@ -163,8 +161,8 @@ class NodeServer {
                                  mpi::connections_advice));
   }
 
-  /// Ends the processes of this node that are still there. A closed lifeline ends those that run, as libpmix sees it, but
-  /// not one that a signal has stopped.
+  /// Kills the node's remaining processes. Closing lifelines ends only running processes, through libpmix, not those
+  /// stopped by a signal.
   int end_ranks(NodeSocket& door) {
     const std::size_t left = ranks_.still_connected();
     if (left > 0)
@@ -175,7 +173,8 @@ class NodeServer {
     return 1;
   }
 
-  /// Those who come again may find this job, which they know to be over, for a moment.
+  /// Refuses processes that connect while the job runs. The refusal is temporary: restarted processes may find the
+  /// previous job, which is about to exit.
   [[nodiscard]] static std::optional<net::Refusal> refuse(const net::Handshake& hello) {
     return net::Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
                         "all its tasks had come before",
@@ -255,8 +254,8 @@ class NodeServer {
     lose(nodes_.first(node), why);
   }
 
-  /// Passes on that a process is gone, to all but the server that said so. After the first loss nothing else is told:
-  /// the others end because of it.
+  /// Reports a lost process to all except its reporter. Reports nothing after the first loss, which makes the others
+  /// exit.
   void tell(const LostPeer& peer, std::size_t from = static_cast<std::size_t>(-1)) {
     if (lost_) return;
     const std::vector<std::byte> record = lost_record(peer);
@@ -273,7 +272,7 @@ class NodeServer {
   std::optional<Deadline> gathered_by_;
   NodeMap nodes_;
   std::size_t node_;
-  std::string interface_;  ///< of the address that this server listens at
+  std::string interface_;  ///< of this server's listening address
   net::HandshakeServer reception_;
   NodeRanks ranks_;
   NodeLinks links_;
@@ -281,8 +280,8 @@ class NodeServer {
   std::optional<PmixEvent> fence_;
   std::uint64_t fence_number_ = 0;
   LostPeer lost_peer_;
-  std::optional<Deadline> lost_;     ///< the end of the grace
-  std::optional<Deadline> leaving_;  ///< the end of the wait for the other nodes
+  std::optional<Deadline> lost_;     ///< the end of the grace period
+  std::optional<Deadline> leaving_;  ///< the end of the wait for other nodes
 };
 
 }  // namespace dist::detail

@@ -20,7 +20,7 @@
 
 namespace dist::detail {
 
-/// A local socket at `path`. Throws RendezvousError where that is too long for one.
+/// Throws RendezvousError if `path` is too long for a local socket.
 [[nodiscard]] inline sockaddr_un door_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -32,9 +32,9 @@ namespace dist::detail {
   return address;
 }
 
-/// Where the ranks of a node show their server which processes they are, so that it can end one that a signal has
-/// stopped. What a rank, or a stranger where there is no secret, says over a lifeline may name any process; here the
-/// system says which process came, and the folder admits this user only.
+/// A local socket at which ranks identify their processes, so that their server can kill one that a signal has stopped.
+/// Over a lifeline, a rank could claim any process ID; here the system reports it, and only this user can access the
+/// folder.
 class NodeSocket {
  public:
   /// Listens at `path`. Throws RendezvousError.
@@ -47,7 +47,7 @@ class NodeSocket {
                             "Check the folder for temporary files, and ulimit -n");
   }
 
-  /// Shows this process as `rank` at the door of `path`; returns the connection, to be kept as long as the rank lives.
+  /// Identifies this process as `rank` at the socket `path`. Keep the returned connection open while the rank lives.
   /// Throws RendezvousError.
   [[nodiscard]] static io::Descriptor show(const std::string& path, std::size_t rank) {
     const sockaddr_un address = door_address(path);
@@ -65,7 +65,7 @@ class NodeSocket {
     for (const Visitor& visitor : visitors_) entries.push_back({visitor.connection.get(), POLLIN, 0});
   }
 
-  /// Takes in the ranks that have come.
+  /// Accepts connected ranks.
   void advance() {
     for (;;) {
       io::Descriptor connection{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
@@ -74,7 +74,7 @@ class NodeSocket {
       socklen_t size = sizeof who;
       if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0) continue;
       Visitor visitor{std::move(connection), ProcessWatch{who.pid}};
-      // While its end is open the process that came lives, and no other one has its number.
+      // While the other end is open, the process exists, and its ID is not reused.
       pollfd entry{visitor.connection.get(), POLLRDHUP, 0};
       if (poll(&entry, 1, 0) == 0) visitors_.push_back(std::move(visitor));
     }
@@ -88,13 +88,13 @@ class NodeSocket {
     }
   }
 
-  /// Whether a signal has stopped the process of this rank.
+  /// True if a signal has stopped this rank's process.
   [[nodiscard]] bool is_stopped(std::size_t rank) {
     bool stopped = false;
     for (Rank& known : ranks_) stopped = stopped || (known.rank == rank && known.process.stopped());
     return stopped;
   }
-  /// Ends the process of this rank, if it has come here and still runs.
+  /// Kills this rank's process, if it has connected and still runs.
   void end(std::size_t rank) {
     for (Rank& known : ranks_)
       if (known.rank == rank) known.process.send(SIGKILL);

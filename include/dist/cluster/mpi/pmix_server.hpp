@@ -37,34 +37,34 @@
 
 namespace dist::detail {
 
-/// What the ranks of this node did, as PMIx sees it.
+/// An event that PMIx reports about a rank of this node.
 struct PmixEvent {
   enum class Kind { connected, finalized, aborted, lost, fence };
 
   Kind kind{};
   std::uint32_t rank = 0;
   int status = 0;
-  char* data = nullptr;  ///< of a fence: what the ranks contribute, to be freed
+  char* data = nullptr;  ///< of a fence: the contribution of the ranks, to be freed
   std::size_t size = 0;
   pmix_modex_cbfunc_t answer = nullptr;
   void* token = nullptr;
 };
 
-/// The job that all servers of a hosted world announce to their ranks in the same words.
+/// The job description that all servers pass to their ranks.
 struct PmixJob {
-  std::string name;                     ///< new for each run
-  std::vector<std::string> node_names;  ///< all different
+  std::string name;                     ///< unique to each run
+  std::vector<std::string> node_names;  ///< unique
   NodeMap nodes;
   std::size_t node = 0;                        ///< of this server
   std::string directory;                       ///< for its files
-  std::chrono::milliseconds handshake{3'000};  ///< for a rank that connects to say who it is
+  std::chrono::milliseconds handshake{3'000};  ///< for a connecting rank to identify itself
 };
 
-/// A PMIx server for the ranks of one node. One per process. Its callbacks run in a thread of libpmix and only write
-/// their events to a pipe, which `events()` makes part of somebody's `poll`.
+/// The PMIx server of a node; one per process. Its callbacks run in a thread of libpmix, and only write to a pipe,
+/// `events()`, for `poll`.
 class PmixServer {
  public:
-  /// Throws RendezvousError, naming the call of libpmix that failed.
+  /// Throws RendezvousError, naming the libpmix call that failed.
   explicit PmixServer(PmixJob job) : job_(std::move(job)) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe", PMIX_ERROR);
@@ -72,7 +72,7 @@ class PmixServer {
     pipe_in_.reset(ends[1]);
     fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
     event_pipe = pipe_in_.get();
-    setenv("HWLOC_COMPONENTS", "-gl", 0);  // as for the ranks, see add_launch_variables
+    setenv("HWLOC_COMPONENTS", "-gl", 0);  // as in add_launch_variables
 
     pmix_server_module_t functions{};
     functions.client_connected = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
@@ -117,18 +117,18 @@ class PmixServer {
     if (started_) PMIx_server_finalize();
     event_pipe = -1;
   }
-  /// This process is about to end and ranks were lost: libpmix stays as it is, because finalising could wait for them.
+  /// Skips finalising libpmix, which could wait for lost ranks. The process must exit soon.
   void abandon() noexcept { started_ = false; }
 
-  /// All ranks of this node have connected: whoever else calls gets no answer. libpmix serves connections one after the
-  /// other, so mute ones, which any user of the machine can make, would hold the last words of the ranks up.
+  /// Ignores further connections once all ranks have connected. libpmix serves connections one by one, so idle ones,
+  /// which any user can open, would delay the last messages of the ranks.
   void refuse_connections() const {
     sock_filter drop_everything{BPF_RET | BPF_K, 0, 0, 0};
     const sock_fprog program{1, &drop_everything};
     for (const int each : listening_) setsockopt(each, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
   }
 
-  /// For `poll`: readable when there is an event.
+  /// A descriptor that is readable if there is an event.
   [[nodiscard]] int events() const { return pipe_.get(); }
   [[nodiscard]] std::optional<PmixEvent> next_event() {
     PmixEvent event;
@@ -136,14 +136,14 @@ class PmixServer {
     return event;
   }
 
-  /// Lets a fence go on with what all nodes contributed.
+  /// Completes a fence with all contributions.
   static void answer_fence(const PmixEvent& fence, std::span<const std::byte> all) {
     char* copy = static_cast<char*>(std::malloc(all.size() + 1));
     if (!all.empty()) std::memcpy(copy, all.data(), all.size());
     fence.answer(PMIX_SUCCESS, copy, all.size(), fence.token, std::free, copy);
   }
 
-  /// The variables, "NAME=value", by which a rank of this node finds this server.
+  /// Returns the variables, "NAME=value", with which a rank finds this server.
   [[nodiscard]] std::vector<std::string> environment(std::size_t rank) {
     pmix_proc_t process = process_of(rank);
     wait_for("PMIx_server_register_client", [&](Completion& done) {
@@ -161,13 +161,13 @@ class PmixServer {
   }
 
  private:
-  /// An asynchronous call of libpmix that this thread waits for.
+  /// The completion of an asynchronous libpmix call.
   struct Completion {
     std::atomic<bool> done{false};
     std::atomic<pmix_status_t> status{PMIX_SUCCESS};
   };
 
-  /// A list of keys and values, freed at its end.
+  /// A list of keys and values, freed on destruction.
   class InfoList {
    public:
     InfoList() = default;
@@ -190,7 +190,6 @@ class PmixServer {
       const auto narrow = static_cast<pmix_rank_t>(value);
       add(key, &narrow, PMIX_PROC_RANK);
     }
-    /// Copies the entries of `list`.
     void array(const char* key, InfoList& list) {
       pmix_data_array_t array{};
       array.type = PMIX_INFO;
@@ -210,7 +209,7 @@ class PmixServer {
     std::vector<pmix_info_t> entries_;
   };
 
-  /// Ends this process when a call of libpmix that cannot be interrupted takes longer: nobody waits for its end.
+  /// Kills this process if an uninterruptible libpmix call takes longer.
   class TimeLimit {
    public:
     explicit TimeLimit(unsigned seconds) {
@@ -227,7 +226,7 @@ class PmixServer {
   };
 
   [[nodiscard]] static std::vector<int> listening_sockets() {
-    constexpr int most = 256;  // descriptors are given out from the lowest
+    constexpr int most = 256;  // the system assigns the lowest free descriptor
     std::vector<int> found;
     for (int each = 0; each < most; ++each) {
       int listens = 0;
@@ -237,9 +236,9 @@ class PmixServer {
     return found;
   }
 
-  /// libpmix waits for the first bytes of each connection in the thread that does all its work, and version 5 does so for
-  /// ever. So the kernel keeps a connection until its first byte has arrived. Accepted sockets inherit the limit for the
-  /// bytes after it from the listening one; libpmix 5 ignores that limit.
+  /// libpmix waits for the first bytes of each connection in its only thread, version 5 without a limit. So the kernel
+  /// holds connections back until their first byte arrives. Accepted sockets inherit the time limit for further bytes,
+  /// which libpmix 5 ignores.
   void keep_mute_connections_away() const {
     const auto limit_us = std::chrono::microseconds{job_.handshake}.count();
     const timeval limit{limit_us / 1'000'000, limit_us % 1'000'000};
@@ -258,10 +257,10 @@ class PmixServer {
     if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED) fail(call, status);
   }
 
-  /// Starts an asynchronous call and waits for it. Where the call says that it is over already, no callback comes.
+  /// Starts an asynchronous call and waits for it. Calls that report completion have no callback.
   template <class Call>
   static void wait_for(const char* name, Call&& call) {
-    auto* done = new Completion;  // stays behind, should the call never end
+    auto* done = new Completion;  // leaked if the call never completes
     const pmix_status_t status = call(*done);
     if (status == PMIX_SUCCESS) {
       for (int i = 0; !done->done.load() && i < 10'000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -286,13 +285,13 @@ class PmixServer {
   }
 
   static pmix_status_t report(const PmixEvent& event) {
-    // At most PIPE_BUF bytes, so whole or not at all.
+    // At most PIPE_BUF bytes, so the write is atomic.
     while (::write(event_pipe, &event, sizeof event) < 0)
       if (errno != EINTR) return PMIX_ERROR;
     return PMIX_OPERATION_SUCCEEDED;
   }
 
-  /// Only fences of the whole job are known: MPI_Init and MPI_Finalize need no others.
+  /// Supports fences of the whole job only, which suffices for MPI_Init and MPI_Finalize.
   static pmix_status_t fence(const pmix_proc_t processes[], std::size_t size, const pmix_info_t*, std::size_t,
                              char* data, std::size_t bytes, pmix_modex_cbfunc_t answer, void* token) {
     if (size != 1 || processes[0].rank != PMIX_RANK_WILDCARD) return PMIX_ERR_NOT_SUPPORTED;
@@ -306,7 +305,7 @@ class PmixServer {
     return process;
   }
 
-  /// Registers the whole job, as every node does.
+  /// Registers the job, the same on every node.
   void register_job() {
     std::string names, ranks, local;
     std::size_t world = 0;
@@ -338,7 +337,7 @@ class PmixServer {
     keys.number(PMIX_JOB_NUM_APPS, 1);
     keys.number(PMIX_NODEID, job_.node);
     keys.string(PMIX_LOCAL_PEERS, local);
-    // Open MPI 5 makes a folder of the user in /tmp, and leaves it there, unless it is given one.
+    // Without these, Open MPI 5 creates a folder in /tmp, and does not remove it.
     keys.string(PMIX_TMPDIR, job_.directory);
     keys.string(PMIX_NSDIR, job_.directory);
     keys.string(PMIX_JOBID, job_.name);
@@ -368,7 +367,7 @@ class PmixServer {
   PmixJob job_;
   io::Descriptor pipe_;
   io::Descriptor pipe_in_;
-  std::vector<int> listening_;  ///< libpmix's sockets
+  std::vector<int> listening_;  ///< sockets of libpmix
   bool started_ = false;
 };
 

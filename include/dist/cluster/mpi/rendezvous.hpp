@@ -6,22 +6,51 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/node_links.hpp>
-#include <dist/cluster/mpi/node_ranks.hpp>
-#include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/core/log.hpp>
 #include <dist/net/dialer.hpp>
+#include <dist/net/handshake.hpp>
 #include <dist/net/handshake_server.hpp>
-#include <dist/net/machine.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist::detail {
 
-/// What the first server decides once all tasks have come.
+/// The reason why a world could not be created. The server that detects it sends it to all processes, which throw it.
+struct WorldFailure {
+  enum class Kind : std::uint8_t { deadline = 1, rendezvous = 2 };
+
+  Kind kind = Kind::rendezvous;
+  net::Refusal text;
+
+  [[nodiscard]] std::vector<std::byte> record() const {
+    net::RecordWriter writer;
+    writer.number(static_cast<std::uint8_t>(kind)).bytes(net::refusal_record(text));
+    return {writer.content().begin(), writer.content().end()};
+  }
+  /// Throws FrameError.
+  [[nodiscard]] static WorldFailure from(std::span<const std::byte> record) {
+    net::RecordReader reader{record};
+    WorldFailure failure;
+    failure.kind = reader.number<std::uint8_t>() == 1 ? Kind::deadline : Kind::rendezvous;
+    failure.text = net::refusal_from(reader.bytes());
+    reader.expect_end();
+    return failure;
+  }
+
+  /// Throws DeadlineExceeded or RendezvousError.
+  [[noreturn]] void raise() const {
+    if (kind == Kind::deadline) throw DeadlineExceeded(text.problem, text.why, text.suggestion);
+    throw RendezvousError(text.problem, text.why, text.suggestion);
+  }
+};
+
+/// The first server's data once all tasks have connected.
 struct WorldInfo {
   std::string name;
   std::vector<std::string> node_names;
@@ -43,19 +72,19 @@ struct WorldInfo {
   }
 };
 
-/// The rank that started the server has ended before all tasks had come. Its port must be free for another try; the
-/// others see the connection end, and try again.
+/// Thrown if the rank that started the server exits before all tasks have connected. Frees its port for another
+/// attempt; other ranks reconnect.
 struct Abandoned {};
 
-/// The refusal when tasks did not come within a time.
+/// The refusal for tasks that are late.
 [[nodiscard]] inline net::Refusal late_refusal(const MissingTasks& missing, net::Milliseconds within) {
   return {concat(missing.who, " within ", within), missing.why,
           "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
           "is an option"};
 }
 
-/// The first part of a server's life: its ranks and the servers of the other nodes arrive. A process that leaves again
-/// before all have come may come back.
+/// The first phase of a server: its ranks and the other servers connect. Processes may disconnect and reconnect before
+/// all are there.
 class Rendezvous {
  public:
   Rendezvous(const HostedOptions& options, const NodeMap& nodes, net::HandshakeServer& reception, NodeRanks& ranks,
@@ -73,7 +102,7 @@ class Rendezvous {
     present_[options.rank] = true;
   }
 
-  /// Returns when all tasks of the job have come. Throws WorldFailure, which names those that have not, or Abandoned.
+  /// Returns when all tasks have connected. Throws WorldFailure, naming missing tasks, or Abandoned.
   [[nodiscard]] WorldInfo run() {
     const net::Deadline patience = net::Deadline::in(options_.patience);
     bool said = false;
@@ -97,13 +126,13 @@ class Rendezvous {
         next = next.sooner(dialer_->next());
       }
       poll(entries.data(), entries.size(), next.poll_timeout(net::Milliseconds{500}));
-      // Ended processes leave before their replacements are let in.
+      // Removes exited processes before it admits their replacements.
       ranks_.advance([](std::size_t) {}, [&](std::size_t rank, const std::string&) { left(rank); });
       links_.advance([&](std::size_t node, const net::Frame& frame) { take(node, frame); },
                      [&](std::size_t node, const std::string&) { unlinked(node); });
       reception_.advance([&](const net::Handshake& hello) { return admit(hello); },
                          [&](net::Accepted guest) { enter(std::move(guest)); });
-      // With a secret it was one of us who came with another list; without, it may have been anybody.
+      // With a secret, the peer belongs to this job; without one, it may be any process.
       if (reception_.other_list() && !options_.secret.empty())
         throw WorldFailure{WorldFailure::Kind::rendezvous, *reception_.other_list()};
     }
@@ -146,7 +175,7 @@ class Rendezvous {
       ranks_.add(rank, std::move(guest.connection));
       tell(rank, true);
     }
-    told_ = {};  // the one that came wants to know, too
+    told_ = {};  // the new process needs a report, too
   }
 
   void left(std::size_t rank) {
@@ -213,8 +242,8 @@ class Rendezvous {
     WorldInfo start{concat("dist-", net::list_checksum(options_.tasks, options_.job), "-"), node_names_};
     const net::Nonce random = net::random_nonce();
     for (std::size_t i = 0; i < 8; ++i) start.name += concat(i == 0 ? "" : ".", std::to_integer<int>(random[i]));
-    // Machines may share a name (containers often do); nodes may not. libpmix writes beyond its memory for a name with
-    // more than about 50 letters.
+    // Machines may share a name (containers often do), but nodes must not. libpmix overruns its buffer for names over
+    // about 50 characters.
     constexpr std::size_t longest = 40;
     const auto are_usable = [](const std::vector<std::string>& names) {
       for (std::size_t node = 0; node < names.size(); ++node) {
@@ -233,8 +262,7 @@ class Rendezvous {
     return start;
   }
 
-  /// Who has not come, as far as this server knows: the first one knows of all, another one of its own node, and for the
-  /// rest what the first said.
+  /// The first server has the state of all nodes; other servers have their own node's, and the first server's report.
   [[nodiscard]] MissingTasks missing() const {
     std::string names;
     std::size_t count = 0;
@@ -261,12 +289,12 @@ class Rendezvous {
     const MissingTasks found = missing();
     return {WorldFailure::Kind::deadline, late_refusal(found, options_.deadline)};
   }
-  /// Once, so that the user who starts a job by hand sees what it waits for.
+  /// Prints the missing tasks, for jobs started by hand.
   void say_who_is_missing() const {
     const MissingTasks found = missing();
     log_line(concat(found.who, " yet (", found.why, "); waiting up to ", options_.deadline));
   }
-  /// Tells the processes that wait here, so that they can say so, too.
+  /// Sends the missing tasks to waiting processes, which can then print them.
   void tell_who_is_missing() {
     MissingTasks found = missing();
     if (found == told_) return;
@@ -287,7 +315,7 @@ class Rendezvous {
   std::vector<std::string> node_names_;
   std::optional<net::Dialer> dialer_;
   std::optional<WorldInfo> start_;
-  std::optional<MissingTasks> elsewhere_;  ///< what the first server said
+  std::optional<MissingTasks> elsewhere_;  ///< as reported by the first server
   MissingTasks told_;
 };
 

@@ -16,14 +16,14 @@
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/machine.hpp>
 #include <dist/net/secret.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// What a process tells the others.
+/// The data that processes exchange.
 struct RoleClaim {
   std::uint64_t parameter_servers = 0;
   std::uint64_t port = 0;
@@ -38,8 +38,8 @@ void set(std::array<char, size>& to, std::string_view text) {
   std::copy_n(text.begin(), std::min(text.size(), size - 1), to.begin());
 }
 
-[[nodiscard]] DIST_INLINE_MPI RoleClaim role_claim(std::size_t parameter_servers, std::size_t rank,
-                                                   net::ReservedPort& port) {
+[[nodiscard]] DIST_INLINE RoleClaim role_claim(std::size_t parameter_servers, std::size_t rank,
+                                               net::ReservedPort& port) {
   RoleClaim claim;
   claim.parameter_servers = parameter_servers;
   try {
@@ -64,7 +64,7 @@ void set(std::array<char, size>& to, std::string_view text) {
 
 }  // namespace detail
 
-DIST_INLINE_MPI MpiRolesResolver::MpiRolesResolver(Options options) : world_(options.start_timeout) {
+DIST_INLINE MpiRolesResolver::MpiRolesResolver(Options options) : world_(options.start_timeout) {
   const Launcher launcher = find_launcher();
   source_ = launcher.name.empty() ? "MPI" : launcher.name;
   const std::size_t least = options.parameter_servers + 2;
@@ -86,7 +86,7 @@ DIST_INLINE_MPI MpiRolesResolver::MpiRolesResolver(Options options) : world_(opt
   exchange(options);
 }
 
-DIST_INLINE_MPI void MpiRolesResolver::exchange(const Options& options) {
+DIST_INLINE void MpiRolesResolver::exchange(const Options& options) {
   const std::size_t rank = mpi::detail::rank_in(world_.comm().get()), size = world_.size();
   const detail::RoleClaim own = detail::role_claim(options.parameter_servers, rank, port_);
   std::vector<detail::RoleClaim> claims(size);

@@ -18,7 +18,7 @@
 
 namespace dist::detail {
 
-/// Removes what is in the folder `name` of the folder `parent`, and itself. Follows no link.
+/// Removes the folder `name` in `parent`, with its content. Does not follow links.
 inline void remove_folder(int parent, const char* name) {
   const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder >= 0) {
@@ -36,13 +36,13 @@ inline void remove_folder(int parent, const char* name) {
   unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/// A folder in memory for what one hosted world leaves on a node: stores of PMIx, session folders and shared segments
-/// of MPI. It goes with its server. What a killed server left is known by its lock, which nobody holds any more, and is
-/// removed when the next world of this user starts, never another one's.
+/// A memory-backed folder for a hosted world's files on a node: PMIx stores, session folders and shared segments of
+/// MPI. The server removes it at exit. A killed server's folder, recognised by its released lock, is removed when this
+/// user's next world starts.
 class SessionFolder {
  public:
-  /// With room for the files of so many ranks: in memory, unless there is too little of it, as in a container with a
-  /// small /dev/shm: libpmix would go on without its store there, after pages of messages. Throws RendezvousError.
+  /// Creates a folder for the files of `ranks` ranks, on disk if memory has too little room, as in a container with a
+  /// small /dev/shm, where libpmix would lose its store. Throws RendezvousError.
   explicit SessionFolder(std::size_t ranks = 1) {
     const char* temporary = std::getenv("TMPDIR");
     const auto try_all = [&](std::size_t room) {
@@ -61,7 +61,7 @@ class SessionFolder {
  private:
   static std::string prefix() { return concat("dist-world.", std::to_string(getuid()), "."); }
 
-  /// Shared segments of MPI (4 MiB and some) and stores of libpmix.
+  /// for MPI's shared segments (slightly over 4 MiB) and libpmix's stores
   static constexpr std::size_t room_for_a_rank = std::size_t{8} << 20;
 
   bool make(const std::string& parent, std::size_t room) {
@@ -72,7 +72,7 @@ class SessionFolder {
       std::string path = concat(parent, "/", prefix(), "XXXXXX");
       if (mkdtemp(path.data()) == nullptr) return false;
       lock_.reset(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      // Another world's sweep may have come between: then the folder has no name any more, and the next one is tried.
+      // Another world's sweep may have removed the folder; then try the next one.
       struct stat opened {
       }, named{};
       if (lock_ && flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && fstat(lock_.get(), &opened) == 0 &&

@@ -1,41 +1,25 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/launcher.hpp>
 #include <dist/cluster/lone_process.hpp>
 #include <dist/cluster/mpi/worker_group.hpp>
-#include <dist/cluster/roles.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/torchrun_resolver.hpp>
 #include <dist/cluster/validate.hpp>
-#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/health/watchdog.hpp>
-#include <dist/comm/mpi/api.hpp>
-#include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/environment.hpp>
-#include <dist/comm/mpi/shutdown_barrier.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/light_memory.hpp>
 #include <dist/core/log.hpp>
-#include <dist/device/slow_wait.hpp>
-#include <dist/net/machine.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist {
 
 namespace detail {
 
-DIST_INLINE_MPI const std::shared_ptr<PeerHealth>& MpiRuntime::peers() {
+DIST_INLINE const std::shared_ptr<PeerHealth>& MpiRuntime::peers() {
   if (!health) health = std::make_shared<PeerHealth>();
   if (hosted && !lifeline_is_watched_) {
     lifeline_is_watched_ = true;
@@ -45,7 +29,7 @@ DIST_INLINE_MPI const std::shared_ptr<PeerHealth>& MpiRuntime::peers() {
   return health;
 }
 
-DIST_INLINE_MPI void MpiRuntime::abandon() noexcept {
+DIST_INLINE void MpiRuntime::abandon() noexcept {
   if (environment) environment->abandon();
   if (hosted) hosted->continue_server();
   hosted.reset();
@@ -66,23 +50,23 @@ class MpiRuntime::AtExit {
   MpiRuntime& world_;
 };
 
-DIST_INLINE_MPI MpiRuntime& MpiRuntime::of_process() {
+DIST_INLINE MpiRuntime& MpiRuntime::of_process() {
   static MpiRuntime& world = *new MpiRuntime;
   static const AtExit at_exit{world};
   return world;
 }
 
-DIST_INLINE_MPI void MpiRuntime::end_if_over() noexcept {
+DIST_INLINE void MpiRuntime::end_if_over() noexcept {
   if (exits_ && works_ == 0 && process_ == getpid()) delete this;
 }
 
-DIST_INLINE_MPI MpiRuntime::~MpiRuntime() {
+DIST_INLINE MpiRuntime::~MpiRuntime() {
   if (unfinished_ != 0) abandon();
   if (hosted) hosted->goodbye();
   if (environment && environment->owns_mpi() && unfinished_ == 0) part();
 }
 
-DIST_INLINE_MPI void MpiRuntime::part() {
+DIST_INLINE void MpiRuntime::part() {
   mpi::finalize_together(environment, barrier_at_end ? &*barrier_at_end : nullptr, *peers(), timeout, [this] {
     if (hosted) hosted->continue_server();
   });
@@ -90,7 +74,7 @@ DIST_INLINE_MPI void MpiRuntime::part() {
 
 }  // namespace detail
 
-DIST_INLINE_MPI WorkerGroup::WorkerGroup(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
+DIST_INLINE WorkerGroup::WorkerGroup(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
   detail::has_joined_others.store(true, std::memory_order_relaxed);
   mpi::require_running();
   mpi::detail::require_group(comm);
@@ -100,15 +84,15 @@ DIST_INLINE_MPI WorkerGroup::WorkerGroup(mpi::CommRef comm) : comm_(comm.get()),
   ReportSignal::name_process(name_of(concat("worker ", task_->index)));
 }
 
-DIST_INLINE_MPI WorkerGroup::WorkerGroup(std::chrono::milliseconds start_timeout) {
+DIST_INLINE WorkerGroup::WorkerGroup(std::chrono::milliseconds start_timeout) {
   const Launcher launcher = find_launcher();
   if (!mpi::is_running() && !launcher.makes_world()) return;
   join(
       start_timeout, [](const void*) { return Found{}; }, nullptr);
 }
 
-DIST_INLINE_MPI WorkerGroup::Part::Part(const WorkerGroup& whole, const std::optional<mpi::Communicator>& all,
-                                        std::size_t color, std::size_t key)
+DIST_INLINE WorkerGroup::Part::Part(const WorkerGroup& whole, const std::optional<mpi::Communicator>& all,
+                                    std::size_t color, std::size_t key)
     : world_(whole) {
   if (!all) return;
   split_.emplace(*all, color, key);
@@ -117,22 +101,22 @@ DIST_INLINE_MPI WorkerGroup::Part::Part(const WorkerGroup& whole, const std::opt
   world_.source_ = concat("a part of ", whole.source_);
 }
 
-DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerGroup::known_peers() const {
+DIST_INLINE std::shared_ptr<PeerHealth> WorkerGroup::known_peers() const {
   return started().hosted && !is_part_ ? started().peers() : std::make_shared<PeerHealth>();
 }
 
-DIST_INLINE_MPI void WorkerGroup::end_strategy(const std::shared_ptr<PeerHealth>& health,
-                                               std::chrono::nanoseconds timeout) const {
+DIST_INLINE void WorkerGroup::end_strategy(const std::shared_ptr<PeerHealth>& health,
+                                           std::chrono::nanoseconds timeout) const {
   if (is_part_) return;
   started().health = health;
   if (!is_alone()) started().timeout = timeout;
 }
 
-DIST_INLINE_MPI bool WorkerGroup::trains(const std::optional<Task>& task) noexcept {
+DIST_INLINE bool WorkerGroup::trains(const std::optional<Task>& task) noexcept {
   return !task || task->type == TaskType::chief || task->type == TaskType::worker;
 }
 
-/// What a process of MPI_COMM_WORLD says of itself.
+/// The data that processes exchange.
 struct WorkerGroup::Claim {
   std::uint64_t cluster;
   std::uint64_t has_task;
@@ -140,8 +124,7 @@ struct WorkerGroup::Claim {
   std::array<char, 512> error;
 };
 
-/// Starts MPI, which waits for all processes and cannot be interrupted: while it lives, a process that is lost, or
-/// does not come in time, ends this one.
+/// Starts MPI, which cannot be interrupted. Meanwhile, terminates this process if another one is lost or late.
 class WorkerGroup::Start {
  public:
   Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted)
@@ -151,8 +134,8 @@ class WorkerGroup::Start {
         guard_(&watchdog_, call_) {
     if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>(wanted);
   }
-  /// The process is `name` to the others, and worker number `worker` where it is one. Throws Unavailable where a
-  /// process went, although MPI runs.
+  /// Names this process for the others' reports, and worker number `worker` if it is one. Throws Unavailable if a
+  /// process was lost although MPI runs.
   void finish(std::string_view name, std::size_t worker) {
     detail::MpiRuntime& world = started();
     ReportSignal::name_process(name);
@@ -162,7 +145,7 @@ class WorkerGroup::Start {
   }
 
  private:
-  /// The server keeps the same deadline, and can name the missing processes.
+  /// The server has the same deadline, and can list the missing processes.
   static constexpr std::chrono::milliseconds first_word_of_the_server{3000};
 
   PeerHealth alone_;
@@ -172,19 +155,19 @@ class WorkerGroup::Start {
   Watchdog::Guard guard_;
 };
 
-DIST_INLINE_MPI void WorkerGroup::join(std::chrono::milliseconds start_timeout, Found (*find)(const void* resolver),
-                                       const void* resolver) {
+DIST_INLINE void WorkerGroup::join(std::chrono::milliseconds start_timeout, Found (*find)(const void* resolver),
+                                   const void* resolver) {
   if (start_timeout.count() <= 0)
     throw InvalidArgument("The workers have no time to start",
                           concat("the start timeout is ", start_timeout.count(), " ms"),
                           "Give a positive one, such as 5 min");
   detail::has_joined_others.store(true, std::memory_order_relaxed);
   const detail::MpiRuntime::JobScope work{started()};
-  constexpr std::chrono::hours longest{24 * 3650};  // what is longer overflows as nanoseconds
+  constexpr std::chrono::hours longest{24 * 3650};  // larger values overflow as nanoseconds
   join(find(resolver), std::min<std::chrono::milliseconds>(start_timeout, longest));
 }
 
-DIST_INLINE_MPI void WorkerGroup::join(Found found, std::chrono::milliseconds start_timeout) {
+DIST_INLINE void WorkerGroup::join(Found found, std::chrono::milliseconds start_timeout) {
   const Launcher launcher = find_launcher();
   if (found.cluster.empty() && launcher.kind == Launcher::Kind::torchrun && !mpi::is_running())
     if (const TorchrunResolver torchrun; !torchrun.cluster_spec().empty())
@@ -209,12 +192,13 @@ DIST_INLINE_MPI void WorkerGroup::join(Found found, std::chrono::milliseconds st
   }
 }
 
-DIST_INLINE_MPI std::string WorkerGroup::name_of(std::string_view role) {
+DIST_INLINE std::string WorkerGroup::name_of(std::string_view role) {
   return concat(role, " on host ", net::host_name());
 }
 
-DIST_INLINE_MPI void WorkerGroup::join_launched(const ClusterSpec& cluster, const std::optional<Task>& task,
-                                                const Launcher& launcher, std::chrono::milliseconds start_timeout) {
+[[gnu::cold]] DIST_INLINE void WorkerGroup::join_launched(const ClusterSpec& cluster, const std::optional<Task>& task,
+                                                          const Launcher& launcher,
+                                                          std::chrono::milliseconds start_timeout) {
   Start start{start_timeout, thread_level_};
   const std::size_t size = mpi::detail::size_of(MPI_COMM_WORLD);
   require_world_size(launcher, size);
@@ -243,8 +227,8 @@ DIST_INLINE_MPI void WorkerGroup::join_launched(const ClusterSpec& cluster, cons
   DIST_MPI_CALL(MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, number, &comm_));
 }
 
-DIST_INLINE_MPI void WorkerGroup::require_agreement(const ClusterSpec& cluster,
-                                                    const std::vector<Claim>& claims) const {
+[[gnu::cold]] DIST_INLINE void WorkerGroup::require_agreement(const ClusterSpec& cluster,
+                                                              const std::vector<Claim>& claims) const {
   for (std::size_t rank = 0; rank < claims.size(); ++rank)
     if (claims[rank].error[0] != '\0')
       throw InvalidArgument(concat("Rank ", rank, " of MPI_COMM_WORLD cannot join the cluster"),
@@ -272,7 +256,7 @@ DIST_INLINE_MPI void WorkerGroup::require_agreement(const ClusterSpec& cluster,
   }
 }
 
-DIST_INLINE_MPI void WorkerGroup::host(const Found& found, std::chrono::milliseconds start_timeout) {
+[[gnu::cold]] DIST_INLINE void WorkerGroup::host(const Found& found, std::chrono::milliseconds start_timeout) {
   const std::size_t worker = id_in_cluster(found.cluster, *found.task);
   ReportSignal::name_process(name_of(concat("worker ", worker)));
   started().hosted = found.host(found.cluster, worker, source_, start_timeout);

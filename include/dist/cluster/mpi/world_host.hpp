@@ -11,9 +11,9 @@
 
 namespace dist::detail {
 
-/// Joins the world of the cluster's tasks that train, as worker number `worker`. Where only the first task has an
-/// address, the others meet it there first. `source` says where the cluster comes from. Throws what HostedWorld::join and
-/// net::exchange_addresses throw.
+/// Joins the world of the cluster's training tasks as worker number `worker`. The address of the first task alone is a
+/// rendezvous. `source` names the origin of the cluster. Throws the errors of HostedWorld::join and
+/// net::exchange_addresses.
 [[nodiscard]] std::unique_ptr<WorldHandle> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
                                                              std::string_view source,
                                                              std::chrono::milliseconds start_timeout);
@@ -29,6 +29,6 @@ struct WorldHost {
 
 }  // namespace dist::detail
 
-#ifndef DIST_COMPILED_MPI
+#ifndef DIST_COMPILED
 #include <dist/cluster/mpi/world_host.ipp>
 #endif

@@ -1,24 +1,21 @@
 #pragma once
 
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include <dist/cluster/address.hpp>
 #include <dist/cluster/address_exchange.hpp>
+#include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/mpi/hosted_world.hpp>
 #include <dist/cluster/mpi/world_host.hpp>
-#include <dist/cluster/roles.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/cluster/torchrun_resolver.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/net/secret.hpp>
 
 namespace dist::detail {
 
-DIST_INLINE_MPI std::unique_ptr<WorldHandle> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
-                                                               std::string_view source,
-                                                               std::chrono::milliseconds start_timeout) {
+[[gnu::cold]] DIST_INLINE std::unique_ptr<WorldHandle> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
+                                                                         std::string_view source,
+                                                                         std::chrono::milliseconds start_timeout) {
   const net::Deadline deadline = net::Deadline::in(start_timeout);
   HostedOptions options;
   options.rank = worker;

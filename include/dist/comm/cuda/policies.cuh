@@ -12,9 +12,8 @@
 
 namespace dist {
 
-/// Replicas reduce each other's memory by kernels, on GPUs with peer access, several of which may share one GPU. Sums are
-/// made in rank order, so the bits are those of ThreadAllReduce on Cpu where the GPU's arithmetic rounds as the
-/// host's does.
+/// Reduction by kernels that access all replicas' memory, on GPUs with peer access. Several replicas may share one GPU.
+/// Sums are in rank order, so they are bit-identical to ThreadAllReduce on Cpu if the GPU rounds like the host.
 struct DirectAllReduce {
   static constexpr std::string_view name = "DirectAllReduce";
   template <class D>
@@ -24,21 +23,21 @@ struct DirectAllReduce {
 };
 
 namespace cuda {
-/// Where a GPU keeps what it combines for its group.
+/// GPU memory for the combined values of a group.
 struct GroupBuffer : DeviceBuffer {
   /// Throws OutOfMemory.
   GroupBuffer(const Queue& queue, std::size_t bytes) : DeviceBuffer(queue.stream().device(), bytes) {}
 };
 }  // namespace cuda
 
-/// Memory of GPUs is reduced by kernels: in each group one GPU combines the group's values, then reads what the other
-/// group has and writes the result to its own (spec H06).
+/// Reduction of GPU memory by kernels: in each group one GPU combines the group's values, then reads the other group's
+/// and writes the result to its own group (spec H06).
 template <>
 struct HierarchicalCopyAllReduce::OnDevices<Cuda> : HierarchicalCollectives<Cuda, cuda::GroupBuffer> {
   static constexpr std::string_view name = HierarchicalCopyAllReduce::name;
 };
 
-/// Memory of GPUs is reduced by a kernel of replica 0, which writes the result for all (spec H04).
+/// Reduction of GPU memory by a kernel of replica 0, which writes the result for all (spec H04).
 template <>
 struct ReductionToOneDevice::OnDevices<Cuda> : DirectCollectives<Cuda, ReductionToOneDevice, detail::AllOnFirst> {
   static constexpr std::string_view name = ReductionToOneDevice::name;

@@ -25,7 +25,8 @@
 namespace dist {
 
 namespace detail {
-/// "f32 on a device": a replica that gives memory of the host does not agree with one that gives memory of a device.
+/// Name of T in device memory, such as "f32 on a device". Replicas disagree if one passes host memory and another
+/// device memory.
 template <class T>
 inline constexpr auto dtype_on_device_letters = [] {
   constexpr std::string_view where = " on a device";
@@ -36,14 +37,14 @@ inline constexpr auto dtype_on_device_letters = [] {
 template <class T>
 inline constexpr std::string_view dtype_on_device{dtype_on_device_letters<T>.data(), dtype_on_device_letters<T>.size()};
 
-/// Which elements a replica reduces: an equal share, the one that it has of operands in the host's memory, too.
+/// Divides the elements equally between the replicas, like operands in host memory.
 struct EqualShares {
   [[nodiscard]] static constexpr IndexRange share_of(std::size_t elements, std::size_t rank, std::size_t replicas,
                                                      std::size_t granule) noexcept {
     return shard_of(elements, rank, replicas, granule);
   }
 };
-/// The same, where replica 0 reduces all.
+/// Assigns all elements to replica 0.
 struct AllOnFirst {
   [[nodiscard]] static constexpr IndexRange share_of(std::size_t elements, std::size_t rank, std::size_t,
                                                      std::size_t) noexcept {
@@ -52,26 +53,25 @@ struct AllOnFirst {
 };
 }  // namespace detail
 
-/// Collectives of replicas on devices that reach each other's memory: each works on the operands of all through its own
-/// queue, and events order the queues, so that the host waits for no device. Each reduces its share of the elements, as
-/// `Shares` divides them, and writes it for all. What the replicas agree on, and operands in the host's memory, go the
-/// way of `OnHost`, a policy for shared memory that divides the elements alike. A policy names a device:
+/// Collectives of replicas on devices that access each other's memory. Each replica works on all operands through its
+/// own queue; events order the queues, so the host never waits for devices. Each replica reduces its share of the
+/// elements (`Shares`) and writes it for all. Agreement on calls, and operands in host memory, use `OnHost`, a policy
+/// for shared memory with the same shares. A policy names a device:
 ///
-///   struct MyAllReduce {
-///     static constexpr std::string_view name = "MyAllReduce";
-///     template <class D> using State = DirectCollectives<MyDevice>::State<D>;
-///     template <class C> using On = DirectCollectives<MyDevice>::On<C>;
-///   };
+///     struct MyAllReduce {
+///       static constexpr std::string_view name = "MyAllReduce";
+///       template <class D> using State = DirectCollectives<MyDevice>::State<D>;
+///       template <class C> using On = DirectCollectives<MyDevice>::On<C>;
+///     };
 template <Device Of, class OnHost = ThreadAllReduce, class Shares = detail::EqualShares>
 struct DirectCollectives {
   static constexpr std::size_t most_replicas = detail::most_direct_replicas;
 
-  /// For each replica the events by which the others follow it. They are used again and again: a replica records `ready`
-  /// of its next collective only after the barrier of this one, and `done` only after all have published the next one,
-  /// which they do after they have waited for this one's.
+  /// Events of each replica for its peers, reused in every collective: `ready` is recorded after the barrier of the
+  /// previous one, `done` after all have published the current one, that is, after waiting for the previous `done`.
   template <class D>
   struct State {
-    /// Throws InvalidArgument for more than `most_replicas`, and for devices that do not reach each other's memory.
+    /// Throws InvalidArgument for more than `most_replicas`, or if devices cannot access each other's memory.
     State(const typename D::Queues& queues, std::size_t replicas) {
       if (replicas > most_replicas)
         throw InvalidArgument(concat("There are too many replicas to reduce each other's memory: ", replicas),
@@ -88,6 +88,7 @@ struct DirectCollectives {
     std::vector<typename D::Queue::Event> done;
   };
 
+  /// The collectives of one replica, a member of `C` with its own queue.
   template <SharesMemory C>
   class On : public OnHost::template On<C> {
    protected:
@@ -118,8 +119,8 @@ struct DirectCollectives {
     void reduce_and_apply(Op, Span<const T> gradient, Span<T> mirror, const Update& update) const {
       reduce<Op, T>("reduce_and_apply", gradient, mirror, update);
     }
-    /// The reduction of this replica's share of the values, into the same places of `kept`, which are not the values
-    /// themselves. Returns the share.
+    /// Reduces this replica's share of the values into the same positions of `kept`, which is different memory. Returns
+    /// the share.
     template <class T, ReduceOp<T> Op>
     IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
       together({.operation = "reduce_scatter",
@@ -133,7 +134,7 @@ struct DirectCollectives {
                });
       return share_of<T>(kept.size());
     }
-    /// This replica's share of all mirrors is updated by its gradients.
+    /// Updates this replica's share of all mirrors by its gradients.
     template <class T, ElementUpdate<T> Update>
     void update_shards(Span<const T> gradients, Span<T> mirror, const Update& update) const {
       together({.operation = "update_shards", .elements = mirror.size(), .dtype = detail::dtype_on_device<T>},
@@ -154,12 +155,12 @@ struct DirectCollectives {
                });
     }
 
-    /// What all replicas put into their queues before this is done before what they put there next.
+    /// Orders the queues: work of all replicas before this call is done before their work after it.
     void order_queues() const {
       together({.operation = "barrier"}, {}, [] {});
     }
 
-    /// For copies between neighbours: see CopiesBetweenDevices.
+    /// Access for copies between neighbors: see CopiesBetweenDevices.
     [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
     void record_ready() const { queue_.record(state_->ready[rank()]); }
     void wait_for_ready(std::size_t replica) const { queue_.wait_for(state_->ready[replica]); }
@@ -170,7 +171,7 @@ struct DirectCollectives {
     [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
     [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
 
-    /// The memory that each replica lends: to be read if T is const, else to be written.
+    /// Returns the memory that each replica lends: to read if T is const, else to write.
     template <class T>
     [[nodiscard]] std::array<T*, most_replicas> operands() const {
       const C& comm = this->communicator();
@@ -183,7 +184,7 @@ struct DirectCollectives {
       }
       return all;
     }
-    /// How many of these operands are to be written: one where all replicas gave the same, else that of each.
+    /// Returns the number of operands to write: 1 if all replicas lend the same memory, else one per replica.
     template <class T>
     [[nodiscard]] std::size_t distinct(const std::array<T*, most_replicas>& operands) const {
       return std::all_of(operands.begin(), operands.begin() + size(), [&](T* each) { return each == operands[0]; })
@@ -195,8 +196,8 @@ struct DirectCollectives {
       return Shares::share_of(elements, rank(), size(), cache_line / sizeof(T));
     }
 
-    /// `put()` puts work that reads and writes the operands of all replicas into the queue, once all of them are ready.
-    /// Returns when what this replica puts next follows what all put there.
+    /// Calls `put()`, which enqueues work on all operands, once all are ready. Work that this replica enqueues next
+    /// follows the work of all replicas.
     template <class Put>
     void together(const CollectiveCall& call, const Operand& lent, Put&& put) const {
       record_ready();
@@ -225,7 +226,7 @@ struct DirectCollectives {
           });
     }
 
-    /// Puts a reduction of this replica's share into its queue that has fewer values than replicas, or fewer mirrors.
+    /// Enqueues the reduction of this replica's share, with fewer values or mirrors than replicas.
     template <class Op, class T, class Update>
     void put_share(std::size_t elements, std::span<const T* const> values, std::span<T* const> mirrors, std::size_t own,
                    const Update& update) const {
@@ -240,7 +241,7 @@ struct DirectCollectives {
 };
 
 namespace detail {
-/// Such collectives as the policy of a strategy on any devices, which CentralStorage names.
+/// DirectCollectives as a strategy's policy on any device, used by CentralStorage.
 template <class DeviceType>
 struct DirectOps {
   static constexpr std::string_view name = "DirectAllReduce";

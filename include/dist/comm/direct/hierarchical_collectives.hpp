@@ -25,7 +25,7 @@ namespace dist {
 
 namespace detail {
 
-/// The values of a group for one element, combined in rank order and not yet rounded.
+/// Combines a group's values of one element in rank order, without rounding.
 template <class T, class Op, std::size_t Most>
 struct CombineGroup {
   const T* values[Most];
@@ -40,10 +40,10 @@ struct CombineGroup {
   }
 };
 
-/// What the groups have of one element, combined and rounded, updates `mine` and becomes that of every mirror.
+/// Combines and rounds both groups' values of one element, updates `mine` by it, and writes the result to every mirror.
 template <class T, class Op, class Update, std::size_t Most>
 struct CombineGroups {
-  const Accumulator<T>* first;  ///< null where the first group has no replicas
+  const Accumulator<T>* first;  ///< null if the first group has no replicas
   const Accumulator<T>* second;
   std::size_t replicas;
   const T* mine;
@@ -61,21 +61,19 @@ struct CombineGroups {
 
 }  // namespace detail
 
-/// The collectives of HierarchicalCopyAllReduce in memory of devices: in each group the queue of one replica combines the
-/// group's values into memory of its own, then reads that of the other group and writes the result to the replicas of its
-/// group; updates are made by replica 0 for all. `Scratch{queue, bytes}` is memory of the queue's device, whose first
-/// byte is at `data()`.
+/// HierarchicalCopyAllReduce in device memory. In each group, one replica's queue combines the group's values into
+/// scratch memory, then reads the other group's and writes the result to its group. Replica 0 applies updates for all.
+/// `Scratch{queue, bytes}` is memory of the queue's device that starts at `data()`.
 template <Device Of, class Scratch>
 struct HierarchicalCollectives {
   using Direct = DirectCollectives<Of, HierarchicalCopyAllReduce, detail::AllOnFirst>;
 
-  /// For each replica also the event after which its group's values are combined, and where they are. Like the other
-  /// events it is used again and again: a replica records it after all have published the next collective, before which
-  /// the other group has waited for this one's.
+  /// Adds, for each replica, memory for its group's combined values, and the event of their completion, which is
+  /// reused: it is recorded after all have published a collective, that is, after waiting for the previous event.
   template <class D>
   class State : public Direct::template State<D> {
    public:
-    /// Throws InvalidArgument for too many replicas.
+    /// Throws InvalidArgument if there are too many replicas.
     State(const typename D::Queues& queues, std::size_t replicas)
         : Direct::template State<D>(queues, replicas), scratch_(replicas) {
       for (std::size_t replica = 0; replica < replicas; ++replica) {
@@ -85,7 +83,7 @@ struct HierarchicalCollectives {
     }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
-    /// The memory of work that does not end is left to it.
+    /// Waits for the queues. If that fails, leaks memory that kernels may still use.
     ~State() {
       try {
         for (const auto& queue : queues_) queue.wait();
@@ -94,15 +92,15 @@ struct HierarchicalCollectives {
       }
     }
 
-    /// Lets the replica have room for what it combines. Called by its thread before a collective.
+    /// Makes room for the values that the replica combines. Its thread calls this before a collective.
     void reserve(std::size_t replica, std::size_t bytes) {
       OfReplica& scratch = scratch_[replica];
       if (bytes <= scratch.bytes) return;
-      queues_[replica].wait();  // after which nobody reads what it combined last
+      queues_[replica].wait();  // after this, no replica reads its last values
       scratch = {};
       scratch = {std::make_unique<Scratch>(queues_[replica], bytes), bytes};
     }
-    /// The address of what the replica combines; null before it had room for anything.
+    /// Returns the address of the values that the replica combines, or null if it has no room yet.
     template <class T>
     [[nodiscard]] T* combined_by(std::size_t replica) const noexcept {
       const OfReplica& scratch = scratch_[replica];
@@ -120,6 +118,7 @@ struct HierarchicalCollectives {
     std::vector<OfReplica> scratch_;
   };
 
+  /// The collectives of one replica, a member of `C` with its own queue.
   template <SharesMemory C>
   class On : public Direct::template On<C> {
     using OfShares = typename Direct::template On<C>;
@@ -144,21 +143,21 @@ struct HierarchicalCollectives {
     void all_reduce(Op, Span<T> values) const {
       const std::size_t main = *this->tensors_ % this->size();
       in_groups<Op, T>("all_reduce", main, values, values, [&](std::span<T* const> all) {
-        ++*this->tensors_;  // now that all have come: replicas that caught an error agree with the others
+        ++*this->tensors_;  // after all have arrived: replicas that caught an error agree with the others
         const IndexRange group = this->my_group();
         if (this->combines(main))
           put_result<Op, T>(main, values.size(), all.subspan(group.begin, group.size()), this->rank() - group.begin,
                             detail::TakeReduced{});
       });
     }
-    /// Replica 0 updates, always the same, as it keeps the slots of the optimizer, and writes all mirrors.
+    /// Replica 0 always applies the update, because it holds the optimizer's slots, and writes all mirrors.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op, Span<const T> gradient, Span<T> mirror, const Update& update) const {
       in_groups<Op, T>("reduce_and_apply", 0, gradient, mirror, [&](std::span<T* const> mirrors) {
         if (this->rank() == 0) put_result<Op, T>(0, mirror.size(), mirrors, 0, update);
       });
     }
-    /// The reduction of all values into `kept` of replica 0. Returns the range of what this replica has.
+    /// Reduces all values into `kept` of replica 0. Returns the range that this replica holds.
     template <class T, ReduceOp<T> Op>
     IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
       in_groups<Op, T>("reduce_scatter", 0, values, kept, [&](std::span<T* const> all) {
@@ -168,20 +167,20 @@ struct HierarchicalCollectives {
     }
 
    private:
-    /// Calls `put(to of all)` where the queues of the replicas that combine, `main` in its group, follow what both groups
-    /// combine.
+    /// Calls `put(operands)` with the memory that all replicas lend to be written. The queues of the combining replicas
+    /// (see `main_of`) wait for both groups' combined values before.
     template <class Op, class T, class Put>
     void in_groups(std::string_view operation, std::size_t main, Span<const T> from, Span<T> to, Put&& put) const {
       const bool combines = this->combines(main);
       if (combines) groups_->reserve(this->rank(), from.size() * sizeof(Accumulator<T>));
-      // The replica that combines is a part of the call, as for memory of the host.
+      // The combining replica is part of the call, as for host memory.
       const CollectiveCall call{.operation = operation,
                                 .reduction = Op::name,
                                 .elements = to.size(),
                                 .dtype = detail::dtype_on_device<T>,
                                 .root = main};
       this->together(call, {.read = from.data(), .write = to.data()}, [&] {
-        const auto to_all = this->template operands<T>();  // the peers' operands are known until the barrier
+        const auto to_all = this->template operands<T>();  // the peers' operands are accessible until the barrier
         if (combines) {
           put_group<Op, T>(from.size());
           this->queue().record(groups_->combined[this->rank()]);
@@ -204,7 +203,7 @@ struct HierarchicalCollectives {
       std::copy_n(all.begin() + group.begin, group.size(), body.values);
       this->queue().for_each({0, elements}, body);
     }
-    /// Updates `mirrors`, of which this replica's own is `mirrors[own]`.
+    /// Updates `mirrors`. This replica's own is `mirrors[own]`.
     template <class Op, class T, class Update>
     void put_result(std::size_t main, std::size_t elements, std::span<T* const> mirrors, std::size_t own,
                     const Update& update) const {

@@ -11,7 +11,7 @@
 
 namespace dist::detail {
 
-/// The update of an all-reduce.
+/// The update of an all-reduce: takes the reduced value.
 struct TakeReduced {
   template <class T>
   DIST_HD T operator()(std::size_t, T, T reduced) const {
@@ -19,16 +19,15 @@ struct TakeReduced {
   }
 };
 
-/// Whether the kernel of just `Replicas` replicas is an exact one, see below. Without an update it would have the packs of
-/// eight at once, in more than 40 registers on sm_100.
+/// True if the kernel for `Replicas` replicas is exact, see ReduceDirectly. Without an update, an exact kernel for
+/// eight replicas would hold all eight packs at once, in more than 40 registers on sm_100.
 template <class Update, std::size_t Replicas>
 inline constexpr bool reduces_exactly = Replicas < 8 || !std::same_as<Update, TakeReduced>;
 
-/// What a replica does with its share of a reduction where the operands of all are in reach: combines them in rank order,
-/// updates, and writes every replica's copy. One call of the functor is for one pack of elements; the same body in a
-/// kernel and in a loop. `Most` bounds the loops over replicas, which are unrolled: an index into these arrays that is
-/// known only in the kernel would put them into its local memory. `Exact`: there are just so many values, and mirrors, so
-/// that a kernel needs no registers to leave some out.
+/// Reduces a replica's share: combines all operands in rank order, updates, and writes every replica's copy. One call
+/// processes one pack of elements, in a kernel or a loop. `Most` bounds the unrolled loops over replicas: indices known
+/// only in the kernel would move these arrays to its local memory. `Exact`: there are exactly `Most` values and
+/// mirrors, so the kernel needs no registers to skip some.
 template <class T, class Op, class Update, std::size_t Most, bool Exact = false>
 struct ReduceDirectly {
   static constexpr std::size_t lanes = pack_elements<T>;
@@ -38,12 +37,12 @@ struct ReduceDirectly {
   const T* mine;
   std::size_t value_count;
   std::size_t mirror_count;
-  std::size_t end;  ///< of this replica's share
-  bool aligned;     ///< all operands begin at a multiple of 16 bytes
+  std::size_t end;  ///< end of this replica's share
+  bool aligned;     ///< true if all operands are aligned to 16 bytes
   Update update;
 
-  /// What is combined, and what is written, of which this replica's own is `mirrors_of[own]`. A share begins at a multiple
-  /// of `lanes`.
+  /// Combines `values_of` and writes `mirrors_of`, of which `mirrors_of[own]` is this replica's. A share begins at a
+  /// multiple of `lanes`.
   ReduceDirectly(std::span<const T* const> values_of, std::span<T* const> mirrors_of, std::size_t own,
                  std::size_t end_of_share, const Update& change)
       : mine(mirrors_of[own]),
@@ -102,11 +101,11 @@ struct ReduceDirectly {
   }
 };
 
-/// Replicas whose operands are arguments of one kernel.
+/// Maximum number of replicas: their operands are arguments of one kernel.
 inline constexpr std::size_t most_direct_replicas = 8;
 
-/// Puts the reduction of a replica's share of `values` into its queue, which updates `mirrors`, one for each replica or one
-/// for all, and begins with what `mirrors[own]` holds. The version for just so many replicas, where there is one.
+/// Enqueues the reduction of a replica's share of `values`, which updates the contents of `mirrors[own]` and writes all
+/// `mirrors`, one for each replica or one for all. Uses an exact kernel if there is one.
 template <class Op, class T, class Queue, class Update>
 void put_direct_reduction(const Queue& queue, IndexRange share, std::span<const T* const> values,
                           std::span<T* const> mirrors, std::size_t own, const Update& update) {

@@ -18,15 +18,15 @@
 
 namespace dist {
 
-/// A process of the job that is gone.
+/// A process of the job that has ended.
 struct LostPeer {
   std::size_t rank = 0;  ///< among all workers
   std::string host;
-  std::string why;        ///< "its process 4711 ended"
-  bool in_order = false;  ///< it had finished its work: an error only for those who wait for this very process
+  std::string why;        ///< such as "its process 4711 ended"
+  bool in_order = false;  ///< true if its work was complete: an error only for processes that wait for it
 };
 
-/// The error for those who wait for it.
+/// Creates the error for processes that wait for a lost peer.
 [[nodiscard]] inline Unavailable unavailable(const LostPeer& peer) {
   return {peer.rank, peer.host, peer.why,
           peer.in_order ? "Let all workers call the same collectives"
@@ -35,15 +35,15 @@ struct LostPeer {
 
 namespace detail {
 
-/// The state of a process of this machine as /proc/PID/stat gives it: 'T' when a signal stopped it, 'Z' when it ended and
-/// its parent has not asked how; a space where that cannot be known.
+/// Returns the state of a process on this machine, as in /proc/PID/stat: 'T' if stopped by a signal, 'Z' if it has
+/// ended but is not reaped; a space if unknown.
 [[nodiscard]] char process_state(pid_t pid) noexcept;
 
-/// Sees the end of a process of this machine, whoever started it.
+/// Detects the end of a process on this machine, which need not be a child.
 class ProcessWatch {
  public:
-  /// Through a descriptor of the process, which no other process can take the number of; where the system has none of
-  /// these, or `by_number` says so, by its number.
+  /// Uses a process descriptor, which is safe against reuse of process numbers. Uses the number on systems without
+  /// descriptors, or if `by_number` is true.
   explicit ProcessWatch(pid_t pid, bool by_number = false) noexcept;
   ProcessWatch(ProcessWatch&& other) noexcept
       : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)), gone_(other.gone_) {}
@@ -58,12 +58,12 @@ class ProcessWatch {
   }
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Becomes readable when the process ends; -1 where there is none, and `ended()` has to be asked.
+  /// A descriptor that becomes readable when the process ends; -1 without one: then poll `ended()`.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
   [[nodiscard]] bool ended() noexcept;
 
-  /// Whether a signal stopped it, so that it does nothing until another one continues it.
+  /// True while the process is stopped by a signal.
   [[nodiscard]] bool stopped() noexcept { return !ended() && process_state(pid_) == 'T'; }
   void send(int signal) noexcept;
 
@@ -75,52 +75,50 @@ class ProcessWatch {
 
 }  // namespace detail
 
-/// A number that processes have in common when each can watch the others by their numbers: they run on one machine and
-/// see the same process numbers. 0 where that cannot be known.
+/// A number shared by processes that can monitor each other by process number: processes on one machine, in one
+/// namespace. 0 if unknown.
 [[nodiscard]] std::uint64_t process_space() noexcept;
 
-/// What a process knows of the processes that it works with: which of them are gone. Those of this machine are watched
-/// through the system, others through connections whose owner reads what it hears there. Thread-safe.
+/// Detects lost peers of a process: processes on this machine through the system, others through connections whose
+/// owner reads them. Thread-safe.
 ///
-/// Loops that wait for a peer ask about every millisecond, by `look()`.
+/// Loops that wait for a peer call `look()` about every millisecond.
 class PeerHealth {
  public:
-  /// Called when there is something to read: returns the lost process, if the message or the end of the connection says
-  /// so. May call `lose`, nothing else of this object.
+  /// Called when data can be read: returns the lost process, if a message or the end of the connection indicates one.
+  /// May call `lose`, but no other function of this object.
   using Lifeline = detail::UniqueFunction<std::optional<LostPeer>>;
 
   PeerHealth() = default;
   PeerHealth(const PeerHealth&) = delete;
   PeerHealth& operator=(const PeerHealth&) = delete;
 
-  /// From now on the end of this process of this machine is noticed. One that is watched already is not watched twice.
+  /// Starts to monitor a process on this machine, unless it is already monitored.
   void watch_process(std::size_t rank, std::string_view host, pid_t pid, bool by_number = false);
 
-  /// From now on `read` is called, without waiting, whenever `descriptor` is readable. The descriptor stays the
-  /// caller's, and open until the end of this object. What `read` throws leaves `look`.
+  /// Calls `read`, without waiting, whenever `descriptor` is readable. The caller owns the descriptor, and keeps it
+  /// open for the lifetime of this object. Exceptions of `read` leave `look`.
   void watch_lifeline(int descriptor, Lifeline read);
 
-  /// From now on messages name this process of this machine when a signal has stopped it: `name` is "the server process
-  /// of this host".
+  /// Lets messages name a process of this machine while it is stopped by a signal; `name` is, for example, "the server
+  /// process of this host".
   void watch_helper(std::string_view name, pid_t pid);
-  /// The processes of this machine that a signal has stopped, for messages: "worker 1 (process 4711)"; empty if none
-  /// is.
+  /// The processes on this machine stopped by a signal, for messages: "worker 1 (process 4711)"; else empty.
   [[nodiscard]] std::string stopped();
-  /// A peer is gone, as another process found out. Where it has finished its work, and said so (`in_order`), that is no
-  /// loss unless a process waits for it. Waiting ones are told a second later, because what it sent before may still be on
-  /// its way.
+  /// Records a loss detected by another process. If the peer had completed its work (`in_order`), this is an error only
+  /// for processes that wait for it, a second later, because earlier messages may still be in transit.
   void lose(LostPeer peer);
 
-  /// Throws Unavailable when a peer is lost. With `awaited`, also when that one has departed in order.
+  /// Throws Unavailable if a peer is lost, or if the peer `awaited` has ended, even in order.
   void look(std::optional<std::size_t> awaited = std::nullopt) {
     if (const std::optional<LostPeer> peer = find_lost(awaited)) throw unavailable(*peer);
   }
 
-  /// The same as a value: the awaited one, or the first peer that was lost.
+  /// Returns the loss that `look` throws: of the awaited peer, or the first lost peer.
   [[nodiscard]] std::optional<LostPeer> find_lost(std::optional<std::size_t> awaited = std::nullopt);
 
  private:
-  static constexpr std::int64_t delivery = 1'000'000'000;  // of what a peer sent before it ended in order
+  static constexpr std::int64_t delivery = 1'000'000'000;  // time for messages sent before the end in order
 
   struct PeerLoss {
     LostPeer peer;
@@ -130,7 +128,7 @@ class PeerHealth {
     std::size_t rank;
     std::string host;
     detail::ProcessWatch watch;
-    bool noted;  // its end
+    bool noted;  // the end has been recorded
   };
   struct Line {
     int descriptor;
@@ -141,17 +139,17 @@ class PeerHealth {
     detail::ProcessWatch watch;
   };
 
-  /// One system call for all that have descriptors.
+  /// Polls all descriptors in one system call.
   void ask();
   void ask_processes(bool all);
-  /// A lifeline may tell of a loss after it told of the same peer's orderly end: that did not come to its end.
+  /// Records a lifeline's report. A loss replaces an earlier report of the peer's orderly end.
   void hear(LostPeer peer);
   void note(LostPeer peer);
   [[nodiscard]] std::string host_of(std::size_t rank) const;
-  /// Lifelines first, in their order, then the processes that run.
+  /// Lists lifelines in order, then running processes.
   void list_descriptors();
 
-  std::recursive_mutex mutex_;  // for a lifeline's reader that calls back
+  std::recursive_mutex mutex_;  // because a lifeline's reader may call back
   std::vector<Process> processes_;
   std::vector<Line> lifelines_;
   std::vector<Helper> helpers_;

@@ -1,18 +1,11 @@
 #pragma once
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/core/config.hpp>

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
-#include <limits>
+#include <string>
+#include <string_view>
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
@@ -9,20 +12,34 @@
 
 namespace dist::detail {
 
-/// Longer than `timeout` by `patience` times 5 s, or times itself where that is shorter: for members that wait for what
-/// happens between others, so that those that know best who is missing are the first to say so.
+/// Extends `timeout` by `patience` times 5 s, or times `timeout` if that is shorter. For members that wait for events
+/// between others, so that members with more precise information report first.
 [[nodiscard]] constexpr std::chrono::nanoseconds longer(std::chrono::nanoseconds timeout, int patience) noexcept {
   const auto slack = patience * std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});
   return slack < std::chrono::nanoseconds::max() - timeout ? timeout + slack : std::chrono::nanoseconds::max();
 }
 
-/// What a timeout of collectives allows a wait to take, in nanoseconds: 0 means as long as it takes. Throws
-/// InvalidArgument for a negative timeout.
-[[nodiscard]] inline std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
-  if (timeout.count() < 0)
-    throw InvalidArgument("A timeout of collectives is negative", concat(timeout, " was given"),
-                          "Give a positive timeout, or 0 to wait as long as it takes");
-  return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
+/// The maximum wait in nanoseconds for the timeout of a collective; 0 means no limit. Throws InvalidArgument if it is
+/// negative.
+[[nodiscard]] std::int64_t longest_wait(std::chrono::nanoseconds timeout);
+
+/// The exit status after a deadline in a wait that no exception could end.
+inline constexpr int exit_late = 71;
+
+/// Prints the blocking call and the reason, calls `before_end()`, and ends the process without destructors, which would
+/// wait, too.
+template <class BeforeEnd>
+[[noreturn]] void end_process(std::string_view stuck_in, const Error& why, int status,
+                              BeforeEnd&& before_end) noexcept {
+  const std::string message =
+      concat("dist: stuck in ", stuck_in, " and ended with status ", status, ": ", why.what(), "\n");
+  static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
+  before_end();
+  _exit(status);
 }
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/comm/health/timeout.ipp>
+#endif

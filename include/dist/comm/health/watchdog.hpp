@@ -5,11 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include <dist/comm/collective_call.hpp>
-#include <dist/comm/health/end_process.hpp>
+#include <dist/comm/health/timeout.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -20,19 +19,18 @@ namespace dist {
 
 class PeerHealth;
 
-/// Ends this process when it is stuck in a call that nobody can interrupt: a blocking call of a message-passing library
-/// whose peer died, or never comes. A thread looks ten times a second. When the guarded call has not ended within a
-/// second of the loss of a peer, or within the deadline, the thread prints the error that `look` would have thrown and
-/// ends the process with the status `exit_lost` or `exit_late`, without running destructors, which would wait too.
+/// Ends this process if it is stuck in a call that cannot be interrupted: a blocking call of a message-passing library
+/// whose peer died or never arrives. A thread checks ten times a second. If the guarded call does not end within a
+/// second of the loss of a peer, or within the deadline, the thread prints the error that `look` would throw and ends
+/// the process with status `exit_lost` or `exit_late`, without destructors, which would wait, too.
 class Watchdog {
  public:
   static constexpr int exit_lost = 70;
   static constexpr int exit_late = detail::exit_late;
 
-  /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
-  /// After the loss of a peer the call may take `grace` longer. `before_end` is called before the process is ended.
-  /// `late_advice`, which must outlive the watchdog, ends the message of a call that is late.
-  /// Throws OutOfMemory when the system gives no thread.
+  /// `health` must outlive the watchdog. `deadline` is the limit while all peers live; 0: none. After the loss of a
+  /// peer the call may take `grace` longer. `before_end` is called before the process ends. `late_advice`, which must
+  /// outlive the watchdog, ends the message of a late call. Throws OutOfMemory if the system cannot create a thread.
   explicit Watchdog(
       PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace = std::chrono::seconds{1},
       detail::UniqueFunction<void> before_end = {},
@@ -41,8 +39,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  /// Stands around a call that cannot be interrupted: two stores while all goes well. One at a time. With no watchdog
-  /// it does nothing.
+  /// Guards a call that cannot be interrupted, by two stores. One guard at a time. Does nothing without a watchdog.
   class Guard {
    public:
     Guard(Watchdog* watchdog, const CollectiveCall& call) noexcept : watchdog_(watchdog) {
@@ -55,7 +52,7 @@ class Watchdog {
     ~Guard() {
       if (watchdog_ == nullptr) return;
       watchdog_->guarded_.store(0);
-      // The watchdog has decided and describes the call, which must stay until the process has ended.
+      // The watchdog describes the call, which must stay valid until the process ends.
       while (watchdog_->is_ending_.load()) sched_yield();
     }
 
@@ -64,10 +61,10 @@ class Watchdog {
   };
 
  private:
-  class Watch;  // the thread and what it needs
+  class Watch;
 
   std::uint64_t calls_ = 0;
-  alignas(cache_line) std::atomic<std::uint64_t> guarded_{0};  // the number of the call that is guarded now, or 0
+  alignas(cache_line) std::atomic<std::uint64_t> guarded_{0};  // the number of the guarded call, or 0
   std::atomic<const CollectiveCall*> call_{nullptr};
   std::atomic<bool> is_ending_{false};
   std::unique_ptr<Watch> watch_;

@@ -1,23 +1,14 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
-#include <dist/comm/collective_call.hpp>
-#include <dist/comm/health/end_process.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/core/condition_variable.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
-#include <dist/core/functions.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/slow_wait.hpp>
@@ -50,7 +41,7 @@ class Watchdog::Watch {
   using Clock = std::chrono::steady_clock;
 
   void watch() {
-    std::uint64_t seen = 0;  // the guarded call at the last look
+    std::uint64_t seen = 0;  // the guarded call in the last check
     Clock::time_point since;
     bool lost = false;
     Clock::time_point lost_since;
@@ -78,7 +69,7 @@ class Watchdog::Watch {
     }
   }
 
-  /// Nobody knows for whom a call of MPI waits. It is described while it stays, as at its end.
+  /// Reports a slow call; MPI does not show which member it awaits. Delays the end of the call meanwhile.
   void note(std::uint64_t guarded, SlowWait& slow) {
     watchdog_.is_ending_.store(true);
     if (watchdog_.guarded_.load() == guarded)
@@ -90,11 +81,11 @@ class Watchdog::Watch {
     try {
       return health_.find_lost().has_value();
     } catch (const std::exception&) {
-      return false;  // a lifeline that cannot be read is reported by callers of `look`
+      return false;  // callers of `look` report lifelines that cannot be read
     }
   }
 
-  /// Ends the process, unless the guarded call has ended in this moment.
+  /// Ends the process, unless the guarded call has just ended.
   void end(std::uint64_t guarded, int status) {
     watchdog_.is_ending_.store(true);
     if (watchdog_.guarded_.load() != guarded) {
@@ -127,13 +118,13 @@ class Watchdog::Watch {
   detail::ConditionVariable wake_;
   bool stop_ = false;
   detail::JoinedThread thread_ =
-      detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
+      detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last: uses all other members
 };
 
 DIST_INLINE Watchdog::Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
                                detail::UniqueFunction<void> before_end, std::string_view late_advice)
     : watch_(std::make_unique<Watch>(*this, health, deadline, grace, std::move(before_end), late_advice)) {}
 
-DIST_INLINE Watchdog::~Watchdog() = default;
+DIST_INLINE_DEFAULT Watchdog::~Watchdog() = default;
 
 }  // namespace dist

@@ -6,30 +6,27 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
-#include <dist/comm/element_update.hpp>
-#include <dist/comm/memory/shared_memory_collectives.hpp>
+#include <dist/comm/memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/memory_space.hpp>
-#include <dist/core/reduce_op.hpp>
 
 namespace dist {
 
-/// Reduction on replica 0, from which the others copy the result (spec H04). Moves more bytes than
-/// ThreadAllReduce and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
+/// Reduction on replica 0, from which the other replicas copy the result (spec H04). Simple, and bit-identical to
+/// ThreadAllReduce, but moves more bytes and leaves the other replicas idle.
 struct ReductionToOneDevice {
   static constexpr std::string_view name = "ReductionToOneDevice";
   static constexpr std::size_t device = 0;
 
-  /// Whether it works between members like these.
+  /// True if the policy supports communicator `C`.
   template <class C>
   static constexpr bool fits = SharesMemory<C>;
 
-  /// The policy where replicas are on devices whose memory the host does not reach: a header for these devices has it.
+  /// The policy for devices with separate memory, specialized in headers for these devices.
   template <class Device>
   struct OnDevices : detail::NoOps {
     [[nodiscard]] static constexpr bool require_header() {
@@ -40,8 +37,9 @@ struct ReductionToOneDevice {
     }
   };
 
+  /// The collectives of one replica, a member of `C`.
   template <class C>
-  class On : public SharedMemoryCollectives<C> {
+  class On : public SharedMemoryCollectives<C>, public detail::OnBytes<On<C>> {
     static_assert(
         fits<C>,
         "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
@@ -52,53 +50,43 @@ struct ReductionToOneDevice {
 
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    template <class T, ReduceOp<T> Op>
-    void all_reduce(Op op, std::span<T> values) const {
+    void all_reduce_bytes(const Reduction& reduction, std::span<std::byte> values) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish(
-          {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-          {.read = values.data()});
-      if (comm_.rank() == device)
-        detail::reduce_range<T>(op, comm_, {0, values.size()}, [&](std::size_t first, std::span<const T> sums) {
-          std::copy_n(sums.data(), sums.size(), values.data() + first);
-        });
-      this->broadcast(device, values);
+      reduce("all_reduce", reduction, values, [&](std::size_t first, std::span<const std::byte> reduced) {
+        std::copy(reduced.begin(), reduced.end(), values.data() + first * reduction.size);
+      });
+      this->broadcast_from(device, reduction.dtype, reduction.size, values);
     }
-
-    /// Replica 0 updates; the other mirrors are copies.
-    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
+    /// Replica 0 applies the update; the other mirrors are copies.
+    void reduce_and_apply_bytes(const Reduction& reduction, std::span<const std::byte> gradient,
+                                std::span<std::byte> mirror, detail::UseReduced update) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish(
-          {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
-          {.read = gradient.data()});
-      if (comm_.rank() == device)
-        detail::reduce_range<T>(op, comm_, {0, gradient.size()},
-                                [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
-                                  detail::update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
-                                });
-      this->broadcast(device, mirror);
+      reduce("reduce_and_apply", reduction, gradient, update);
+      this->broadcast_from(device, reduction.dtype, reduction.size, mirror);
     }
-
-    template <class T, ReduceOp<T> Op, class Use>
-    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+    void reduce_scatter_bytes(const Reduction& reduction, std::span<const std::byte> values,
+                              detail::UseReduced use) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish(
-          {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-          {.read = values.data()});
-      if (comm_.rank() == device) detail::reduce_range<T>(op, comm_, {0, values.size()}, use);
+      reduce("reduce_scatter", reduction, values, use);
       comm_.barrier();
     }
-
-    template <class T, ElementUpdate<T> Update>
-    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
+    void update_shards_bytes(const CollectiveCall& call, std::size_t size, std::span<std::byte> mirror,
+                             detail::FunctionRef<void(IndexRange)> update) const {
       const detail::Borrowed loan{comm_};
-      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, {});
-      if (comm_.rank() == device) detail::update_range(update, 0, mirror, gradients);
-      this->broadcast(device, mirror);
+      comm_.publish(call, {});
+      if (comm_.rank() == device) update({0, call.elements});
+      this->broadcast_from(device, call.dtype, size, mirror);
     }
 
    private:
+    /// Calls `use` with blocks of the reduction, on replica 0 only.
+    void reduce(std::string_view operation, const Reduction& reduction, std::span<const std::byte> values,
+                detail::UseReduced use) const {
+      const std::size_t elements = values.size() / reduction.size;
+      comm_.publish(reduction.call(operation, elements), {.read = values.data()});
+      if (comm_.rank() == device) detail::reduce_range(reduction, comm_, {0, elements}, use);
+    }
+
     using SharedMemoryCollectives<C>::comm_;
   };
 };

@@ -6,24 +6,23 @@
 #include <vector>
 
 #include <dist/comm/collective_call.hpp>
-#include <dist/comm/messages/dissemination.hpp>
+#include <dist/comm/messages/polls.hpp>
 #include <dist/comm/notice_board.hpp>
 #include <dist/core/algorithms.hpp>
 
 namespace dist::detail {
 
-/// The call that a member brings to a collective.
 struct BroughtCall {
   std::uint64_t rank = 0;
   CollectiveCallRecord call;
 };
 
-/// What is left to know of the calls that some members brought: whether they are the same, and if not, which ones are
-/// not. Joining is commutative, associative, and idempotent, so that summaries can be passed on in any order.
+/// A summary of several members' calls: whether they are the same, and if not, two different ones. Joining is
+/// commutative, associative and idempotent, so that summaries can be combined in any order.
 struct CallSummary {
-  BroughtCall first;         ///< of the lowest rank
-  std::uint64_t differ = 0;  ///< whether there is another one
-  BroughtCall other;         ///< of the lowest rank among those that differ from the first
+  BroughtCall first;         ///< call of the lowest rank
+  std::uint64_t differ = 0;  ///< 1 if calls differ
+  BroughtCall other;         ///< different call of the lowest rank
 
   void join(const CallSummary& more) noexcept {
     if (differ == 0 && more.differ == 0 && more.first.call.fingerprint == first.call.fingerprint) {
@@ -39,12 +38,12 @@ struct CallSummary {
     }
   }
 
-  /// The call of the lowest rank that differs from that with this fingerprint, which is a part of the summary.
+  /// Returns a call that differs from `fingerprint`, which is part of the summary, or null.
   [[nodiscard]] const BroughtCall* find_different(std::uint64_t fingerprint) const noexcept {
     if (first.call.fingerprint != fingerprint) return &first;
     return differ != 0 ? &other : nullptr;
   }
-  /// How many bytes of the summary have a meaning.
+  /// The number of used bytes.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return differ != 0 ? sizeof(CallSummary) : offsetof(CallSummary, other);
   }
@@ -57,36 +56,35 @@ struct CallSummary {
   }
 };
 
-/// How one member of a group agrees with the others, by messages, on the call that they make together. It is all of the
-/// protocol but sending, receiving and waiting, which belong to the caller: `begin(call)`, then `advance` whenever
-/// something has come, until the state says how it ended.
+/// Agreement of a group, by messages, on the next call: the protocol of one member, except sending, receiving and
+/// waiting. Call `begin(call)`, then `advance` after each arrival, until the state is final.
 ///
-/// Calls travel by dissemination (`Dissemination`): a member sends and receives O(log P) messages for a collective.
-/// Every member hears of every call, directly or not, so none gets through before all have come.
+/// Calls spread by dissemination (`Dissemination`), with O(log P) messages per member and collective. Every member
+/// receives every call, directly or indirectly, so none continues before all have arrived.
 ///
-/// A member that fails instead tells all others itself, at once, because those that would pass it on may be computing,
-/// and waits for nobody. Others may have failed at the same collective, in other runs. So the next call begins with
-/// another dissemination, of the failure that closes most runs: members that go on know the same.
+/// A failed member notifies all others directly and without waiting, because members that would forward its notice may
+/// be computing. Others may have failed at the same collective in other runs. So the next call starts with a
+/// dissemination of the failure that closes most runs, after which all remaining members have the same information.
 class CallAgreement {
  public:
   struct Message {
-    std::uint64_t number = 0;  ///< twice that of the collective, and one more where the message is about its failures
+    std::uint64_t number = 0;  ///< twice the number of the collective; plus one if about its failures
     NoticeBoard::Failure furthest;
     CallSummary calls;
 
     [[nodiscard]] bool settles() const noexcept { return number % 2 == 1; }
-    /// How many bytes have a meaning.
+    /// The number of used bytes.
     [[nodiscard]] std::size_t bytes() const noexcept {
       return offsetof(Message, calls) + (settles() ? 0 : calls.bytes());
     }
   };
   enum class State : unsigned char {
-    settling,    ///< waits for what others know about the failures in a collective
-    exchanging,  ///< waits for the calls of others
-    met,         ///< all make the same call
-    different,   ///< all have come with calls that are not all the same: `different_call()`
-    failed,      ///< `failure()` is to be thrown
-    idle         ///< there is no meeting
+    settling,    ///< waits for the others' knowledge of failures in a collective
+    exchanging,  ///< waits for the others' calls
+    met,         ///< all members make the same call
+    different,   ///< all have arrived, with different calls: `different_call()`
+    failed,      ///< the member must throw `failure()`
+    idle         ///< no meeting
   };
 
   CallAgreement(std::size_t rank, std::size_t members)
@@ -96,7 +94,7 @@ class CallAgreement {
   [[nodiscard]] const NoticeBoard& board() const noexcept { return board_; }
   [[nodiscard]] const Dissemination& schedule() const noexcept { return schedule_; }
 
-  /// This member makes `call`, of which only the names must stay until the end of the meeting.
+  /// Starts a meeting for `call`, whose names must stay valid until its end.
   void begin(const CollectiveCall& call) {
     call_ = call;
     last_ = mine_;
@@ -106,7 +104,7 @@ class CallAgreement {
     else
       go_to(State::settling);
   }
-  /// Goes as far as what has come allows: calls `send(partner, message)` for the messages that are to be sent.
+  /// Processes received messages. Calls `send(partner, message)` for messages to send.
   template <class Send>
   void advance(Send&& send) {
     tell_failures(send);
@@ -115,8 +113,8 @@ class CallAgreement {
       if (!goes_on) return;
     }
   }
-  /// Sends the first messages about collectives that failed; as soon as this member knows, so that others need not wait
-  /// for its next call.
+  /// Sends the first messages about failed collectives at once, so that others need not wait for this member's next
+  /// call.
   template <class Send>
   void tell_failures(Send&& send) {
     if (board_.unsettled() == 0) return;
@@ -127,11 +125,11 @@ class CallAgreement {
   }
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] bool is_settling() const noexcept { return state_ == State::settling; }
-  /// Whether something has to come before it is over.
+  /// True while further messages are needed.
   [[nodiscard]] bool is_waiting() const noexcept { return state_ <= State::exchanging; }
-  /// Changes with all that this member waits for.
+  /// Changes whenever this member waits for something else.
   [[nodiscard]] std::uint64_t stage() const noexcept { return stage_; }
-  /// After the last state, or an exception.
+  /// Ends the meeting, after a final state or an exception.
   void end() noexcept {
     board_.end_meeting();
     state_ = State::idle;
@@ -140,31 +138,30 @@ class CallAgreement {
   [[nodiscard]] const NoticeFrom& failure() const noexcept { return failure_; }
   [[nodiscard]] const BroughtCall& different_call() const noexcept { return different_; }
 
-  /// This member fails instead of coming to the next collective. Returns what its peers are told.
+  /// Records that this member fails instead of entering the next collective. Returns the notice for its peers.
   [[nodiscard]] Notice cancel(const FailureNotice& failure) {
     mine_ = CollectiveCallRecord{{.operation = "a failure"}};
     return board_.cancel(failure);
   }
-  /// Whether the next message of this partner is wanted: the last one is of an earlier collective.
+  /// True if this partner's last message is about an earlier collective.
   [[nodiscard]] bool wants(std::size_t partner) const noexcept { return received_[partner].number < number_; }
-  /// The number of the messages that this member waits for.
+  /// The number of the awaited messages.
   [[nodiscard]] std::uint64_t awaits() const noexcept { return number_; }
   void receive(std::size_t partner, const Message& message) noexcept { received_[partner] = message; }
 
-  /// This member's call, and the one before, for messages.
   [[nodiscard]] const CollectiveCallRecord& mine() const noexcept { return mine_; }
   [[nodiscard]] const CollectiveCallRecord& last() const noexcept { return last_; }
 
-  /// Whether this member waits for partners that speak for more than themselves.
+  /// True if this member waits for partners that forward others' calls.
   [[nodiscard]] bool hears_indirectly() const noexcept { return is_waiting() && round_ != 0; }
-  /// Calls `visit(peer)` for each one that this member waits for.
+  /// Calls `visit(peer)` for each awaited member.
   template <class Visit>
   void for_each_awaited(Visit&& visit) const {
     if (!is_waiting()) return;
     for (std::size_t i = schedule_.begin(round_); i < schedule_.end(round_); ++i)
       if (!has_come(i)) visit(schedule_.from(i));
   }
-  /// The same for those that may not have come: the awaited ones and those that they speak for.
+  /// Calls `visit(peer)` for all members that may be missing: the awaited ones, and those whose calls they forward.
   template <class Visit>
   void for_each_missing(Visit&& visit) const {
     if (!hears_indirectly()) return for_each_awaited(visit);
@@ -172,7 +169,7 @@ class CallAgreement {
       for (std::size_t below = 0; !has_come(i) && below < schedule_.speaks_for(i); ++below)
         visit((schedule_.from(i) + schedule_.members() - below) % schedule_.members());
   }
-  /// A call, of those that have come until now, which is not the same as this member's.
+  /// Returns a received call that differs from this member's call.
   [[nodiscard]] std::optional<BroughtCall> find_different() const {
     if (state_ != State::exchanging) return std::nullopt;
     CallSummary known = current_.calls;
@@ -183,7 +180,7 @@ class CallAgreement {
   }
 
  private:
-  /// One step of settling; returns whether there may be another one.
+  /// One step of settling failures; true if another step may be possible.
   template <class Send>
   bool settle(Send&& send) {
     if (board_.unsettled() == 0) {
@@ -208,11 +205,11 @@ class CallAgreement {
       if (++round_ < schedule_.rounds()) send_round(send, current_, round_);
       return true;
     }
-    if (!board_.knows(current_.furthest)) return false;  // its notice is on its way
+    if (!board_.knows(current_.furthest)) return false;  // its notice has not arrived yet
     board_.settle();
     return true;
   }
-  /// The same of the exchange of calls.
+  /// One step of exchanging calls; true if another step may be possible.
   template <class Send>
   bool exchange(Send&& send) {
     if (board_.skips()) {
@@ -237,7 +234,7 @@ class CallAgreement {
       tell_failures(send);
       return fail(*known);
     }
-    if (board_.skips()) return tell_failures(send);  // and settles that, too
+    if (board_.skips()) return tell_failures(send);  // this failure has to be settled, too
     go_to(State::exchanging);
     round_ = 0;
     call_.place = board_.place().mark();
@@ -251,7 +248,7 @@ class CallAgreement {
   void send_round(Send&& send, const Message& message, std::size_t round) const {
     for (std::size_t i = schedule_.begin(round); i < schedule_.end(round); ++i) send(i, message);
   }
-  /// A later message stays until this member gets there: the notice why its sender is missing here is on its way.
+  /// Messages for later collectives are kept: a notice that explains their senders' absence here will arrive.
   [[nodiscard]] bool has_come(std::size_t partner) const noexcept { return received_[partner].number == number_; }
   [[nodiscard]] bool round_has_come() const noexcept {
     for (std::size_t i = schedule_.begin(round_); i < schedule_.end(round_); ++i)
@@ -285,11 +282,11 @@ class CallAgreement {
   std::uint64_t stage_ = 0;
   CollectiveCall call_;
   CollectiveCallRecord mine_;
-  CollectiveCallRecord last_;  // what all members called before
-  std::uint64_t number_ = 0;   // of the messages that this member waits for
+  CollectiveCallRecord last_;  // previous common call
+  std::uint64_t number_ = 0;   // of the awaited messages
   std::size_t round_ = 0;
-  std::uint64_t told_ = 0;  // the last collective of which it has told that it failed
-  Message current_;         // what this member knows
+  std::uint64_t told_ = 0;  // last collective whose failure was reported
+  Message current_;         // this member's knowledge
   std::vector<Message> received_;
   NoticeFrom failure_;
   BroughtCall different_;

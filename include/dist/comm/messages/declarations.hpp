@@ -2,9 +2,8 @@
 
 namespace dist::detail {
 
-// What policies do between members that pass messages, declared: a program of one process names it in its policies and
-// never uses it. A communicator that models PassesMessages includes <dist/comm/messages/message_choice.hpp>, which defines
-// all of it.
+// Forward declarations of message algorithms, which the policies of programs with one process name, but never use.
+// <dist/comm/messages/message_choice.hpp> defines them; headers of models of PassesMessages include it.
 
 template <class C, class Algorithm>
 class MessageCollectives;

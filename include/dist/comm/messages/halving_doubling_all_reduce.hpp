@@ -11,25 +11,25 @@
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/reduce_op.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// Recursive halving and doubling of members that pass messages, an algorithm of MessageCollectives. Member r sees the
-/// parts in the order of their owners r, r + 1, …, round and round. In each round of a reduction it sends the farther
-/// half of what it has to the member at that distance and combines what another one sends with the nearer half, until
-/// only its own part is left; a gather goes the same way back. Halves are rounded so that any number of members does.
+/// Recursive halving and doubling by messages, an algorithm of MessageCollectives. Member r orders the parts cyclically
+/// by owner: r, r + 1, …. In each round of a reduction it sends the farther half of its parts to the member at that
+/// distance, and combines received parts with the nearer half, until only its own part is left. A gather takes the
+/// reverse way. Halves are rounded, so any number of members works.
 template <class C>
 class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
  public:
   using ShardedReduction<MessageDoubling, C>::ShardedReduction;
 
-  /// Few bytes go down a tree; of many, each member gets a part, and parts are gathered.
+  /// Sends few bytes down a tree; scatters and gathers many.
   void broadcast(std::size_t root, Elements values) const {
     constexpr std::size_t few_bytes = std::size_t{16} << 10;
     const MessageTree<C> tree{comm_, root};
@@ -43,33 +43,33 @@ class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
     gather_numbered(all, part, comm_.rank());
   }
 
-  /// Calls `use(first, reduced)` with blocks of the reduction of this member's shard, of many elements.
-  template <class T, class Op, class Use>
-  void reduce_shards(Op op, std::span<const T> values, Use&& use) const {
-    using W = Accumulator<T>;
-    const auto part = [&](std::size_t rank) { return message_shard(values.size(), rank, comm_.size()); };
+  /// Calls `use` with blocks of the reduction of this member's shard. For many elements.
+  void reduce_shards(const Reduction& reduction, std::span<const std::byte> values, UseReduced use) const {
+    const std::size_t wide_size = reduction.wide_size;
+    const std::size_t count = values.size() / reduction.size;
+    const auto part = [&](std::size_t rank) { return message_shard(count, rank, comm_.size()); };
     const Order order{part, comm_.rank(), comm_.size()};
-    const std::span<W> sums = scratch_of<W>(comm_, 0, values.size());
-    const std::span<const T> from_mine = values.subspan(order.first());
-    widen_into(from_mine, sums.data());
-    widen_into(values.first(order.first()), sums.data() + from_mine.size());
+    const std::span<std::byte> sums = scratch_of<std::byte>(comm_, 0, count * wide_size);
+    const std::size_t from_mine = count - order.first();
+    reduction.widen(sums.data(), values.data() + order.first() * reduction.size, from_mine);
+    reduction.widen(sums.data() + from_mine * wide_size, values.data(), order.first());
     const Halves halves{comm_.size()};
     for (std::size_t round = 0; round < halves.rounds(); ++round) {
       const std::size_t distance = halves.after(round);
-      const std::size_t kept = halves.before(round) - distance;  // parts that are combined; as many are sent
+      const std::size_t kept = halves.before(round) - distance;  // parts that are combined; the same number is sent
       const IndexRange farther{order.elements(distance), order.elements(halves.before(round))};
-      const std::span<W> received = scratch_of<W>(comm_, 1, order.elements(kept));
-      send_and_receive(comm_, std::as_bytes(sums.subspan(farther.begin, farther.size())), right_by(distance),
-                       std::as_writable_bytes(received), left_by(distance));
-      combine_into(op, sums.first(received.size()), received.data());
+      const std::span<std::byte> received = scratch_of<std::byte>(comm_, 1, order.elements(kept) * wide_size);
+      send_and_receive(comm_, sums.subspan(farther.begin * wide_size, farther.size() * wide_size), right_by(distance),
+                       received, left_by(distance));
+      reduction.partial->combine(sums.data(), received.data(), order.elements(kept));
     }
-    finish_sums<T>(op, comm_.size(), std::span<const W>{sums.first(order.elements(1))}, order.first(), use);
+    use_finished(reduction, part(comm_.rank()), sums.data(), nullptr, comm_.size(), use);
   }
 
  private:
   using ShardedReduction<MessageDoubling, C>::comm_;
 
-  /// How many parts a member still has before and after each round: half of them, rounded up.
+  /// The number of parts of a member before and after each round: halved, rounded up.
   class Halves {
    public:
     explicit Halves(std::size_t members) {
@@ -85,15 +85,15 @@ class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
     std::size_t rounds_ = 0;
   };
 
-  /// Parts that follow each other, as the member sees them whose part is number `mine`.
+  /// Consecutive parts in the order of the member with part `mine`.
   class Order {
    public:
     Order(FunctionRef<IndexRange(std::size_t)> part, std::size_t mine, std::size_t members)
         : part_(part), mine_(mine), members_(members), first_(part(mine).begin), end_(part(members - 1).end) {}
 
-    /// Where its part begins.
+    /// The first element of its part.
     [[nodiscard]] std::size_t first() const noexcept { return first_; }
-    /// How many elements the first `parts` parts have.
+    /// The number of elements in the first `parts` parts.
     [[nodiscard]] std::size_t elements(std::size_t parts) const {
       if (parts == 0) return 0;
       const std::size_t last = mine_ + parts - 1;
@@ -113,7 +113,7 @@ class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
     return (comm_.rank() + comm_.size() - steps) % comm_.size();
   }
 
-  /// This member's part is number `mine`, and numbers are dealt in the order of the ranks, from any of them on.
+  /// Gathers the parts; this member has part `mine`. Part numbers follow ranks cyclically.
   void gather_numbered(Elements all, FunctionRef<IndexRange(std::size_t)> part, std::size_t mine) const {
     const Order order{part, mine, comm_.size()};
     const std::size_t count = order.elements(comm_.size());
@@ -125,7 +125,7 @@ class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
     const Halves halves{comm_.size()};
     for (std::size_t round = halves.rounds(); round-- > 0;) {
       const std::size_t distance = halves.after(round);
-      const std::size_t known = halves.before(round) - distance;  // parts that are sent; as many are received
+      const std::size_t known = halves.before(round) - distance;  // parts that are sent; the same number is received
       send_and_receive(comm_, turned.bytes({0, order.elements(known)}), left_by(distance),
                        turned.bytes({order.elements(distance), order.elements(halves.before(round))}),
                        right_by(distance));
@@ -139,17 +139,17 @@ class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
 }  // namespace detail
 
 /// Recursive halving and doubling (Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations in
-/// MPICH", IJHPCA 19(1), 2005, section 4.4; for any number of members as in Träff: "Optimal, Non-pipelined Reduce-scatter
-/// and Allreduce Algorithms", 2024): as many bytes as in a ring, in log2(size) rounds each way. For a medium number of
-/// bytes; of many, a ring copies less and combines while it waits. Works between members that pass messages.
+/// MPICH", IJHPCA 19(1), 2005, section 4.4; for any number of members as in Träff: "Optimal, Non-pipelined
+/// Reduce-scatter and Allreduce Algorithms", 2024): the bytes of a ring in log2(size) rounds each way. For medium
+/// sizes; for large ones a ring copies less, and combines while it waits. For members that pass messages.
 ///
-/// Each part is summed in an order of its own, so the bits differ from those of other policies; they are the same on every
+/// Each part is summed in its own order, so the last bits may differ from other policies; they are the same on every
 /// member and in every run.
 struct HalvingDoublingAllReduce {
   static constexpr std::string_view name = "HalvingDoublingAllReduce";
   static constexpr bool sums_in_rank_order = false;
 
-  /// Whether it works between members like these.
+  /// True for communicators that the policy supports.
   template <class C>
   static constexpr bool fits = PassesMessages<C>;
 

@@ -9,17 +9,19 @@
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
 #include <dist/comm/messages/message_collectives.hpp>
 #include <dist/comm/messages/message_ring.hpp>
+#include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 
 namespace dist::detail {
 
-/// An algorithm of MessageCollectives that leaves each call to one of three, by its bytes. All divide elements alike, so
-/// the halves of an update may take different ones.
+/// An algorithm of MessageCollectives that chooses one of three by the number of bytes. All have the same shards, so
+/// the halves of an update may use different ones.
 template <class C>
-class MessageChoice {
+class MessageChoice : public ReducesByRecords {
  public:
   using Settings = AlgorithmThresholds;
   [[nodiscard]] static Settings usual_settings(std::size_t members) noexcept {
@@ -34,13 +36,11 @@ class MessageChoice {
   void gather(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
     with_chosen(all.count() * all.size(), [&](const auto& chosen) { chosen.gather(all, part); });
   }
-  template <class T, class Op>
-  void all_reduce(Op op, std::span<T> values) const {
-    with_chosen(values.size_bytes(), [&](const auto& chosen) { chosen.all_reduce(op, values); });
+  void all_reduce_bytes(const Reduction& reduction, std::span<std::byte> values) const {
+    with_chosen(values.size(), [&](const auto& chosen) { chosen.all_reduce_bytes(reduction, values); });
   }
-  template <class T, class Op, class Use>
-  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    with_chosen(values.size_bytes(), [&](const auto& chosen) { chosen.reduce_scatter(op, values, use); });
+  void reduce_scatter(const Reduction& reduction, std::span<const std::byte> values, UseReduced use) const {
+    with_chosen(values.size(), [&](const auto& chosen) { chosen.reduce_scatter(reduction, values, use); });
   }
 
  private:

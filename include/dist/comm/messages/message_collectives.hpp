@@ -4,30 +4,24 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/element_update.hpp>
 #include <dist/comm/memory_collectives.hpp>
 #include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/functions.hpp>
-#include <dist/core/hash.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/memory_space.hpp>
-#include <dist/core/reduce_op.hpp>
-#include <dist/core/vectors.hpp>
 
 namespace dist::detail {
 
-/// An algorithm that is told more than who the members are: a value of its type `Settings`, the same on all members, and
-/// where nobody gives one, `Algorithm::usual_settings(members)`.
+/// An algorithm with `Settings`, the same on all members, by default `Algorithm::usual_settings(members)`.
 template <class Algorithm>
 concept HasSettings = requires(std::size_t members) {
   { Algorithm::usual_settings(members) } -> std::same_as<typename Algorithm::Settings>;
@@ -41,20 +35,23 @@ struct SettingsOf<Algorithm> {
   using Type = typename Algorithm::Settings;
 };
 
-/// An algorithm that is told what the members do, for calls that block without them.
+/// An algorithm constructed with the call, to guard blocking calls by a Watchdog.
 template <class Algorithm, class C>
 concept NeedsCall = std::constructible_from<Algorithm, const C&, const CollectiveCall&>;
 
-/// The collectives of members that pass messages: each announces what it is about to do, and `Algorithm{communicator}`
-/// or `Algorithm{communicator, settings}` (HasSettings), or `Algorithm{communicator, call}` (NeedsCall), moves the values
-/// of several members:
+/// The collectives of members that pass messages. Each member announces its call, then one of
+/// `Algorithm{communicator}`, `Algorithm{communicator, settings}` (HasSettings) and `Algorithm{communicator, call}`
+/// (NeedsCall) moves the values:
 /// - `broadcast(root, values)`;
-/// - `gather(all, part)`: each member's part, `part(rank)`, goes to all; parts are in rank order and fill `all`;
-/// - `reduce_scatter(op, values, use)`: calls `use(first, reduced)` with blocks of the reduction of this member's
-///   `message_shard`;
-/// - `all_reduce(op, values)`: all members get the same bits.
+/// - `gather(all, part)`: copies each member's part, `part(rank)`, to all; parts are in rank order and fill `all`;
+/// - `reduce_scatter(reduction, values, use)`: calls `use(first, reduced)` with blocks of the reduction of this
+///   member's `message_shard`;
+/// - `all_reduce_bytes(reduction, values)`: all members get the same bits.
+/// Values are bytes, and reductions are records of the algorithm (ReducesByRecords).
 template <class C, class Algorithm>
-class MessageCollectives : public Membership<C> {
+class MessageCollectives : public Membership<C>,
+                           public OnBytes<MessageCollectives<C, Algorithm>>,
+                           public GathersBytes<MessageCollectives<C, Algorithm>> {
   static_assert(
       PassesMessages<C>,
       "this policy needs members that pass messages: use a communicator that models PassesMessages, such as that "
@@ -62,6 +59,12 @@ class MessageCollectives : public Membership<C> {
   using Settings = typename SettingsOf<Algorithm>::Type;
 
  public:
+  using Record = typename Algorithm::Record;
+  template <class T, class Op>
+  [[nodiscard]] static constexpr const Record& record() noexcept {
+    return Algorithm::template record<T, Op>();
+  }
+
   explicit MessageCollectives(C communicator) : Membership<C>(std::move(communicator)), settings_(usual()) {}
   MessageCollectives(C communicator, Settings settings) : Membership<C>(std::move(communicator)), settings_(settings) {}
 
@@ -70,94 +73,30 @@ class MessageCollectives : public Membership<C> {
   }
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
 
-  template <class T, ReduceOp<T> Op>
-  void all_reduce(Op op, std::span<T> values) const {
-    const CollectiveCall call{
-        .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-    comm_.announce(call);
-    if (comm_.size() > 1) algorithm(call).all_reduce(op, values);
-  }
+  void all_reduce_bytes(const Record& reduction, std::span<std::byte> values) const;
 
-  template <class T>
-  void broadcast(std::size_t root, std::span<T> values) const {
-    DIST_EXPECT(root < comm_.size());
-    const CollectiveCall call{
-        .operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root};
-    comm_.announce(call);
-    if (comm_.size() > 1) algorithm(call).broadcast(root, Elements{values});
-  }
+  void broadcast_bytes(const CollectiveCall& call, std::span<std::byte> values) const;
+  void all_gather_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                        std::span<const std::size_t> counts, std::size_t size, std::span<std::byte> all) const;
+  void gather_values_bytes(const CollectiveCall& call, std::span<const std::byte> mine, std::span<std::byte> all) const;
 
-  template <class T>
-  void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
-    DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()]);
-    DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
-    const CollectiveCall call{
-        .operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = hash_of_numbers(counts)};
-    comm_.announce(call);
-    const auto part = [&](std::size_t rank) {
-      const std::size_t first =
-          std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0});
-      return IndexRange{first, first + counts[rank]};
-    };
-    if (T* const place = all.data() + part(comm_.rank()).begin; mine.data() != place)
-      std::copy(mine.begin(), mine.end(), place);
-    gather(call, Elements{all}, part);
+  /// Each member updates its elements by its shard of the reduced gradients, as soon as blocks are complete.
+  void reduce_and_apply_bytes(const Record& reduction, std::span<const std::byte> gradient, std::span<std::byte> mirror,
+                              UseReduced update) const;
+  void reduce_scatter_bytes(const Record& reduction, std::span<const std::byte> values, UseReduced use) const {
+    reduce_shards("reduce_scatter", reduction, values, use);
   }
+  void update_shards_bytes(const CollectiveCall& call, std::size_t size, std::span<std::byte> mirror,
+                           FunctionRef<void(IndexRange)> update) const;
 
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
-    DIST_EXPECT(all_values.size() == comm_.size());
-    const CollectiveCall call{.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"};
-    comm_.announce(call);
-    all_values[comm_.rank()] = mine;
-    gather(call, Elements{all_values}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
-  }
-
-  /// Each member updates its own elements by its shard of the reduced gradients, block by block as these are complete.
-  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-  void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
-    const CollectiveCall call{
-        .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
-    comm_.announce(call);
-    reduce_shard(call, op, gradient, [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
-      update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
-    });
-    gather_shards("end of reduce_and_apply", mirror);  // unless an update threw
-  }
-
-  template <class T, ReduceOp<T> Op, class Use>
-  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    reduce_shards("reduce_scatter", op, values, use);
-  }
-
-  template <class T, ElementUpdate<T> Update>
-  void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-    comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
-    const IndexRange mine = shard(mirror.size(), comm_.rank());
-    update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
-                 gradients.subspan(mine.begin, mine.size()));
-    gather_shards("end of update_shards", mirror);  // unless an update threw
-  }
-
-  /// Which elements are whose, and the two halves of collectives that groups share (DividesShards).
+  /// Shards, and the two halves of collectives (DividesShards).
   template <class Visit>
   static void for_each_shard(std::size_t elements, std::size_t rank, std::size_t members, Visit&& visit) {
     visit(message_shard(elements, rank, members));
   }
-  template <class T, ReduceOp<T> Op, class Use>
-  void reduce_shards(std::string_view operation, Op op, std::span<const T> values, Use&& use) const {
-    const CollectiveCall call{
-        .operation = operation, .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-    comm_.announce(call);
-    reduce_shard(call, op, values, use);
-  }
-  template <class T>
-  void gather_shards(std::string_view operation, std::span<T> values) const {
-    const CollectiveCall call{.operation = operation, .elements = values.size(), .dtype = dtype_name<T>};
-    comm_.announce(call);
-    gather(call, Elements{values}, [&](std::size_t rank) { return shard(values.size(), rank); });
-  }
+  void reduce_shards(std::string_view operation, const Record& reduction, std::span<const std::byte> values,
+                     UseReduced use) const;
+  void gather_shards(std::string_view operation, std::string_view dtype, Elements values) const;
 
  protected:
   using Membership<C>::comm_;
@@ -169,7 +108,7 @@ class MessageCollectives : public Membership<C> {
     else
       return {};
   }
-  /// `call` is there as long as what is returned.
+  /// Returns the algorithm, which `call` must outlive.
   [[nodiscard]] Algorithm algorithm(const CollectiveCall& call) const {
     if constexpr (NeedsCall<Algorithm, C>)
       return Algorithm{comm_, call};
@@ -178,22 +117,87 @@ class MessageCollectives : public Membership<C> {
     else
       return Algorithm{comm_};
   }
-  void gather(const CollectiveCall& call, Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
-    if (comm_.size() > 1) algorithm(call).gather(all, part);
-  }
+  void gather(const CollectiveCall& call, Elements all, FunctionRef<IndexRange(std::size_t)> part) const;
   [[nodiscard]] IndexRange shard(std::size_t elements, std::size_t rank) const noexcept {
     return message_shard(elements, rank, comm_.size());
   }
 
-  template <class T, class Op, class Use>
-  void reduce_shard(const CollectiveCall& call, Op op, std::span<const T> values, Use&& use) const {
-    if (comm_.size() > 1)
-      algorithm(call).reduce_scatter(op, values, use);
-    else if (!values.empty())
-      with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { use(std::size_t{0}, values); });
-  }
-
   [[no_unique_address]] Settings settings_;
 };
+
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::all_reduce_bytes(const Record& reduction, std::span<std::byte> values) const {
+  const CollectiveCall call = reduction.call("all_reduce", values.size() / reduction.size);
+  comm_.announce(call);
+  if (comm_.size() > 1) algorithm(call).all_reduce_bytes(reduction, values);
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::broadcast_bytes(const CollectiveCall& call, std::span<std::byte> values) const {
+  DIST_EXPECT(call.root < comm_.size());
+  comm_.announce(call);
+  if (comm_.size() > 1) algorithm(call).broadcast(call.root, Elements{values});
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::all_gather_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                                                        std::span<const std::size_t> counts, std::size_t size,
+                                                        std::span<std::byte> all) const {
+  DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()] * size);
+  DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) * size == all.size());
+  comm_.announce(call);
+  const auto part = [&](std::size_t rank) {
+    const std::size_t first =
+        std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0});
+    return IndexRange{first, first + counts[rank]};
+  };
+  if (std::byte* const place = all.data() + part(comm_.rank()).begin * size; mine.data() != place)
+    std::copy(mine.begin(), mine.end(), place);
+  gather(call, Elements{all, size}, part);
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::gather_values_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                                                           std::span<std::byte> all) const {
+  DIST_EXPECT(all.size() == comm_.size() * mine.size());
+  comm_.announce(call);
+  std::copy(mine.begin(), mine.end(), all.data() + comm_.rank() * mine.size());
+  gather(call, Elements{all, mine.size()}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::gather(const CollectiveCall& call, Elements all,
+                                              FunctionRef<IndexRange(std::size_t)> part) const {
+  if (comm_.size() > 1) algorithm(call).gather(all, part);
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::reduce_shards(std::string_view operation, const Record& reduction,
+                                                     std::span<const std::byte> values, UseReduced use) const {
+  const CollectiveCall call = reduction.call(operation, values.size() / reduction.size);
+  comm_.announce(call);
+  if (comm_.size() > 1)
+    algorithm(call).reduce_scatter(reduction, values, use);
+  else if (!values.empty())
+    use(0, values);
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::gather_shards(std::string_view operation, std::string_view dtype,
+                                                     Elements values) const {
+  const CollectiveCall call{.operation = operation, .elements = values.count(), .dtype = dtype};
+  comm_.announce(call);
+  gather(call, values, [&](std::size_t rank) { return shard(values.count(), rank); });
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::reduce_and_apply_bytes(const Record& reduction,
+                                                              std::span<const std::byte> gradient,
+                                                              std::span<std::byte> mirror, UseReduced update) const {
+  reduce_shards("reduce_and_apply", reduction, gradient, update);
+  gather_shards("end of reduce_and_apply", reduction.dtype,
+                Elements{mirror, reduction.size});  // not reached if an update throws
+}
+template <class C, class Algorithm>
+void MessageCollectives<C, Algorithm>::update_shards_bytes(const CollectiveCall& call, std::size_t size,
+                                                           std::span<std::byte> mirror,
+                                                           FunctionRef<void(IndexRange)> update) const {
+  comm_.announce(call);
+  update(shard(call.elements, comm_.rank()));
+  gather_shards("end of update_shards", call.dtype, Elements{mirror, size});  // not reached if an update throws
+}
 
 }  // namespace dist::detail

@@ -8,48 +8,94 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/comm/messages/dissemination.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/contract.hpp>
 
 namespace dist::detail {
 
-/// How one member of a group finds out, by messages, whether something holds on any of them. It is all of the protocol
-/// but sending, receiving and waiting, which belong to the caller: `ask`, then `hear` of each message that has come, and
-/// `advance`, until `knows_answer`. Messages from one member to another arrive in the order of sending.
+/// The schedule of a dissemination with radix 4, after which every member has the information of all. In round i a
+/// member sends its information to up to three others, 1, 2 and 3 times 4^i ranks above it, and receives from those
+/// below. Unless the number of members is a power of 4, information arrives more than once, so joining must be
+/// idempotent.
 ///
-/// Members ask question after question in passes, which they begin in the same order, and which may lie in each other.
-/// What comes for a question that this member has not asked yet waits for it; what comes for a pass that is over is
-/// dropped.
+/// A member sends at most 1.5 log2(P) messages, rounded up to whole rounds, and never more than 2 log2(P). Radix 2
+/// would need only log2(P) messages, but twice as many rounds, and the messages of a round travel at the same time. Up
+/// to four members communicate directly; tests use radix 2, with which even three members forward messages.
+class Dissemination {
+ public:
+  Dissemination(std::size_t rank, std::size_t members, std::size_t radix = 4)
+      : rank_(rank), members_(members), per_round_(radix - 1) {
+    DIST_EXPECT(rank < members && radix >= 2);
+    for (std::size_t stride = 1; stride < members; stride *= radix)
+      for (std::size_t times = 1; times < radix && times * stride < members; ++times)
+        distances_.push_back(times * stride);
+  }
+
+  [[nodiscard]] std::size_t members() const noexcept { return members_; }
+  [[nodiscard]] std::size_t rounds() const noexcept { return (distances_.size() + per_round_ - 1) / per_round_; }
+  /// The number of partners in all rounds, all different and numbered in order. A round has [`begin(round)`,
+  /// `end(round)`).
+  [[nodiscard]] std::size_t partners() const noexcept { return distances_.size(); }
+  [[nodiscard]] std::size_t begin(std::size_t round) const noexcept { return round * per_round_; }
+  [[nodiscard]] std::size_t end(std::size_t round) const noexcept {
+    return std::min(begin(round + 1), distances_.size());
+  }
+  /// The member to which this one sends as partner `number`, and the one from which it receives.
+  [[nodiscard]] std::size_t to(std::size_t number) const noexcept {
+    const std::size_t above = rank_ + distances_[number];
+    return above < members_ ? above : above - members_;
+  }
+  [[nodiscard]] std::size_t from(std::size_t number) const noexcept {
+    return rank_ >= distances_[number] ? rank_ - distances_[number] : rank_ + members_ - distances_[number];
+  }
+  /// The number of members whose information a message of this partner has: its sender and members below.
+  [[nodiscard]] std::size_t speaks_for(std::size_t number) const noexcept {
+    const std::size_t stride = distances_[begin(number / per_round_)];
+    return std::min(stride, members_ - distances_[number]);
+  }
+
+ private:
+  std::size_t rank_;
+  std::size_t members_;
+  std::size_t per_round_;  // partners per round, except the last one
+  std::vector<std::size_t> distances_;
+};
+
+/// Poll of a group by messages: whether a condition holds on any member. The protocol of one member, except sending,
+/// receiving and waiting: call `ask`, then `hear` for each received message and `advance`, until `knows_answer`.
+/// Messages between two members must keep their order.
 ///
-/// Answers travel by dissemination (`Dissemination`): for each question a member sends and receives O(log P) messages.
-/// A member on which it holds knows the answer, and tells the partners of all rounds at once; so does one that hears
-/// of it. Only the others pass on what they hear, round by round, and they wait for the answer. So nobody ever waits for a
-/// message of a member that has its answer, which may be computing.
+/// Members ask questions in passes, which may be nested, and which all begin in the same order. Messages for future
+/// questions are kept; messages for completed passes are dropped.
 ///
-/// A member whose pass ends in another way than those of the others tells all of them itself, at once.
+/// Answers spread by dissemination (`Dissemination`), with O(log P) messages per member and question. A member on which
+/// the condition holds already knows the answer, and sends it to all its partners at once, as does a member that
+/// receives this answer. Only the others forward messages round by round while they wait. So no member waits for one
+/// that has its answer and may be computing.
+///
+/// A member whose pass ends differently notifies all others directly, at once.
 class Polls {
  public:
   struct Message {
     enum class Kind : std::uint8_t {
-      no,     ///< it holds on none of those for which the sender speaks
-      yes,    ///< it holds on some member
-      late,   ///< `who` has not come to the question in time
-      left,   ///< `who` has left for good, and does not come to the question
-      failed  ///< `who` does not come to the question; `why` says more
+      no,     ///< not on the members that the sender represents
+      yes,    ///< on some member
+      late,   ///< a member has not reached the question in time
+      left,   ///< a member has left, and does not reach the question
+      failed  ///< a member does not reach the question; reason in `why`
     };
 
-    /// Whether it ends the pass instead of answering the question.
+    /// True if the message ends the pass.
     [[nodiscard]] bool stops() const noexcept { return kind > Kind::yes; }
-    /// How many bytes have a meaning.
+    /// The number of used bytes.
     [[nodiscard]] std::size_t bytes() const noexcept {
       return offsetof(Message, why) + (kind == Kind::failed ? std::strlen(why.data()) + 1 : 0);
     }
 
     std::uint64_t pass = 0;
-    std::uint64_t question = 0;  ///< of its pass, from 1 on
+    std::uint64_t question = 0;  ///< in its pass, from 1
     std::uint32_t who = 0;
-    std::uint8_t partner = 0;  ///< the number that sender and receiver have for each other
+    std::uint8_t partner = 0;  ///< number in each other's schedule
     Kind kind = Kind::no;
     std::array<char, 1023> why{};
   };
@@ -73,7 +119,8 @@ class Polls {
     std::erase_if(early_, [&](const Message& message) { return message.pass == pass; });
   }
 
-  /// Asks the next question of a pass whose last one is settled. Calls `send(partner, message)`, as `advance` does.
+  /// Asks the next question of a pass, whose previous one must be settled. Calls `send(partner, message)`, like
+  /// `advance`.
   template <class Send>
   void ask(std::uint64_t pass, bool holds, Send&& send) {
     DIST_EXPECT(is_settled(pass));
@@ -88,7 +135,7 @@ class Polls {
   void hear(const Message& message) {
     if (message.pass > begun_ || is_open(message.pass)) early_.push_back(message);
   }
-  /// Goes as far in a pass as what has come allows.
+  /// Processes the received messages of a pass.
   template <class Send>
   void advance(std::uint64_t pass, Send&& send) {
     Pass& asking = find(pass);
@@ -108,19 +155,19 @@ class Polls {
         tell(asking, schedule_.begin(asking.round), schedule_.end(asking.round), send);
   }
 
-  /// Whether the answer to the last question of a pass is known: this member passes on nothing any more.
+  /// True if the answer to the last question of a pass is known, after which this member forwards no messages.
   [[nodiscard]] bool knows_answer(std::uint64_t pass) const noexcept {
     const Pass& asked = find(pass);
     return asked.holds || asked.round == schedule_.rounds();
   }
   [[nodiscard]] bool answer(std::uint64_t pass) const noexcept { return find(pass).holds; }
-  /// Whether all messages about it have come.
+  /// True if all messages about the last question have arrived.
   [[nodiscard]] bool is_settled(std::uint64_t pass) const noexcept {
     const std::vector<bool>& heard = find(pass).heard;
     return std::find(heard.begin(), heard.end(), false) == heard.end();
   }
 
-  /// What ends a pass before the answer to its last question has come: the first that is known. None, where nothing is.
+  /// Returns the first known message that ends a pass before the answer to its last question, or null.
   [[nodiscard]] const Message* find_stop(std::uint64_t pass) const noexcept {
     const Message* first = nullptr;
     for (const Message& message : early_)
@@ -129,7 +176,7 @@ class Polls {
         first = &message;
     return first;
   }
-  /// This member has found that `who` does not come to the last question of a pass. Returns what all others are told.
+  /// Records that a member does not reach the last question of a pass. Returns the message for all other members.
   [[nodiscard]] Message stop(std::uint64_t pass, Kind kind, std::size_t who) {
     Message message;
     message.pass = pass;
@@ -139,8 +186,8 @@ class Polls {
     early_.push_back(message);
     return message;
   }
-  /// This member does not come to the next question of a pass. Returns what all others are told; nothing where they hear
-  /// from the member that found it why the pass is over. A text that does not fit is cut.
+  /// Ends a pass, because this member does not reach its next question. Returns the message for all other members;
+  /// empty if the member that ended the pass notifies them. Long texts are truncated.
   [[nodiscard]] std::optional<Message> fail(std::uint64_t pass, std::string_view why) const {
     if (find_stop(pass) != nullptr) return std::nullopt;
     Message message;
@@ -152,8 +199,8 @@ class Polls {
     return message;
   }
 
-  /// Calls `visit(peer, speaks_for)` for each one whose message this member waits for: for the answer or, where that is
-  /// known, until the question is settled. A message speaks for its sender and so many before it, counted with it.
+  /// Calls `visit(peer, speaks_for)` for each awaited member: for the answer or, if it is known, until the question is
+  /// settled. `speaks_for` counts the members that its message represents: the peer and those before it.
   template <class Visit>
   void for_each_awaited(std::uint64_t pass, Visit&& visit) const {
     const Pass& asked = find(pass);
@@ -167,9 +214,9 @@ class Polls {
   struct Pass {
     std::uint64_t number = 0;
     std::uint64_t question = 0;
-    bool holds = false;         // as far as this member knows
-    std::size_t round = 0;      // whose messages it waits for
-    std::vector<bool> heard{};  // by partner
+    bool holds = false;         // known to this member
+    std::size_t round = 0;      // of the awaited messages
+    std::vector<bool> heard{};  // per partner
   };
 
   template <class Passes>
@@ -205,8 +252,8 @@ class Polls {
   std::size_t rank_;
   Dissemination schedule_;
   std::uint64_t begun_ = 0;
-  std::vector<Pass> passes_;    // that are not over
-  std::vector<Message> early_;  // what has come and was not wanted yet, and what stops passes
+  std::vector<Pass> passes_;
+  std::vector<Message> early_;  // messages for future questions, and messages that end passes
 };
 
 }  // namespace dist::detail

@@ -10,13 +10,13 @@
 
 namespace dist::detail {
 
-/// The bytes of one message, below the 4 MiB of spec H18. Less costs more than combining one segment while the next
-/// one travels gains: between processes of one machine, each of several segments is a handshake of its own.
+/// Bytes per message, below the 4 MiB of spec H18. Smaller segments cost more than overlapping gains: between processes
+/// of one machine, each segment needs a handshake.
 inline constexpr std::size_t segment_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t receives_ahead = 4;
 inline constexpr std::size_t sends_behind = 4;
 
-/// Values on their way, which are bytes for whom they pass: the code that passes them is one for all types.
+/// Type-erased values in transit, so that code is shared by all types.
 class Elements {
  public:
   template <class T>
@@ -24,13 +24,12 @@ class Elements {
   Elements(std::span<std::byte> bytes, std::size_t size) noexcept : bytes_(bytes), size_(size) {}
 
   [[nodiscard]] std::size_t count() const noexcept { return bytes_.size() / size_; }
-  /// The bytes of each.
+  /// The bytes per element.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// How many messages carry so many of them.
   [[nodiscard]] std::size_t segments(std::size_t elements) const noexcept {
     return (elements + most_at_once() - 1) / most_at_once();
   }
-  /// Segment `number` of a range; empty after its end.
+  /// Returns segment `number` of a range; empty after its end.
   [[nodiscard]] IndexRange segment(IndexRange range, std::size_t number) const noexcept {
     const std::size_t begin = std::min(range.begin + number * most_at_once(), range.end);
     return {begin, std::min(begin + most_at_once(), range.end)};
@@ -43,10 +42,10 @@ class Elements {
   [[nodiscard]] std::size_t most_at_once() const noexcept { return std::max<std::size_t>(segment_bytes / size_, 1); }
 
   std::span<std::byte> bytes_;
-  std::size_t size_;  // of each
+  std::size_t size_;
 };
 
-/// The last transfers of one direction. Transfer number n takes the place of number n - size, which it waits for.
+/// The last transfers in one direction: transfer n first waits for transfer n - size.
 template <PassesMessages C, std::size_t size>
 class InFlight {
  public:
@@ -59,7 +58,7 @@ class InFlight {
     wait(number);
     if (!bytes.empty()) start(number, comm_.start_send(bytes, to));
   }
-  /// Empty segments do not travel: nothing to wait for.
+  /// Waits for a transfer; empty segments are never sent.
   void wait(std::size_t number) {
     Slot& slot = slots_[number % size];
     if (!slot.used) return;
@@ -82,7 +81,7 @@ class InFlight {
   std::array<Slot, size> slots_{};
 };
 
-/// Sends `out` to member `to` and receives `in` from member `from`, both at once; what is empty does not travel.
+/// Sends `out` to member `to` while receiving `in` from member `from`; empty segments are not sent.
 template <PassesMessages C>
 void send_and_receive(const C& comm, std::span<const std::byte> out, std::size_t to, std::span<std::byte> in,
                       std::size_t from) {

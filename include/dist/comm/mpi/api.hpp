@@ -1,4 +1,4 @@
-/// The one header that includes <mpi.h>.
+/// The only header that includes `<mpi.h>`.
 #pragma once
 
 #if !__has_include(<mpi.h>)
@@ -6,14 +6,13 @@
 #endif
 
 #ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1  // the C++ bindings that MPI-3 removed
+#define OMPI_SKIP_MPICXX 1  // C++ bindings, removed in MPI-3
 #endif
 #ifndef MPICH_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX 1
 #endif
 #include <mpi.h>
 
-#include <string>
 #include <string_view>
 
 #include <dist/core/config.hpp>
@@ -22,13 +21,12 @@
 
 namespace dist::mpi {
 
-/// MPI itself refused a call or failed in it.
+/// Failure of an MPI call.
 class MpiError : public Error {
  public:
-  /// `call` as it stands in the source, at `line`.
+  /// `call` is its source text, `line` the source location.
   MpiError(std::string_view call, int code, std::string_view why, SourceLine line);
 
-  /// What the call returned.
   [[nodiscard]] int code() const noexcept { return code_; }
   [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 
@@ -40,7 +38,7 @@ namespace detail {
 
 [[noreturn]] void refuse(int code, std::string_view call, SourceLine line);
 
-/// Throws MpiError when `code`, which `call` has returned, is not MPI_SUCCESS.
+/// Throws MpiError if `code`, returned by `call`, is not MPI_SUCCESS.
 inline void check(int code, std::string_view call, SourceLine line = here()) {
   if (code != MPI_SUCCESS) [[unlikely]]
     refuse(code, call, line);
@@ -50,10 +48,10 @@ inline void check(int code, std::string_view call, SourceLine line = here()) {
 
 }  // namespace dist::mpi
 
-/// Throws MpiError, with MPI's own text and the line, when a call of MPI does not return MPI_SUCCESS:
+/// Throws MpiError, with MPI's text and the source line, unless an MPI call returns MPI_SUCCESS:
 /// `DIST_MPI_CALL(MPI_Wait(&request, MPI_STATUS_IGNORE))`.
 #define DIST_MPI_CALL(...) ::dist::mpi::detail::check((__VA_ARGS__), #__VA_ARGS__)
 
-#ifndef DIST_COMPILED_MPI
+#ifndef DIST_COMPILED
 #include <dist/comm/mpi/api.ipp>
 #endif

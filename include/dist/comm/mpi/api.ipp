@@ -1,14 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
 #include <dist/comm/mpi/api.hpp>
-#include <dist/core/error.hpp>
 
 namespace dist::mpi {
 
-DIST_INLINE_MPI MpiError::MpiError(std::string_view call, int code, std::string_view why, SourceLine line)
+DIST_INLINE MpiError::MpiError(std::string_view call, int code, std::string_view why, SourceLine line)
     : Error(concat(call.substr(0, call.find('(')), " failed"),
             concat("MPI says: ", why, ", code ", code, ", at ", line.file, ":", line.line),
             "See what MPI printed before; what is left of the job ends, so start it again"),
@@ -16,7 +14,7 @@ DIST_INLINE_MPI MpiError::MpiError(std::string_view call, int code, std::string_
 
 namespace detail {
 
-DIST_INLINE_MPI void refuse(int code, std::string_view call, SourceLine line) {
+DIST_INLINE void refuse(int code, std::string_view call, SourceLine line) {
   char message[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) length = 0;

@@ -13,7 +13,7 @@
 
 namespace dist::mpi::detail {
 
-/// Carries the messages of a CallAgreement, in which members compare their calls.
+/// Transfers the messages of a CallAgreement.
 class CallMessages {
  public:
   using CallAgreement = dist::detail::CallAgreement;
@@ -33,7 +33,7 @@ class CallMessages {
     kept_until_the_process_ends.push_back(std::move(messages_));
   }
 
-  /// Takes what has come, and goes on receiving what is wanted.
+  /// Processes arrived messages, and posts receives for awaited ones.
   void receive() {
     for (std::size_t partner = 0; partner < receives_.size(); ++partner)
       while (receives_[partner] != MPI_REQUEST_NULL || meeting_.wants(partner)) {
@@ -44,19 +44,20 @@ class CallMessages {
         meeting_.receive(partner, messages_->in[partner]);
       }
   }
-  /// Sends a call to a partner whose last message has left: `are_sent`. One about failures may follow at any time.
+  /// Sends a call to a partner; the previous one must have been sent (`are_sent`). Messages about failures may be sent
+  /// at any time.
   void send(std::size_t partner, const CallAgreement::Message& message) {
     if (message.settles()) {
       const auto* const bytes = reinterpret_cast<const std::byte*>(&message);
       return about_failures_.send(comm_, tag_, {bytes, message.bytes()}, {meeting_.schedule().to(partner)});
     }
-    start_receive(partner);  // what has a place when it comes needs no other one
+    start_receive(partner);  // a posted receive avoids buffering in MPI
     messages_->out[partner] = message;
     DIST_MPI_CALL(MPI_Isend(&messages_->out[partner], static_cast<int>(message.bytes()), MPI_BYTE,
                             static_cast<int>(meeting_.schedule().to(partner)), tag_, comm_, &sends_[partner]));
   }
   [[nodiscard]] bool are_sent() { return are_done(sends_); }
-  /// Returns whether nothing comes any more.
+  /// Returns true if no more messages can arrive.
   bool cancel_receives() noexcept {
     bool all = true;
     for (MPI_Request& request : receives_) {
@@ -84,7 +85,7 @@ class CallMessages {
   MPI_Comm comm_;
   int tag_;
   CallAgreement& meeting_;
-  std::unique_ptr<Messages> messages_;  // by partner
+  std::unique_ptr<Messages> messages_;  // per partner
   std::vector<MPI_Request> sends_;
   std::vector<MPI_Request> receives_;
   Outbox about_failures_;

@@ -7,7 +7,7 @@
 
 namespace dist::mpi {
 
-/// A communicator of MPI that belongs to the program.
+/// Reference to an MPI communicator of the program.
 class CommRef {
  public:
   explicit CommRef(MPI_Comm comm) noexcept : comm_(comm) {}
@@ -19,12 +19,11 @@ class CommRef {
   MPI_Comm comm_;
 };
 
-/// The communicator of a host program, to be used and left as it is: `mpi::ref(MPI_COMM_WORLD)`.
+/// Refers to a communicator that the host program owns: `mpi::ref(MPI_COMM_WORLD)`.
 [[nodiscard]] inline CommRef ref(MPI_Comm comm) noexcept { return CommRef{comm}; }
 
 namespace detail {
 
-/// This process's rank in `comm`, and how many there are.
 [[nodiscard]] inline std::size_t rank_in(MPI_Comm comm) {
   int rank = 0;
   DIST_MPI_CALL(MPI_Comm_rank(comm, &rank));
@@ -36,7 +35,7 @@ namespace detail {
   return static_cast<std::size_t>(size);
 }
 
-/// Throws InvalidArgument where `comm` does not hold one group of workers.
+/// Throws InvalidArgument if `comm` is null or an intercommunicator.
 inline void require_group(CommRef comm) {
   int joins_two = 0;
   if (comm.get() != MPI_COMM_NULL) DIST_MPI_CALL(MPI_Comm_test_inter(comm.get(), &joins_two));

@@ -38,7 +38,7 @@
 
 namespace dist::mpi::detail {
 
-/// What the copies of one member's communicator share.
+/// The state shared by the copies of one member's communicator.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
   using Transfer = detail::Transfer;
@@ -59,15 +59,15 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
   ~CommunicatorState() {
-    if (broken_) static_cast<void>(departures_.release());  // static objects go before MPI is finalised, which needs it
+    if (broken_) static_cast<void>(departures_.release());  // MPI_Finalize needs it after static destruction
     if (broken_ || !is_running()) return;
     try {
       if (std::uncaught_exceptions() == 0)
         ShutdownNotice::leave(std::move(departures_), sequence() + 1);
-      else  // of which the peers are told in another way
+      else  // the peers are notified in another way
         departures_.release()->leave_at_finalize(sequence() + 1);
     } catch (...) {
-      // They notice at their own deadline.
+      // The peers reach their deadline.
     }
   }
 
@@ -83,21 +83,20 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
 
-  /// Throws where this thread may not call MPI, or what broke this communicator.
+  /// Throws InvalidArgument if this thread may not call MPI, or the error that broke the group.
   void require_usable(std::string_view call) const {
     permit_.require(call);
     if (broken_) std::rethrow_exception(broken_);
   }
 
-  /// A collective that is not checked. It is counted, so that a notice can say in which one its sender is missing.
-  /// Throws what a peer said of its failure if it does not come to this one.
+  /// Counts a collective without checks, for notices. Throws a peer's reported failure if the peer does not enter it.
   void count(std::string_view call) {
     place().require_shared(call);
     if (const std::optional<NoticeFrom> known = board().count()) raise(*known);
   }
-  /// Tells the members of a call and returns when all have told the same. A failure of one of them in the run or call
-  /// that this member is in, or in a later one, is thrown here; after one in an earlier run, which concerns nobody else,
-  /// the members tell each other again.
+  /// Announces a call and returns when all members have announced the same one. Throws a member's failure in the
+  /// current or a later run or call. After a failure in an earlier run, which does not affect others, the members
+  /// repeat the announcement.
   void meet(CollectiveCall call, std::int64_t timeout) {
     place().require_shared(call.operation);
     call.structure = structure_;
@@ -111,9 +110,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     meeting_.end();
   }
 
-  /// Where this member's calls stand.
   [[nodiscard]] CallSequence& place() noexcept { return board().place(); }
-  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  /// Sets the structure to which later calls belong; 0: none.
   void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) {
@@ -135,18 +133,18 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     transfers_.finish(transfer);
   }
 
-  /// Throws what a peer said about its failure, if one did. Call it before a call that cannot be interrupted.
-  /// With `between_collectives`, also if a peer will not take part in the next collective.
+  /// Throws a peer's reported failure, if any. For use before calls that cannot be interrupted. With
+  /// `between_collectives`, also if a peer does not enter the next collective.
   void look_for_failures(bool between_collectives) {
     take_notices();
     if (!between_collectives) return;
     if (const std::optional<NoticeFrom> known = board().find_abandoned(sequence() + 1)) raise(*known);
   }
 
-  /// Starts a new attempt: from here on a failure is reported again.
+  /// Starts a unit of work: after it, a failure is reported again.
   void begin_attempt() noexcept { board().begin_attempt(); }
-  /// Tells the peers, instead of taking part in the next collective, why this process does not. Does nothing where they
-  /// know already: they were told in this attempt, or saw it themselves; nor in a run of this process alone.
+  /// Reports this process's failure to the peers, instead of taking part in the next collective. Does nothing if they
+  /// already know, by a report since `begin_attempt` or from their own calls, or in a run of this process alone.
   void cancel(const FailureNotice& failure) noexcept {
     if (size() == 1 || board().all_know() || place().is_alone() || broken_ || !is_running()) return;
     try {
@@ -159,7 +157,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         break_with(std::current_exception());
       }
     } catch (...) {
-      broken_ = std::current_exception();  // the peers notice at their deadline
+      broken_ = std::current_exception();  // the peers reach their deadline
     }
   }
 
@@ -181,12 +179,13 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   static constexpr int notice_tag = 3;
   static constexpr int departure_tag = 4;
   static constexpr std::int64_t second = 1'000'000'000;
-  /// Members that hear from a late one themselves give up before those that hear of it through them, and name it.
+  /// Nanoseconds by which members that directly wait for a late member give up earlier than others, because they know
+  /// its name.
   static constexpr std::int64_t direct_word = second / 5;
 
   [[nodiscard]] NoticeBoard& board() noexcept { return meeting_.board(); }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return meeting_.board().sequence(); }
-  /// The tag of this collective's messages, so that those of an interrupted one are never taken for another's.
+  /// A tag per collective, so that messages of an interrupted one are not mistaken for another's.
   [[nodiscard]] int data_tag() const noexcept { return 16 + static_cast<int>(sequence() % 16384); }
 
   void agree(std::int64_t timeout) {
@@ -206,7 +205,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (meeting_.state() == CallAgreement::State::failed) raise(meeting_.failure());
     if (meeting_.state() == CallAgreement::State::different) throw mismatch_with(meeting_.different_call());
   }
-  /// Goes as far in the meeting as what has come allows.
+  /// Processes arrived messages of the meeting.
   void advance(std::int64_t timeout) {
     calls_->receive();
     meeting_.advance([&](std::size_t partner, const CallAgreement::Message& message) {
@@ -218,7 +217,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     poll_until(
         spins_, timeout, [&] { return calls_->are_sent(); }, [&] { look(); }, [&] { throw_late_to_meet(timeout); });
   }
-  /// The same for a member that leaves the collective: small messages leave soon, whatever their receivers do.
+  /// Waits up to a second until the calls are sent, when leaving a collective. Returns false if they are not; small
+  /// messages usually leave soon.
   [[nodiscard]] bool calls_leave() {
     bool late = false;
     poll_until(
@@ -226,8 +226,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     return !late;
   }
 
-  /// Called about every millisecond while waiting, for the bytes of `peer` or for the meeting: throws if a member has
-  /// failed or is lost.
+  /// Called about every millisecond while waiting for bytes of `peer`, or in the meeting: throws if a member has failed
+  /// or is lost.
   void look(std::optional<std::size_t> peer = std::nullopt) {
     SlowWait::note_innermost([&] {
       std::optional<std::size_t> awaited = peer;
@@ -235,8 +235,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       return concat("for ", awaited ? name(*awaited) : "the others", " in ", describe(meeting_.mine().call()));
     });
     departures_->look();
-    take_notices();  // a failure of which a member told before it left
-    // One that has left passes on nothing about failures either.
+    take_notices();  // failures that a member reported before it left
+    // A departed member does not forward messages about failures either.
     const std::uint64_t step = sequence() + (meeting_.is_settling() ? 1 : 0);
     for (std::size_t member = 0; member < size(); ++member)
       if (departures_->has_left(member, step)) raise_left(member);
@@ -248,8 +248,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void look_for_loss(std::optional<std::size_t> peer) {
     if (const std::optional<LostPeer> lost =
             options_.health->find_lost(peer ? std::optional{worker(*peer)} : std::nullopt)) {
-      // What it said before it ended is more precise. MPI_Iprobe looks before it progresses: a message shows the second
-      // time.
+      // Its last notice is more precise. MPI_Iprobe checks before it makes progress, so a message may only show in the
+      // next call.
       for (int again = 0; again < 3; ++again) take_notices();
       fail(unavailable(*lost));
     }
@@ -272,7 +272,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     tell_failures();
     failure.notice.failure.raise(worker(failure.peer), host(failure.peer));
   }
-  /// The same in the middle of something: the group is of no use any more where that cannot be taken back.
+  /// Throws the failure; breaks the group if the current operation cannot be undone.
   [[noreturn]] void raise_interrupting(const NoticeFrom& failure) {
     const bool breaks = failure.notice.failure.breaks_the_group() || transfers_.are_under_way() || !calls_leave();
     try {
@@ -282,7 +282,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       throw;
     }
   }
-  /// A member does not come to this collective nor to any other one. Another failure that it told of says more.
+  /// Throws because a member has left. A failure that it reported before is more precise.
   [[noreturn]] void raise_left(std::size_t peer) {
     try {
       if (const FailureNotice* const before = board().skipped_of(peer)) before->raise(worker(peer), host(peer));
@@ -296,7 +296,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     }
   }
 
-  /// This member cannot go on: tells the peers and throws, now and at every later call.
+  /// Notifies the peers that this member cannot continue, and throws, now and in later calls.
   template <class E>
   [[noreturn]] void fail(const E& error) {
     const Notice notice = board().fail(error);
@@ -304,16 +304,16 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     try {
       send_to_all(notice);
     } catch (const Error&) {
-      // They notice at their own deadline.
+      // The peers reach their deadline.
     }
     throw error;
   }
   void break_with(std::exception_ptr why) {
-    if (!broken_) departures_->leave_at_finalize(sequence() + 1);  // the peers know already, or find out
+    if (!broken_) departures_->leave_at_finalize(sequence() + 1);  // the peers know, or will notice
     broken_ = std::move(why);
     calls_->cancel_receives();
     transfers_.cancel_receives();
-    // Transfers that are still on their way use the memory of this object.
+    // Transfers in progress use the memory of this object.
     static std::mutex one_at_a_time;
     static auto& kept_until_the_process_ends = *new std::vector<std::shared_ptr<CommunicatorState>>;
     const std::lock_guard lock{one_at_a_time};
@@ -328,7 +328,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
                   " of the collectives between these workers");
   }
   [[nodiscard]] std::string described() const { return described(rank_, meeting_.mine()); }
-  /// The last call of a member that is missing in this one: all took part in the one before.
+  /// The last call of members missing in this collective: all took part in the previous one.
   [[nodiscard]] std::string last_call() const {
     if (sequence() == 1) return "they have come to none yet";
     return concat("their last was ", describe(meeting_.last().call()), ", step ", sequence() - 1);
@@ -337,7 +337,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     return dist::detail::different_calls("worker", meeting_.mine().call(), described(), other.call.call(),
                                          described(static_cast<std::size_t>(other.rank), other.call));
   }
-  /// The members that have not come, as far as this one knows.
+  /// The members that have not arrived, as far as known.
   [[nodiscard]] std::string missing() const {
     constexpr std::size_t most_names = 8;
     std::string names;

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <exception>
-#include <string_view>
 
-#include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/standard_descriptors.hpp>
@@ -15,14 +12,14 @@ namespace dist::mpi {
 
 namespace detail {
 
-DIST_INLINE_MPI void refuse_finalized() {
+DIST_INLINE void refuse_finalized() {
   throw InvalidArgument("MPI was finalised in this process", "it cannot be started a second time",
                         "Keep what uses MPI, and one mpi::Environment, for as long as the program needs them");
 }
 
 }  // namespace detail
 
-DIST_INLINE_MPI bool is_running() noexcept {
+DIST_INLINE bool is_running() noexcept {
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);
@@ -32,7 +29,7 @@ DIST_INLINE_MPI bool is_running() noexcept {
   return owner == getpid();
 }
 
-DIST_INLINE_MPI void require_running() {
+DIST_INLINE void require_running() {
   if (is_running()) return;
   int finalized = 0;
   MPI_Finalized(&finalized);
@@ -41,7 +38,7 @@ DIST_INLINE_MPI void require_running() {
                         "Make a dist::mpi::Environment at the beginning of main, or call MPI_Init_thread");
 }
 
-DIST_INLINE_MPI ThreadPermit::ThreadPermit() {
+DIST_INLINE ThreadPermit::ThreadPermit() {
   require_running();
   int provided = MPI_THREAD_SINGLE;
   int main = 0;
@@ -53,7 +50,7 @@ DIST_INLINE_MPI ThreadPermit::ThreadPermit() {
   if (one_thread_only_ && main == 0) refuse("an object that calls MPI was made");
 }
 
-DIST_INLINE_MPI void ThreadPermit::refuse(std::string_view call) const {
+DIST_INLINE void ThreadPermit::refuse(std::string_view call) const {
   throw InvalidArgument(
       "MPI was called from a thread that must not call it",
       concat(call, " in another thread than the one that initialised MPI, which gave the thread level ",
@@ -62,7 +59,7 @@ DIST_INLINE_MPI void ThreadPermit::refuse(std::string_view call) const {
       "MPI_THREAD_MULTIPLE");
 }
 
-DIST_INLINE_MPI Environment::Environment(ThreadLevel wanted) : exceptions_(std::uncaught_exceptions()) {
+DIST_INLINE Environment::Environment(ThreadLevel wanted) : exceptions_(std::uncaught_exceptions()) {
   int done = 0;
   MPI_Finalized(&done);
   if (done != 0) detail::refuse_finalized();
@@ -78,7 +75,7 @@ DIST_INLINE_MPI Environment::Environment(ThreadLevel wanted) : exceptions_(std::
   provided_ = static_cast<ThreadLevel>(provided);
 }
 
-DIST_INLINE_MPI Environment::~Environment() {
+DIST_INLINE Environment::~Environment() {
   if (owns_ && !abandoned_ && std::uncaught_exceptions() == exceptions_ && is_running()) MPI_Finalize();
 }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,7 @@
 
 namespace dist::mpi::detail {
 
-/// What a member tells the others about itself.
+/// A member's information for the others.
 struct MemberIdentity {
   std::uint64_t worker = 0;
   std::uint64_t process_space = 0;
@@ -29,7 +28,7 @@ struct MemberIdentity {
   std::array<char, 256> host{};
 };
 
-/// Lets `health` watch the processes of those members that run on this process's machine.
+/// Lets `health` monitor the processes of members on this machine.
 inline void watch_near(const std::vector<MemberIdentity>& members, std::size_t rank, PeerHealth& health) {
   const MemberIdentity& me = members[rank];
   for (std::size_t peer = 0; peer < members.size(); ++peer)
@@ -37,13 +36,13 @@ inline void watch_near(const std::vector<MemberIdentity>& members, std::size_t r
       health.watch_process(members[peer].worker, members[peer].host.data(), static_cast<pid_t>(members[peer].pid));
 }
 
-/// A new group: a communicator of its own, and who its members are, by rank.
+/// A new group: its communicator, and its members by rank.
 struct Handshake {
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<MemberIdentity> members;
-  std::vector<MPI_Request> requests = {};  // of what is on its way
+  std::vector<MPI_Request> requests = {};  // for transfers in progress
 
-  /// How many members the system of this process's machine can show to it.
+  /// The number of members on this machine, including this one.
   [[nodiscard]] std::size_t count_near(std::size_t rank) const noexcept {
     return static_cast<std::size_t>(std::count_if(members.begin(), members.end(), [&](const MemberIdentity& member) {
       return member.process_space == members[rank].process_space;
@@ -51,8 +50,7 @@ struct Handshake {
   }
 };
 
-/// A collective call of the members of `comm`, which tell each other who they are. Throws DeadlineExceeded, and
-/// Unavailable.
+/// Exchanges the members' identities. A collective call. Throws DeadlineExceeded or Unavailable.
 [[nodiscard]] inline std::unique_ptr<Handshake> introduce(CommRef comm, const CommunicatorOptions& options) {
   auto made = std::make_unique<Handshake>();
   try {
@@ -73,7 +71,8 @@ struct Handshake {
       std::memcpy(me.host.data(), options.host.data(), std::min(options.host.size(), me.host.size() - 1));
     made->requests.clear();
     constexpr int tag = 1;
-    // The first messages of two processes connect them, which takes both: so every pair exchanges one here.
+    // The first messages between two processes establish their connection, which needs both: so every pair exchanges
+    // one here.
     for (std::size_t peer = 0; peer < size; ++peer) {
       if (peer == rank) continue;
       DIST_MPI_CALL(MPI_Irecv(&made->members[peer], sizeof(MemberIdentity), MPI_BYTE, static_cast<int>(peer), tag,
@@ -83,7 +82,7 @@ struct Handshake {
     }
     wait(made->requests, concat("The introduction of ", size, " workers"), options.timeout, options.health);
   } catch (...) {
-    // Transfers that are still on their way use this memory.
+    // Transfers in progress use this memory.
     static auto& kept_until_the_process_ends = *new std::vector<std::unique_ptr<Handshake>>;
     kept_until_the_process_ends.push_back(std::move(made));
     throw;

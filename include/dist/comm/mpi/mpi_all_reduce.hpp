@@ -12,7 +12,7 @@
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/operation.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
@@ -23,8 +23,79 @@
 
 namespace dist::mpi {
 
-/// MPI's type of the elements in which values of type `T` are reduced, its Accumulator: of f16 and bf16 that of float,
-/// because MPI has no 16-bit floating-point types.
+namespace detail {
+
+/// True if MPI's operation computes `Op` of `Wide` in every case. MPI does not define integer overflow, or minimum and
+/// maximum of NaN. Open MPI's vector code saturates sums of small integers, and compares unsigned integers as signed
+/// ones.
+template <class Op, class Wide>
+inline constexpr bool defined_by_mpi = [] {
+  if constexpr (std::same_as<Op, Sum> || std::same_as<Op, Mean> || std::same_as<Op, Prod>)
+    return std::floating_point<Wide>;
+  else if constexpr (std::same_as<Op, Min> || std::same_as<Op, Max>)
+    return std::same_as<Wide, bool> || std::signed_integral<Wide>;
+  else
+    return std::same_as<Op, BitAnd> || std::same_as<Op, BitOr> || std::same_as<Op, BitXor>;
+}();
+
+/// True if `Op` gives the same bits in any order, so that MPI may choose its fastest algorithm.
+template <class Op, class Wide>
+inline constexpr bool commutes = std::same_as<Op, Min> || std::same_as<Op, Max> ||
+                                 (std::integral<Wide> && (std::same_as<Op, Sum> || std::same_as<Op, Prod>));
+
+/// MPI callback of our operations: inout[i] = in[i] (+) inout[i], where `in` belongs to lower ranks.
+template <class Op, class Wide>
+void combine(void* in, void* inout, int* length, MPI_Datatype*) {
+  const auto count = static_cast<std::size_t>(*length);
+  dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+    const Wide* const lower = static_cast<const Wide*>(in);
+    Wide* const combined = static_cast<Wide*>(inout);
+    DIST_INDEPENDENT_LOOP
+    for (std::size_t i = 0; i < count; ++i) combined[i] = Op{}(lower[i], combined[i]);
+  });
+}
+
+/// Returns the operation, created once and kept while MPI runs. If not commutative, MPI combines in rank order.
+template <class Op, class Wide>
+[[nodiscard]] MPI_Op made_operation() {
+  static const MPI_Op made = [] {
+    MPI_Op operation = MPI_OP_NULL;
+    DIST_MPI_CALL(MPI_Op_create(combine<Op, Wide>, commutes<Op, Wide> ? 1 : 0, &operation));
+    return operation;
+  }();
+  return made;
+}
+
+}  // namespace detail
+
+/// Returns the MPI operation that combines values of type `T`, in their Accumulator, like `Op`: a predefined one if it
+/// gives the same results for all values, else one that calls `Op`. Does not include `Op::finish`, which the caller
+/// applies.
+template <class Given, class T>
+  requires ReduceOp<Given, T>
+[[nodiscard]] MPI_Op operation() {
+  using Op = typename dist::detail::FinishedOf<Given>::Type;
+  using Wide = Accumulator<T>;
+  constexpr bool truth = std::same_as<Wide, bool>;  // MPI_MIN, MPI_MAX and bitwise operations only support numbers
+  if constexpr (!detail::defined_by_mpi<Op, Wide>)
+    return detail::made_operation<Op, Wide>();
+  else if constexpr (std::same_as<Op, Prod>)
+    return MPI_PROD;
+  else if constexpr (std::same_as<Op, Min>)
+    return truth ? MPI_LAND : MPI_MIN;
+  else if constexpr (std::same_as<Op, Max>)
+    return truth ? MPI_LOR : MPI_MAX;
+  else if constexpr (std::same_as<Op, BitAnd>)
+    return truth ? MPI_LAND : MPI_BAND;
+  else if constexpr (std::same_as<Op, BitOr>)
+    return truth ? MPI_LOR : MPI_BOR;
+  else if constexpr (std::same_as<Op, BitXor>)
+    return truth ? MPI_LXOR : MPI_BXOR;
+  else
+    return MPI_SUM;
+}
+
+/// The MPI type of the Accumulator of `T`: MPI_FLOAT for f16 and bf16, because MPI has no 16-bit floating-point types.
 template <Reducible T>
 [[nodiscard]] MPI_Datatype datatype() noexcept {
   using Wide = Accumulator<T>;
@@ -50,11 +121,30 @@ namespace dist {
 
 namespace detail {
 
-/// MPI's own collectives, an algorithm of MessageCollectives. MPI counts in int: `most_bytes` at a time.
+/// A Reduction performed by MPI, in the Accumulator.
+struct MpiReduction : Reduction {
+  MPI_Datatype (*datatype)() noexcept;
+  MPI_Op (*operation)();
+};
+template <class T, class Op>
+inline constexpr MpiReduction mpi_reduction_of = [] {
+  MpiReduction record{reduction_of<T, Op>, mpi::datatype<T>, mpi::operation<Op, T>};
+  record.partial = &mpi_reduction_of<Accumulator<T>, PartialOf<Op>>;
+  return record;
+}();
+
+/// MPI's collectives, an algorithm of MessageCollectives. MPI counts in int, so calls are split into pieces of
+/// `most_bytes`.
 template <std::size_t most_bytes = std::size_t{1} << 30>
 class MpiAlgorithm {
  public:
-  /// Throws what a peer has said about its failure: none of the calls can be interrupted.
+  using Record = MpiReduction;
+  template <class T, class Op>
+  [[nodiscard]] static constexpr const Record& record() noexcept {
+    return mpi_reduction_of<T, Op>;
+  }
+
+  /// Throws a peer's reported failure, because none of the calls can be interrupted.
   MpiAlgorithm(const mpi::Communicator& comm, const CollectiveCall& call) : comm_(comm), call_(call) {
     comm.look_for_failures();
   }
@@ -87,52 +177,46 @@ class MpiAlgorithm {
           MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, all_values.data(), counts, places, MPI_BYTE, comm_.native()));
   }
 
-  template <class T, class Op>
-  void all_reduce(Op op, std::span<T> values) const {
-    if constexpr (std::same_as<Accumulator<T>, T>) {
-      combine<T, Op>(values);
-      if constexpr (!std::derived_from<Op, IdentityFinish>)
-        with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
-          for (T& value : values) value = Op::finish(value, comm_.size());
-        });
-    } else {
-      const std::span<Accumulator<T>> wide = widened(std::span<const T>{values});
-      combine<T, Op>(wide);
-      finish_sums<T>(op, comm_.size(), std::span<const Accumulator<T>>{wide}, 0,
-                     [&](std::size_t first, std::span<const T> reduced)
-                         DIST_INLINE_LAMBDA { std::copy(reduced.begin(), reduced.end(), values.data() + first); });
-    }
-  }
-
-  template <class T, class Op, class Use>
-  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    using Wide = Accumulator<T>;
-    const auto shard = [&](std::size_t rank) { return message_shard(values.size(), rank, comm_.size()); };
-    std::span<const Wide> operand;
-    if constexpr (std::same_as<Wide, T>)
-      operand = values;
-    else
-      operand = widened(values);
-    const IndexRange mine = shard(comm_.rank());
-    const std::span<Wide> sums = scratch_of<Wide>(comm_, 2, mine.size());
+  void all_reduce_bytes(const MpiReduction& reduction, std::span<std::byte> values) const {
+    const std::size_t elements = values.size() / reduction.size;
+    const std::span<std::byte> wide = reduction.widens() ? widened(reduction, values) : values;
     {
       const Watchdog::Guard guard{comm_.watchdog(), call_};
-      if (operand.size() <= most_elements) {
+      for_each_piece({0, elements}, [&](IndexRange piece) {
+        DIST_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, wide.data() + piece.begin * reduction.wide_size,
+                                    static_cast<int>(piece.size()), reduction.datatype(), reduction.operation(),
+                                    comm_.native()));
+      });
+    }
+    if (reduction.widens() || reduction.finishes)
+      reduction.finish(values.data(), wide.data(), nullptr, elements, reduction.finished_for(comm_.size()));
+  }
+
+  void reduce_scatter(const MpiReduction& reduction, std::span<const std::byte> values, UseReduced use) const {
+    const std::size_t elements = values.size() / reduction.size;
+    const std::size_t size = reduction.wide_size;
+    const auto shard = [&](std::size_t rank) { return message_shard(elements, rank, comm_.size()); };
+    const std::byte* const operand = reduction.widens() ? widened(reduction, values).data() : values.data();
+    const IndexRange mine = shard(comm_.rank());
+    const std::span<std::byte> sums = scratch_of<std::byte>(comm_, 2, mine.size() * size);
+    {
+      const Watchdog::Guard guard{comm_.watchdog(), call_};
+      if (elements <= most_elements) {
         int* const counts = counts_of_members();
         for (std::size_t rank = 0; rank < comm_.size(); ++rank) counts[rank] = static_cast<int>(shard(rank).size());
-        DIST_MPI_CALL(MPI_Reduce_scatter(operand.data(), sums.data(), counts, mpi::datatype<T>(),
-                                         mpi::operation<Op, T>(), comm_.native()));
+        DIST_MPI_CALL(MPI_Reduce_scatter(operand, sums.data(), counts, reduction.datatype(), reduction.operation(),
+                                         comm_.native()));
       } else {
         for (std::size_t rank = 0; rank < comm_.size(); ++rank)
           for_each_piece(shard(rank), [&](IndexRange piece) {
-            DIST_MPI_CALL(MPI_Reduce(operand.data() + piece.begin,
-                                     sums.data() + (rank == comm_.rank() ? piece.begin - mine.begin : 0),
-                                     static_cast<int>(piece.size()), mpi::datatype<T>(), mpi::operation<Op, T>(),
+            DIST_MPI_CALL(MPI_Reduce(operand + piece.begin * size,
+                                     sums.data() + (rank == comm_.rank() ? piece.begin - mine.begin : 0) * size,
+                                     static_cast<int>(piece.size()), reduction.datatype(), reduction.operation(),
                                      static_cast<int>(rank), comm_.native()));
           });
       }
     }
-    finish_sums<T>(op, comm_.size(), std::span<const Wide>{sums}, mine.begin, use);
+    use_finished(reduction, mine, sums.data(), nullptr, comm_.size(), use);
   }
 
  private:
@@ -144,23 +228,13 @@ class MpiAlgorithm {
       visit(IndexRange{first, std::min(first + most_elements, range.end)});
   }
 
-  /// Room for two numbers of each member.
   [[nodiscard]] int* counts_of_members() const { return scratch_of<int>(comm_, 1, 2 * comm_.size()).data(); }
 
-  template <class T>
-  [[nodiscard]] std::span<Accumulator<T>> widened(std::span<const T> values) const {
-    const std::span<Accumulator<T>> wide = scratch_of<Accumulator<T>>(comm_, 0, values.size());
-    widen_into(values, wide.data());
+  [[nodiscard]] std::span<std::byte> widened(const Reduction& reduction, std::span<const std::byte> values) const {
+    const std::size_t elements = values.size() / reduction.size;
+    const std::span<std::byte> wide = scratch_of<std::byte>(comm_, 0, elements * reduction.wide_size);
+    reduction.widen(wide.data(), values.data(), elements);
     return wide;
-  }
-
-  template <class T, class Op>
-  void combine(std::span<Accumulator<T>> values) const {
-    const Watchdog::Guard guard{comm_.watchdog(), call_};
-    for_each_piece({0, values.size()}, [&](IndexRange piece) {
-      DIST_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, values.data() + piece.begin, static_cast<int>(piece.size()),
-                                  mpi::datatype<T>(), mpi::operation<Op, T>(), comm_.native()));
-    });
   }
 
   void broadcast_bytes(std::size_t root, std::span<std::byte> bytes) const {
@@ -175,27 +249,29 @@ class MpiAlgorithm {
 
 }  // namespace detail
 
-/// MPI's own collectives, which know the network and the machine: MPI_Allreduce, MPI_Bcast and so on. Their blocking
-/// forms, because Open MPI's others take up to twice as long: missing members are found before, when the call is
-/// announced, and a Watchdog looks after what happens inside.
+/// MPI's collectives, tuned for network and machine: MPI_Allreduce, MPI_Bcast and so on. Uses the blocking ones,
+/// because Open MPI's nonblocking ones take up to twice as long. Missing members are detected when the call is
+/// announced; a Watchdog monitors the call itself.
 ///
-/// MPI chooses the order in which values are combined: by the count and the number of members, so that the bits are the
-/// same in every run. Operands may lie anywhere.
+/// MPI chooses the order of summation by count and number of members, so the bits are the same in every run. Operands
+/// need no special memory.
 struct MpiAllReduce {
   static constexpr std::string_view name = "MpiAllReduce";
   static constexpr bool sums_in_rank_order = false;
-  /// It talks to all processes itself, also to those of one node (MultiWorkerOptions::hierarchical).
+  /// Connects all processes itself, including processes on one node (MultiWorkerOptions::hierarchical).
   static constexpr bool joins_all_processes = true;
 
-  /// Whether it works between members like these.
+  /// True for communicators that the policy supports.
   template <class C>
   static constexpr bool fits = std::same_as<C, mpi::Communicator>;
 
+  /// The collectives of the policy; this primary template explains unsupported communicators.
   template <class C>
   class On {
     static_assert(fits<C>, "MpiAllReduce needs processes that MPI connects: use it with mpi::Communicator");
   };
 
+  /// The collectives of members connected by MPI.
   template <class C>
     requires fits<C>
   class On<C> : public detail::MessageCollectives<C, detail::MpiAlgorithm<>> {

@@ -29,54 +29,26 @@
 
 namespace dist::mpi {
 
-/// The meeting of all processes of MPI_COMM_WORLD before MPI_Finalize. MPI_Finalize waits for all of them as long as it
-/// takes and cannot say for whom; this wait has a deadline and names the missing processes.
+/// A barrier of all processes of MPI_COMM_WORLD before MPI_Finalize, which waits without limit and names no
+/// processes. This barrier has a deadline and names the missing processes.
 ///
-/// Each process sends every other one a byte, so that each knows which have come.
+/// Each process sends a byte to every other one, so that each can tell which ones have arrived.
 class ShutdownBarrier {
  public:
-  /// The number of a process that is no worker.
+  /// The number of a process that is not a worker.
   static constexpr std::size_t no_worker = std::numeric_limits<std::size_t>::max();
 
-  /// A collective call of all processes. Messages call this one `name`; `worker` is its number in PeerHealth.
-  ShutdownBarrier(std::string_view name, std::size_t worker) {
-    DIST_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &comm_));
-    DIST_MPI_CALL(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
-    rank_ = detail::rank_in(comm_);
-    members_.resize(detail::size_of(comm_));
-    Member mine{worker, {}};
-    std::copy_n(name.data(), std::min(name.size(), mine.name.size() - 1), mine.name.data());
-    DIST_MPI_CALL(MPI_Allgather(&mine, sizeof(Member), MPI_BYTE, members_.data(), sizeof(Member), MPI_BYTE, comm_));
-  }
+  /// A collective call of all processes. `name` is this process's name in messages, `worker` its number in PeerHealth.
+  ShutdownBarrier(std::string_view name, std::size_t worker);
   ShutdownBarrier(const ShutdownBarrier&) = delete;
   ShutdownBarrier& operator=(const ShutdownBarrier&) = delete;
-  /// What has not come may still be on its way: the communicator stays for the life of the process.
+  /// Keeps the communicator, because missing bytes may still be in transit.
   ~ShutdownBarrier() = default;
 
-  /// Returns when all have come here. Throws DeadlineExceeded, naming those missing after `timeout` (0 waits as long
-  /// as it takes), or Unavailable, where `health` knows that a process is lost. After ten seconds it says for whom it
-  /// waits.
-  void meet(std::chrono::nanoseconds timeout, PeerHealth& health) {
-    if (receives_.empty()) start();
-    const std::int64_t start = dist::detail::monotonic_nanoseconds();
-    bool said = false;
-    detail::poll_until(
-        detail::spins_on_shared_core, dist::detail::longest_wait(timeout), [&] { return is_done(); },
-        [&] {
-          health.look();
-          SlowWait::note_innermost([&] { return concat("for ", missing(), " at the end of the process"); });
-          if (said || dist::detail::monotonic_nanoseconds() - start < patience) return;
-          said = true;
-          log_line(concat(name(rank_), " has finished and waits for ", missing(), ", ",
-                          timeout.count() == 0 ? "as long as it takes" : concat("up to ", timeout)));
-        },
-        [&] {
-          throw DeadlineExceeded(
-              concat("Not all processes came to the end of the job within ", timeout),
-              concat(name(rank_), " has finished and waits for ", missing()),
-              "See what they do after their strategy has ended, or give the strategy a longer timeout");
-        });
-  }
+  /// Waits until all processes have called it. Throws DeadlineExceeded, naming the missing processes, after `timeout`
+  /// (0: without limit), or Unavailable if `health` reports a lost process. Logs the awaited processes after ten
+  /// seconds.
+  void meet(std::chrono::nanoseconds timeout, PeerHealth& health);
 
  private:
   static constexpr std::int64_t patience = 10'000'000'000;
@@ -88,32 +60,11 @@ class ShutdownBarrier {
 
   [[nodiscard]] std::string_view name(std::size_t rank) const { return members_[rank].name.data(); }
 
-  void start() {
-    bytes_.resize(2 * members_.size());
-    receives_.resize(members_.size(), MPI_REQUEST_NULL);
-    sends_.resize(members_.size(), MPI_REQUEST_NULL);
-    for (std::size_t peer = 0; peer < members_.size(); ++peer) {
-      if (peer == rank_) continue;
-      const int number = static_cast<int>(peer);
-      DIST_MPI_CALL(MPI_Irecv(&bytes_[2 * peer], 1, MPI_BYTE, number, 0, comm_, &receives_[peer]));
-      DIST_MPI_CALL(MPI_Isend(&bytes_[2 * peer + 1], 1, MPI_BYTE, number, 0, comm_, &sends_[peer]));
-    }
-  }
+  void start();
   [[nodiscard]] bool is_done() { return detail::are_done(receives_) && detail::are_done(sends_); }
 
-  /// "worker 1 on host east, worker 3 on host west and 12 more".
-  [[nodiscard]] std::string missing() {
-    constexpr std::size_t most = 8;
-    std::string names;
-    std::size_t count = 0;
-    for (std::size_t peer = 0; peer < members_.size(); ++peer) {
-      int done = 0;
-      DIST_MPI_CALL(MPI_Test(&receives_[peer], &done, MPI_STATUS_IGNORE));
-      if (done == 0 && ++count <= most) names += concat(count == 1 ? "" : ", ", name(peer));
-    }
-    if (count > most) names += concat(" and ", count - most, " more");
-    return count == 0 ? "what is on its way" : names;
-  }
+  /// Text such as "worker 1 on host east, worker 3 on host west and 12 more".
+  [[nodiscard]] std::string missing();
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::size_t rank_ = 0;
@@ -123,9 +74,9 @@ class ShutdownBarrier {
   std::vector<MPI_Request> sends_;
 };
 
-/// The end of a process whose MPI this library has started: meets the others, and finalises MPI, which waits for all of
-/// them. Where one does not come within `timeout` (0: as long as it takes), or is lost, the process ends here, with the
-/// reason, after `before_end()`.
+/// Ends a process whose MPI this library has started: waits for the others, and finalises MPI, which waits for all of
+/// them. If a process does not arrive within `timeout` (0: without limit) or is lost, logs the reason, calls
+/// `before_end()` and exits.
 template <class BeforeEnd>
 void finalize_together(std::unique_ptr<Environment>& environment, ShutdownBarrier* farewell, PeerHealth& health,
                        std::chrono::nanoseconds timeout, BeforeEnd&& before_end) {
@@ -135,7 +86,7 @@ void finalize_together(std::unique_ptr<Environment>& environment, ShutdownBarrie
     std::fflush(nullptr);
     _exit(status);
   };
-  std::fflush(nullptr);  // an end on the way flushes nothing
+  std::fflush(nullptr);  // _exit does not flush
   try {
     if (farewell != nullptr) farewell->meet(timeout, health);
   } catch (const DeadlineExceeded& error) {
@@ -143,7 +94,7 @@ void finalize_together(std::unique_ptr<Environment>& environment, ShutdownBarrie
   } catch (const std::exception& error) {
     end(Watchdog::exit_lost, error);
   }
-  // All have come. A peer that was faster and has ended looks like a lost one: hence the patience.
+  // All have arrived. A faster peer that has already exited looks lost, hence the grace period.
   Watchdog watchdog{health, timeout, std::chrono::seconds{30}, [&] { before_end(); }};
   const CollectiveCall call{.operation = "MPI_Finalize"};
   const Watchdog::Guard guard{&watchdog, call};
@@ -151,3 +102,7 @@ void finalize_together(std::unique_ptr<Environment>& environment, ShutdownBarrie
 }
 
 }  // namespace dist::mpi
+
+#ifndef DIST_COMPILED
+#include <dist/comm/mpi/shutdown_barrier.ipp>
+#endif

@@ -13,7 +13,7 @@
 
 namespace dist::mpi::detail {
 
-/// Takes the messages of this tag that have come: one call of MPI where there is none. Calls `take(peer, message)`.
+/// Receives the arrived messages with this tag, with one MPI call if there are none. Calls `take(peer, message)`.
 template <class Message, class Take>
 void take_messages(MPI_Comm comm, int tag, Take&& take) {
   for (;;) {
@@ -27,13 +27,13 @@ void take_messages(MPI_Comm comm, int tag, Take&& take) {
   }
 }
 
-/// Small messages that their sender does not wait for, each to one or several members.
+/// Small messages, sent without waiting to one or several members.
 class Outbox {
  public:
   Outbox() = default;
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
-  /// MPI may still read what has not left.
+  /// Keeps unsent messages, because MPI may still read them.
   ~Outbox() {
     if (!is_running() || has_left()) return;
     static auto& kept_until_the_process_ends = *new std::vector<std::unique_ptr<Sent>>;
@@ -48,7 +48,6 @@ class Outbox {
       DIST_MPI_CALL(MPI_Isend(out.bytes.data(), static_cast<int>(out.bytes.size()), MPI_BYTE, static_cast<int>(peer),
                               tag, comm, &out.requests.emplace_back(MPI_REQUEST_NULL)));
   }
-  /// To all other members.
   template <class Message>
   void send_to_others(MPI_Comm comm, int tag, const Message& message) {
     std::vector<std::size_t> peers;
@@ -56,7 +55,7 @@ class Outbox {
       if (peer != rank_in(comm)) peers.push_back(peer);
     send(comm, tag, std::as_bytes(std::span{&message, 1}), peers);
   }
-  /// Whether all messages have left. One of which MPI reports an error never does.
+  /// True if all messages have been sent. Messages for which MPI reports an error never count as sent.
   [[nodiscard]] bool has_left() {
     std::erase_if(sent_, [](const std::unique_ptr<Sent>& each) {
       int done = 0;

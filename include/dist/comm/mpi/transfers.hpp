@@ -10,11 +10,11 @@
 
 namespace dist::mpi::detail {
 
-/// Bytes on their way to or from a member.
+/// A transfer in progress, to or from a member.
 struct Transfer {
   MPI_Request request = MPI_REQUEST_NULL;
   std::size_t peer = 0;
-  std::size_t place = 0;  // among those under way
+  std::size_t place = 0;  // index among the transfers in progress
 };
 
 inline void cancel(MPI_Request& request) {
@@ -22,7 +22,7 @@ inline void cancel(MPI_Request& request) {
   MPI_Request_free(&request);
 }
 
-/// The transfers of one member. One that was interrupted is still under way.
+/// The transfers of one member; interrupted ones count as in progress.
 class Transfers {
  public:
   [[nodiscard]] Transfer start_send(MPI_Comm comm, std::span<const std::byte> bytes, std::size_t to, int tag) {
@@ -44,7 +44,7 @@ class Transfers {
     DIST_MPI_CALL(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE));
     return done != 0;
   }
-  /// After it is done.
+  /// Frees the slot of a completed transfer.
   void finish(const Transfer& transfer) {
     receives_[transfer.place] = MPI_REQUEST_NULL;
     free_places_.push_back(transfer.place);
@@ -70,7 +70,7 @@ class Transfers {
     return transfer;
   }
 
-  std::vector<MPI_Request> receives_;  // by place; sends are null
+  std::vector<MPI_Request> receives_;  // by slot; null for sends
   std::vector<std::size_t> free_places_;
 };
 

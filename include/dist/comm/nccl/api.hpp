@@ -1,4 +1,4 @@
-/// NCCL, and what its errors become. The one header that includes it.
+/// NCCL and its errors. Only this header includes nccl.h.
 #pragma once
 
 #include <nccl.h>
@@ -11,8 +11,8 @@
 
 namespace dist {
 
-/// A call of NCCL that failed, here or because of another replica. The strategy's replicas reduce nothing on GPUs any more:
-/// it is made anew, or another policy is named. Strategies of the host go on.
+/// A failed NCCL call of any replica. The strategy cannot reduce on GPUs any more: create it again, or use another
+/// policy. Strategies of the host are not affected.
 class NcclError : public Error {
  public:
   NcclError(ncclResult_t code, std::string_view problem, std::string_view why, std::string_view fix)
@@ -27,14 +27,14 @@ class NcclError : public Error {
 
 namespace nccl {
 
-/// "2.28.9" of 22809.
+/// Returns the version as text: "2.28.9" for 22809.
 [[nodiscard]] inline std::string version_text(int version) {
   const int major = version / 10000, minor = version / 100 % 100, patch = version % 100;
   return concat(major, ".", minor, ".", patch);
 }
 
 namespace detail {
-/// What helps where a call answers `code`.
+/// Returns a remedy for error `code`.
 [[nodiscard]] constexpr std::string_view remedy(ncclResult_t code) {
   switch (code) {
     case ncclUnhandledCudaError:
@@ -55,7 +55,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// The error of `call`, which answered `code`; `who` made it: "replica 1 on GPU 1". Asks NCCL for its last words.
+/// Returns the error of a call by a caller such as "replica 1 on GPU 1", with NCCL's last error message.
 [[nodiscard]] inline NcclError error_of(ncclResult_t code, std::string_view call, std::string_view who,
                                         ncclComm_t communicator = nullptr) {
   const char* const last = ncclGetLastError(communicator);
@@ -64,7 +64,7 @@ namespace detail {
   return {code, concat("NCCL refuses '", call, "' of ", who), why, detail::remedy(code)};
 }
 
-/// Of the library that runs. Throws NcclError.
+/// Returns the version of the loaded library. Throws NcclError.
 [[nodiscard]] inline int library_version() {
   int version = 0;
   if (const ncclResult_t answer = ncclGetVersion(&version); answer != ncclSuccess)
@@ -72,8 +72,7 @@ namespace detail {
   return version;
 }
 
-/// Throws NcclError unless the library that runs is the one of the header: what they pass each other has changed within a
-/// major version.
+/// Throws NcclError unless the loaded library has the header's version: the ABI has changed within a major version.
 inline void require_version() {
   const int version = library_version();
   if (version != NCCL_VERSION_CODE)

@@ -22,8 +22,8 @@
 
 namespace dist::nccl {
 
-/// Calls of one thread that NCCL does together, which it needs where they are for several ranks, or would wait for each
-/// other. Ends however its scope does.
+/// Guard of an NCCL group: calls of one thread that NCCL starts together. Calls for several ranks would otherwise wait
+/// for each other.
 class Group {
  public:
   Group() : answer_(ncclGroupStart()), is_open_(answer_ == ncclSuccess) {}
@@ -31,15 +31,15 @@ class Group {
   Group& operator=(const Group&) = delete;
   ~Group() { static_cast<void>(end()); }
 
-  /// Whether calls may go on: the one that answered `answer` did not fail, nor any before.
+  /// Records the result of a call. Returns true if neither this call nor an earlier one failed.
   bool add(ncclResult_t answer) noexcept {
     if (answer_ == ncclSuccess && answer != ncclInProgress) answer_ = answer;
     return answer_ == ncclSuccess;
   }
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
-  /// Whether no call failed so far.
+  /// True if no call has failed.
   [[nodiscard]] bool is_fine() const noexcept { return answer_ == ncclSuccess; }
-  /// The first answer that is a failure, else that of the group.
+  /// Ends the group. Returns the first failure, else the result of the group.
   ncclResult_t end() noexcept {
     if (!std::exchange(is_open_, false)) return answer_;
     const ncclResult_t answer = ncclGroupEnd();
@@ -52,24 +52,23 @@ class Group {
   bool is_open_;
 };
 
-/// Kernels that use what ranks have, such as memory of other GPUs, which goes with a rank that is aborted. `stop` ends what
-/// a rank's GPU does for NCCL and keeps the rank; `await(self)` says whether the replicas' GPUs do nothing more.
+/// Kernels that use resources of ranks, such as memory of other GPUs, which an abort destroys. `stop` ends a rank's
+/// NCCL work and keeps the rank. `await(self)` returns true if the replicas' GPUs have become idle.
 struct UsersOfRanks {
   void* self = nullptr;
   ncclResult_t (*stop)(ncclComm_t rank) = nullptr;
   bool (*await)(void* self) noexcept = nullptr;
 };
 
-/// The ranks that this process's replicas have in one NCCL communicator. No call blocks: NCCL is asked until it is done, the
-/// time is up, or something failed: a call, or a process with other ranks, which NCCL itself may not notice. The first
-/// failure, of whichever replica, ends the work of all of them on the GPUs (ncclCommAbort), and is what every later call
-/// throws. Replicas call at the same time. Other processes notice the failure through NCCL, at their next collective, or at
-/// the deadline of a wait.
+/// The ranks of this process's replicas in one NCCL communicator. NCCL calls do not block: the host polls until NCCL
+/// has finished, the timeout expires, or a call or a process with other ranks fails, which NCCL may not detect. The
+/// first failure aborts all GPU work (ncclCommAbort), and every later call throws it. Replicas call concurrently. Other
+/// processes detect the failure through NCCL, at their next collective, or by a timeout.
 class Communicators {
  public:
-  /// One rank for each replica on these GPUs, from rank `first` on, of `ranks` that know the same `id`. Returns when all of
-  /// them have come. `health` knows the processes that have the others; null where there are none. Throws NcclError,
-  /// DeadlineExceeded, Unavailable.
+  /// Creates one rank for each GPU, from rank `first` on, in the communicator `id` of `ranks` ranks. Returns when all
+  /// ranks have joined. `health` watches the processes of the other ranks, if any. Throws NcclError, DeadlineExceeded,
+  /// Unavailable.
   Communicators(std::span<const int> devices, const ncclUniqueId& id, std::size_t first, std::size_t ranks,
                 std::chrono::nanoseconds timeout, PeerHealth* health = nullptr)
       : size_(devices.size()), members_(new Member[devices.size()]), timeout_(timeout), health_(health) {
@@ -86,7 +85,7 @@ class Communicators {
   }
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
-  /// What was put on the GPUs is done before, unless that takes longer than the timeout.
+  /// Waits for enqueued GPU work, at most for the timeout.
   ~Communicators() {
     if (failed_.load()) return;
     try {
@@ -100,9 +99,9 @@ class Communicators {
     }
   }
 
-  /// `call(communicator)` is made for a replica's rank; `name` is what errors call it. Returns when NCCL has put on the GPU
-  /// what it puts there: NCCL 2.28 answers ncclSuccess to ncclDevCommCreate and ncclCommWindowRegister before they are done.
-  /// Throws NcclError, DeadlineExceeded.
+  /// Calls `call(communicator)` for a replica's rank; errors contain `name`. Returns when NCCL has enqueued its GPU
+  /// work. ncclSuccess does not show that: NCCL 2.28 returns it from ncclDevCommCreate and ncclCommWindowRegister
+  /// before they are done. Throws NcclError, DeadlineExceeded.
   template <class Call>
   void call(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
     try {
@@ -114,8 +113,8 @@ class Communicators {
     }
   }
 
-  /// The same of what any thread of this process calls for the replica, which NCCL does at once, after what it does for the
-  /// replica's own thread.
+  /// Like call(), but from any thread of this process, for functions that NCCL completes at once. Waits until NCCL has
+  /// done the work of the replica's own thread.
   template <class Call>
   void call_in_turn(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
     try {
@@ -127,17 +126,18 @@ class Communicators {
     }
   }
 
-  /// Calls `use()`, which puts kernels on a replica's GPU that use what its rank has. Throws what ended the ranks' work.
+  /// Calls `use()`, which launches kernels on a replica's GPU that use its rank's resources. Throws the failure that
+  /// ended the ranks' work.
   template <class Use>
   void use(std::size_t replica, Use&& use) {
     const std::lock_guard lock{members_[replica].using_it};
     require_success();
     use();
   }
-  /// From now on, while nobody calls. None: a null `self`.
+  /// Sets the kernels that use ranks; a null `self` means none. Not thread-safe.
   void set_users(const UsersOfRanks& users) noexcept { users_ = users; }
 
-  /// Throws where something failed since, of this replica or of another one, of this process or another.
+  /// Throws if any replica of any process has failed.
   void look(std::size_t replica) {
     try {
       static_cast<void>(is_settled(replica, "what was started before"));
@@ -147,7 +147,7 @@ class Communicators {
     }
   }
 
-  /// Ends what the replicas' GPUs do and wait for; every later call throws `why`, or what failed before.
+  /// Ends the GPU work and the waits of the replicas. Every later call throws `why`, or an earlier failure.
   void cancel(const std::exception_ptr& why) noexcept {
     {
       const std::lock_guard lock{failing_};
@@ -155,7 +155,7 @@ class Communicators {
       failure_ = why;
       failed_.store(true);
     }
-    if (users_.self != nullptr && !stop()) return;  // a rank without which a kernel would fail is lost with its GPU
+    if (users_.self != nullptr && !stop()) return;  // kernels may still use the ranks: leak them with their GPUs
     for (std::size_t replica = 0; replica < size_; ++replica) {
       Member& member = members_[replica];
       const std::lock_guard lock{member.using_it};
@@ -165,13 +165,13 @@ class Communicators {
 
  private:
   struct Member {
-    std::mutex using_it;  // NCCL's communicators are for one thread at a time
+    std::mutex using_it;  // NCCL allows one thread at a time for each communicator
     ncclComm_t communicator = nullptr;
     int device = 0;
     std::size_t rank = 0;
   };
 
-  /// All ranks of this process in one group: one alone would wait for the others.
+  /// Creates all ranks of this process in one group: a single one would wait for the others.
   void join(const ncclUniqueId& id, std::size_t ranks) {
     Group group;
     for (std::size_t replica = 0; group.is_open() && replica < size_; ++replica) {
@@ -189,7 +189,7 @@ class Communicators {
     for (std::size_t replica = 0; replica < size_; ++replica) settle(replica, "ncclCommInitRankConfig", timeout_);
   }
 
-  /// Ends what the GPUs do for NCCL, and waits for the kernels that use the ranks. Returns whether these are done.
+  /// Ends the GPUs' NCCL work, and waits for the kernels that use ranks. Returns true if these are done.
   [[nodiscard]] bool stop() noexcept {
     for (std::size_t replica = 0; replica < size_; ++replica) {
       const std::lock_guard lock{members_[replica].using_it};
@@ -215,7 +215,7 @@ class Communicators {
     return concat("replica ", members_[replica].rank, " on GPU ", members_[replica].device);
   }
 
-  /// Within the lock of a member.
+  /// The caller holds the lock of a member.
   void require_success() const {
     if (failed_.load()) std::rethrow_exception(failure_);
   }
@@ -229,7 +229,7 @@ class Communicators {
     if (answer != ncclSuccess && answer != ncclInProgress)
       throw error_of(answer, name, describe(replica), member.communicator);
   }
-  /// Whether it did: not while the communicator is in progress.
+  /// Returns true if the call was started, false while the communicator is in progress.
   template <class Call>
   [[nodiscard]] bool start_in_turn(std::size_t replica, std::string_view name, Call&& call) {
     Member& member = members_[replica];
@@ -246,7 +246,7 @@ class Communicators {
     const std::lock_guard lock{member.using_it};
     return is_settled(replica, member, name);
   }
-  /// Within the lock of `member`.
+  /// The caller holds the lock of `member`.
   [[nodiscard]] bool is_settled(std::size_t replica, const Member& member, std::string_view name) const {
     require_success();
     ncclResult_t state = ncclSuccess;
@@ -256,7 +256,7 @@ class Communicators {
     if (state != ncclSuccess) throw error_of(state, name, describe(replica), member.communicator);
     return true;
   }
-  /// About every millisecond.
+  /// Checks the processes about once per millisecond.
   void look_at_processes() {
     if (health_ == nullptr) return;
     constexpr std::int64_t pause = 1'000'000;

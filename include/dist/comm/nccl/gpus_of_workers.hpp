@@ -12,11 +12,11 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
-#include <dist/net/machine.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist::nccl {
 
-/// The GPU of a replica, as a worker tells the others: by what NCCL compares. Texts that do not fit are cut.
+/// The GPU of a replica, as workers exchange it: the values that NCCL compares. Longer texts are truncated.
 struct GpuOfReplica {
   std::array<char, 160> host{};
   std::array<char, 32> address{};
@@ -29,14 +29,15 @@ struct GpuOfReplica {
   friend bool operator==(const GpuOfReplica&, const GpuOfReplica&) = default;
 };
 
-/// What NCCL tells machines apart by: NCCL_HOSTID where it is set, else the host's name and the kernel's boot id.
+/// Returns the key by which NCCL distinguishes machines: NCCL_HOSTID if it is set, else the host name and the kernel's
+/// boot id.
 [[nodiscard]] inline std::string host_key() {
   if (const char* const chosen = std::getenv("NCCL_HOSTID"); chosen != nullptr && *chosen != '\0') return chosen;
   const std::string machine = net::machine_id();
   return concat(net::host_name(), " ", std::string_view{machine}.substr(0, machine.find('/')));
 }
 
-/// Throws NcclError unless all workers run the same NCCL: `versions` are theirs, in rank order.
+/// Throws NcclError unless all workers run the same NCCL. `versions` has one version per worker, in rank order.
 inline void require_one_version(std::span<const int> versions) {
   for (std::size_t worker = 1; worker < versions.size(); ++worker)
     if (versions[worker] != versions[0])
@@ -46,8 +47,7 @@ inline void require_one_version(std::span<const int> versions) {
                       "Install the same NCCL on all machines, or use MultiWorker<RingAllReduce>, which needs none");
 }
 
-/// Throws InvalidArgument where two replicas have one GPU, also those of different workers. `gpus` are those of all
-/// replicas, of which each worker has so many.
+/// Throws InvalidArgument if two replicas of any workers share a GPU. `gpus` has one entry per replica.
 inline void require_gpus_of_their_own(std::span<const GpuOfReplica> gpus, std::size_t replicas_of_worker) {
   const auto name = [&](std::size_t replica) {
     return concat("replica ", replica, " (worker ", replica / replicas_of_worker, ")");

@@ -1,9 +1,9 @@
-/// Memory of a node's other GPUs by NCCL's windows (LSA: load and store access). The one header that includes what NCCL
-/// offers kernels, which takes the compiler more than a second.
+/// Access to the memory of a node's other GPUs through NCCL windows (LSA: load and store access). Only this header
+/// includes NCCL's device API, which takes more than a second to compile.
 #pragma once
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"  // NCCL's own, which nvcc shows
+#pragma GCC diagnostic ignored "-Wunused-parameter"  // in NCCL's headers, reported by nvcc
 #include <nccl_device.h>
 #pragma GCC diagnostic pop
 
@@ -18,8 +18,8 @@
 
 namespace dist::nccl {
 
-/// Finds where a window begins in the memory of each rank, as this rank's GPU knows it: a body of Queue::for_each over the
-/// ranks.
+/// Finds the address of a window in the memory of each rank, as mapped by this rank's GPU. The body of a
+/// Queue::for_each over the ranks.
 struct FindWindow {
   ncclWindow_t window;
   std::byte** first;
@@ -28,10 +28,10 @@ struct FindWindow {
   }
 };
 
-/// What a device communicator needs that has nothing but its ranks.
+/// Returns the requirements of a device communicator that has only its ranks.
 [[nodiscard]] inline ncclDevCommRequirements no_requirements() {
 #ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
-  return NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;  // from 2.29 on
+  return NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;  // since 2.29
 #else
   return {};
 #endif

@@ -31,7 +31,7 @@ namespace nccl {
 
 namespace detail {
 
-/// Numbers to keys, and back: see Key.
+/// Converts numbers to keys: see Key.
 template <class T, class Op>
 struct ToKeys {
   const T* numbers;
@@ -45,7 +45,7 @@ struct FromKeys {
   DIST_HD void operator()(std::size_t i) const { numbers[i] = Key<T, Op>::number(keys[i]); }
 };
 
-/// What NCCL combined of so many members, as the reduction leaves it.
+/// Returns the final value of a reduction that NCCL combined for `members` members.
 template <class Op, class T>
 [[nodiscard]] DIST_HD T finished(T combined, std::size_t members) {
   return static_cast<T>(Op::finish(static_cast<Accumulator<T>>(combined), members));
@@ -57,7 +57,7 @@ struct Finish {
   DIST_HD void operator()(std::size_t i) const { values[i] = finished<Op>(values[i], members); }
 };
 
-/// The update of a shard that begins at element `first` of all, by what NCCL combined.
+/// Updates a shard by the values that NCCL combined. The shard starts at element `first`.
 template <class Op, class Update>
 struct FinishAndUpdate {
   Update update;
@@ -78,8 +78,8 @@ struct FinishAndUpdate {
 
 }  // namespace detail
 
-/// Collectives of memory of GPUs by NCCL, beside those of the host's memory, `Host`, which let replicas agree on every call
-/// before NCCL is called.
+/// Collectives of GPU memory by NCCL, and of host memory by `Host`, through which replicas agree on every call before
+/// NCCL is called.
 template <class Host>
 class Collectives : public Host {
   template <class T>
@@ -96,7 +96,7 @@ class Collectives : public Host {
     return {Host::with_timeout(timeout), queue_, *state_, timeout};
   }
 
-  /// Whether memory of GPUs is reduced so: what else there is does not compile.
+  /// True if NCCL reduces GPU memory of T by Op. Other reductions do not compile.
   template <class T, class Op>
   static constexpr bool reduces = nccl::reduces<T, Op>;
 
@@ -154,9 +154,9 @@ class Collectives : public Host {
       if (!values.empty()) put_broadcast(root, values.data(), values.data(), values.size_bytes());
     });
   }
-  /// What neighbours exchange: `agree()` returns on all replicas what is wrong with the messages, and has exchanged those in
-  /// the host's memory. Where nothing is, the messages in memory of GPUs go from queue to queue; those of a replica for
-  /// itself are copied.
+  /// Exchanges messages with neighbors. `agree()` exchanges messages in host memory and returns their common error on
+  /// all replicas. Without an error, messages in GPU memory go from queue to queue; messages of a replica to itself are
+  /// copied.
   template <class Sends, class Receives, class Agree>
   auto exchange_with_neighbors(const Sends& sends, const Receives& receives, Agree&& agree) const {
     const auto mismatch = agreed(agree);
@@ -189,7 +189,7 @@ class Collectives : public Host {
   [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
   [[nodiscard]] const Cuda::Queue& queue() const noexcept { return queue_; }
   [[nodiscard]] cudaStream_t stream() const noexcept { return queue_.stream().get(); }
-  /// As operands in the host's memory are divided.
+  /// Divides elements like operands in host memory.
   template <class T>
   [[nodiscard]] IndexRange shard_of(std::size_t elements, std::size_t replica) const noexcept {
     return dist::shard_of(elements, replica, size(), cache_line / sizeof(T));
@@ -211,8 +211,8 @@ class Collectives : public Host {
     return {.operation = operation, .elements = elements, .dtype = ::dist::detail::dtype_on_device<T>};
   }
 
-  /// Puts work into the queue once all replicas have said that they make the same call: with another one, NCCL would wait
-  /// for ever, or give wrong values. Replicas that have come all call NCCL; what keeps one from it ends it for all.
+  /// Enqueues work once all replicas have announced the same call, because NCCL would hang or return wrong values for
+  /// different calls. The failure of one replica then ends the work of all.
   template <class Put>
   void together(const CollectiveCall& call, Put&& put) const {
     agreed([&] {
@@ -238,12 +238,12 @@ class Collectives : public Host {
     try {
       return agree();
     } catch (...) {
-      // What was put before waits for others that do not come.
+      // Work enqueued before waits for replicas that do not arrive.
       if (this->is_broken()) state_->ranks().cancel(std::current_exception());
       throw;
     }
   }
-  /// This replica's number among those of its process.
+  /// This replica's number within its process.
   [[nodiscard]] std::size_t here() const noexcept { return queue_.number(); }
   template <class Call>
   void put(std::string_view called, Call&& call) const {
@@ -256,7 +256,7 @@ class Collectives : public Host {
     return group.end();
   }
 
-  /// Reduces the shards into memory of its own, updates this replica's, and gives all to all in place.
+  /// Reduces the shards into scratch memory, updates this replica's shard, and gathers all shards in place.
   template <class Op, class T, class Update>
   void put_in_steps(Span<const T> gradient, Span<T> mirror, const Update& update) const {
     const IndexRange shard = shard_of<T>(mirror.size(), rank());
@@ -269,7 +269,7 @@ class Collectives : public Host {
   }
 
  private:
-  /// Memory for the keys of so many elements, where there are any, behind `bytes` more.
+  /// Returns scratch memory of `bytes` bytes, followed by the keys of `elements` elements if the reduction needs keys.
   template <class T, class Op>
   [[nodiscard]] std::byte* scratch(std::size_t bytes, std::size_t elements) const {
     if constexpr (has_keys<T, Op>) bytes += elements * sizeof(typename Key<T, Op>::Type);
@@ -290,8 +290,8 @@ class Collectives : public Host {
                            detail::operation_of<Op>(), comm, stream());
     });
   }
-  /// What NCCL combines of this replica's shard to `to`, which may be its place among the values. The shards are those of
-  /// elements of type T, for which `values` stand.
+  /// Combines this replica's shard by NCCL into `to`, possibly in place. Shards are divided as for type T, even if
+  /// `values` are keys.
   template <class T, class Op, class Value>
   void put_combined(Span<const Value> values, Value* to) const {
     const ncclDataType_t type = detail::type_of<Value>();
@@ -313,7 +313,7 @@ class Collectives : public Host {
         });
       });
   }
-  /// The same, where extrema are those of keys, which have their place `at` so many bytes of the scratch memory.
+  /// Combines this replica's shard into `to`, extrema by keys `at` this byte of the scratch memory.
   template <class Op, class T>
   void put_reduce_scatter(Span<const T> values, T* to, std::size_t at) const {
     if constexpr (has_keys<T, Op>) {
@@ -417,16 +417,16 @@ struct NeighborExchange<nccl::Collectives<Host>> {
 };
 }  // namespace detail
 
-/// Memory of GPUs is reduced by NCCL, one replica on each GPU (spec H05): those of a process under Mirrored, of all
-/// processes under MultiWorker. What replicas agree on, and operands in the host's memory, go the way of
-/// ThreadAllReduce, or between workers of RingAllReduce; NCCL is called once all have said that they make the same
-/// call. NCCL adds in an order of its own, and rounds 16-bit numbers after each addition. A mean is the sum, divided.
+/// Reduction of GPU memory by NCCL, one replica per GPU (spec H05), in a process under Mirrored, across processes under
+/// MultiWorker. Agreement on calls, and operands in host memory, use ThreadAllReduce, and RingAllReduce between
+/// workers. NCCL is called once all replicas have announced the same call. NCCL adds in its own order, and rounds
+/// 16-bit numbers after each addition. A mean is the sum, divided.
 struct NcclAllReduce {
   static constexpr std::string_view name = "NcclAllReduce";
   static constexpr bool sums_in_rank_order = false;
   using DefaultDevice = Cuda;
 
-  /// Whether it works between members like these.
+  /// True if the policy supports communicator `C`.
   template <class C>
   static constexpr bool fits = ThreadAllReduce::fits<C>;
 

@@ -33,8 +33,7 @@ namespace dist {
 
 namespace nccl {
 
-/// The windows through which the GPUs of a strategy reach the memory of all its replicas, and what each replica needs for
-/// them.
+/// Windows through which a strategy's GPUs access the memory of all replicas, and each replica's state for them.
 class Windows {
  public:
   static constexpr std::size_t most_ranks = SymmetricMemory::most_ranks;
@@ -50,13 +49,12 @@ class Windows {
   }
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
-  /// Windows go when the GPUs have done what was put there, and so have the others what they do in this memory, which is
-  /// before the end of a collective.
+  /// Waits for the GPUs before the windows end. Other ranks finish their work in this memory within each collective.
   ~Windows() {
     for (const auto& member : members_)
       if (!is_over(member->queue)) {
-        member->queue.set_watch({});  // which says again and again what ended the ranks' work
-        if (!is_over(member->queue)) cuda::leave_behind(std::move(member->room));  // it is lost
+        member->queue.set_watch({});  // which would throw the failure of the ranks again
+        if (!is_over(member->queue)) cuda::leave_behind(std::move(member->room));  // the GPU is lost
       }
     memory_->leave_ranks();
     state_.ranks().set_users({});
@@ -64,11 +62,10 @@ class Windows {
 
   [[nodiscard]] const std::shared_ptr<SymmetricMemory>& memory() const noexcept { return memory_; }
 
-  /// Whether there are none, which all replicas know. NCCL must not be asked where there are several nodes: it would look
-  /// for a network that GPUs use by themselves.
+  /// True if windows are impossible. All replicas know this without querying NCCL, which would look for GPU-initiated
+  /// networking between nodes.
   [[nodiscard]] bool are_excluded() const noexcept { return state_.size() > most_ranks || !state_.is_one_host(); }
-  /// Whether the GPUs reach each other's memory, as far as this replica knows: asked once, of all. NCCL refuses at once,
-  /// and goes on.
+  /// True if the GPUs access each other's memory, as NCCL reports to this replica. All replicas call it once.
   [[nodiscard]] bool are_possible(std::size_t replica) const {
     ncclDevComm& device = members_[replica]->device;
     const auto timeout = members_[replica]->queue.timeout();
@@ -84,11 +81,11 @@ class Windows {
                         [&](ncclComm_t comm) { return ncclDevCommDestroy(comm, &device); });
     return static_cast<std::size_t>(device.lsaSize) == state_.size();
   }
-  /// All replicas have said whether they are.
+  /// Stores the common answer of all replicas.
   void note(std::size_t replica, bool are_possible) const { members_[replica]->are_possible = are_possible; }
   [[nodiscard]] std::optional<bool> noted(std::size_t replica) const { return members_[replica]->are_possible; }
 
-  /// The window of `operand`, made where it is not there: see SymmetricMemory. The host waits for the replica's GPU.
+  /// Creates the window of `operand` if it does not exist (see SymmetricMemory). The host waits for the replica's GPU.
   void join(std::size_t replica, const void* operand) const {
     const Member& member = *members_[replica];
     memory_->join_window(replica, operand, [&](ncclWindow_t window) {
@@ -100,12 +97,12 @@ class Windows {
       return found;
     });
   }
-  /// `put()` puts a kernel on the replica's GPU that uses windows.
+  /// Calls `put()`, which launches a kernel on the replica's GPU that uses windows.
   template <class Put>
   void use(std::size_t replica, Put&& put) const {
     state_.ranks().use(replica, put);
   }
-  /// A zero in the memory of the replica's GPU, which stays zero when all replicas' are added.
+  /// Returns a zero in the memory of the replica's GPU, which an all-reduce keeps zero.
   [[nodiscard]] std::int32_t* flag(std::size_t replica) const {
     return reinterpret_cast<std::int32_t*>(room_of(replica));
   }
@@ -116,8 +113,8 @@ class Windows {
   struct Member {
     explicit Member(const Cuda::Queue& of) : queue(of) {}
     Cuda::Queue queue;
-    std::optional<bool> are_possible;  // for all
-    ncclDevComm device{};              // NCCL may write it as long as the rank lives
+    std::optional<bool> are_possible;  // common answer of all replicas
+    ncclDevComm device{};              // NCCL may write it while the rank exists
     cuda::DeviceBuffer room;
   };
 
@@ -129,7 +126,7 @@ class Windows {
       return false;
     }
   }
-  /// Looks from whatever thread, as long as a replica waits for its GPU.
+  /// Thread-safe. Waits at most the timeout of a queue for each GPU.
   [[nodiscard]] bool are_queues_done() const noexcept {
     try {
       for (const auto& member : members_)
@@ -139,7 +136,7 @@ class Windows {
       return false;
     }
   }
-  /// Made when it is first asked for, by the replica's thread.
+  /// Allocated by the replica's thread, at its first call.
   [[nodiscard]] std::byte* room_of(std::size_t replica) const {
     Member& member = *members_[replica];
     if (member.room.data() == nullptr) {
@@ -154,7 +151,7 @@ class Windows {
   std::vector<std::unique_ptr<Member>> members_;
 };
 
-/// `Base`, what a strategy keeps for NcclAllReduce, and windows.
+/// `Base`, the strategy state of NcclAllReduce, with windows.
 template <class Base>
 class WithWindows : public Base {
  public:
@@ -165,15 +162,15 @@ class WithWindows : public Base {
       : Base(workers, replicas), windows_(*this, replicas.queues(), replicas.size()) {}
 
   [[nodiscard]] const Windows& windows() const noexcept { return windows_; }
-  /// Of the replicas' memory.
+  /// The memory source of the replicas.
   [[nodiscard]] std::shared_ptr<cuda::MemorySource> memory_source() const noexcept { return windows_.memory(); }
 
  private:
   Windows windows_;
 };
 
-/// Collectives as NCCL makes them, but that a fused update is one kernel on each GPU, which reads the gradients of all
-/// replicas and writes all mirrors, where windows reach them.
+/// NCCL collectives with fused updates by one kernel per GPU, which reads all gradients and writes all mirrors, if
+/// windows reach them.
 template <class Host>
 class SymmetricCollectives : public Collectives<Host> {
   using Base = Collectives<Host>;
@@ -209,11 +206,11 @@ class SymmetricCollectives : public Collectives<Host> {
  private:
   static constexpr std::size_t most_ranks = Windows::most_ranks;
 
-  /// Where a replica's operands lie, as all replicas tell each other.
+  /// Locations of a replica's operands, as the replicas exchange them.
   struct Places {
     SymmetricMemory::Location gradient;
     SymmetricMemory::Location mirror;
-    std::uint64_t are_in_one;  ///< allocation
+    std::uint64_t are_in_one;  ///< true if both are in one allocation
 
     [[nodiscard]] bool are_in_windows_with(const Places& other) const {
       return gradient.allocation_bytes != 0 && mirror.allocation_bytes != 0 && are_in_one == other.are_in_one &&
@@ -221,7 +218,7 @@ class SymmetricCollectives : public Collectives<Host> {
              mirror.allocation_bytes == other.mirror.allocation_bytes && mirror.window == other.mirror.window;
     }
   };
-  /// Those of all replicas, as this one's GPU reaches them.
+  /// Addresses of all replicas' operands for this replica's GPU.
   struct Operands {
     std::array<std::byte*, most_ranks> gradients;
     std::array<std::byte*, most_ranks> mirrors;
@@ -229,8 +226,8 @@ class SymmetricCollectives : public Collectives<Host> {
 
   SymmetricCollectives(Base base, const Windows& windows) : Base(std::move(base)), windows_(&windows) {}
 
-  /// None where the replicas' operands are not in windows with each other, and cannot be: all replicas decide alike, by
-  /// what all have said. They may give parts of any allocation, but each the one of the same window, or of none yet.
+  /// Returns std::nullopt if the replicas' operands cannot be in common windows. All replicas decide alike, from
+  /// exchanged locations: operands are parts of allocations in the same window, or all in none yet.
   [[nodiscard]] std::optional<Operands> find_operands(const void* gradient, const void* mirror,
                                                       std::size_t elements) const {
     const std::size_t here = this->here();
@@ -283,11 +280,11 @@ class SymmetricCollectives : public Collectives<Host> {
     });
     order_queues();
   }
-  /// What the replicas put into their queues before this is done before what they put there next: before a kernel all
-  /// gradients are written and nobody reads mirrors, after it all mirrors are written and nobody reads gradients. A sum of
-  /// one number of each does it, because kernels are done, and what they wrote is there for all GPUs, before NCCL's begins.
-  /// A barrier of the GPUs within the kernel (ncclLsaBarrierSession) would save two launches, and needs all blocks of the
-  /// grid on the GPU at the same time.
+  /// Orders the queues: work of all replicas before this call is done before their work after it. Before the update's
+  /// kernel all gradients are written and no kernel reads mirrors; after it all mirrors are written and no kernel reads
+  /// gradients. An all-reduce of one number suffices: it starts after earlier kernels are done and visible to all GPUs.
+  /// A barrier within the kernel (ncclLsaBarrierSession) would save two launches, but needs all blocks on the GPU at
+  /// once.
   void order_queues() const {
     std::int32_t* const flag = windows_->flag(this->here());
     this->put("ncclAllReduce",
@@ -304,18 +301,18 @@ template <class Host>
 struct NeighborExchange<nccl::SymmetricCollectives<Host>> : NeighborExchange<nccl::Collectives<Host>> {};
 }  // namespace detail
 
-/// NcclAllReduce whose fused updates are one kernel on each GPU, where up to eight replicas, of one process or several, are
-/// on one machine whose GPUs reach each other's memory: it reads the gradients of all replicas in rank order, updates, and
-/// writes all mirrors. That needs operands in memory of the strategy, which takes memory of GPUs in units of 2 MiB for each
-/// variable and buffer. The first update of each makes its window, and waits for the GPU. Other operands, machines and
-/// collectives go the way of NcclAllReduce, where NCCL itself may use the windows.
+/// NcclAllReduce with fused updates by one kernel per GPU, for up to eight replicas, of one process or several, on a
+/// machine whose GPUs access each other's memory. The kernel reads all gradients in rank order, updates, and writes all
+/// mirrors. Operands must be in the strategy's memory, which uses units of 2 MiB for each variable and buffer. The
+/// first update of each creates its window and waits for the GPU. Other operands, machines and collectives use
+/// NcclAllReduce, where NCCL itself may use the windows.
 struct NcclSymmetricAllReduce {
   static constexpr std::string_view name = "NcclSymmetricAllReduce";
-  /// Fused updates through windows do, but not where they go NCCL's way.
+  /// Fused updates through windows sum in rank order, but NCCL does not.
   static constexpr bool sums_in_rank_order = false;
   using DefaultDevice = Cuda;
 
-  /// Whether it works between members like these.
+  /// True if the policy supports communicator `C`.
   template <class C>
   static constexpr bool fits = ThreadAllReduce::fits<C>;
 

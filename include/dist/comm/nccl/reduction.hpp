@@ -12,7 +12,7 @@
 namespace dist::nccl {
 
 namespace detail {
-/// What NCCL calls an element type; ncclNumTypes for one that it does not know.
+/// Returns NCCL's name of an element type, or ncclNumTypes if it has none.
 template <class T>
 [[nodiscard]] constexpr ncclDataType_t type_of() {
   if constexpr (std::same_as<T, float>)
@@ -33,8 +33,8 @@ template <class T>
     return std::is_signed_v<T> ? ncclInt64 : ncclUint64;
 }
 
-/// What NCCL calls a reduction, before it is finished; ncclNumOps for one that it lacks. A mean is a sum that is divided:
-/// ncclAvg divides what it adds, which rounds in other places.
+/// Returns NCCL's operation for a reduction without its final step, or ncclNumOps if it has none. A mean is a sum that
+/// is divided afterwards: ncclAvg divides the addends, which rounds differently.
 template <class Op>
 [[nodiscard]] constexpr ncclRedOp_t operation_of() {
   if constexpr (std::same_as<Op, Sum> || std::same_as<Op, Mean>)
@@ -52,11 +52,11 @@ template <class Op>
 inline constexpr bool is_extremum = std::same_as<Op, Min> || std::same_as<Op, Max>;
 }  // namespace detail
 
-/// Whether NCCL reduces elements of type T by `Op`.
+/// True if NCCL reduces elements of type T by `Op`.
 template <class T, class Op>
 inline constexpr bool reduces = detail::type_of<T>() != ncclNumTypes&& detail::operation_of<Op>() != ncclNumOps;
 
-/// Refuses, in a sentence, what NCCL does not reduce; says whether it does.
+/// Returns true if NCCL reduces elements of type T by `Op`. Otherwise fails to compile with a readable error.
 template <class T, class Op>
 [[nodiscard]] constexpr bool require_reduction() {
   constexpr bool has_type = detail::type_of<T>() != ncclNumTypes;
@@ -71,9 +71,9 @@ template <class T, class Op>
   return has_type && has_operation;
 }
 
-/// The order of floating-point numbers as one of integers, by which NCCL finds the extremum that dist::min and dist::max
-/// mean: NCCL's own leaves NaN out, and takes either zero. NaN is beyond all numbers, -0 below +0. 16-bit numbers have the
-/// keys of floats.
+/// Maps floating-point numbers to integers in the order by which dist::min and dist::max find extrema. NCCL's own
+/// extrema ignore NaN and do not order zeros. NaN is beyond all numbers, -0 below +0. 16-bit numbers have the keys of
+/// floats.
 template <Floating T, class Op>
 struct Key {
   using Wide = Accumulator<T>;

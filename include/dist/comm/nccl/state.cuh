@@ -23,36 +23,36 @@
 
 namespace dist::nccl {
 
-/// What a strategy keeps for NcclAllReduce: a rank of one NCCL communicator for each replica, and memory of its GPU for what
-/// is reduced there. Waits for the replicas' queues look after them.
+/// Strategy state of NcclAllReduce: for each replica a rank in one NCCL communicator, and scratch memory of its GPU.
+/// Waits for the replicas' queues also check the ranks for failures.
 class State {
  public:
-  /// Of a strategy of this process. Throws InvalidArgument where replicas share a GPU, NcclError, DeadlineExceeded.
+  /// State of a strategy in one process. Throws InvalidArgument if replicas share a GPU, NcclError, DeadlineExceeded.
   State(const Cuda::Queues& queues, std::size_t replicas) : State(queues, alone(queues, replicas)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  /// Memory that the queues still use goes when they are done.
+  /// Waits for the queues before releasing memory that they use.
   ~State() {
     ranks_.reset();
     for (const auto& member : members_) {
       member->queue.set_watch({});
       try {
         member->queue.wait();
-      } catch (const Error&) {  // it is lost, and its memory with it
+      } catch (const Error&) {  // the GPU is lost with its memory
         cuda::leave_behind(std::move(member->scratch));
       }
     }
   }
 
   [[nodiscard]] Communicators& ranks() const noexcept { return *ranks_; }
-  /// How many ranks there are in all processes, and whether NCCL takes their machines for one.
+  /// The number of ranks in all processes, and whether NCCL considers their machines one host.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool is_one_host() const noexcept { return is_one_host_; }
-  /// Memory of the replica's GPU for its next collective, of no certain value. Throws OutOfMemory.
+  /// Returns uninitialized memory of the replica's GPU for its next collective. Throws OutOfMemory.
   [[nodiscard]] std::byte* scratch(std::size_t replica, std::size_t bytes) const {
     Member& member = *members_[replica];
     if (bytes > member.scratch_bytes) {
-      member.queue.wait();  // for what uses the memory that goes
+      member.queue.wait();  // for work that uses the old memory
       member.scratch_bytes = 0;
       member.scratch = cuda::DeviceBuffer{};
       member.scratch = cuda::DeviceBuffer{devices_[replica], bytes};
@@ -62,7 +62,7 @@ class State {
   }
 
  protected:
-  /// Which ranks the replicas of this process are, and in what.
+  /// The ranks of this process's replicas, and their communicator.
   struct Ranks {
     std::vector<int> devices;
     ncclUniqueId id;
@@ -130,12 +130,13 @@ class State {
   std::vector<std::unique_ptr<Member>> members_;
 };
 
-/// The same of a strategy of several processes: the replicas of all of them are the ranks of one communicator, in rank
-/// order. Its id, which lets anybody join who knows it, goes from worker 0 to the others by their own collectives.
+/// Strategy state of NcclAllReduce in several processes: all their replicas are ranks of one communicator, in rank
+/// order. Worker 0 sends its id, with which any process can join, by the workers' own collectives.
 class StateOfWorkers : public State {
  public:
-  /// A collective call of the workers. Throws, on all of them, InvalidArgument where replicas share a GPU, NcclError where
-  /// their libraries differ; PeerError where another one could not begin, NcclError, DeadlineExceeded, Unavailable.
+  /// A collective call of the workers. Throws InvalidArgument if replicas share a GPU, or NcclError if libraries
+  /// differ, on all of them. Throws PeerError if another worker fails to start, NcclError, DeadlineExceeded,
+  /// Unavailable.
   template <class Workers, class Replicas>
   StateOfWorkers(const Workers& workers, const Replicas& replicas)
       : State(replicas.queues(), place_among(workers, replicas)) {}

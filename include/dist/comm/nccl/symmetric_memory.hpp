@@ -19,25 +19,24 @@
 
 namespace dist::nccl {
 
-/// Memory of replicas that NCCL can let the other ranks of a node reach, through windows: a window is one allocation of each
-/// rank. Windows are numbered in the order in which all ranks make them together. NCCL takes whole units of memory from a
-/// GPU, of 2 MiB, for each allocation.
+/// Memory of replicas that other ranks of a node can access through NCCL windows: a window is one allocation of each
+/// rank, numbered in order of creation. NCCL allocates GPU memory in units of 2 MiB.
 class SymmetricMemory : public cuda::MemorySource {
  public:
-  /// That a window may have.
+  /// Maximum number of ranks in a window.
   static constexpr std::size_t most_ranks = 8;
 
-  /// Where an operand of a replica lies, as the ranks compare it.
+  /// The location of a replica's operand, as the ranks compare it.
   struct Location {
-    std::uint64_t allocation_bytes;  ///< 0: in no memory of this kind
-    std::uint64_t window;            ///< the number of the allocation's window; 0 where it has none
+    std::uint64_t allocation_bytes;  ///< 0: not in memory of this kind
+    std::uint64_t window;            ///< number of the allocation's window; 0: none
     std::uint64_t offset;            ///< from the first byte of the allocation
   };
 
-  /// Of the replicas that have ranks in `ranks`, for calls of which the host waits so long.
+  /// Memory of the replicas with ranks in `ranks`. Calls wait at most `timeout`.
   SymmetricMemory(Communicators& ranks, std::size_t replicas, std::chrono::nanoseconds timeout)
       : ranks_(&ranks), timeout_(timeout), replicas_(replicas) {}
-  /// All is given back before.
+  /// All memory must have been released.
   ~SymmetricMemory() override = default;
 
   /// Throws OutOfMemory, NcclError.
@@ -57,7 +56,7 @@ class SymmetricMemory : public cuda::MemorySource {
     replicas_[replica].allocations[static_cast<std::byte*>(first)].bytes = bytes;
     return static_cast<std::byte*>(first);
   }
-  /// An allocation leaves its window before it goes, which no other rank waits for.
+  /// Removes the allocation from its window, which no other rank waits for, and frees it.
   void release(std::size_t replica, std::byte* first) noexcept override {
     const std::lock_guard lock{mutex_};
     auto allocation = replicas_[replica].allocations.extract(first);
@@ -73,9 +72,9 @@ class SymmetricMemory : public cuda::MemorySource {
     return {found->second.bytes, found->second.number, static_cast<std::uint64_t>(offset)};
   }
 
-  /// Makes the window of the allocation in which `operand` lies, where it has none. All ranks call it for allocations of as
-  /// many bytes. `find_peers(window)` says where it begins in the memory of each rank. Throws NcclError, DeadlineExceeded,
-  /// and what `find_peers` throws.
+  /// Creates the window of the allocation of `operand`, if it has none. All ranks call this for allocations of equal
+  /// size. `find_peers(window)` returns its address on each rank. Throws NcclError, DeadlineExceeded, and errors of
+  /// `find_peers`.
   template <class FindPeers>
   void join_window(std::size_t replica, const void* operand, FindPeers&& find_peers) {
     Replica& mine = replicas_[replica];
@@ -92,7 +91,7 @@ class SymmetricMemory : public cuda::MemorySource {
     allocation.peers = find_peers(allocation.window);
     allocation.number = ++mine.windows;
   }
-  /// Where the window of `operand` begins in the memory of each rank.
+  /// Returns the address of the window of `operand` on each rank.
   [[nodiscard]] std::array<std::byte*, most_ranks> peers_of(std::size_t replica, const void* operand) const {
     const std::lock_guard lock{mutex_};
     const auto found = find(replicas_[replica].allocations, operand);
@@ -100,7 +99,7 @@ class SymmetricMemory : public cuda::MemorySource {
     return found->second.peers;
   }
 
-  /// The ranks go. What was allocated is in no window any more, and stays until it is given back.
+  /// Detaches from the ranks. Allocations leave their windows, and stay until they are released.
   void leave_ranks() noexcept {
     const std::lock_guard lock{mutex_};
     for (std::size_t replica = 0; replica < replicas_.size(); ++replica)
@@ -121,7 +120,7 @@ class SymmetricMemory : public cuda::MemorySource {
     std::uint64_t windows = 0;
   };
 
-  /// Of a map, changeable or not.
+  /// For a const map or a mutable one.
   template <class Map>
   [[nodiscard]] static auto find(Map& allocations, const void* operand) -> decltype(allocations.begin()) {
     const auto* const at = static_cast<const std::byte*>(operand);
@@ -131,14 +130,14 @@ class SymmetricMemory : public cuda::MemorySource {
     return at < after->first + after->second.bytes ? after : allocations.end();
   }
 
-  /// Within the lock. Where it fails, the ranks' work ends, which their next call says. Windows that the ranks still have when
-  /// their work is aborted hold their memory until the process ends: NCCL 2.28 forgets them.
+  /// The caller holds the lock. A failure ends the ranks' work, and their next call throws it. Windows that exist when
+  /// the ranks are aborted hold their memory until the process ends: NCCL 2.28 forgets them.
   void leave_window(std::size_t replica, Allocation& allocation) noexcept {
     if (ranks_ == nullptr || allocation.window == nullptr) return;
     try {
       ranks_->call_in_turn(replica, "ncclCommWindowDeregister", timeout_,
                            [&](ncclComm_t comm) { return ncclCommWindowDeregister(comm, allocation.window); });
-    } catch (...) {  // which the next call of the ranks throws
+    } catch (...) {  // their next call throws it
     }
     allocation.window = nullptr;
     allocation.number = 0;

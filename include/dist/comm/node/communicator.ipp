@@ -1,12 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <cstdint>
-#include <exception>
-#include <optional>
-#include <string>
-#include <utility>
 
 #include <sched.h>
 
@@ -87,8 +81,7 @@ DIST_INLINE void NodeGroup::cancel(const FailureNotice& notice) noexcept {
   const CallSequence::Position here = place().position();
   mine().failed_at[entered_ % most_places] = notice.is_last() ? CallSequence::behind_all : here;
   failures_.note({{entered_, here, notice}, rank_});
-  // There are most_notices places for texts, which peers may be reading: failures beyond repeat the texts of earlier
-  // ones.
+  // Only most_notices texts are stored, which peers may be reading: further failures repeat earlier texts.
   if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
   box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
   boxes_.announce_failure(rank_, entered_);
@@ -105,7 +98,7 @@ DIST_INLINE CallSequence::Position NodeGroup::place_of_failure(std::size_t peer)
   const CallSequence::Position at = failed.failed_at[entered_ % most_places];
   for (const Mailbox& box : failed.mailboxes)
     if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= static_cast<std::int32_t>(most_places))
-      return CallSequence::behind_all;  // and again and again: what was noted here is another place
+      return CallSequence::behind_all;  // a later failure has overwritten this entry
   return at;
 }
 
@@ -144,7 +137,7 @@ DIST_INLINE void NodeGroup::look(std::size_t peer) {
   SlowWait::note_innermost([&] { return concat("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
   const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
   if (!lost || (lost->in_order && arrived(peer))) return;
-  // A notice of a member is more precise than its end: perhaps it ended because of another lost member.
+  // Prefer a member's notice to the loss of a process: the process may have ended because of another lost member.
   for (std::size_t other = 0; other < size(); ++other)
     if (other != rank_)
       for (const Mailbox& box : member(other).mailboxes) {
@@ -200,7 +193,7 @@ DIST_INLINE void NodeGroup::refuse_different() {
   place().disturb();
   std::size_t peer = 0;
   while (mailbox(peer).fingerprint == mailbox(rank_).fingerprint) ++peer;
-  if (is_abandoned(mailbox(peer))) refuse_failed(failure_of(peer));  // it gave up after this member had seen it
+  if (is_abandoned(mailbox(peer))) refuse_failed(failure_of(peer));  // it gave up after this member saw it
   throw mismatch_with(peer);
 }
 
@@ -220,7 +213,7 @@ DIST_INLINE void NodeGroup::fail(std::size_t peer, std::int64_t timeout) {
   std::atomic<std::uint32_t>& giving_up = member(0).giving_up;
   detail::MailboxWait wait{second};
   wait.begin();
-  while (giving_up.exchange(1) != 0 && !wait.is_over()) sched_yield();  // a member that gives up may die
+  while (giving_up.exchange(1) != 0 && !wait.is_over()) sched_yield();  // a member that is giving up may die
   const bool gave_up = boxes_.fail_unless_all_came(rank_, entered_, [&] {
     try {
       refuse_late(peer, timeout);
@@ -244,7 +237,7 @@ DIST_INLINE void NodeGroup::refuse_late(std::size_t peer, std::int64_t timeout) 
     if (!arrived(other))
       missing += concat(missing.empty() ? "" : ", ", name(other));
     else if (!left_early_ && !is_abandoned(mailbox(other)) && mailbox(other).fingerprint != mailbox(rank_).fingerprint)
-      break_with(mismatch_with(other));  // says more than the list of missing members
+      break_with(mismatch_with(other));  // more precise than the list of missing members
   }
   if (missing.empty()) missing = name(peer);
   break_with(detail::workers_missing(missing, described(rank_), timeout, last_call()));

@@ -17,27 +17,26 @@
 #include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/device/shared_memory.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {
 
-/// Which members of a communicator share memory: they run on one host, see the same processes, and could map each
-/// other's memory. A process that cannot, as in containers that share a host, is a node of its own.
+/// The nodes of a communicator: members of a node run on one host, see the same processes, and map each other's memory.
+/// A process that cannot, such as in a separate container, is a node by itself.
 struct FoundNodes {
-  GroupLayout layout;                  ///< of the nodes, in the order of their lowest ranks
+  GroupLayout layout;                  ///< the nodes, in the order of their lowest ranks
   std::vector<NodeGroup::Peer> peers;  ///< the other processes of this node, by rank
 };
 
 namespace detail {
 
-/// What a process tells the others for `find_nodes`.
+/// The data that processes exchange in `find_nodes`.
 struct NodeCandidate {
   std::array<char, 256> host{};
-  std::uint64_t process_space = 0;  // where process numbers mean the same
+  std::uint64_t process_space = 0;  // identifies the process number space; 0: shares memory with no process
   SharedMemory::Name memory{};
-  std::uint64_t stamp = 0;  // also in the memory itself: whoever reads it there has found the right one
+  std::uint64_t stamp = 0;  // also written to the memory: a process that reads it there has mapped the right memory
 };
 
 [[nodiscard]] inline bool may_share(const NodeCandidate& one, const NodeCandidate& other) noexcept {
@@ -47,8 +46,8 @@ struct NodeCandidate {
 
 }  // namespace detail
 
-/// Finds the nodes of `world`, of which `mine` is this process's memory: with `separate` every process is a node of its
-/// own. Eight bytes of `mine` at `stamp_at` are used on the way and zeroed again. A collective call.
+/// Returns the nodes of `world`. `mine` is this process's memory; eight bytes at `stamp_at` are used temporarily and
+/// zeroed again. With `separate`, every process is a node by itself. A collective call.
 template <Network N>
 [[nodiscard]] FoundNodes find_nodes(const N& world, SharedMemory& mine, std::size_t stamp_at, bool separate) {
   const HalvingDoublingAllReduce::On<N> ops{world};
@@ -76,7 +75,7 @@ template <Network N>
   ops.all_gather_values("nodes found", static_cast<std::uint8_t>(reached_all), std::span{reached});
   std::memset(mine.data() + stamp_at, 0, sizeof(me.stamp));
 
-  // The same on every member: which members may share memory, and whether all of these could.
+  // All members compute the same nodes, from which members may share memory and whether all of those could map it.
   std::vector<std::size_t> ranks, sizes;
   std::vector<bool> placed(world.size());
   std::size_t my_node = 0;
@@ -90,7 +89,7 @@ template <Network N>
         members.push_back(other);
         all_reached = all_reached && reached[other] != 0;
       }
-    if (!all_reached) members = {first};  // and the others of them alike
+    if (!all_reached) members = {first};  // the other members become nodes by themselves, too
     for (std::size_t number = 0; number < members.size(); ++number) {
       placed[members[number]] = true;
       if (members[number] != rank) continue;

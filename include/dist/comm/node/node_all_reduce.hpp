@@ -1,40 +1,35 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string_view>
 #include <type_traits>
 
-#include <dist/comm/all_gather.hpp>
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/element_update.hpp>
 #include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/comm/memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/reduction.hpp>
 #include <dist/comm/share.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
-#include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/memory_space.hpp>
-#include <dist/core/reduce_op.hpp>
-#include <dist/core/vectors.hpp>
 
 namespace dist {
 
-/// All-reduce between the processes of one node: ThreadAllReduce, in place, of what lies in the processes'
-/// windows, which is where a strategy keeps variables and gradients. Other operands are copied there and back.
+/// All-reduce between the processes of one node: ThreadAllReduce in place, for operands in the processes' windows,
+/// where a strategy keeps variables and gradients. Other operands are copied to the window and back.
 struct NodeAllReduce {
   static constexpr std::string_view name = "NodeAllReduce";
 
-  /// Whether it works between members like these.
+  /// True if the policy supports communicator `C`.
   template <class C>
   static constexpr bool fits = SharesWindow<C>;
 
+  /// The collectives of one process or replica, a member of `C`.
   template <class C>
-  class On : public Membership<C> {
+  class On : public Membership<C>, public detail::OnBytes<On<C>>, public detail::GathersBytes<On<C>> {
     static_assert(fits<C>,
                   "NodeAllReduce needs processes that map each other's memory: use a communicator that models "
                   "SharesWindow, such as NodeCommunicator");
@@ -45,133 +40,51 @@ struct NodeAllReduce {
 
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    template <class T, ReduceOp<T> Op>
-    void all_reduce(Op op, std::span<T> values) const {
-      if (values.size_bytes() <= C::exchange_capacity) return in_window_.all_reduce(op, values);
-      if constexpr (detail::has_levels<C> && std::same_as<Accumulator<T>, T>)
-        if (values.size_bytes() >= in_parts_from && comm_.local().size() > 1 && comm_.processes() > 1 &&
-            comm_.processes() < 4 * comm_.local().size())
-          return all_reduce_in_parts(op, values);
-      const Staged<T> staged{comm_, 0, values};
-      in_window_.all_reduce(op, staged.elements());
-      staged.copy_back();
+    void all_reduce_bytes(const Reduction& reduction, std::span<std::byte> values) const;
+    /// Reduces all members' values to `sums` of member 0, which is in its window and may be its values. Each member
+    /// reduces a part; other members' `sums` are not used. A collective call, announced as `call`.
+    void reduce(const CollectiveCall& call, const Reduction& reduction, std::span<const std::byte> values,
+                std::byte* sums) const;
+    void broadcast_bytes(const CollectiveCall& call, std::span<std::byte> values) const;
+    void all_gather_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                          std::span<const std::size_t> counts, std::size_t size, std::span<std::byte> all) const {
+      const Staged<const std::byte> staged{comm_, 0, mine};
+      in_window_.all_gather_bytes(call, staged.elements(), counts, size, all);
     }
-    /// Gives member 0 the reduction of the values of all in `sums`, which lies in its window and may be its values
-    /// there; each member reduces a part. The others' `sums` are not used. A collective call, announced as `call`.
-    template <class T, ReduceOp<T> Op>
-    void reduce(const CollectiveCall& call, Op op, std::span<const T> values, std::span<T> sums) const {
-      const Staged<const T> staged{comm_, 0, values};
-      const detail::Borrowed loan{comm_};
-      comm_.publish(call, {.read = staged.elements().data(), .write = sums.data()});
-      detail::reduce_range<T>(op, comm_, shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)),
-                              [&](std::size_t first, std::span<const T> reduced) {
-                                std::copy(reduced.begin(), reduced.end(), comm_.template peer_to_write<T>(0) + first);
-                              });
-      comm_.barrier();
+    void gather_values_bytes(const CollectiveCall& call, std::span<const std::byte> mine,
+                             std::span<std::byte> all) const {
+      if (mine.size() <= C::exchange_capacity) return in_window_.gather_values_bytes(call, mine, all);
+      const Staged<const std::byte> staged{comm_, 0, mine};
+      in_window_.gather_values_bytes(call, staged.elements(), all);
     }
-    template <class T>
-    void broadcast(std::size_t root, std::span<T> values) const {
-      const Staged<T> staged{comm_, 0, values};
-      dist::broadcast(comm_, root, staged.elements());
-      staged.copy_back();
+    void reduce_and_apply_bytes(const Reduction& reduction, std::span<const std::byte> gradient,
+                                std::span<std::byte> mirror, detail::UseReduced update) const;
+    void reduce_scatter_bytes(const Reduction& reduction, std::span<const std::byte> values,
+                              detail::UseReduced use) const {
+      const Staged<const std::byte> staged{comm_, 0, values};
+      in_window_.reduce_scatter_bytes(reduction, staged.elements(), use);
     }
-    template <class T>
-    void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
-      const Staged<const T> staged{comm_, 0, mine};
-      dist::all_gather(comm_, staged.elements(), counts, all);
-    }
-    template <class T>
-    void all_gather_values(std::string_view operation, const T& mine, std::span<T> all_values) const {
-      if constexpr (sizeof(T) <= C::exchange_capacity) {
-        dist::all_gather_values(comm_, operation, mine, all_values);
-      } else {
-        DIST_EXPECT(all_values.size() == comm_.size());
-        const Staged<const T> staged{comm_, 0, std::span<const T>{&mine, 1}};
-        const detail::Borrowed loan{comm_};
-        comm_.publish({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"},
-                      {.read = staged.elements().data()});
-        for (std::size_t rank = 0; rank < all_values.size(); ++rank) all_values[rank] = *comm_.template peer<T>(rank);
-        comm_.barrier();
-      }
-    }
-    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
-    void reduce_and_apply(Op op, std::span<const T> gradient, std::span<T> mirror, const Update& update) const {
-      const Staged<const T> gradients{comm_, 0, gradient};
-      const Staged<T> mirrors{comm_, 1, mirror};
-      in_window_.reduce_and_apply(op, gradients.elements(), mirrors.elements(), update);
-      mirrors.copy_back();
-    }
-    template <class T, ReduceOp<T> Op, class Use>
-    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-      const Staged<const T> staged{comm_, 0, values};
-      in_window_.reduce_scatter(op, staged.elements(), use);
-    }
-    template <class T, ElementUpdate<T> Update>
-    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-      const Staged<T> staged{comm_, 0, mirror};
-      in_window_.update_shards(gradients, staged.elements(), update);
-      staged.copy_back();
-    }
+    void update_shards_bytes(const CollectiveCall& call, std::size_t size, std::span<std::byte> mirror,
+                             detail::FunctionRef<void(IndexRange)> update) const;
 
    private:
-    /// Fewer bytes are copied to the window sooner than the processes have met once more.
+    /// Below this number of bytes, copying to the window is faster than another meeting of the processes.
     static constexpr std::size_t in_parts_from = std::size_t{128} << 10;
 
-    /// Of replicas of several processes, where each copy costs: in place where all operands lie in a window. Else each
-    /// process sums its replicas' values into one stage, and each replica combines its part of all stages and writes it
-    /// to all operands of its process.
-    template <class T, class Op>
-    void all_reduce_in_parts(Op op, std::span<T> values) const {
-      const CollectiveCall call{
-          .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-      const auto here = comm_.local();
-      const bool brings_stage = here.rank() == 0 && !comm_.holds(values.data(), values.size_bytes());
-      T* const stage = brings_stage ? comm_.template stage<T>(2, values.size()).data() : nullptr;
-      const detail::Borrowed loan{comm_};
-      const Operand values_of_mine{.read = values.data(), .write = values.data()};
-      comm_.publish(call, values_of_mine);
-      if (comm_.count_reachable(1) == comm_.size()) {
-        detail::reduce_in_place<T>(op, comm_,
-                                   shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)));
-        return comm_.barrier();
-      }
-      if (comm_.count_reachable(here.size()) != 0) {  // some processes bring no stage
-        const Staged<T> staged{comm_, 0, values};
-        in_window_.all_reduce(op, staged.elements());
-        return staged.copy_back();
-      }
-      // The operands need not outlive this function: they are lent within the process, while they are used.
-      const detail::Borrowed lent{here};
-      const IndexRange part = shard_of(values.size(), here.rank(), here.size(), cache_line / sizeof(T));
-      here.publish(call, {.read = values.data(), .write = stage});
-      for_each_block<T>(part, [&](std::size_t first, std::size_t count) DIST_INLINE_LAMBDA {
-        detail::reduce_block(detail::Unfinished<Op>{}, here.size(),
-                             std::span<T>{here.template peer_to_write<T>(0) + first, count},
-                             [&](std::size_t replica) { return here.template peer<T>(replica) + first; });
-      });
-      comm_.publish(call, {.read = stage});  // all stages are complete
-      here.publish(call, values_of_mine);
-      for_each_block<T>(part, [&](std::size_t first, std::size_t count) DIST_INLINE_LAMBDA {
-        const std::span<T> mine = values.subspan(first, count);
-        detail::reduce_block(detail::Unfinished<Op>{}, comm_.processes(), mine, [&](std::size_t process) {
-          return comm_.template peer<T>(process * here.size()) + first;
-        });
-        for (T& value : mine) value = Op::finish(value, comm_.size());
-        for (std::size_t replica = 0; replica < here.size(); ++replica)
-          if (replica != here.rank())
-            std::copy(mine.begin(), mine.end(), here.template peer_to_write<T>(replica) + first);
-      });
-      here.barrier();
-    }
-    template <class T, class Use>
-    static void for_each_block(IndexRange range, Use&& use) {
-      detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
-        for (std::size_t first = range.begin; first < range.end; first += detail::block_elements<T>)
-          use(first, std::min(detail::block_elements<T>, range.end - first));
-      });
+    /// All-reduce of several processes' replicas with few copies: in place if all operands are in windows. Otherwise
+    /// each process sums its replicas' values into one stage, and each replica combines its part of all stages and
+    /// writes it to all operands of its process.
+    template <class Members>
+    void all_reduce_in_parts(const Members& members, const Reduction& reduction, std::span<std::byte> values) const;
+
+    /// Calls `use(block)` for blocks of `range`. Elements have `size` bytes.
+    template <class Use>
+    static void for_each_block(IndexRange range, std::size_t size, Use&& use) {
+      for (std::size_t first = range.begin; first < range.end; first += detail::block_bytes / size)
+        use(IndexRange{first, std::min(first + detail::block_bytes / size, range.end)});
     }
 
-    /// Values in the window: themselves, or a copy.
+    /// Values in the window: the originals, or a copy.
     template <class T>
     class Staged {
       using Element = std::remove_const_t<T>;
@@ -184,6 +97,10 @@ struct NodeAllReduce {
         staged_ = copy;
       }
       [[nodiscard]] std::span<T> elements() const noexcept { return staged_; }
+      /// Copies changed elements of the values to the copy.
+      void update(std::size_t first, std::size_t count) const {
+        if (staged_.data() != values_.data()) std::copy_n(values_.data() + first, count, staged_.data() + first);
+      }
       void copy_back() const {
         if (staged_.data() != values_.data()) std::copy(staged_.begin(), staged_.end(), values_.begin());
       }
@@ -199,4 +116,115 @@ struct NodeAllReduce {
   };
 };
 
+template <class C>
+void NodeAllReduce::On<C>::all_reduce_bytes(const Reduction& reduction, std::span<std::byte> values) const {
+  if (values.size() <= C::exchange_capacity) return in_window_.all_reduce_bytes(reduction, values);
+  if constexpr (detail::has_levels<C>)
+    if (!reduction.widens() && values.size() >= in_parts_from && comm_.local().size() > 1 && comm_.processes() > 1 &&
+        comm_.processes() < 4 * comm_.local().size())
+      return all_reduce_in_parts(comm_, reduction, values);
+  const Staged<std::byte> staged{comm_, 0, values};
+  in_window_.all_reduce_bytes(reduction, staged.elements());
+  staged.copy_back();
+}
+
+template <class C>
+void NodeAllReduce::On<C>::reduce_and_apply_bytes(const Reduction& reduction, std::span<const std::byte> gradient,
+                                                  std::span<std::byte> mirror, detail::UseReduced update) const {
+  const Staged<const std::byte> gradients{comm_, 0, gradient};
+  const Staged<std::byte> mirrors{comm_, 1, mirror};
+  in_window_.reduce_and_apply_bytes(reduction, gradients.elements(), mirrors.elements(),
+                                    [&](std::size_t first, std::span<const std::byte> reduced) {
+                                      update(first, reduced);
+                                      mirrors.update(first * reduction.size, reduced.size());
+                                    });
+  mirrors.copy_back();
+}
+template <class C>
+void NodeAllReduce::On<C>::update_shards_bytes(const CollectiveCall& call, std::size_t size,
+                                               std::span<std::byte> mirror,
+                                               detail::FunctionRef<void(IndexRange)> update) const {
+  const Staged<std::byte> staged{comm_, 0, mirror};
+  in_window_.update_shards_bytes(call, size, staged.elements(), [&](IndexRange block) {
+    update(block);
+    staged.update(block.begin * size, block.size() * size);
+  });
+  staged.copy_back();
+}
+
+template <class C>
+void NodeAllReduce::On<C>::broadcast_bytes(const CollectiveCall& call, std::span<std::byte> values) const {
+  const Staged<std::byte> staged{comm_, 0, values};
+  in_window_.broadcast_bytes(call, staged.elements());
+  staged.copy_back();
+}
+
+template <class C>
+void NodeAllReduce::On<C>::reduce(const CollectiveCall& call, const Reduction& reduction,
+                                  std::span<const std::byte> values, std::byte* sums) const {
+  const Staged<const std::byte> staged{comm_, 0, values};
+  const detail::Borrowed loan{comm_};
+  comm_.publish(call, {.read = staged.elements().data(), .write = sums});
+  const IndexRange mine =
+      shard_of(values.size() / reduction.size, comm_.rank(), comm_.size(), cache_line / reduction.size);
+  if (mine.size() != 0)
+    reduction.reduce(detail::operands_of(comm_), mine,
+                     comm_.template peer_to_write<std::byte>(0) + mine.begin * reduction.size,
+                     reduction.finished_for(comm_.size()));
+  comm_.barrier();
+}
+
+template <class C>
+template <class Members>
+void NodeAllReduce::On<C>::all_reduce_in_parts(const Members& members, const Reduction& reduction,
+                                               std::span<std::byte> values) const {
+  const std::size_t size = reduction.size;
+  const std::size_t elements = values.size() / size;
+  const CollectiveCall call = reduction.call("all_reduce", elements);
+  const auto here = members.local();
+  const bool brings_stage = here.rank() == 0 && !members.holds(values.data(), values.size());
+  std::byte* const stage = brings_stage ? members.template stage<std::byte>(2, values.size()).data() : nullptr;
+  const detail::Borrowed loan{members};
+  const Operand values_of_mine{.read = values.data(), .write = values.data()};
+  members.publish(call, values_of_mine);
+  if (members.count_reachable(1) == members.size()) {
+    detail::reduce_in_place(reduction, members, shard_of(elements, members.rank(), members.size(), cache_line / size));
+    return members.barrier();
+  }
+  if (members.count_reachable(here.size()) != 0) {  // some processes have no stage
+    const Staged<std::byte> staged{members, 0, values};
+    in_window_.all_reduce_bytes(reduction, staged.elements());
+    return staged.copy_back();
+  }
+  // The operands are lent only within the process, while they are used, so they need not outlive this function.
+  const detail::Borrowed lent{here};
+  const IndexRange part = shard_of(elements, here.rank(), here.size(), cache_line / size);
+  here.publish(call, {.read = values.data(), .write = stage});
+  if (part.size() != 0)
+    reduction.reduce(detail::operands_of(here), part, here.template peer_to_write<std::byte>(0) + part.begin * size, 0);
+  members.publish(call, {.read = stage});  // all stages are complete
+  here.publish(call, values_of_mine);
+  const detail::OperandsOfMembers<const std::byte*> stages{
+      members.processes(), members.processes(),
+      [&](std::size_t process) { return members.template peer<std::byte>(process * here.size()); }};
+  for_each_block(part, size, [&](IndexRange block) {
+    const std::span<std::byte> mine = values.subspan(block.begin * size, block.size() * size);
+    reduction.reduce(stages, block, mine.data(), reduction.finished_for(members.size()));
+    for (std::size_t replica = 0; replica < here.size(); ++replica)
+      if (replica != here.rank())
+        std::copy(mine.begin(), mine.end(), here.template peer_to_write<std::byte>(replica) + block.begin * size);
+  });
+  here.barrier();
+}
+
 }  // namespace dist
+
+#ifdef DIST_COMPILED
+#include <dist/comm/node/node_replicas.hpp>
+extern template class dist::SharedMemoryCollectives<dist::NodeCommunicator>;
+extern template class dist::ThreadAllReduce::On<dist::NodeCommunicator>;
+extern template class dist::SharedMemoryCollectives<dist::NodeReplicaCommunicator>;
+extern template class dist::ThreadAllReduce::On<dist::NodeReplicaCommunicator>;
+extern template class dist::NodeAllReduce::On<dist::NodeCommunicator>;
+extern template class dist::NodeAllReduce::On<dist::NodeReplicaCommunicator>;
+#endif

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <exception>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <dist/comm/communicator.hpp>
@@ -15,72 +14,55 @@
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/index_range.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/device/arena.hpp>
 
 namespace dist {
 
-/// What the replicas of one process share on their way to those of the node's other processes. Every process has as many
-/// replicas.
+/// State shared by a process's replicas for collectives with the node's other processes. All processes have equally
+/// many replicas.
 class NodeReplicas {
  public:
-  /// `node` is this process's membership, which replica 0 uses, and `window` the arena that its peers can reach.
+  /// `node` is this process's membership, used by replica 0. `window` is the arena that peers can access.
   NodeReplicas(const NodeCommunicator& node, Arena& window, std::size_t replicas)
       : node_(node), window_(window), members_(std::make_unique<Member[]>(replicas)) {}
   NodeReplicas(const NodeReplicas&) = delete;
   NodeReplicas& operator=(const NodeReplicas&) = delete;
-  /// Nothing is given back: a slower peer may still read what this process brought to its last collective, of which not
-  /// all end with a barrier. The memory ends with the window.
+  /// Releases no memory: slower peers may still read this process's last contribution, because not all collectives end
+  /// with a barrier.
   ~NodeReplicas() = default;
 
  private:
   friend class NodeReplicaCommunicator;
 
   struct alignas(cache_line) Member {
-    detail::Stages stages;  // for operands 0 and 1, and for sums on their way to other nodes
+    detail::Stages stages;  // operands 0 and 1, and sums on their way to other nodes
   };
 
-  /// Replica 0 gives the other processes `bytes`, as many as they give, and copies what they give: where replica 0 fails,
-  /// mailboxes are used again while the other replicas of its process still read. There are two stages for what no mailbox
-  /// holds, because peers read one until all have come to the next collective.
-  void send(const NodeCommunicator& node, const CollectiveCall& call, std::span<const std::byte> bytes) {
-    const bool fits = bytes.size() <= NodeCommunicator::exchange_capacity;
-    if (fits) {
-      node.exchange(call, bytes);
-    } else {
-      last_ = 1 - last_;
-      std::byte* const block = node.template stage<std::byte>(3 + last_, bytes.size()).data();
-      std::memcpy(block, bytes.data(), bytes.size());
-      node.publish(call, {.read = block});
-    }
-    incoming_.clear();
-    for (std::size_t rank = 0; rank < node.size(); ++rank) {
-      const std::byte* const brought =
-          fits ? node.template received<std::byte>(rank) : node.template peer<std::byte>(rank);
-      incoming_.insert(incoming_.end(), brought, brought + bytes.size());
-    }
-  }
+  /// Exchanges `bytes`, of equal size, between the replicas 0 of all processes, and copies them: after a failure of
+  /// replica 0, mailboxes are reused while other replicas still read. Data that exceeds a mailbox uses two stages in
+  /// turn, because peers read one until all have arrived at the next collective.
+  void send(const NodeCommunicator& node, const CollectiveCall& call, std::span<const std::byte> bytes);
 
   NodeCommunicator node_;
   Arena& window_;
   std::unique_ptr<Member[]> members_;
   int last_ = 0;
-  std::vector<std::byte> outgoing_;  // what replica 0 gathers from those of this process
-  std::vector<std::byte> incoming_;  // of all replicas in the last call, in the order of their ranks
+  std::vector<std::byte> outgoing_;  // gathered by replica 0 from the replicas of this process
+  std::vector<std::byte> incoming_;  // of all replicas in the last call, in rank order
 };
 
-/// All replicas of all processes of one node as one group, which works in place on the memory of all of them: the
-/// replicas of a process meet, replica 0 meets those of the other processes and takes along where the operands of its
-/// process lie, and the replicas meet again. Operands lie in the process's window, unless the process is alone.
+/// All replicas of all processes of one node as one group, which works in place: the replicas of a process meet,
+/// replica 0 exchanges the locations of operands with the other processes, and the replicas meet again. Operands are in
+/// the process's window, unless the node has one process.
 ///
-/// A replica that fails is to be told to both groups: whoever calls tells failures (Hierarchical).
+/// The caller reports failures of a replica to both groups (Hierarchical).
 class NodeReplicaCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = ThreadCommunicator::exchange_capacity;
 
-  /// The membership of replica `here.rank()`. A member waits for others as long as `here` does, and longer while
-  /// replica 0 is with the other processes.
+  /// The membership of replica `here.rank()`. Waits at most `timeout`, and longer while replica 0 meets other
+  /// processes.
   NodeReplicaCommunicator(NodeReplicas& group, const ThreadCommunicator& here, std::chrono::nanoseconds timeout)
       : group_(&group),
         here_(here.with_timeout(timeout)),
@@ -92,38 +74,26 @@ class NodeReplicaCommunicator {
     return {*group_, here_, timeout};
   }
 
-  /// Process by process, and in each replica by replica.
+  /// Ranks are ordered by process, then by replica.
   [[nodiscard]] std::size_t rank() const noexcept { return node_.rank() * replicas_ + here_.rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return node_.size() * replicas_; }
   [[nodiscard]] std::size_t processes() const noexcept { return node_.size(); }
   [[nodiscard]] ThreadCommunicator local() const noexcept { return here_; }
 
-  /// Whether the peers can reach these bytes.
+  /// True if peers can access these bytes.
   [[nodiscard]] bool holds(const void* data, std::size_t bytes) const noexcept {
     return is_one_process() || node_.holds(data, bytes);
   }
-  /// Memory that they can reach for operand `which`, 0 or 1, of the next collective, or for sums: 2. Throws OutOfMemory.
+  /// Returns memory that peers can access, for operand 0 or 1 of the next collective, or for sums (2). Throws
+  /// OutOfMemory.
   template <class T>
   [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
     return {reinterpret_cast<T*>(me().stages.at(group_->window_, which, elements * sizeof(T))), elements};
   }
 
-  void barrier() const {
-    in_levels([](const auto& level) { level.barrier(); }, [&] { node_.barrier(); });
-  }
+  void barrier() const;
 
-  void publish(const CollectiveCall& call, const Operand& lent) const {
-    in_levels([&](const auto& level) { level.publish(call, lent); },
-              [&] {
-                std::vector<std::byte>& offsets = group_->outgoing_;
-                offsets.resize(replicas_ * sizeof(OperandOffsets));
-                for (std::size_t replica = 0; replica < replicas_; ++replica) {
-                  const OperandOffsets of_replica = node_.offsets_of(here_.lent_by(replica));
-                  std::memcpy(offsets.data() + replica * sizeof(of_replica), &of_replica, sizeof(of_replica));
-                }
-                group_->send(node_, call, offsets);
-              });
-  }
+  void publish(const CollectiveCall& call, const Operand& lent) const;
   template <class T>
   [[nodiscard]] const T* peer(std::size_t rank) const noexcept {
     if (is_one_process()) return here_.peer<T>(rank);
@@ -138,8 +108,8 @@ class NodeReplicaCommunicator {
     DIST_EXPECT_INNER(lent.write != 0 || lent.read == 0);
     return reinterpret_cast<T*>(node_.memory_of(rank / replicas_) + lent.write);
   }
-  /// Counts the members, of every `step`-th one, whose operand to read lies in the window of their process. For several
-  /// replicas and processes only.
+  /// Counts members, of every `step`-th one, whose operand to read is in a window. Only for several replicas and
+  /// processes.
   [[nodiscard]] std::size_t count_reachable(std::size_t step) const noexcept {
     std::size_t count = 0;
     for (std::size_t rank = 0; rank < size(); rank += step) count += offsets_in_window(rank).read != 0;
@@ -148,15 +118,7 @@ class NodeReplicaCommunicator {
 
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
-    in_levels([&](const auto& level) { level.exchange(call, values); },
-              [&] {
-                const std::size_t bytes = values.size_bytes();
-                std::vector<std::byte>& of_process = group_->outgoing_;
-                of_process.resize(replicas_ * bytes);
-                for (std::size_t replica = 0; replica < replicas_ && bytes != 0; ++replica)
-                  std::memcpy(of_process.data() + replica * bytes, here_.received<T>(replica), bytes);
-                group_->send(node_, call, of_process);
-              });
+    exchange_bytes(call, std::as_bytes(values));
   }
   template <class T>
   [[nodiscard]] const T* received(std::size_t rank) const noexcept {
@@ -166,7 +128,7 @@ class NodeReplicaCommunicator {
     return reinterpret_cast<const T*>(of_all.data() + rank * (of_all.size() / size()));
   }
 
-  /// What lies in the window stays there after the function that lent it; peers may go on to use a stage.
+  /// Operands in the window outlive the function that lent them. Stages are retired, because peers may still use them.
   void cancel_operands() const noexcept {
     if (is_one_process())
       here_.cancel_operands();
@@ -208,32 +170,23 @@ class NodeReplicaCommunicator {
   [[nodiscard]] bool leads() const noexcept { return here_.rank() == 0; }
   [[nodiscard]] NodeReplicas::Member& me() const noexcept { return group_->members_[here_.rank()]; }
 
-  /// Where a member's operands lie in the memory of its process. Of several replicas and processes.
+  /// Returns the location of a member's operands in the memory of its process. Only for several replicas and processes.
   [[nodiscard]] OperandOffsets offsets_in_window(std::size_t rank) const noexcept {
     OperandOffsets offsets;
     std::memcpy(&offsets, group_->incoming_.data() + rank * sizeof(offsets), sizeof(offsets));
     return offsets;
   }
 
-  /// Calls `meet(level)` with the level that has all members, if there is one. Else the replicas of this process meet by
-  /// `meet`, then replica 0 meets the other processes by `between()`, then the replicas meet again. After that all members
-  /// have entered a collective after the retirement of a stage.
+  /// Calls `meet(level)` with the level that has all members, if there is one. Otherwise the replicas of this process
+  /// meet by `meet`, replica 0 meets the other processes by `between()`, and the replicas meet again: all have then
+  /// entered a collective since a stage was retired.
   template <class Meet, class Between>
-  void in_levels(Meet&& meet, Between&& between) const {
-    if (is_one_process()) return meet(here_);
-    if (is_one_replica()) {
-      meet(node_);
-    } else {
-      meet(here_);
-      if (leads()) between();
-      patient_.barrier();
-    }
-    me().stages.release_retired(group_->window_);
-  }
+  void in_levels(Meet&& meet, Between&& between) const;
+  void exchange_bytes(const CollectiveCall& call, std::span<const std::byte> values) const;
 
   NodeReplicas* group_;
   ThreadCommunicator here_;
-  ThreadCommunicator patient_;  // the same, for waiting while replica 0 is with the other processes
+  ThreadCommunicator patient_;  // waits longer, while replica 0 meets the other processes
   NodeCommunicator node_;
   std::size_t replicas_;
 };
@@ -244,3 +197,7 @@ inline constexpr bool has_levels<NodeReplicaCommunicator> = true;
 }  // namespace detail
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/node/node_replicas.ipp>
+#endif

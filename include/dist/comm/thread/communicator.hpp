@@ -23,34 +23,33 @@
 
 namespace dist {
 
-/// What the threads of one sync group share: the mailboxes of all (detail::Mailboxes).
+/// State shared by the threads of one sync group: the mailboxes of all members (detail::Mailboxes).
 ///
-/// A call that succeeds only writes its own mailbox. What a member itself needs of it is also kept elsewhere, because a
-/// line that a peer has read takes as long to read as one that a peer has written.
+/// A successful call writes only the caller's own mailbox. Each member keeps a private copy of its contribution,
+/// because cache lines that peers have read are slow to read.
 ///
-/// To each collective every member brings either its call or the failure that keeps it from making one. A member looks
-/// at what the others brought when all of it is there, so that all of them see the same: either all do the collective,
-/// or all throw, and are in step for the next one.
+/// Each member brings a call or a failure to every collective, and reads mailboxes only when all have arrived: either
+/// all perform the collective or all throw, and all stay in step.
 class ThreadGroup {
  public:
   /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded;
-  /// with 0 only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
+  /// with 0, only a peer that fails or returns ends the wait. Throws InvalidArgument if `timeout` is negative.
   ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout);
 
   [[nodiscard]] std::size_t size() const noexcept { return boxes_.size(); }
 
-  /// Forgets what members did not do together in a run that was disturbed: by a disagreement, a failure, a member that
-  /// returned early, also where replica functions caught the error. Only while no run is going on.
+  /// Clears collectives that members did not complete together because of a mismatch, a failure or an early return,
+  /// even if replica functions caught the error. Not during a run.
   void reset() noexcept;
 
  private:
   friend class ThreadCommunicator;
 
   static constexpr std::size_t payload_capacity = 256;
-  /// A peer may use operands longer than the timeout by so many nanoseconds: what follows ends the process.
+  /// Nanoseconds from the timeout to the end of the process if a peer still uses operands.
   static constexpr std::int64_t grace = 3'000'000'000;
 
-  /// What a member brings to a collective: where its operands are, or a few values.
+  /// The contribution of a member to a collective: its operands' addresses, or a few values.
   union alignas(16) Content {
     Operand lent{};
     std::byte payload[payload_capacity];
@@ -59,21 +58,21 @@ class ThreadGroup {
     std::atomic<std::uint32_t> sequence{0};
     std::uint64_t fingerprint;
     Content content;
-    CollectiveCall call;     // read by peers only where fingerprints differ
-    std::exception_ptr why;  // the member failed
+    CollectiveCall call;     // read by peers only if fingerprints differ
+    std::exception_ptr why;  // why the member failed
   };
   struct alignas(cache_line) Member {
     Mailbox mailboxes[2];
     alignas(cache_line) std::atomic<std::uint32_t> entered{0};
-    std::atomic<bool> left{false};  // its collective by an exception, and uses nobody's operands
-    bool lent = false;              // the peers use the operands until this member's next collective
-    bool ahead = false;             // it did not see all others come to its last collective
-    std::uint32_t all_threw = 0;    // in this collective
-    std::uint64_t structure = 0;    // of the values that its calls are a part of
-    Content own;                    // what it brought last, for itself
+    std::atomic<bool> left{false};  // left its collective by an exception, and uses no operands of peers
+    bool lent = false;              // peers use its operands until its next collective
+    bool ahead = false;             // it did not see all peers arrive at its last collective
+    std::uint32_t all_threw = 0;    // the last collective in which all members threw
+    std::uint64_t structure = 0;    // of the values that its calls are parts of; 0: none
+    Content own;                    // its last contribution, for its own use
   };
 
-  /// Where they lie: a Medium of Mailboxes.
+  /// Access to the mailboxes: the Medium of detail::Mailboxes.
   struct Memory {
     static constexpr bool takes_back = true;
 
@@ -88,10 +87,9 @@ class ThreadGroup {
     [[nodiscard]] detail::EventCount& arrivals() const noexcept { return *calls; }
   };
 
-  /// Announces that `rank` has entered collective `sequence`, whose mailbox is filled, and returns when all have.
+  /// Announces that `rank` has entered collective `sequence` and filled its mailbox. Returns when all have entered.
   ///
-  /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches
-  /// its operands.
+  /// Either all members proceed or none does: no peer uses operands of a member that leaves by an exception.
   void enter(std::size_t rank, std::uint32_t sequence, std::uint64_t fingerprint, std::int64_t timeout, bool lends,
              std::size_t bytes) {
     Member& member = members_[rank];
@@ -107,33 +105,32 @@ class ThreadGroup {
       refuse(rank, sequence);
   }
 
-  /// Announces that `rank` does not make collective `sequence`, whose mailbox is free, and why.
+  /// Announces that `rank` failed and skips collective `sequence`, whose mailbox is free.
   void fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why);
 
   void note_failure(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why);
 
-  /// Before the next call of a member that left its last collective by an exception, or without having seen all come.
+  /// Prepares the next call of a member that left its last collective by an exception or before all arrived.
   void catch_up(std::size_t rank, std::int64_t timeout);
   void skip_next(std::size_t rank, const std::exception_ptr& why);
-  /// For a member that has left a collective that takes more than this group, because of a failure elsewhere: the peers,
-  /// which wait for it here, throw the same.
+  /// Makes the peers that wait here throw `why`, after a failure in another group of the same collective.
   void cancel(std::size_t rank, const std::exception_ptr& why) noexcept;
 
-  /// Waits until `peer` has come to collective `sequence`, at most `timeout` nanoseconds.
+  /// Waits until `peer` arrives at collective `sequence`, at most `timeout` nanoseconds.
   void await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout,
                     const detail::MailboxWait& wait);
 
-  /// Announces a failure, `error()`, instead of the call that was announced, and throws it; unless all have come in the
+  /// Replaces the announced call by the failure `error()` and throws it, unless all members have arrived in the
   /// meantime.
   template <class MakeError>
   void fail_unless_all_came(std::size_t rank, std::uint32_t sequence, MakeError&& error);
 
-  /// Waits until no peer uses the operands that `rank` has published for the collective before `sequence` any more: it
-  /// has come to the next one, or left its own or its replica function. The operands would go while they are used if an
-  /// exception ended this wait, so a peer that keeps them for longer than `timeout` and some grace ends the process.
+  /// Waits until no peer uses the operands that `rank` published for the collective before `sequence`: each has entered
+  /// `sequence`, left its collective by an exception, or returned. Ends the process if a peer takes longer than
+  /// `timeout` plus `grace`: an exception would destroy operands in use.
   void await_return_of_operands(std::size_t rank, std::uint32_t sequence, std::int64_t timeout) noexcept;
 
-  /// Called by a member that leaves its collective by an exception.
+  /// Leaves a collective by an exception: waits until no peer uses the operands of `rank`.
   void leave(std::size_t rank, std::int64_t timeout) noexcept;
 
   [[nodiscard]] Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
@@ -147,8 +144,7 @@ class ThreadGroup {
   [[nodiscard]] CollectiveMismatch missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const;
   [[nodiscard]] DeadlineExceeded late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                       std::int64_t timeout) const;
-  /// All have come to a collective that not all can do: throws the first failure that one of them brought, else that
-  /// their calls differ.
+  /// Throws the first failure that a member brought to `sequence`, else CollectiveMismatch. All have arrived.
   [[noreturn]] void refuse(std::size_t rank, std::uint32_t sequence);
   [[noreturn]] void end_process(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                 std::int64_t timeout) const noexcept;
@@ -162,17 +158,16 @@ class ThreadGroup {
   alignas(cache_line) detail::EventCount arrivals_;
 };
 
-/// One thread's membership of a ThreadGroup. Every call is checked against the peers' calls, so replicas that disagree
-/// get a CollectiveMismatch that names both sides instead of garbage or a hang: all of them, in the same collective, so
-/// that those that catch it can go on together. So can those that catch any other error of a collective.
+/// One thread's membership in a ThreadGroup. Checks every call against the peers' calls: if they differ, all members
+/// throw a CollectiveMismatch that names both, in the same collective. Members that catch an error of a collective stay
+/// in step.
 class ThreadCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = ThreadGroup::payload_capacity;
 
   ThreadCommunicator(ThreadGroup& group, std::size_t rank) : group_(&group), rank_(rank), timeout_(group.timeout_) {}
 
-  /// The same membership, which waits longer or shorter than the group does (spec H13). Throws InvalidArgument for a
-  /// negative timeout.
+  /// Returns the same membership with another timeout (spec H13). Throws InvalidArgument if `timeout` is negative.
   [[nodiscard]] ThreadCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
     ThreadCommunicator changed = *this;
     changed.timeout_ = detail::longest_wait(timeout);
@@ -201,24 +196,24 @@ class ThreadCommunicator {
   /// The operand that member `rank` published.
   [[nodiscard]] const Operand& lent_by(std::size_t rank) const noexcept { return announced_by(rank).lent; }
 
-  /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
+  /// Leaves a collective by an exception: waits until no peer uses this member's operands.
   void cancel_operands() const noexcept { group_->leave(rank_, timeout_); }
 
-  /// All members are threads of this process.
+  /// Returns this communicator: all members are threads of this process.
   [[nodiscard]] ThreadCommunicator local() const noexcept { return *this; }
 
-  /// Lets the peers throw `why` in their next collective, to which this member does not come because of it; unless that
-  /// is an error that all members have thrown.
+  /// Makes the peers throw `why` in their next collective, which this member skips, unless `why` is an error that all
+  /// members have thrown.
   void cancel(const std::exception_ptr& why) const noexcept { group_->cancel(rank_, why); }
-  /// A notice is for other processes.
+  /// Does nothing: notices are for other processes.
   void cancel(const FailureNotice&) const noexcept {}
-  /// A failure is told whenever it comes, and no deadline breaks the group.
+  /// Does nothing: every failure is reported, and a timeout does not break the group.
   void begin_attempt() const noexcept {}
   [[nodiscard]] bool is_broken() const noexcept { return false; }
 
-  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  /// Marks later calls as parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) const noexcept { group_->members_[rank_].structure = structure; }
-  /// A run is that of all members.
+  /// Does nothing: all members take part in the same run.
   void begin_run(std::uint64_t) const noexcept {}
   void begin_alone() const noexcept {}
   void end_run() const noexcept {}
@@ -237,13 +232,13 @@ class ThreadCommunicator {
   }
 
  private:
-  /// What member `rank` brought to this member's last collective.
+  /// Returns the contribution of member `rank` to this member's last collective.
   [[nodiscard]] const ThreadGroup::Content& announced_by(std::size_t rank) const noexcept {
     return rank == rank_ ? group_->members_[rank].own : group_->mailbox(rank, group_->entered(rank_)).content;
   }
 
-  /// Enters the next collective: fills this member's mailbox, announces it, waits for every peer to do the same. Inlined,
-  /// as its callers are, to where the names of the call are literals: their hashes are constants there.
+  /// Fills and announces this member's mailbox, then waits for all peers. Inlined, like its callers, so that hashes of
+  /// literal names are constants.
   template <class Fill>
   DIST_ALWAYS_INLINE void meet(const CollectiveCall& call, bool lends, std::size_t bytes, Fill&& fill) const {
     ThreadGroup::Member& member = group_->members_[rank_];
@@ -260,7 +255,7 @@ class ThreadCommunicator {
     try {
       group_->enter(rank_, sequence, fingerprint, timeout_, lends, bytes);
     } catch (...) {
-      member.lent = false;  // either all members go on or none does: no peer uses the operands
+      member.lent = false;  // all members proceed or none does: no peer uses the operands
       throw;
     }
   }

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <exception>
-
-#include <dist/comm/health/end_process.hpp>
 #include <dist/comm/health/timeout.hpp>
 #include <dist/comm/thread/communicator.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/slow_wait.hpp>
 
@@ -21,7 +17,8 @@ DIST_INLINE ThreadGroup::ThreadGroup(const RunStatus& status, detail::SpinBudget
 }
 
 DIST_INLINE void ThreadGroup::reset() noexcept {
-  if (!disturbed_.exchange(false, std::memory_order_relaxed)) return;
+  if (!disturbed_.load(std::memory_order_relaxed)) return;
+  disturbed_.store(false, std::memory_order_relaxed);
   for (std::size_t rank = 0; rank < size(); ++rank) {
     Member& member = members_[rank];
     member.entered.store(0, std::memory_order_relaxed);
@@ -37,12 +34,12 @@ DIST_INLINE void ThreadGroup::reset() noexcept {
   }
 }
 
-DIST_INLINE void ThreadGroup::fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
+DIST_COLD void ThreadGroup::fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
   note_failure(rank, sequence, why);
   boxes_.announce_failure(rank, sequence);
 }
 
-DIST_INLINE void ThreadGroup::note_failure(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
+DIST_COLD void ThreadGroup::note_failure(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
   Member& member = members_[rank];
   mailbox(rank, sequence).fingerprint = boxes_.failure;
   mailbox(rank, sequence).why = why;
@@ -52,7 +49,7 @@ DIST_INLINE void ThreadGroup::note_failure(std::size_t rank, std::uint32_t seque
   status_.blame(rank, why);
 }
 
-DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
+DIST_COLD void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
   Member& member = members_[rank];
   if (member.left.load(std::memory_order_relaxed)) {
     skip_next(rank, std::make_exception_ptr(CollectiveMismatch(
@@ -60,7 +57,7 @@ DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
                         concat(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
                         "Let exceptions of updates and other functions that collectives call end the run")));
   }
-  // Until all have come there, they may read the mailbox that this member is about to fill.
+  // Until all have arrived, peers may read the mailbox that this member is about to fill.
   for (std::size_t peer = 0; peer < size(); ++peer) {
     if (peer == rank) continue;
     detail::MailboxWait wait{timeout};
@@ -73,19 +70,19 @@ DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
   member.ahead = false;
 }
 
-DIST_INLINE void ThreadGroup::skip_next(std::size_t rank, const std::exception_ptr& why) {
+DIST_COLD void ThreadGroup::skip_next(std::size_t rank, const std::exception_ptr& why) {
   fail(rank, entered(rank) + 1, why);
   members_[rank].left.store(false);
 }
 
-DIST_INLINE void ThreadGroup::cancel(std::size_t rank, const std::exception_ptr& why) noexcept {
+DIST_COLD void ThreadGroup::cancel(std::size_t rank, const std::exception_ptr& why) noexcept {
   const Member& member = members_[rank];
   if (size() == 1 || member.ahead || (entered(rank) != 0 && member.all_threw == entered(rank))) return;
   skip_next(rank, why);
 }
 
 template <class MakeError>
-void ThreadGroup::fail_unless_all_came(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
+[[gnu::cold]] void ThreadGroup::fail_unless_all_came(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
   const std::lock_guard one_at_a_time{giving_up_};
   std::exception_ptr why;
   const bool gave_up = boxes_.fail_unless_all_came(rank, sequence, [&] {
@@ -95,11 +92,11 @@ void ThreadGroup::fail_unless_all_came(std::size_t rank, std::uint32_t sequence,
   if (gave_up) std::rethrow_exception(why);
 }
 
-DIST_INLINE void ThreadGroup::await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                           std::int64_t timeout, const detail::MailboxWait& wait) {
+DIST_COLD void ThreadGroup::await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                         std::int64_t timeout, const detail::MailboxWait& wait) {
   SlowWait slow;
   boxes_.await_slowly(rank, peer, sequence, [&] {
-    // A peer may have come just before it returned: hence the second look.
+    // Check again: a peer may have arrived just before it returned.
     if (status_.failed())
       fail_unless_all_came(rank, sequence, [] { return detail::PeerFailed{}; });
     else if (status_.has_returned(peer) && !boxes_.arrived(peer, sequence))
@@ -120,7 +117,7 @@ DIST_INLINE void ThreadGroup::await_return_of_operands(std::size_t rank, std::ui
     while (!boxes_.arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
       if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
       slow.note([&] {
-        // The call as this member knows it: the peer may overwrite its own when it goes on.
+        // This member's record of the call: the peer may overwrite its own when it continues.
         return concat("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
                       describe(rank, sequence - 1));
       });
@@ -132,7 +129,7 @@ DIST_INLINE void ThreadGroup::await_return_of_operands(std::size_t rank, std::ui
 
 DIST_INLINE void ThreadGroup::leave(std::size_t rank, std::int64_t timeout) noexcept {
   Member& member = members_[rank];
-  if (!member.lent) return;  // nobody is in the middle of a collective with it
+  if (!member.lent) return;  // no peer uses its operands
   if (size() == 1) {
     member.lent = false;
     return;
@@ -142,25 +139,25 @@ DIST_INLINE void ThreadGroup::leave(std::size_t rank, std::int64_t timeout) noex
   await_return_of_operands(rank, entered(rank) + 1, timeout);
 }
 
-DIST_INLINE std::string ThreadGroup::describe(std::size_t rank, std::uint32_t sequence) const {
+DIST_COLD std::string ThreadGroup::describe(std::size_t rank, std::uint32_t sequence) const {
   return concat("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
                 sequence, " of its collectives");
 }
 
-DIST_INLINE CollectiveMismatch ThreadGroup::missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+DIST_COLD CollectiveMismatch ThreadGroup::missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
   return {"The replicas did not issue the same collectives",
           concat(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
           "Call collectives on every replica, not under a condition that only some fulfil"};
 }
 
-DIST_INLINE DeadlineExceeded ThreadGroup::late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                               std::int64_t timeout) const {
+DIST_COLD DeadlineExceeded ThreadGroup::late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                             std::int64_t timeout) const {
   return {concat("Replica ", status_.id(peer), " did not come to a collective in time"),
           concat(describe(rank, sequence), " and waited ", std::chrono::nanoseconds{timeout}),
           "Find out what that replica waits for, or give the strategy a longer timeout"};
 }
 
-DIST_INLINE void ThreadGroup::refuse(std::size_t rank, std::uint32_t sequence) {
+DIST_COLD void ThreadGroup::refuse(std::size_t rank, std::uint32_t sequence) {
   disturbed_.store(true, std::memory_order_relaxed);
   members_[rank].all_threw = sequence;
   const Mailbox& mine = mailbox(rank, sequence);
@@ -173,8 +170,8 @@ DIST_INLINE void ThreadGroup::refuse(std::size_t rank, std::uint32_t sequence) {
                                 describe(other, sequence));
 }
 
-DIST_INLINE void ThreadGroup::end_process(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                          std::int64_t timeout) const noexcept {
+DIST_COLD void ThreadGroup::end_process(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                        std::int64_t timeout) const noexcept {
   detail::end_process(
       "a collective",
       DeadlineExceeded(

@@ -1,4 +1,4 @@
-/// The CUDA runtime, and what its errors become. The one header that includes it.
+/// The CUDA runtime and the exceptions for its errors. The only header that includes the runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,14 +14,14 @@
 
 namespace dist {
 
-/// A call of the CUDA runtime that failed, maybe because of work that was put on a GPU before.
+/// A failed call of the CUDA runtime. The cause may be asynchronous work that was submitted earlier.
 class CudaError : public Error {
  public:
   CudaError(cudaError_t code, std::string_view problem, std::string_view why, std::string_view fix)
       : Error(problem, why, fix), code_(code) {}
 
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
-  /// Every later call of this process fails as well: a kernel went wrong, or the hardware.
+  /// True if all later calls of this process fail as well, after a fatal error of a kernel or the hardware.
   [[nodiscard]] bool is_fatal() const noexcept { return is_fatal(code_); }
 
   [[nodiscard]] static constexpr bool is_fatal(cudaError_t code) noexcept {
@@ -48,8 +48,8 @@ class CudaError : public Error {
   cudaError_t code_;
 };
 
-/// The process can use no GPU: there is no driver, or one that does not fit, or every GPU is hidden. Strategies of the
-/// host work all the same.
+/// The process cannot use GPUs: the driver is missing or incompatible, or all GPUs are hidden. CPU strategies still
+/// work.
 class NoGpu : public CudaError {
  public:
   using CudaError::CudaError;
@@ -80,8 +80,8 @@ class NoKernelImage : public CudaError {
   }
 };
 
-/// A kernel or the hardware went wrong: see CudaError::is_fatal. The process has lost its GPUs; strategies of the host
-/// work all the same.
+/// A fatal error of a kernel or the hardware, see CudaError::is_fatal. The process can no longer use GPUs; CPU
+/// strategies still work.
 class GpuLost : public CudaError {
  public:
   using CudaError::CudaError;
@@ -89,8 +89,7 @@ class GpuLost : public CudaError {
   [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 };
 
-/// While the work of queues is captured as a graph, something was done that no graph holds: memory allocated, or work
-/// waited for.
+/// An operation that cannot be captured in a graph, such as an allocation or a wait, during a capture.
 class NotCapturable : public CudaError {
  public:
   using CudaError::CudaError;
@@ -102,18 +101,18 @@ class NotCapturable : public CudaError {
 
 namespace cuda {
 
-/// What helps where something cannot be captured.
+/// The suggestion of errors about operations that cannot be captured.
 inline constexpr std::string_view do_it_outside =
     "Make memory before: let strategy.run call the step once. Read results, and wait for them, after the step";
 
-/// What helps where a GPU has too little memory.
+/// The suggestion of errors about insufficient GPU memory.
 inline constexpr std::string_view use_less_memory =
     "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU";
 
-/// Instead of a GPU's number: the one that the calling thread selected.
+/// Stands for the GPU that the calling thread has selected.
 inline constexpr int selected_by_thread = -1;
 
-/// For destructors, which have nobody to tell.
+/// Ignores an error in a destructor.
 inline void forget(cudaError_t code) noexcept {
   if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
@@ -123,10 +122,10 @@ namespace detail {
 inline constexpr std::string_view use_the_host =
     "or compute on the host: name OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>";
 
-/// A version of CUDA from its number: "13.0" of 13000.
+/// Formats a CUDA version number: "13.0" for 13000.
 [[nodiscard]] inline std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
-/// Why a code of NoGpu stands, and what helps.
+/// The cause of a NoGpu error code, and a suggestion.
 struct Remedy {
   std::string why, fix;
 };
@@ -160,7 +159,7 @@ struct Remedy {
   }
 }
 
-/// ", where 12 of 1000 bytes are free", as far as the runtime says it of the GPU that the thread selected.
+/// Returns ", where 12 of 1000 bytes are free" for the selected GPU; empty if the runtime cannot report it.
 [[nodiscard]] inline std::string free_memory() {
   std::size_t free = 0, total = 0;
   const cudaError_t answer = cudaMemGetInfo(&free, &total);
@@ -175,10 +174,10 @@ struct Remedy {
   return concat("sm_", major, minor);
 }
 
-/// Throws what `code` means: OutOfMemory, or a CudaError of the type that fits.
+/// Throws the exception for `code`: OutOfMemory, or a CudaError of the matching type.
 [[noreturn]] inline void throw_error(cudaError_t code, std::string_view call, int device, const char* file, int line) {
   if (device == selected_by_thread) forget(cudaGetDevice(&device));
-  static_cast<void>(cudaGetLastError());  // the runtime keeps it for whoever asks next
+  static_cast<void>(cudaGetLastError());  // clears the runtime's sticky error
   const std::string place = concat("in ", file, ":", line);
   const std::string refused = concat("CUDA refuses '", call, "'");
   const std::string said = concat(cudaGetErrorName(code), ": ", cudaGetErrorString(code), ", ");
@@ -218,8 +217,8 @@ struct Remedy {
 
 }  // namespace detail
 
-/// Throws unless `code`, of a call for `device`, is success: NoGpu, NoKernelImage, GpuLost or another CudaError, or
-/// OutOfMemory.
+/// Throws an exception unless `code`, the result of a call for `device`, is success: NoGpu, NoKernelImage, GpuLost,
+/// another CudaError, or OutOfMemory.
 inline void check(cudaError_t code, std::string_view call, int device = selected_by_thread,
                   const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (code != cudaSuccess) [[unlikely]]
@@ -229,5 +228,5 @@ inline void check(cudaError_t code, std::string_view call, int device = selected
 }  // namespace cuda
 }  // namespace dist
 
-/// Throws where the call of the runtime fails.
+/// Throws an exception if the call of the runtime fails.
 #define DIST_CUDA_CHECK(call) ::dist::cuda::check(call, #call)

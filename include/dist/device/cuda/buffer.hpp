@@ -13,7 +13,7 @@
 namespace dist::cuda {
 
 namespace detail {
-/// An allocation that a GPU has no room for is OutOfMemory, any other failure a CudaError.
+/// Throws OutOfMemory if the GPU has too little memory for an allocation, and CudaError for other errors.
 inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_view where, std::string_view call) {
   if (code != cudaErrorMemoryAllocation) return check(code, call);
   forget(code);
@@ -22,8 +22,7 @@ inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_vi
 }
 }  // namespace detail
 
-/// Where the memory of GPUs comes from that a strategy gives its variables, and where it goes: another allocator than the
-/// runtime's. Thread-safe.
+/// A custom allocator for a strategy's variables on GPUs. Thread-safe.
 class MemorySource {
  public:
   MemorySource() = default;
@@ -31,25 +30,24 @@ class MemorySource {
   MemorySource& operator=(const MemorySource&) = delete;
   virtual ~MemorySource() = default;
 
-  /// The first of `bytes` bytes, of no certain value, on the GPU `device` of a replica. Throws OutOfMemory.
+  /// Returns `bytes` uninitialised bytes on the GPU `device` of a replica. Throws OutOfMemory.
   [[nodiscard]] virtual std::byte* allocate(std::size_t replica, int device, std::size_t bytes) = 0;
-  /// Takes back what the replica was given. No work uses it any more.
+  /// Frees unused memory of the replica.
   virtual void release(std::size_t replica, std::byte* first) noexcept = 0;
 };
 
-/// Bytes in the memory of a GPU, of no certain value. No work may use them any more when they are given back.
+/// Uninitialised GPU memory. Destroy it only after all work that uses it is done.
 class DeviceBuffer {
  public:
-  /// None.
   DeviceBuffer() = default;
-  /// Throws OutOfMemory.
+  /// Allocates `bytes` bytes. Throws OutOfMemory.
   DeviceBuffer(int device, std::size_t bytes) {
     const SelectedDevice selected{device};
     void* first = nullptr;
     detail::check_allocation(cudaMalloc(&first, bytes), bytes, concat("on GPU ", device), "cudaMalloc(&first, bytes)");
     data_ = static_cast<std::byte*>(first);
   }
-  /// A replica's, from `source`, which outlives them. Throws OutOfMemory.
+  /// Allocates memory for a replica from `source`, which must outlive it. Throws OutOfMemory.
   DeviceBuffer(MemorySource& source, std::size_t replica, int device, std::size_t bytes)
       : data_(source.allocate(replica, device, bytes)), source_(&source), replica_(replica) {}
   DeviceBuffer(DeviceBuffer&& other) noexcept
@@ -68,21 +66,20 @@ class DeviceBuffer {
       source_->release(replica_, data_);
   }
 
-  /// An address of the GPU.
+  /// A device address.
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
 
  private:
   std::byte* data_ = nullptr;
-  MemorySource* source_ = nullptr;  // none: the runtime
+  MemorySource* source_ = nullptr;  // null: the runtime
   std::size_t replica_ = 0;
 };
 
-/// Bytes in memory of the host that copies of GPUs reach, of no certain value.
+/// Uninitialised pinned host memory.
 class PinnedBuffer {
  public:
-  /// None.
   PinnedBuffer() = default;
-  /// `flags` are those of cudaHostAlloc. Throws OutOfMemory.
+  /// Takes the `flags` of cudaHostAlloc. Throws OutOfMemory.
   explicit PinnedBuffer(std::size_t bytes, unsigned flags = cudaHostAllocDefault) : size_(bytes) {
     void* first = nullptr;
     detail::check_allocation(cudaHostAlloc(&first, bytes, flags), bytes, "of the host for GPUs",
@@ -108,15 +105,14 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
-/// Whether a MappedBuffer was ever made in this process.
+/// True if this process has ever created a MappedBuffer.
 inline constinit std::atomic<bool> has_mapped_memory{false};
 
-/// The same where kernels of all GPUs reach it, too.
+/// Pinned host memory that kernels of all GPUs can access.
 class MappedBuffer : public PinnedBuffer {
  public:
-  /// None.
   MappedBuffer() = default;
-  /// Throws OutOfMemory.
+  /// Allocates `bytes` bytes. Throws OutOfMemory.
   explicit MappedBuffer(std::size_t bytes) : PinnedBuffer(bytes, cudaHostAllocMapped | cudaHostAllocPortable) {
     void* mapped = nullptr;
     DIST_CUDA_CHECK(cudaHostGetDevicePointer(&mapped, data(), 0));
@@ -124,14 +120,14 @@ class MappedBuffer : public PinnedBuffer {
     has_mapped_memory.store(true);
   }
 
-  /// Where kernels find it; the host at `data()`.
+  /// The address for kernels; `data()` is the address for the host.
   [[nodiscard]] std::byte* on_devices() const noexcept { return on_devices_; }
 
  private:
   std::byte* on_devices_ = nullptr;
 };
 
-/// Where the host finds what GPUs know as `address`; null where it lies in the memory of a GPU.
+/// Returns the host address of memory with device address `address`; null if it is GPU memory.
 [[nodiscard]] inline void* on_host(const void* address) {
   cudaPointerAttributes attributes{};
   DIST_CUDA_CHECK(cudaPointerGetAttributes(&attributes, address));

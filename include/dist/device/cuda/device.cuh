@@ -11,6 +11,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
+#include <dist/device/affinity.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/graph.cuh>
 #include <dist/device/cuda/input_ring.cuh>
@@ -21,11 +22,10 @@
 #include <dist/device/cuda/visible.hpp>
 #include <dist/device/cuda/wait.hpp>
 #include <dist/device/device.hpp>
-#include <dist/device/processor_share.hpp>
 
 namespace dist::cuda {
 
-/// Whether kernels of `device` can use the memory of `peer`.
+/// True if kernels of `device` can access the memory of `peer`.
 [[nodiscard]] inline bool reaches(int device, int peer) {
   if (device == peer) return true;
   int can = 0;
@@ -33,7 +33,7 @@ namespace dist::cuda {
   return can != 0;
 }
 
-/// Kernels of each of these GPUs may use the memory of the others from now on, where the machine lets them.
+/// Lets kernels of each of these GPUs access the memory of the others, where the machine supports it.
 inline void enable_peer_access(std::span<const std::size_t> devices) {
   for (const std::size_t device : devices)
     for (const std::size_t peer : devices) {
@@ -51,8 +51,8 @@ inline void enable_peer_access(std::span<const std::size_t> devices) {
 
 namespace dist {
 
-/// GPUs as devices: one replica is one host thread with a stream, its variables lie in the GPU's memory. Several replicas
-/// may share a GPU. Programs that name it are compiled by nvcc.
+/// GPUs as devices: each replica is a host thread with a stream, and its variables are in GPU memory. Several replicas
+/// may share a GPU. Programs that use it need nvcc.
 struct Cuda {
   static constexpr std::string_view name = "Cuda";
   static constexpr std::string_view type = "gpu";
@@ -64,9 +64,8 @@ struct Cuda {
   template <class T>
   using Span = DeviceSpan<T, Space>;
 
-  /// Of replicas on these GPUs, which may use each other's memory where the machine lets them. The host waits so long for
-  /// work there, or with 0 as long as it takes. The thread that makes them works with the first GPU from then on, so that
-  /// none gets a context but these: a thread that selected none would go back to /gpu:0.
+  /// The queues of replicas on these GPUs. Enables peer access where supported. `timeout` limits waits of the host; 0
+  /// means no limit. The constructor selects the first GPU for the calling thread, to avoid a context on /gpu:0.
   class Queues {
    public:
     explicit Queues(std::span<const std::size_t> devices, std::chrono::nanoseconds timeout = cuda::longest_wait) {
@@ -81,7 +80,8 @@ struct Cuda {
     std::vector<std::unique_ptr<cuda::QueueState>> states_;
   };
 
-  /// The GPUs that CUDA_VISIBLE_DEVICES leaves to this process; 0 where there is none, or no driver. No GPU gets a context.
+  /// Returns the number of GPUs visible to this process (CUDA_VISIBLE_DEVICES); 0 without a driver. Does not create
+  /// contexts.
   [[nodiscard]] static std::size_t count() {
     int devices = 0;
     const cudaError_t answer = cudaGetDeviceCount(&devices);
@@ -93,10 +93,9 @@ struct Cuda {
     return static_cast<std::size_t>(devices);
   }
 
-  /// The first GPUs of this process's share, one for each replica; all of that share where there are more replicas. The
-  /// processes of this machine share the GPUs that each of them sees: in parts of the same size, or in turn where there are
-  /// fewer GPUs than processes. `here` is this one among them, by its local rank where a launcher started them. Throws
-  /// NoGpu.
+  /// Returns the first GPUs of this process's share, one per replica, or the whole share if there are more replicas.
+  /// The processes of this machine divide the visible GPUs into equal shares, or use them round-robin if there are
+  /// fewer GPUs than processes. `here` is this process's local rank. Throws NoGpu.
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas,
                                                           LocalProcesses here = ::dist::detail::local_processes()) {
     const std::size_t devices = count();
@@ -109,8 +108,8 @@ struct Cuda {
     return placed;
   }
 
-  /// Throws the error of `device`, which names no visible GPU: NoGpu, or InvalidArgument, which says what
-  /// CUDA_VISIBLE_DEVICES makes of the machine's GPUs.
+  /// Throws the error for `device`, which is not a visible GPU: NoGpu, or InvalidArgument, which explains
+  /// CUDA_VISIBLE_DEVICES.
   [[noreturn]] static void refuse(std::string_view device) {
     const std::size_t devices = count();
     if (devices == 0) refuse_all();
@@ -120,7 +119,7 @@ struct Cuda {
                           "numbers of names count the visible GPUs, not those of the machine");
   }
 
-  /// Throws InvalidArgument where kernels of one of these replicas' GPUs cannot use the memory of another.
+  /// Throws InvalidArgument unless kernels of each replica's GPU can access the memory of all others.
   static void require_reach(const Queues& queues, std::size_t replicas) {
     for (std::size_t one = 0; one < replicas; ++one)
       for (std::size_t other = 0; other < replicas; ++other) {
@@ -134,12 +133,12 @@ struct Cuda {
       }
   }
 
-  /// Near the replicas' GPUs, see cuda::processors_near.
+  /// Returns processors near the replicas' GPUs, see cuda::processors_near.
   [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t> devices) {
     return cuda::processors_near(devices);
   }
 
-  /// "/gpu:0"
+  /// Returns a name such as "/gpu:0".
   [[nodiscard]] static std::string device_name(std::size_t device) { return concat("/", type, ":", device); }
 
  private:

@@ -19,7 +19,7 @@ namespace detail {
 inline constexpr WorkName graph_work{"graph", ""};
 }  // namespace detail
 
-/// What is put on some queues, as one graph that is launched on the first of them. One thread at a time uses it.
+/// A CUDA graph of work on several queues, launched on the first of them. Not thread-safe.
 class Graph {
  public:
   explicit Graph(std::vector<Queue> queues) : queues_(std::move(queues)) { DIST_EXPECT(!queues_.empty()); }
@@ -27,9 +27,9 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
   ~Graph() { give_back(); }
 
-  /// While one lives, what is put on the queues becomes a part of the graph instead of being done: on the first queue, and
-  /// on the others after they have waited for an event of the first. What no graph holds is refused as NotCapturable in
-  /// every thread of the process: waits for the queues, and memory that is allocated.
+  /// Captures the work of the first queue during its lifetime, instead of executing it. Other queues join the capture
+  /// by waiting for an event of the first. Waits of the host and allocations throw NotCapturable in all threads of the
+  /// process.
   class Capture {
    public:
     explicit Capture(Graph& graph) : graph_(graph) {
@@ -42,7 +42,7 @@ class Graph {
     }
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
-    /// Forgets what was captured, unless it has ended.
+    /// Discards the captured work unless `end` was called.
     ~Capture() {
       if (has_ended_) return;
       cudaGraph_t dropped = nullptr;
@@ -52,8 +52,8 @@ class Graph {
       give_up_copies();
     }
 
-    /// What was captured is what `launch` launches from now on; all of it comes before the end of the first queue. Throws
-    /// NotCapturable.
+    /// Ends the capture and prepares the graph for `launch`. All captured work must be joined into the first queue.
+    /// Throws NotCapturable.
     void end() {
       cudaGraph_t captured = nullptr;
       const cudaError_t answer = cudaStreamEndCapture(graph_.origin().get(), &captured);
@@ -73,17 +73,16 @@ class Graph {
     }
 
    private:
-    /// Those that were captured; copies from before are under way.
+    /// Cancels the captured copies, but not earlier copies.
     void give_up_copies() const noexcept {
       for (std::size_t queue = 0; queue < copies_.size(); ++queue) graph_.queues_[queue].give_up_copies(copies_[queue]);
     }
 
     Graph& graph_;
-    std::vector<std::uint64_t> copies_;  // of each queue, before
+    std::vector<std::uint64_t> copies_;  // per queue, before the capture
     bool has_ended_ = false;
   };
 
-  /// Puts all of it on the first queue, after what is there. Launches follow each other.
   void launch() {
     DIST_EXPECT(instance_ != nullptr);
     select_device(origin().device());
@@ -91,13 +90,13 @@ class Graph {
     note_work(origin().device(), detail::graph_work);
   }
 
-  /// How often the captured work was another than before, and not the same with other arguments.
+  /// Number of instantiations. A capture that differs from the previous one only in arguments updates the instance.
   [[nodiscard]] std::size_t instantiations() const noexcept { return instantiations_; }
 
  private:
   [[nodiscard]] StreamRef origin() const noexcept { return queues_.front().stream(); }
 
-  /// The same operations in the same order get new arguments.
+  /// Updates the arguments of the instance if the operations match, otherwise instantiates the graph.
   void take(cudaGraph_t captured) {
     if (instance_ != nullptr) {
       cudaGraphExecUpdateResultInfo info{};
@@ -110,8 +109,8 @@ class Graph {
     cuda::check(cudaGraphInstantiate(&instance_, captured, 0), "cudaGraphInstantiate", origin().device());
     ++instantiations_;
   }
-  /// Once it is done. What does not end keeps it. Copies to the host are not delivered: those of a step that was just captured
-  /// have not run.
+  /// Destroys the instance when its work is done, and leaks it if that work does not finish. Does not deliver copies to
+  /// the host, as copies captured just now have not run.
   void give_back() noexcept {
     if (instance_ == nullptr) return;
     const Queue& queue = queues_.front();

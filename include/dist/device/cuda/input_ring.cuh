@@ -5,14 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
-#include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/queue.cuh>
@@ -22,12 +20,12 @@
 
 namespace dist::cuda {
 
-/// Batches on their way to the replica of a queue: some slots, each of pinned memory and as much of the GPU, and a stream of
-/// its own that copies from one to the other beside the replica's work. One thread at a time uses it, while no other puts
-/// work on the queue, which outlives every call but the destructor.
+/// A ring of input slots for the replica of a queue. Each slot has pinned memory and GPU memory of equal size; a
+/// separate stream copies between them while the replica computes. Not thread-safe. The queue must outlive all calls
+/// except the destructor.
 class InputRing {
  public:
-  /// For so many batches, of which one is the replica's: with one slot the host waits for every step.
+  /// Allocates `slots` slots, one of which the replica uses: with a single slot the host waits for each step.
   InputRing(const Queue& queue, std::size_t slots)
       : queue_(queue), copies_(queue.stream().device()), timeout_(queue.timeout()), number_(queue.number()) {
     DIST_EXPECT(slots > 0);
@@ -35,10 +33,10 @@ class InputRing {
   }
   InputRing(const InputRing&) = delete;
   InputRing& operator=(const InputRing&) = delete;
-  /// The memory of copies and steps that do not end is left to them.
+  /// Leaks the memory of copies and steps that do not finish.
   ~InputRing() {
     for (Slot& slot : slots_) {
-      try {  // the queue may be gone, and who watches it
+      try {  // without `queue_`, which may be destroyed, like its watch
         for (const Event* event : {&slot.copied, &slot.used})
           cuda::await([&] { return event->is_over(); }, [this] { return describe(); }, timeout_);
       } catch (const DeadlineExceeded&) {
@@ -48,7 +46,7 @@ class InputRing {
     }
   }
 
-  /// Memory of the host for the next batch of so many bytes. The host waits for the step that used the slot before. Throws
+  /// Returns pinned memory for the next batch of `bytes` bytes, after the step that last used the slot is done. Throws
   /// DeadlineExceeded and OutOfMemory.
   [[nodiscard]] std::byte* prepare(std::size_t bytes) {
     Slot& slot = slots_[next_];
@@ -61,10 +59,10 @@ class InputRing {
     slot.bytes = bytes;
     return slot.host.data();
   }
-  /// Where they will lie on the GPU.
+  /// The GPU address of the prepared batch.
   [[nodiscard]] std::byte* destination() const noexcept { return slots_[next_].device.data(); }
 
-  /// What was written to the prepared memory goes to the GPU; work that is put on `queue` from now on comes after that.
+  /// Copies the prepared memory to the GPU; later work on `queue` runs after the copy.
   void upload(const Queue& queue) {
     Slot& slot = slots_[next_];
     if (slot.bytes > 0) {
@@ -79,8 +77,8 @@ class InputRing {
     is_lent_ = true;
   }
 
-  /// The step that uses the batch was put on `queue`. Its memory becomes that of another one when the step is done; at
-  /// contract level 2 every bit of it is one until then.
+  /// Releases the batch after all earlier work on `queue`. Its memory is reused when that work is done. At contract
+  /// level 2, all its bits are set before.
   void retire(const Queue& queue) {
     if (!std::exchange(is_lent_, false)) return;
     Slot& slot = slots_[next_];

@@ -1,4 +1,4 @@
-/// What kernels are given is looked through for addresses that their GPU does not reach.
+/// Checks kernel arguments for addresses that the GPU cannot access.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,7 @@
 
 namespace dist {
 
-/// A kernel was given an address of the host's memory, which its GPU does not reach. Without the check, the process would
-/// lose its GPUs when the kernel uses it.
+/// A kernel argument contains a host address that the GPU cannot access. The access would make all GPUs unusable.
 class HostPointer : public Error {
  public:
   using Error::Error;
@@ -27,8 +26,8 @@ class HostPointer : public Error {
 namespace cuda {
 namespace detail {
 
-/// The part of the process's memory that holds `address`, such as "[heap]"; empty where nothing is there that a program
-/// writes to. Functions and constants are no memory for kernels to use, and the files of a driver are its own matter.
+/// Returns the name of the mapping in /proc/self/maps that holds `address`, such as "[heap]"; empty unless it is
+/// writable and not a driver's. Kernels do not use functions or constants.
 [[nodiscard]] inline std::string host_memory_at(std::uintptr_t address) {
   std::string place;
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
@@ -50,10 +49,10 @@ namespace detail {
   return place;
 }
 
-/// Throws HostPointer if `word`, in byte `offset` of an argument, is an address that `device` does not reach.
+/// Throws HostPointer if `word`, at byte `offset` of an argument, is an address that `device` cannot access.
 inline void require_reached(int device, const WorkName& kernel, std::size_t number, std::size_t offset,
                             std::uintptr_t word) {
-  // The first pages, and numbers of 32 bits with them, are nobody's memory; the last are the kernel's.
+  // Excludes the lowest 4 GiB, and with them 32-bit numbers, and addresses of the kernel.
   if (word < (std::uintptr_t{1} << 32) || word >= (std::uintptr_t{1} << 47)) return;
   cudaPointerAttributes attributes{};
   const cudaError_t answer = cudaPointerGetAttributes(&attributes, reinterpret_cast<const void*>(word));
@@ -74,10 +73,9 @@ inline void require_reached(int device, const WorkName& kernel, std::size_t numb
 
 }  // namespace detail
 
-/// Throws HostPointer if a word of a kernel's argument, the one with this number from 1, is an address of the host's
-/// memory that `device` does not reach. A GPU that reaches all of the host's memory is given what it likes. Padding, which
-/// holds anything, is not looked at. A compiler that cannot clear it looks only at types without any, and without
-/// floating-point numbers.
+/// Throws HostPointer if a word of kernel argument `number`, counted from 1, is a host address that `device` cannot
+/// access. Does nothing for GPUs that can access all host memory. Ignores padding: compilers that cannot clear it check
+/// only types without padding and floating-point members.
 template <class T>
 void require_no_host_pointers(int device, const WorkName& kernel, std::size_t number, T argument) {
 #if defined(__has_builtin)

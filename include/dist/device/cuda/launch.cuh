@@ -1,4 +1,4 @@
-/// Kernels that run a functor for every index, and the one place where kernels are launched.
+/// Kernels that run a functor for each index. All kernel launches are in this header.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,8 +20,8 @@
 
 namespace dist::cuda {
 
-/// Puts a kernel on `stream`, which is of the GPU that the calling thread has selected. At DIST_CONTRACT_LEVEL 2, throws
-/// HostPointer where an argument holds an address that this GPU does not reach.
+/// Launches a kernel on `stream`, whose GPU the calling thread must have selected. At DIST_CONTRACT_LEVEL 2, throws
+/// HostPointer if an argument contains an address that this GPU cannot access.
 template <class... Expected, class... Given>
 void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected...), Given&&... arguments) {
   static_assert(
@@ -43,11 +43,12 @@ void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected
   note_work(stream.device(), work);
 }
 
+/// Threads per block.
 inline constexpr unsigned block_threads = 256;
 
 namespace detail {
 
-/// So many blocks of block_threads that each thread has one of `count` indices.
+/// Returns the number of blocks of block_threads threads for `count` indices, one per thread.
 [[nodiscard]] inline unsigned blocks_for(std::size_t count) {
   const std::size_t blocks = (count + block_threads - 1) / block_threads;
   DIST_EXPECT(blocks <= 0x7fffffff);
@@ -60,7 +61,8 @@ __global__ void __launch_bounds__(block_threads) for_each_kernel(const Body body
   if (i < range.end) body(i);
 }
 
-/// What a block combines becomes `partial[block]`, in an order that depends on the numbers of blocks and indices only.
+/// Reduces the indices of each block into `partial[block]`. The order depends only on the numbers of blocks and
+/// indices.
 template <class T, class Op, class Body>
 __global__ void __launch_bounds__(block_threads)
     reduce_kernel(const Op op, const T identity, const Body body, const IndexRange range, T* const partial) {
@@ -86,7 +88,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// One thread combines the `blocks` partial results of `count` indices.
+/// Combines the `blocks` partial results of `count` indices in one thread.
 template <class Result, class T, class Op>
 __global__ void finish_kernel(const Op op, const T* const partial, const unsigned blocks, const std::size_t count,
                               Result* const result) {
@@ -97,7 +99,7 @@ __global__ void finish_kernel(const Op op, const T* const partial, const unsigne
 
 }  // namespace detail
 
-/// `body(i)` for every index of the range, by a thread each.
+/// Calls `body(i)` for each index of the range, one thread each.
 template <class Body>
 void for_each(StreamRef stream, IndexRange range, const Body& body) {
   if (range.size() == 0) return;
@@ -105,13 +107,13 @@ void for_each(StreamRef stream, IndexRange range, const Body& body) {
          range);
 }
 
-/// The most partial results that a reduction has.
+/// The maximum number of partial results of a reduction.
 inline constexpr std::size_t most_partials = 64;
-/// The most bytes of one.
+/// The maximum size of a partial result in bytes.
 inline constexpr std::size_t most_partial_bytes = 32;
 
-/// `op` over `body(i)` for every index of the range into `*to`, an element of the GPU, by way of `partials`, memory of the
-/// GPU for most_partials of most_partial_bytes. The order depends on the range only.
+/// Reduces `body(i)` over the range with `op` into `*to`, in GPU memory. `partials` is GPU memory for most_partials
+/// results of most_partial_bytes. The order depends only on the range.
 template <class Op, class Body, class Result>
 void transform_reduce(StreamRef stream, Op op, IndexRange range, const Body& body, std::byte* partials, Result* to) {
   using T = Accumulator<Result>;

@@ -19,22 +19,22 @@
 
 namespace dist::cuda {
 
-/// Where memory of GPUs lies.
+/// The memory space of GPUs.
 struct DeviceMemory {
   static constexpr bool host_accessible = false;
 };
 
-/// The memory that a strategy gives its variables: see ReplicaMemory. Every slice is an allocation of its own on the GPU
-/// of each replica, so that compute-sanitizer sees where it ends; an offset holds the number of the slice in its upper
-/// half. Or each slice is one allocation in the host's memory, mapped for the GPUs, which then is the only region.
+/// The variable memory of a strategy, see ReplicaMemory. Each slice is a separate allocation on each replica's GPU, so
+/// that compute-sanitizer detects its bounds; the upper half of an offset is the slice number. Alternatively, a single
+/// region in mapped host memory.
 class Memory {
  public:
-  /// Of replicas on these GPUs. A source gives the memory where there is one, else the runtime.
+  /// Memory for replicas on these GPUs, allocated by `source`, by default by the runtime.
   explicit Memory(std::span<const std::size_t> devices, std::shared_ptr<MemorySource> source = nullptr)
       : source_(std::move(source)) {
     for (const std::size_t device : devices) streams_.emplace_back(static_cast<int>(device));
   }
-  /// In the host's memory, for replicas on these GPUs.
+  /// Returns mapped host memory for replicas on these GPUs.
   [[nodiscard]] static std::shared_ptr<Memory> on_host(std::span<const std::size_t> devices) {
     auto memory = std::make_shared<Memory>(devices);
     memory->is_on_host_ = true;
@@ -48,7 +48,7 @@ class Memory {
 
   [[nodiscard]] std::size_t replicas() const noexcept { return is_on_host_ ? 1 : streams_.size(); }
 
-  /// An address of the replica's GPU; of all GPUs where the memory is the host's.
+  /// Returns an address for the replica's GPU; for all GPUs if the memory is host memory.
   [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const {
     const std::lock_guard lock{mutex_};
     const Slice& slice = slices_[offset >> slice_bits];
@@ -56,13 +56,13 @@ class Memory {
     return first + (offset & (slice_size - 1));
   }
 
-  /// The offset of a new slice of `bytes` zero bytes. Throws OutOfMemory.
+  /// Allocates a slice of `bytes` zero bytes. Returns its offset. Throws OutOfMemory.
   [[nodiscard]] std::size_t allocate(std::size_t bytes) {
     if (bytes >= slice_size)
       throw OutOfMemory(
           concat("No memory ", is_on_host_ ? "of the host for GPUs" : "on a GPU", " of ", bytes, " bytes"),
           "no machine has so much", "Make the variable smaller");
-    const std::size_t least = std::max<std::size_t>(bytes, 1);  // an address of its own
+    const std::size_t least = std::max<std::size_t>(bytes, 1);  // for a unique address
     Slice slice = is_on_host_ ? Slice{{}, MappedBuffer{least}} : Slice{on_gpus(least), {}};
     if (is_on_host_) std::memset(slice.on_host.data(), 0, least);
     const std::lock_guard lock{mutex_};
@@ -75,8 +75,7 @@ class Memory {
     return number << slice_bits;
   }
 
-  /// Gives back the slice at `offset`, once the GPUs have done all that was put there. It is left to work that does not
-  /// end.
+  /// Frees the slice at `offset` after all work of the GPUs is done. Leaks it if that work does not finish.
   void release(std::size_t offset, std::size_t) noexcept {
     const bool is_unused = wait_for_devices();
     const std::lock_guard lock{mutex_};
@@ -95,7 +94,6 @@ class Memory {
     [[nodiscard]] bool is_none() const noexcept { return on_gpus.empty() && on_host.data() == nullptr; }
   };
 
-  /// `bytes` zero bytes for each replica.
   [[nodiscard]] std::vector<DeviceBuffer> on_gpus(std::size_t bytes) const {
     std::vector<DeviceBuffer> buffers;
     for (std::size_t replica = 0; replica < streams_.size(); ++replica) {
@@ -114,8 +112,8 @@ class Memory {
     return buffers;
   }
 
-  /// Whoever put work there, and on whatever stream: replicas use each other's memory. Returns false, at once, where some
-  /// does not end: this wait of the runtime has no deadline.
+  /// Waits for all streams of the GPUs, as replicas use each other's memory. Returns false at once if a queue is late,
+  /// because this wait of the runtime has no timeout.
   [[nodiscard]] bool wait_for_devices() const noexcept {
     for (const Stream& stream : streams_)
       if (has_late_queue(stream.ref().device())) return false;

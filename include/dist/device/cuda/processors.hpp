@@ -15,7 +15,7 @@
 
 namespace dist::cuda {
 
-/// Where a GPU is plugged in, as the system writes it: "0000:3b:00.0".
+/// Returns the PCI address of a GPU in the system's format: "0000:3b:00.0".
 [[nodiscard]] inline std::string pci_address(int device) {
   std::array<char, 32> address{};
   DIST_CUDA_CHECK(cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device));
@@ -24,13 +24,13 @@ namespace dist::cuda {
   return address.data();
 }
 
-/// The processors on which the host threads of replicas on these GPUs stay: each a core of this process's share, as far as
-/// there are enough, on the side of the machine where the GPU is plugged in. `root` is where the system tells that. None,
-/// so that the system places the threads, where it does not tell it of a GPU, or a GPU has fewer processors than replicas.
+/// Returns the processors for the host threads of replicas on these GPUs: one core each from this process's share, if
+/// there are enough, on the NUMA node of the GPU. `root` is the PCI device folder. Returns none, so that the system
+/// places the threads, if it has no entry for a GPU, or a GPU has fewer processors than replicas.
 [[nodiscard]] inline std::vector<std::size_t> processors_near(std::span<const std::size_t> devices,
                                                               const std::string& root = "/sys/bus/pci/devices") {
   const std::vector<std::size_t> allowed = allowed_processors();
-  std::vector<std::size_t> free;  // the best first
+  std::vector<std::size_t> free;  // in order of preference
   for (const std::size_t position : Cpu::placement(std::numeric_limits<std::size_t>::max()))
     free.push_back(allowed[position]);
   std::vector<std::size_t> chosen;

@@ -17,12 +17,10 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/memory_space.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
-#include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/launch.cuh>
 #include <dist/device/cuda/memory.hpp>
@@ -44,19 +42,19 @@ struct Fill {
 };
 }  // namespace detail
 
-/// Looks after work on a queue that the runtime alone does not know to be in trouble: a library's, which waits for other
-/// GPUs. A wait for the queue calls `look(self)` again and again, and once more when it is over, and passes on what that
-/// throws; `cancel(self)` when its time is up, which ends that work.
+/// A monitor of library work that may hang without an error of the runtime, such as collectives that wait for other
+/// GPUs. Waits for the queue call `look(self)` repeatedly and once at the end, and forward its exceptions. On a timeout
+/// they call `cancel(self)`, which aborts the work.
 struct QueueWatch {
   void* self;
   void (*look)(void* self);
   void (*cancel)(void* self) noexcept;
 };
 
-/// What a replica's queue needs: a stream, and memory for reductions and copies.
+/// The state of a replica's queue: a stream, and memory for reductions and copies.
 class QueueState {
  public:
-  /// `number` is what errors call it, the number of its replica; `timeout` how long the host waits for it.
+  /// `number` is the replica's number, for errors; `timeout` limits waits of the host.
   QueueState(int device, std::size_t number, std::chrono::nanoseconds timeout)
       : stream_(device),
         scratch_(device, most_partials * most_partial_bytes + most_partial_bytes),
@@ -64,9 +62,9 @@ class QueueState {
         timeout_(timeout) {}
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
-  /// What was put there is done before its memory goes; the memory of work that does not end is left to it.
+  /// Waits for the work before freeing its memory. Leaks the memory if the work does not finish.
   ~QueueState() {
-    staging_.drop(0);  // places may be gone
+    staging_.drop(0);  // the destinations may be destroyed
     try {
       wait();
       staging_.deliver();
@@ -79,15 +77,15 @@ class QueueState {
     }
   }
 
-  /// Returns when all that was put there is done. Throws DeadlineExceeded.
+  /// Waits until all work of the queue is done. Throws DeadlineExceeded.
   void wait() const {
     await([this] { return stream().is_done(); }, [this] { return name(); });
-    set_late(false);  // all of it has ended, and not an event before what is late
+    set_late(false);  // all work is done, not only work before an event
     if (times_ != nullptr) [[unlikely]]
       harvest_times();
   }
-  /// Returns when `is_over()`, of work that was put there; `describe()` is what errors call it. Throws DeadlineExceeded,
-  /// NotCapturable, and what the watch throws.
+  /// Waits until `is_over()`, which tests work of this queue. `describe()` returns its name for errors. Throws
+  /// DeadlineExceeded, NotCapturable, and the exceptions of the watch.
   template <class IsOver, class Describe>
   void await(IsOver&& is_over, Describe&& describe) const {
     refuse_capture(describe);
@@ -95,7 +93,7 @@ class QueueState {
       cuda::await(
           [&] {
             const bool over = is_over();
-            if (watch_.self != nullptr) watch_.look(watch_.self);  // what was ended by force is over, too
+            if (watch_.self != nullptr) watch_.look(watch_.self);  // cancelled work also counts as over
             return over;
           },
           describe, timeout_);
@@ -105,17 +103,17 @@ class QueueState {
       throw;
     }
   }
-  /// Throws NotCapturable where what is put there becomes a part of a graph, for which nobody can wait.
+  /// Throws NotCapturable during a capture, when waiting is impossible.
   void refuse_capture() const {
     refuse_capture([this] { return name(); });
   }
-  /// From now on, while nobody waits. None: a null `self`.
+  /// Sets the watch, or removes it if `self` is null. Call it while no thread waits.
   void set_watch(const QueueWatch& watch) noexcept { watch_ = watch; }
-  /// Whether what is put there becomes a part of a graph. From now on, while nobody puts work there.
+  /// Starts or ends the capture of new work into a graph. Call it while no thread submits work.
   void set_captured(bool captured) noexcept { is_captured_ = captured; }
   [[nodiscard]] bool is_captured() const noexcept { return is_captured_; }
 
-  /// See TimesWork. Work that becomes a part of a graph has no times.
+  /// See TimesWork. Captured work is not timed.
   [[nodiscard, gnu::cold]] bool begin_timing(const ProfilerLabel& label) noexcept {
     if (is_captured_) return false;
     try {
@@ -124,7 +122,7 @@ class QueueState {
       times_->begin(label.name, label.number);
       return true;
     } catch (const std::exception&) {
-      return false;  // a call that matters says what is wrong with the GPU
+      return false;  // the next checked call reports the error
     }
   }
   [[gnu::cold]] void end_timing() noexcept { times_->end(); }
@@ -133,7 +131,7 @@ class QueueState {
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] Staging& staging() noexcept { return staging_; }
-  /// Of the GPU: the partial results of a reduction, and room for one more.
+  /// Device memory for the partial results of a reduction, followed by its result.
   [[nodiscard]] std::byte* partials() const noexcept { return scratch_.data(); }
   [[nodiscard]] std::byte* result() const noexcept { return scratch_.data() + most_partials * most_partial_bytes; }
 
@@ -161,18 +159,19 @@ class QueueState {
   QueueWatch watch_{};
   std::unique_ptr<WorkTimes> times_;
   bool is_captured_ = false;
-  mutable bool is_late_ = false;  // its last wait met its deadline
+  mutable bool is_late_ = false;  // its last wait timed out
 };
 
-/// The work of a replica on a GPU, in order: see the concept Queue. What it launches is compiled where it is called, so a
-/// program of it is compiled by nvcc. Bodies are named types with a `DIST_HD` call, of numbers and device pointers. One
-/// thread at a time puts work here, which selects the GPU for that thread.
+/// The in-order work queue of a replica on a GPU, see the concept Queue. Launches compile in the caller, so programs
+/// need nvcc. Bodies are named types with a `DIST_HD` call operator and only numbers and device pointers as members.
+/// Not thread-safe; selects the GPU for the calling thread.
 class Queue {
  public:
   using Space = DeviceMemory;
   template <class T>
   using Span = DeviceSpan<T, DeviceMemory>;
 
+  /// A marker in the queue, complete until it is recorded.
   class Event : public cuda::Event {
    public:
     explicit Event(const Queue& queue) : cuda::Event(queue.stream().device()) {}
@@ -180,22 +179,19 @@ class Queue {
 
   explicit Queue(QueueState& state) noexcept : state_(&state) {}
 
-  /// For calls of libraries that take a stream.
+  /// The stream, for calls of libraries.
   [[nodiscard]] StreamRef stream() const noexcept { return state_->stream(); }
 
-  /// What errors call it.
   [[nodiscard]] std::size_t number() const noexcept { return state_->number(); }
-  /// How long the host waits for it.
+  /// The maximum time that the host waits for the queue.
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
 
-  /// See QueueState.
   void set_watch(const QueueWatch& watch) const noexcept { state_->set_watch(watch); }
   template <class IsOver, class Describe>
   void await(IsOver&& is_over, Describe&& describe) const {
     state_->await(is_over, describe);
   }
 
-  /// See TimesWork.
   [[nodiscard]] bool begin_timing(const ProfilerLabel& label) const noexcept { return state_->begin_timing(label); }
   void end_timing() const noexcept { state_->end_timing(); }
 
@@ -203,12 +199,12 @@ class Queue {
   /// See DelaysCopies.
   [[nodiscard]] std::uint64_t copies() const noexcept { return state_->staging().downloads(); }
   void drop_copies(std::uint64_t since) const noexcept { state_->staging().drop(since); }
-  /// Copies to the host that are under way, after so many of all, do not come there any more, Pending ones because of `why`.
+  /// Cancels pending copies to the host with numbers from `since` on. Pending values report `why`.
   void give_up_copies(std::uint64_t since, const std::exception_ptr& why = nullptr) const noexcept {
     state_->staging().cancel(since, why);
   }
 
-  /// Lets copies of the host's memory have room, so that they need neither allocate nor wait for a while.
+  /// Frees space in the staging buffers, so that the next copies from host memory neither allocate nor wait.
   void make_room() const {
     if (state_->staging().is_half_used()) wait();
   }
@@ -221,12 +217,12 @@ class Queue {
     cuda::for_each(stream(), range, body);
   }
 
-  /// 16-bit floating-point values are combined as floats and rounded once.
+  /// See the concept Queue. 16-bit floating-point values are combined as floats and rounded once.
   template <class Op, class Body>
   [[nodiscard]] auto transform_reduce(Op op, IndexRange range, const Body& body) const {
     using T = std::decay_t<decltype(body(range.begin))>;
     if constexpr (::dist::detail::require_queue_op<Op, T>()) {
-      state_->refuse_capture();  // before a copy to the result is under way
+      state_->refuse_capture();  // before starting a copy to the result
       T result{};
       download<T>(reduced<T>(op, range, body), std::span<T>{&result, 1}, nullptr);
       wait();
@@ -254,10 +250,9 @@ class Queue {
     }
   }
 
-  /// Within GPUs, also from one to another: `from` may be memory of another replica.
+  /// Copies within GPU memory, also between GPUs: `from` may belong to another replica.
   ///
-  /// What lies in the host's memory, mapped for GPUs, is copied to and from the host, and within that memory, by the host,
-  /// which waits for the queue before: the runtime would wait, too, but without a deadline.
+  /// For mapped host memory the host waits for the queue and copies, because the runtime's wait has no timeout.
   template <class T>
   void copy(std::type_identity_t<Span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
@@ -269,7 +264,7 @@ class Queue {
                 "cudaMemcpyAsync within GPUs", stream().device());
     note_work(stream().device(), copy_work);
   }
-  /// `from` may change when this returns.
+  /// `from` may change after the call.
   template <class T>
   void copy(std::type_identity_t<std::span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
@@ -281,7 +276,7 @@ class Queue {
       state_->staging().upload(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream());
     });
   }
-  /// `to` is written by `wait`, or before.
+  /// `to` is written during or before the next `wait`.
   template <class T>
   void copy(std::type_identity_t<Span<const T>> from, std::span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
@@ -299,8 +294,7 @@ class Queue {
   void record(Event& event) const { event.record(stream()); }
   void wait_for(const Event& event) const { event.precede(stream()); }
 
-  /// Where it throws, copies to the host that are under way do not come there any more: their places may be gone when the
-  /// next wait ends.
+  /// On an exception, cancels pending copies to the host, as their destinations may be destroyed before the next wait.
   void wait() const {
     try {
       state_->wait();
@@ -313,7 +307,7 @@ class Queue {
   [[nodiscard]] bool is_done() const { return !state_->is_captured() && stream().is_done(); }
 
  private:
-  /// In memory of the queue, until the next reduction.
+  /// Returns the result in memory of the queue, valid until the next reduction.
   template <class T, class Op, class Body>
   [[nodiscard]] Span<T> reduced(Op op, IndexRange range, const Body& body) const {
     const Span<T> one{reinterpret_cast<T*>(state_->result()), 1};
@@ -327,7 +321,7 @@ class Queue {
       state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream(), arrival);
     });
   }
-  /// See on_host. The runtime is asked only where there may be such memory.
+  /// See on_host. Does not query the runtime unless mapped memory exists.
   [[nodiscard]] static void* mapped_at(const void* address) {
     return has_mapped_memory.load(std::memory_order_relaxed) ? on_host(address) : nullptr;
   }
@@ -335,7 +329,7 @@ class Queue {
     wait();
     std::memcpy(to, from, bytes);
   }
-  /// `copy(first byte, bytes)` for parts that the staging has room for.
+  /// Calls `copy(first byte, bytes)` for parts that fit into the staging buffers.
   template <class Copy>
   void in_parts(std::size_t bytes, Copy&& copy) const {
     for (std::size_t at = 0; at < bytes;) {

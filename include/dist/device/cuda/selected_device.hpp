@@ -9,13 +9,13 @@
 
 namespace dist::cuda {
 
-/// The calling thread's calls are for `device` from now on, which gets a context.
+/// Selects `device` for the calling thread, which creates its context.
 inline void select_device(int device) {
   if (const cudaError_t answer = cudaSetDevice(device); answer != cudaSuccess) [[unlikely]]
     cuda::check(answer, concat("cudaSetDevice(", device, ")"), device);
 }
 
-/// While it lives, the calling thread's calls are for `device`; afterwards for the one before.
+/// Selects `device` for the calling thread during the lifetime of this object; then restores the previous one.
 class SelectedDevice {
  public:
   explicit SelectedDevice(int device) {
@@ -30,8 +30,8 @@ class SelectedDevice {
   int before_ = 0;
 };
 
-/// Keeps what work of a GPU may still use that does not end: for the rest of the process's life, in a list, so that nobody
-/// takes it for lost. Thread-safe. Throws std::bad_alloc, which ends the program in a destructor.
+/// Leaks an object that may be in use by GPU work that never finishes. Keeps it in a list, so that leak checkers do not
+/// report it. Thread-safe. Throws std::bad_alloc, which terminates the program in a destructor.
 template <class T>
 void leave_behind(T&& used) {
   struct Leaked {

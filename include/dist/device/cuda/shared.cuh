@@ -6,8 +6,8 @@
 
 namespace dist::cuda {
 
-/// Memory for `count` elements that the threads of a block share, of no certain value at first: the same for all calls
-/// with the same `Tag`. Kernels of the library share memory by this function only.
+/// Returns uninitialised shared memory of a block for `count` elements, the same for all calls with the same `Tag`.
+/// Kernels of the library use shared memory only through this function.
 template <class T, std::size_t count, class Tag>
 __device__ T* shared() {
   __shared__ T elements[count];

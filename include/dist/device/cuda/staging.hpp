@@ -17,20 +17,20 @@
 
 namespace dist::cuda {
 
-/// Copies between a GPU and memory of the host that it does not reach, by way of memory that it does. They are put on a
-/// stream; what comes to the host is there after `deliver`.
+/// Copies between a GPU and pageable host memory through pinned buffers, on a stream. Copies to the host arrive in
+/// `deliver`.
 class Staging {
  public:
-  /// The most bytes that copies under way hold together.
+  /// The maximum total size of pending copies in bytes.
   static constexpr std::size_t most = std::size_t{16} << 20;
 
-  /// Whether there is room for `bytes` more. Nothing under way: at most `most`.
+  /// True if `bytes` more bytes fit. Always true for up to `most` bytes without pending copies.
   [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept { return bytes <= most - held_; }
 
-  /// Whether copies under way hold more than half of the memory that there is without another allocation.
+  /// True if pending copies use more than half of the allocated memory.
   [[nodiscard]] bool is_half_used() const noexcept { return !buffers_.empty() && 2 * used_ > buffers_.back().size(); }
 
-  /// `from` may change when this returns.
+  /// `from` may change after the call.
   void upload(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
     std::byte* const part = take(bytes);
     std::memcpy(part, from, bytes);
@@ -38,7 +38,7 @@ class Staging {
                 stream.device());
     note_work(stream.device(), copy_work);
   }
-  /// `arrival`, where there is one, holds `to` and learns what became of it.
+  /// `arrival`, if not null, owns `to` and receives the outcome.
   void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream,
                 std::shared_ptr<HostCopyState> arrival = nullptr) {
     std::byte* const part = take(bytes);
@@ -48,7 +48,7 @@ class Staging {
     downloads_.push_back({put_++, part, to, bytes, std::move(arrival)});
   }
 
-  /// Everything put on the stream is done: writes what came to where it belongs.
+  /// Writes downloads to their destinations. Requires that all work of the stream is done.
   void deliver() {
     for (const Download& each : downloads_) {
       if (each.to != nullptr) std::memcpy(each.to, each.part, each.bytes);
@@ -59,10 +59,9 @@ class Staging {
     used_ = held_ = 0;
   }
 
-  /// How many downloads there were.
   [[nodiscard]] std::uint64_t downloads() const noexcept { return put_; }
 
-  /// Downloads after so many do not come any more, because of `why`, if there is something; their copies may go on.
+  /// Cancels downloads with numbers from `since` on, with the reason `why`, if any. Their transfers may continue.
   void cancel(std::uint64_t since = 0, const std::exception_ptr& why = nullptr) noexcept {
     for (; !downloads_.empty() && downloads_.back().number >= since; downloads_.pop_back()) {
       HostCopyState* const arrival = downloads_.back().arrival.get();
@@ -71,7 +70,7 @@ class Staging {
       arrival->why = why;
     }
   }
-  /// The same of downloads whose places nobody holds.
+  /// Cancels downloads whose destinations have no owner.
   void drop(std::uint64_t since) noexcept {
     for (Download& each : downloads_)
       if (each.number >= since && each.arrival == nullptr) each.to = nullptr;
@@ -81,7 +80,7 @@ class Staging {
   struct Download {
     std::uint64_t number;
     const std::byte* part;
-    std::byte* to;  // null where it went away
+    std::byte* to;  // null if cancelled
     std::size_t bytes;
     std::shared_ptr<HostCopyState> arrival;
   };
@@ -100,8 +99,8 @@ class Staging {
   }
 
   std::vector<PinnedBuffer> buffers_;
-  std::size_t used_ = 0;  // of the last
-  std::size_t held_ = 0;  // of all
+  std::size_t used_ = 0;  // in the last buffer
+  std::size_t held_ = 0;  // in all buffers
   std::vector<Download> downloads_;
   std::uint64_t put_ = 0;
 };

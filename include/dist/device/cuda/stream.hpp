@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <dist/core/duration.hpp>
@@ -11,7 +12,7 @@
 
 namespace dist::cuda {
 
-/// Somebody's stream: work of one GPU in order, beside that of other streams. Cheap to copy.
+/// A non-owning reference to a stream: in-order work on one GPU, concurrent with other streams. Cheap to copy.
 class StreamRef {
  public:
   StreamRef(int device, cudaStream_t stream) noexcept : device_(device), stream_(stream) {}
@@ -20,14 +21,14 @@ class StreamRef {
 
   [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
-  /// Whether all that was put there is done.
+  /// True if all submitted work is done.
   [[nodiscard]] bool is_done() const {
     const cudaError_t answer = cudaStreamQuery(stream_);
     if (answer == cudaErrorNotReady) return false;
     cuda::check(answer, "cudaStreamQuery(stream_)", device_);
     return true;
   }
-  /// Returns when it is. Throws DeadlineExceeded.
+  /// Waits until all submitted work is done. Throws DeadlineExceeded.
   void wait(std::chrono::nanoseconds timeout = longest_wait) const {
     await([this] { return is_done(); }, [this] { return concat("a stream of GPU ", device_); }, timeout);
   }
@@ -37,14 +38,14 @@ class StreamRef {
   cudaStream_t stream_;
 };
 
-/// A stream of its own, which waits for no other. What was put there goes on when it is destroyed.
+/// An owned non-blocking stream. Destroying it does not cancel its work.
 class Stream {
  public:
   explicit Stream(int device) : device_(device) {
     const SelectedDevice selected{device};
     DIST_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
-  /// Takes over a stream of `device`.
+  /// Takes ownership of a stream of `device`.
   [[nodiscard]] static Stream from_native_handle(int device, cudaStream_t stream) noexcept {
     return Stream{device, stream};
   }
@@ -59,7 +60,7 @@ class Stream {
   }
 
   [[nodiscard]] StreamRef ref() const noexcept { return {device_, stream_}; }
-  /// The caller destroys it.
+  /// Transfers ownership to the caller.
   [[nodiscard]] cudaStream_t release() noexcept { return std::exchange(stream_, nullptr); }
 
  private:
@@ -67,6 +68,56 @@ class Stream {
 
   int device_;
   cudaStream_t stream_ = nullptr;
+};
+
+/// A marker in a stream for which others can wait. Complete until it is recorded; without timing.
+class Event {
+ public:
+  explicit Event(int device) : Event(device, cudaEventDisableTiming) {}
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event() {
+    if (event_ != nullptr) forget(cudaEventDestroy(event_));
+  }
+
+  [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
+
+  /// Marks all earlier work of `stream`. The stream must be on the event's device.
+  void record(StreamRef stream) { DIST_CUDA_CHECK(cudaEventRecord(event_, stream.get())); }
+  /// Makes later work of `stream` wait for this event. Does not block the host.
+  void precede(StreamRef stream) const { DIST_CUDA_CHECK(cudaStreamWaitEvent(stream.get(), event_, 0)); }
+  /// True if the marked work is done.
+  [[nodiscard]] bool is_over() const {
+    const cudaError_t answer = cudaEventQuery(event_);
+    if (answer == cudaErrorNotReady) return false;
+    cuda::check(answer, "cudaEventQuery(event_)");
+    return true;
+  }
+
+ protected:
+  Event(int device, unsigned flags) {
+    const SelectedDevice selected{device};
+    DIST_CUDA_CHECK(cudaEventCreateWithFlags(&event_, flags));
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// An event with a GPU timestamp.
+class TimedEvent : public Event {
+ public:
+  explicit TimedEvent(int device) : Event(device, cudaEventDefault) {}
+
+  /// Returns the time since `earlier`, an event of the same device. Both must be recorded and over.
+  [[nodiscard]] std::chrono::nanoseconds since(const TimedEvent& earlier) const {
+    float milliseconds = 0;
+    DIST_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, earlier.get(), get()));
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6)};
+  }
 };
 
 }  // namespace dist::cuda

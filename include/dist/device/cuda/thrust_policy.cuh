@@ -8,8 +8,8 @@
 
 namespace dist::cuda {
 
-/// The queue's stream: algorithms without a result do not wait for the GPU, those with one do. Selects the queue's GPU for
-/// the calling thread. Temporary memory is allocated by Thrust.
+/// Runs Thrust algorithms on the queue's stream: algorithms with a result wait for the GPU, others do not. Selects the
+/// queue's GPU for the calling thread. Thrust allocates temporary memory.
 [[nodiscard]] inline auto thrust_policy(const Queue& queue) {
   queue.enter();
   return thrust::cuda::par_nosync.on(queue.stream().get());

@@ -11,7 +11,7 @@
 
 namespace dist::cuda {
 
-/// CUDA_VISIBLE_DEVICES, which says what GPUs of the machine the process sees; null where it is not set.
+/// Returns CUDA_VISIBLE_DEVICES; null if it is not set.
 [[nodiscard]] inline const char* visible_variable() noexcept { return std::getenv("CUDA_VISIBLE_DEVICES"); }
 
 namespace detail {
@@ -28,9 +28,9 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Which GPUs a process sees and what their numbers mean, given how many the runtime counts, and CUDA_VISIBLE_DEVICES. The
-/// runtime numbers the GPUs of the variable's entries from 0, and stops at the first entry that it cannot use: "this
-/// process sees /gpu:0 (entry '3'); CUDA_VISIBLE_DEVICES='3,x,1', where CUDA can use nothing from 'x' on".
+/// Describes the `count` visible GPUs, for errors. `variable` is CUDA_VISIBLE_DEVICES: the runtime numbers its entries
+/// from 0, and stops at the first invalid entry: "this process sees /gpu:0 (entry '3'); CUDA_VISIBLE_DEVICES='3,x,1',
+/// where CUDA can use nothing from 'x' on".
 [[nodiscard]] inline std::string visible_devices(std::size_t count, const char* variable) {
   const std::vector<std::string_view> entries = detail::entries_of(variable == nullptr ? "" : variable);
   const bool has_entries = !entries.empty() && entries.size() >= count;

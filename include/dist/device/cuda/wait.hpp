@@ -5,16 +5,16 @@
 
 #include <utility>
 
-#include <dist/device/await.hpp>
+#include <dist/device/slow_wait.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist::cuda {
 
-/// How long the host waits for a GPU where nobody says it.
+/// The default timeout for waits of the host.
 inline constexpr std::chrono::nanoseconds longest_wait = longest_device_wait;
 
-/// Returns when `is_over()`, which asks the runtime without waiting. Throws DeadlineExceeded after `timeout`, which is 0
-/// for as long as it takes; `describe()` says whose work is waited for: "queue 1 of GPU 0".
+/// Waits until `is_over()`, which queries the runtime without blocking. Throws DeadlineExceeded after `timeout` (0:
+/// never). `describe()` returns the name of the work: "queue 1 of GPU 0".
 template <class IsOver, class Describe>
 void await(IsOver&& is_over, Describe&& describe, std::chrono::nanoseconds timeout = longest_wait) {
   static constexpr ::dist::detail::SpinBudget budget = ::dist::detail::SpinBudget::own_core();

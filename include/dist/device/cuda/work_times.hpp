@@ -13,20 +13,18 @@
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/device/cuda/api.hpp>
-#include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/stream.hpp>
 #include <dist/device/cuda/wait.hpp>
 
 namespace dist::cuda {
 
-/// When work of a stream ran: spans of it, which lie within each other, become events in a row of a trace. The GPU notes
-/// both ends of a span in timed events, and the host reads them once they are over. The times are those of the trace's
-/// clock: the host notes when a timed event of the same GPU was over, the anchor, from which the GPU measures. They are as
-/// exact as that is, some microseconds. One thread at a time.
+/// Measures the work of a stream: nested spans become events in a row of a trace. The GPU records both ends of a span
+/// as timed events, which the host reads once they are over. The clocks are related by an anchor event, which limits
+/// the accuracy to some microseconds. Not thread-safe.
 class WorkTimes {
  public:
-  /// The host waits for the anchor so long, and for no other work: it is on a stream of its own. `row` is what the trace
-  /// calls the stream. Throws CudaError, DeadlineExceeded.
+  /// Waits for the anchor, which has a separate stream, at most `timeout`. `row` is the stream's name in the trace.
+  /// Throws CudaError, DeadlineExceeded.
   WorkTimes(Trace& trace, StreamRef stream, std::string row, std::chrono::nanoseconds timeout = longest_wait)
       : trace_(&trace),
         trace_id_(trace.id()),
@@ -38,21 +36,21 @@ class WorkTimes {
     row_ = trace.add_row(std::move(row));
   }
 
-  /// Whether it records to `trace`, which may have taken the place of one that has ended.
+  /// True if it records to `trace`, which may have replaced an earlier trace.
   [[nodiscard]] bool records_to(const Trace* trace) const noexcept {
     return trace != nullptr && trace->id() == trace_id_;
   }
 
-  /// A span begins with what is put on the stream from now on. Throws CudaError, and what std::vector throws.
+  /// Begins a span with the next work on the stream. Throws CudaError, and the exceptions of std::vector.
   void begin(std::string_view name, std::int64_t number) {
     Span span{std::string{name}, number, unused_event(), unused_event()};
     open_.reserve(open_.size() + 1);
-    ended_.reserve(ended_.size() + open_.size() + 1);  // so that `end` needs no memory
+    ended_.reserve(ended_.size() + open_.size() + 1);  // so that `end` does not allocate
     span.begin.record(stream_);
     open_.push_back(std::move(span));
   }
-  /// The last span that began ends with what was put on the stream until now. One whose end the GPU does not take is
-  /// forgotten: it says why in the next call that matters.
+  /// Ends the innermost span after all earlier work. Drops the span if the GPU reports an error, which the next checked
+  /// call reports.
   void end() noexcept {
     Span span = std::move(open_.back());
     open_.pop_back();
@@ -65,7 +63,7 @@ class WorkTimes {
     harvest();
   }
 
-  /// Records the spans that are over, without waiting for others.
+  /// Records completed spans without waiting for others.
   void harvest() noexcept {
     std::size_t over = 0;
     try {
@@ -77,10 +75,10 @@ class WorkTimes {
         unused_.push_back(std::move(span.end));
       }
       ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(over));
-      // The GPU's clock is not quite as fast as the host's, and a time that was long ago is less exact.
+      // Clocks of GPU and host drift, so an old anchor is inaccurate.
       if (ended_.empty() && open_.empty() && Trace::now() - anchor_time_ > anchor_age.count()) set_anchor();
     } catch (const std::exception&) {
-      ended_.clear();  // the GPU is lost, or the memory
+      ended_.clear();  // the GPU failed, or memory is exhausted
     }
   }
 
@@ -100,7 +98,7 @@ class WorkTimes {
     return event;
   }
 
-  /// Of some events that of which the host knows best when it was over.
+  /// Chooses the most accurately observed of several events.
   void set_anchor() {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (int look = 0; look < 3; ++look) {

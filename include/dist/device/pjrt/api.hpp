@@ -1,5 +1,5 @@
-/// PJRT, the interface through which programs compiled by XLA run on CPUs, GPUs and TPUs, and what its errors become. The
-/// one header that includes it.
+/// PJRT, the interface for running XLA programs on CPUs, GPUs and TPUs, and exceptions for its errors. The only header
+/// that includes it.
 #pragma once
 
 #if !__has_include(<pjrt_c_api.h>)
@@ -25,7 +25,7 @@
 
 namespace dist {
 
-/// A call of a PJRT plugin that failed. The text has what the plugin said.
+/// A failed call of a PJRT plugin. The text contains the plugin's message.
 class PjrtError : public Error {
  public:
   PjrtError(PJRT_Error_Code code, std::string_view problem, std::string_view why, std::string_view suggestion)
@@ -37,13 +37,13 @@ class PjrtError : public Error {
   PJRT_Error_Code code_;
 };
 
-/// A program that XLA does not compile: it is malformed, or has what the platform cannot do.
+/// XLA cannot compile the program: it is malformed or uses operations that the platform does not support.
 class ProgramRefused : public PjrtError {
  public:
   using PjrtError::PjrtError;
 };
 
-/// There is no plugin of PJRT that this program can use.
+/// No usable PJRT plugin was found.
 class NoPlugin : public Error {
  public:
   using Error::Error;
@@ -51,7 +51,7 @@ class NoPlugin : public Error {
 
 namespace pjrt {
 
-/// The arguments of a call, all zero but their size, which tells the plugin which fields the program knows.
+/// Returns zero-initialised arguments of a call, with `struct_size` set.
 template <class Arguments>
 [[nodiscard]] Arguments sized_arguments(std::size_t size) noexcept {
   Arguments arguments;
@@ -61,12 +61,13 @@ template <class Arguments>
 }
 #define DIST_PJRT_ARGUMENTS(type) ::dist::pjrt::sized_arguments<type>(type##_STRUCT_SIZE)
 
-/// What PJRT calls the number type T.
+/// The PJRT type for the number type T.
 template <class T>
 inline constexpr PJRT_Buffer_Type buffer_type = [] {
   static_assert(::dist::detail::always_false<T>, "PJRT has no such number type");
   return PJRT_Buffer_Type_INVALID;
 }();
+/// @cond
 template <>
 inline constexpr PJRT_Buffer_Type buffer_type<bool> = PJRT_Buffer_Type_PRED;
 template <>
@@ -93,12 +94,13 @@ template <>
 inline constexpr PJRT_Buffer_Type buffer_type<float> = PJRT_Buffer_Type_F32;
 template <>
 inline constexpr PJRT_Buffer_Type buffer_type<double> = PJRT_Buffer_Type_F64;
+/// @endcond
 
-/// The functions of a plugin, which stay loaded until the process ends: the plugin has threads.
+/// The functions of a plugin. The plugin has threads, so it is never unloaded.
 class Api {
  public:
-  /// Throws NoPlugin for an interface of another major version, or one so old that it lacks functions without which no
-  /// program runs. `path` is where the plugin comes from.
+  /// Throws NoPlugin if the major version of the interface differs, or required functions are missing. `path` is the
+  /// plugin's file.
   Api(const PJRT_Api* functions, std::string path) : functions_(functions), path_(std::move(path)) {
     const PJRT_Api_Version& version = functions_->pjrt_api_version;
     if (version.major_version != PJRT_API_MAJOR)
@@ -113,28 +115,28 @@ class Api {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] const PJRT_Api* get() const noexcept { return functions_; }
 
-  /// Calls a function of the plugin. `what()` says what the call is for: "to compile 'step'". Throws OutOfMemory or
-  /// PjrtError, and ProgramRefused where `Refusal` is that.
+  /// Calls a function of the plugin. `what()` returns its purpose for errors: "to compile 'step'". Throws OutOfMemory,
+  /// or `Refusal`, by default PjrtError.
   template <class Refusal = PjrtError, class Arguments, class What>
   void call(PJRT_Error* (*PJRT_Api::*function)(Arguments*), Arguments& arguments, What&& what) const {
     require(function, what);
     if (PJRT_Error* const error = (functions_->*function)(&arguments)) [[unlikely]]
       fail<Refusal>(error, concat(what()));
   }
-  /// The same in a destructor, which has nobody to tell.
+  /// Calls a function of the plugin in a destructor, and ignores errors.
   template <class Arguments>
   void call_noexcept(PJRT_Error* (*PJRT_Api::*function)(Arguments*), Arguments& arguments) const noexcept {
     if (PJRT_Error* const error = (functions_->*function)(&arguments)) destroy(error);
   }
 
-  /// An error about which nobody asks.
+  /// Destroys an error without reporting it.
   void destroy(PJRT_Error* error) const noexcept {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Error_Destroy_Args);
     arguments.error = error;
     functions_->PJRT_Error_Destroy(&arguments);
   }
 
-  /// Throws what `error` means, and destroys it.
+  /// Throws the exception for `error`, and destroys it.
   template <class Refusal = PjrtError>
   [[noreturn]] void fail(PJRT_Error* error, std::string_view what) const {
     auto message = DIST_PJRT_ARGUMENTS(PJRT_Error_Message_Args);
@@ -153,7 +155,7 @@ class Api {
   }
 
  private:
-  // XLA says which operation it refuses in the first lines.
+  // The first lines of XLA's message name the unsupported operation.
   static constexpr std::size_t longest_message = 2000;
   // Up to the last function that is called unconditionally.
   static constexpr std::size_t needed_size = offsetof(PJRT_Api, PJRT_Buffer_ReadyEvent) + sizeof(void*);
@@ -204,7 +206,7 @@ struct Destroy<object, destroy> {
 
 }  // namespace detail
 
-/// What a plugin has made, until it is destroyed by that function of the plugin. `object` is the argument that names it.
+/// A unique_ptr to an object of a plugin. `object` is the argument of the plugin's function `destroy`.
 template <auto object, auto destroy>
 using Owned = std::unique_ptr<typename detail::Destroy<object, destroy>::Object, detail::Destroy<object, destroy>>;
 

@@ -11,19 +11,19 @@
 
 namespace dist::pjrt {
 
-/// What a device does in the background, a transfer or an execution. It models `Work`: the handle may go before it is done.
+/// A transfer or execution in progress: a Future. Destroying the handle does not cancel it.
 class Event {
  public:
-  /// Takes over an event of the client's plugin; `what` says what it is: "a transfer to device 1".
+  /// Takes ownership of an event of the client's plugin. `what` describes it in errors: "a transfer to device 1".
   Event(Client client, PJRT_Event* handle, std::string what)
       : client_(std::move(client)), handle_(handle, {&client_.api()}), what_(std::move(what)) {}
 
-  /// Throws what went wrong, OutOfMemory or PjrtError, and DeadlineExceeded after the client's timeout.
+  /// Waits for completion. Throws OutOfMemory or PjrtError if it failed, DeadlineExceeded after the client's timeout.
   void wait() const;
   [[nodiscard]] bool is_done() const;
 
  private:
-  /// Sleeps until the plugin says that it is done. A thread that spins instead takes the core that the work may need.
+  /// Sleeps until the plugin's callback. A spinning thread would occupy a core that the work may need.
   void sleep() const;
   [[nodiscard]] std::string description() const;
 
@@ -32,29 +32,28 @@ class Event {
   std::string what_;
 };
 
-/// An array in the memory of a device, of one type and shape for ever. What it holds may still be on its way: whoever
-/// reads it waits.
+/// An array in device memory, with a fixed type and shape. Its content may still be computed: reads wait for it.
 class Buffer {
  public:
-  /// Takes over a buffer of the client's plugin.
+  /// Takes ownership of a buffer of the client's plugin.
   Buffer(Client client, PJRT_Buffer* handle) : client_(std::move(client)), handle_(handle, {&client_.api()}) {}
 
   [[nodiscard]] PJRT_Buffer* get() const noexcept { return handle_.get(); }
   [[nodiscard]] const Client& client() const noexcept { return client_; }
 
-  /// The extents. Throws InvalidArgument for more than Shape holds.
+  /// Returns the extents. Throws InvalidArgument if there are too many for Shape.
   [[nodiscard]] Shape shape() const;
-  /// PJRT's name for the type of the elements.
+  /// Returns PJRT's element type.
   [[nodiscard]] PJRT_Buffer_Type type() const;
-  /// A program has taken its memory for a result: nothing can be read any more.
+  /// True if a program has reused the memory for a result: the buffer can no longer be read.
   [[nodiscard]] bool is_donated() const;
 
-  /// Returns when the device has computed what the buffer holds. Throws what went wrong there, and DeadlineExceeded.
+  /// Waits until the content is computed. Throws the errors of the computation, and DeadlineExceeded.
   void wait() const { ready().wait(); }
   [[nodiscard]] bool is_done() const { return ready().is_done(); }
 
-  /// Copies the elements to `target` in the background. Throws ShapeMismatch unless it has this shape, InvalidArgument
-  /// unless it has this type, or where the memory was donated.
+  /// Starts to copy the elements to `target`. Throws ShapeMismatch or InvalidArgument if its shape or type differs,
+  /// InvalidArgument if the buffer was donated.
   template <class T>
   [[nodiscard]] Event start_download(TensorView<T> target) const {
     require_readable(buffer_type<T>, dtype_name<T>, target.shape());
@@ -69,13 +68,13 @@ class Buffer {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ToHostBuffer_Args);
     arguments.src = handle_.get();
     arguments.host_layout = &row_major;
-    // Without an address, PJRT only says how many bytes there are.
+    // For a null address, PJRT would only return the size.
     arguments.dst = target.size() == 0 ? static_cast<void*>(&row_major) : target.data();
     arguments.dst_size = target.size() * sizeof(T);
     client_.api().call(&PJRT_Api::PJRT_Buffer_ToHostBuffer, arguments, [] { return "to copy a buffer to the host"; });
     return {client_, arguments.event, "a transfer to the host"};
   }
-  /// The elements, when they are there.
+  /// Waits for the elements and returns a copy.
   template <class T>
   [[nodiscard]] Tensor<T> download() const {
     Tensor<T> elements{shape()};
@@ -92,15 +91,14 @@ class Buffer {
   Owned<&PJRT_Buffer_Destroy_Args::buffer, &PJRT_Api::PJRT_Buffer_Destroy> handle_;
 };
 
-/// A buffer, and the copy that fills it.
+/// A buffer, and the transfer that fills it.
 struct Upload {
   Buffer buffer;
   Event transfer;
 };
 
-/// Copies `elements` to the memory of the client's device `device` in the background: they stay untouched until the
-/// transfer is done, while the buffer may already be an argument of programs. Throws InvalidArgument, OutOfMemory and
-/// PjrtError.
+/// Starts to copy `elements` to the client's device `device`. They must stay unchanged until the transfer is done;
+/// programs can use the buffer before that. Throws InvalidArgument, OutOfMemory and PjrtError.
 template <class T>
 [[nodiscard]] Upload start_upload(const Client& client, std::size_t device, TensorView<const T> elements) {
   std::array<std::int64_t, Shape::max_rank> extents{};
@@ -119,13 +117,14 @@ template <class T>
   return {Buffer{client, arguments.buffer},
           Event{client, arguments.done_with_host_buffer, concat("a transfer to device ", device)}};
 }
-/// The same, and returns when the elements are no longer needed.
+/// Copies `elements` to device `device`, and waits until the plugin has read them.
 template <class T>
 [[nodiscard]] Buffer upload(const Client& client, std::size_t device, TensorView<const T> elements) {
   Upload started = start_upload(client, device, elements);
   started.transfer.wait();
   return std::move(started.buffer);
 }
+/// Copies a tensor to device `device`, and waits until the plugin has read it.
 template <class T>
 [[nodiscard]] Buffer upload(const Client& client, std::size_t device, const Tensor<T>& elements) {
   return upload(client, device, elements.view());
@@ -133,6 +132,6 @@ template <class T>
 
 }  // namespace dist::pjrt
 
-#ifndef DIST_COMPILED_PJRT
+#ifndef DIST_COMPILED
 #include <dist/device/pjrt/buffer.ipp>
 #endif

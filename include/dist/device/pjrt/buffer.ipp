@@ -6,18 +6,17 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <dist/core/light_memory.hpp>
 #include <dist/core/text.hpp>
-#include <dist/device/await.hpp>
 #include <dist/device/pjrt/buffer.hpp>
+#include <dist/device/slow_wait.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist::pjrt::detail {
 
-/// Whether the plugin has called back. A wait that gave up has gone by then.
+/// State of the plugin's callback, which may run after the wait has timed out.
 struct EventSignal {
   std::atomic<bool> is_done{false};
   ::dist::detail::EventCount sleepers;
@@ -31,9 +30,9 @@ struct EventCallback {
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT std::string Event::description() const { return concat(what_, " on platform ", client_.platform()); }
+DIST_INLINE std::string Event::description() const { return concat(what_, " on platform ", client_.platform()); }
 
-DIST_INLINE_PJRT void Event::wait() const {
+DIST_INLINE void Event::wait() const {
   const auto what = [&] { return description(); };
   if (!is_done()) sleep();
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Error_Args);
@@ -41,14 +40,14 @@ DIST_INLINE_PJRT void Event::wait() const {
   client_.api().call(&PJRT_Api::PJRT_Event_Error, arguments, what);
 }
 
-DIST_INLINE_PJRT bool Event::is_done() const {
+DIST_INLINE bool Event::is_done() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
   arguments.event = handle_.get();
   client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return concat("to look at ", what_); });
   return arguments.is_ready;
 }
 
-DIST_INLINE_PJRT void Event::sleep() const {
+DIST_INLINE void Event::sleep() const {
   const auto what = [&] { return description(); };
   const std::int64_t timeout = client_.timeout().count();
   const std::int64_t longest = timeout == 0 ? 1'000'000 : std::min<std::int64_t>(1'000'000, timeout);
@@ -58,7 +57,7 @@ DIST_INLINE_PJRT void Event::sleep() const {
   arguments.event = handle_.get();
   arguments.callback = [](PJRT_Error* error, void* user) {
     const std::unique_ptr<detail::EventCallback> callback{static_cast<detail::EventCallback*>(user)};
-    if (error != nullptr) callback->api.destroy(error);  // the event keeps its own
+    if (error != nullptr) callback->api.destroy(error);  // the event has a separate copy
     callback->signal->is_done.store(true);
     callback->signal->sleepers.notify();
   };
@@ -71,7 +70,7 @@ DIST_INLINE_PJRT void Event::sleep() const {
       "Look whether all processes and devices that take part run the same programs");
 }
 
-DIST_INLINE_PJRT Shape Buffer::shape() const {
+DIST_INLINE Shape Buffer::shape() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
   arguments.buffer = handle_.get();
   client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to tell a buffer's extents"; });
@@ -79,29 +78,28 @@ DIST_INLINE_PJRT Shape Buffer::shape() const {
   return Shape(std::span<const std::size_t>{extents});
 }
 
-DIST_INLINE_PJRT PJRT_Buffer_Type Buffer::type() const {
+DIST_INLINE PJRT_Buffer_Type Buffer::type() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ElementType_Args);
   arguments.buffer = handle_.get();
   client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to tell a buffer's type"; });
   return arguments.type;
 }
 
-DIST_INLINE_PJRT bool Buffer::is_donated() const {
+DIST_INLINE bool Buffer::is_donated() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_IsDeleted_Args);
   arguments.buffer = handle_.get();
   client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments, [] { return "to tell whether a buffer is left"; });
   return arguments.is_deleted;
 }
 
-DIST_INLINE_PJRT Event Buffer::ready() const {
+DIST_INLINE Event Buffer::ready() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
   arguments.buffer = handle_.get();
   client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
   return {client_, arguments.event, "a result"};
 }
 
-DIST_INLINE_PJRT void Buffer::require_readable(PJRT_Buffer_Type wanted, std::string_view name,
-                                               const Shape& target) const {
+DIST_INLINE void Buffer::require_readable(PJRT_Buffer_Type wanted, std::string_view name, const Shape& target) const {
   if (is_donated())
     throw InvalidArgument("A buffer cannot be read", "a program has taken its memory for a result",
                           "Read the result, or copy the buffer to the host before");

@@ -3,53 +3,52 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <dist/core/light_memory.hpp>
-#include <dist/device/await.hpp>
 #include <dist/device/pjrt/api.hpp>
 #include <dist/device/pjrt/processes.hpp>
+#include <dist/device/slow_wait.hpp>
 
 namespace dist::pjrt {
 
-/// The shared library of the plugin to use: `chosen`; where that is empty, what DIST_PJRT_PLUGIN or TPU_LIBRARY_PATH name;
-/// and otherwise what the active Python environment (VIRTUAL_ENV) has, libtpu before the one plugin in xla_plugins. Throws
-/// NoPlugin where there is none, or several of which nobody says which.
+/// Returns the plugin's shared library: `chosen`, or if empty, DIST_PJRT_PLUGIN or TPU_LIBRARY_PATH, or else a plugin
+/// in the active Python environment (VIRTUAL_ENV): libtpu, or the only plugin in xla_plugins. Throws NoPlugin if none
+/// is found, or several in xla_plugins.
 [[nodiscard]] std::string plugin_path(const std::string& chosen = {});
 
-/// The plugin in the shared library at `path`, loaded and initialised by the first call for it. It stays loaded until the
-/// process ends. Throws NoPlugin, and PjrtError where it cannot be initialised.
+/// Loads and initialises the plugin at `path` on the first call. It is never unloaded. Throws NoPlugin, or PjrtError if
+/// the initialisation fails.
 [[nodiscard]] const Api& load_plugin(const std::string& path);
 
-/// Which plugin, and what it is told.
+/// The plugin and its parameters.
 struct ClientOptions {
-  /// Its shared library; empty: see plugin_path.
+  /// Path of the shared library; if empty, see plugin_path.
   std::string plugin = {};
-  /// What the plugin knows by name: "cpu_device_count" of XLA's plugin for CPUs, for instance.
+  /// Named values for the plugin, such as "cpu_device_count" of XLA's CPU plugin.
   std::vector<std::pair<std::string, std::variant<std::int64_t, bool, float, std::string>>> values = {};
-  /// For each wait for its devices, and for each value of another process that the plugin asks for; 0: as long as it takes.
+  /// Timeout of waits for devices and for values of other processes (0: no limit).
   std::chrono::nanoseconds timeout = longest_device_wait;
-  /// Those whose devices the plugin is to join. It is told their number and that of this one, num_nodes and node_id, which
-  /// plugins for GPUs need. Plugins for TPUs read the environment instead, and the one for CPUs knows one process only.
+  /// The processes whose devices the plugin joins. GPU plugins get their number and the rank of this process as
+  /// num_nodes and node_id. TPU plugins read the environment instead, and the CPU plugin supports one process only.
   Processes processes = {};
 };
 
-/// What a plugin says of a device, which may be one of another process.
+/// The plugin's description of a device, possibly of another process.
 struct DeviceDescription {
-  int id = 0;               ///< the plugin's number for it, among those of all processes
-  std::string kind = {};    ///< what it is: "cpu", "TPU v4"
-  std::size_t process = 0;  ///< the one that uses it
-  /// Where its chip is in the mesh of chips, axis by axis; empty where the plugin does not say.
+  int id = 0;               ///< the plugin's number, unique among all processes
+  std::string kind = {};    ///< "cpu", "TPU v4"
+  std::size_t process = 0;  ///< the process that uses it
+  /// Coordinates of its chip in the mesh; empty if the plugin does not report them.
   std::vector<std::int64_t> coordinates = {};
-  std::int64_t core = 0;  ///< its number on its chip
+  std::int64_t core = 0;  ///< its number on the chip
 
   friend bool operator==(const DeviceDescription&, const DeviceDescription&) = default;
 };
 
-/// One of the devices of a client. It is a reference: the client outlives it.
+/// A device of a client, which must outlive this reference.
 struct Device : DeviceDescription {
   PJRT_Device* handle;
 };
@@ -59,26 +58,25 @@ namespace detail {
 [[nodiscard]] DeviceDescription description_of(const Api& api, PJRT_Device* device);
 }  // namespace detail
 
-/// The devices of a plugin that this process can use. Copies are the same client, which lives as long as one of them, or a
-/// buffer or executable made with it. XLA's plugin for CPUs writes two lines to the standard error when it makes the first,
-/// and starts threads: a process forks before.
+/// The devices of a plugin that this process can use. Copies share the client, which also lives as long as its buffers
+/// and executables. XLA's CPU plugin writes two lines to stderr for the first client, and starts threads: fork before.
 class Client {
  public:
-  /// Throws NoPlugin, PjrtError where the plugin refuses a value, or has no device, and what the store of the processes throws
-  /// where the plugin asks in vain for a value of another process: DeadlineExceeded, Unavailable.
+  /// Throws NoPlugin; PjrtError if the plugin rejects a value or has no devices; and the errors of the process store,
+  /// when the plugin waits in vain for a value of another process: DeadlineExceeded, Unavailable.
   explicit Client(const ClientOptions& options = {});
 
   [[nodiscard]] const Api& api() const noexcept { return state_->api; }
   [[nodiscard]] PJRT_Client* get() const noexcept { return state_->handle.get(); }
   /// "cpu", "tpu", "cuda".
   [[nodiscard]] const std::string& platform() const noexcept { return state_->platform; }
-  /// The version of the plugin, as it says it.
+  /// The plugin's version text.
   [[nodiscard]] const std::string& version() const noexcept { return state_->version; }
-  /// The number of this process among those whose devices the plugin joins, as the plugin says it.
+  /// The plugin's number for this process, among the processes whose devices it joins.
   [[nodiscard]] std::size_t process() const noexcept { return state_->process; }
-  /// Those of this process.
+  /// The devices of this process.
   [[nodiscard]] const std::vector<Device>& devices() const noexcept { return state_->devices; }
-  /// Throws InvalidArgument.
+  /// Throws InvalidArgument if `index` is out of range.
   [[nodiscard]] const Device& device(std::size_t index) const;
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout; }
 
@@ -107,24 +105,23 @@ class Client {
 
 namespace detail {
 
-/// What the environment says: DIST_PJRT_VALUES, a list such as "cpu_device_count=4,name=value".
+/// Parses DIST_PJRT_VALUES, a list such as "cpu_device_count=4,name=value".
 [[nodiscard]] ClientOptions options_of_environment();
 
 }  // namespace detail
 
-/// Says what the client of the process is made with, instead of the environment. Throws InvalidArgument where it has been
-/// made already.
+/// Sets the options of the process's client instead of the environment. Throws InvalidArgument if the client exists.
 void set_process_options(ClientOptions options);
 
-/// The client whose devices `Xla` names: one for the process, because a plugin such as libtpu serves one at a time. The
-/// first call makes it, as set_process_options says, or else with the values of DIST_PJRT_VALUES, a list such as
-/// "cpu_device_count=4". `plugin` is the shared library to use, unless set_process_options named one; where neither names
-/// one, plugin_path finds it. On CPUs it makes the process reuse_memory(). Throws InvalidArgument where the client has
-/// another plugin than `plugin`, and what Client's constructor throws; the next call then tries again.
+/// Returns the client for `Xla` devices: one per process. The first call creates it with the options of
+/// set_process_options, by default with the values of DIST_PJRT_VALUES, such as "cpu_device_count=4". The plugin is the
+/// one in these options, or else `plugin`, or else found by plugin_path. On CPUs, calls reuse_memory(). Throws
+/// InvalidArgument if the client uses another plugin than `plugin`, and the errors of Client's constructor; the next
+/// call then retries.
 [[nodiscard]] Client process_client(const std::string& plugin = {});
 
 }  // namespace dist::pjrt
 
-#ifndef DIST_COMPILED_PJRT
+#ifndef DIST_COMPILED
 #include <dist/device/pjrt/client.ipp>
 #endif

@@ -25,7 +25,7 @@
 
 namespace dist::pjrt::detail {
 
-DIST_INLINE_PJRT DeviceDescription description_of(const Api& api, PJRT_Device* device) {
+DIST_INLINE DeviceDescription description_of(const Api& api, PJRT_Device* device) {
   const auto what = [] { return "to describe a device"; };
   auto description = DIST_PJRT_ARGUMENTS(PJRT_Device_GetDescription_Args);
   description.device = device;
@@ -44,7 +44,7 @@ DIST_INLINE_PJRT DeviceDescription description_of(const Api& api, PJRT_Device* d
   DeviceDescription result{
       id.id, {kind.device_kind, kind.device_kind_size}, static_cast<std::size_t>(process.process_index)};
   for (const PJRT_NamedValue& each : std::span{more.attributes, more.num_attributes}) {
-    // The names that plugins for TPUs have.
+    // Attribute names of TPU plugins.
     const std::string_view name{each.name, each.name_size};
     if (name == "coords" && each.type == PJRT_NamedValue_kInt64List)
       result.coordinates.assign(each.int64_array_value, each.int64_array_value + each.value_size);
@@ -53,7 +53,7 @@ DIST_INLINE_PJRT DeviceDescription description_of(const Api& api, PJRT_Device* d
   return result;
 }
 
-[[nodiscard]] DIST_INLINE_PJRT PJRT_NamedValue plugin_value(const decltype(ClientOptions::values)::value_type& given) {
+[[nodiscard]] DIST_INLINE PJRT_NamedValue plugin_value(const decltype(ClientOptions::values)::value_type& given) {
   const auto& [key, value] = given;
   auto named = DIST_PJRT_ARGUMENTS(PJRT_NamedValue);
   named.name = key.data();
@@ -81,9 +81,9 @@ DIST_INLINE_PJRT DeviceDescription description_of(const Api& api, PJRT_Device* d
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT Client::Client(const ClientOptions& options) : state_(std::make_shared<State>(options)) {}
+DIST_INLINE Client::Client(const ClientOptions& options) : state_(std::make_shared<State>(options)) {}
 
-DIST_INLINE_PJRT const Device& Client::device(std::size_t index) const {
+DIST_INLINE const Device& Client::device(std::size_t index) const {
   if (index >= devices().size())
     throw InvalidArgument(
         concat("There is no device ", index),
@@ -102,7 +102,7 @@ std::string Client::State::name(PJRT_Error* (*PJRT_Api::*function)(Arguments*), 
   return {arguments.*text, arguments.*size};
 }
 
-DIST_INLINE_PJRT Client::State::State(const ClientOptions& options)
+DIST_INLINE Client::State::State(const ClientOptions& options)
     : api(load_plugin(plugin_path(options.plugin))),
       timeout(options.timeout),
       callbacks(options.processes, options.timeout),
@@ -118,7 +118,7 @@ DIST_INLINE_PJRT Client::State::State(const ClientOptions& options)
   find_devices();
 }
 
-DIST_INLINE_PJRT PJRT_Client* Client::State::create(const ClientOptions& options) {
+DIST_INLINE PJRT_Client* Client::State::create(const ClientOptions& options) {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Client_Create_Args);
   auto wanted = options.values;
   if (options.processes.share_values()) {
@@ -137,7 +137,7 @@ DIST_INLINE_PJRT PJRT_Client* Client::State::create(const ClientOptions& options
     throw;
   } catch (const Error&) {
     throw;
-  } catch (const std::exception& error) {  // of XLA's plugin for CPUs, which reads a value as another type
+  } catch (const std::exception& error) {  // from XLA's CPU plugin, if a value has the wrong type
     throw PjrtError(PJRT_Error_Code_INVALID_ARGUMENT,
                     concat("The PJRT plugin ", quoted(api.path(), api.path().size()), " refuses to make a client"),
                     error.what(), "Give each value of ClientOptions the type that the plugin expects");
@@ -145,7 +145,7 @@ DIST_INLINE_PJRT PJRT_Client* Client::State::create(const ClientOptions& options
   return arguments.client;
 }
 
-DIST_INLINE_PJRT void Client::State::find_devices() {
+DIST_INLINE void Client::State::find_devices() {
   auto list = DIST_PJRT_ARGUMENTS(PJRT_Client_AddressableDevices_Args);
   list.client = handle.get();
   api.call(&PJRT_Api::PJRT_Client_AddressableDevices, list, [] { return "to list its devices"; });
@@ -157,8 +157,8 @@ DIST_INLINE_PJRT void Client::State::find_devices() {
 
 namespace dist::pjrt::detail {
 
-/// The files of a pattern such as "/usr/lib/*.so", in the order of their names.
-[[nodiscard]] DIST_INLINE_PJRT std::vector<std::string> files_like(const std::string& pattern) {
+/// Returns the files that match a pattern such as "/usr/lib/*.so", sorted by name.
+[[nodiscard]] DIST_INLINE std::vector<std::string> files_like(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> files;
   if (glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
@@ -170,7 +170,7 @@ namespace dist::pjrt::detail {
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT std::string plugin_path(const std::string& chosen) {
+DIST_INLINE std::string plugin_path(const std::string& chosen) {
   if (!chosen.empty()) return chosen;
   for (const char* name : {"DIST_PJRT_PLUGIN", "TPU_LIBRARY_PATH"})
     if (const char* const path = std::getenv(name); path != nullptr && *path != 0) return path;
@@ -195,9 +195,9 @@ DIST_INLINE_PJRT std::string plugin_path(const std::string& chosen) {
   return found.front();
 }
 
-DIST_INLINE_PJRT const Api& load_plugin(const std::string& path) {
+DIST_INLINE const Api& load_plugin(const std::string& path) {
   static std::mutex mutex;
-  // Never destroyed: a client that is static may go after it would.
+  // Never destroyed: static clients may outlive it.
   static auto& loaded = *new std::vector<std::unique_ptr<const Api>>;
   const std::lock_guard lock{mutex};
   for (const std::unique_ptr<const Api>& known : loaded)
@@ -211,7 +211,7 @@ DIST_INLINE_PJRT const Api& load_plugin(const std::string& path) {
     const char* const error = dlerror();
     refuse(printable(error == nullptr ? "no reason is known" : error, 500));
   }
-  // POSIX has functions come as pointers to objects.
+  // POSIX returns functions as object pointers.
   const auto get_functions = reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"));
   if (get_functions == nullptr) refuse("it has no function GetPjrtApi");
   const PJRT_Api* const functions = get_functions();
@@ -226,7 +226,7 @@ DIST_INLINE_PJRT const Api& load_plugin(const std::string& path) {
 
 namespace dist::pjrt::detail {
 
-/// The client of the process, and what it is to be made with.
+/// The client of the process, and its options.
 struct ProcessClient {
   std::mutex mutex;
   std::optional<ClientOptions> options;
@@ -238,8 +238,8 @@ struct ProcessClient {
   }
 };
 
-/// "cpu_device_count=4" as a value of ClientOptions: a whole number, true or false, a number, or else text.
-[[nodiscard]] DIST_INLINE_PJRT decltype(ClientOptions::values)::value_type named_value(std::string_view entry) {
+/// Parses "cpu_device_count=4" as a value of ClientOptions: an integer, true or false, a number, or else text.
+[[nodiscard]] DIST_INLINE decltype(ClientOptions::values)::value_type named_value(std::string_view entry) {
   const std::size_t equals = entry.find('=');
   if (equals == 0 || equals == std::string_view::npos)
     throw InvalidArgument("DIST_PJRT_VALUES cannot be read", concat(quoted(entry), " is not of the form name=value"),
@@ -258,7 +258,7 @@ struct ProcessClient {
   return {std::move(name), std::string{value}};
 }
 
-DIST_INLINE_PJRT ClientOptions options_of_environment() {
+DIST_INLINE ClientOptions options_of_environment() {
   ClientOptions options;
   const char* const list = std::getenv("DIST_PJRT_VALUES");
   std::string_view rest = list == nullptr ? "" : list;
@@ -274,7 +274,7 @@ DIST_INLINE_PJRT ClientOptions options_of_environment() {
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT void set_process_options(ClientOptions options) {
+DIST_INLINE void set_process_options(ClientOptions options) {
   detail::ProcessClient& of_process = detail::ProcessClient::get();
   const std::lock_guard lock{of_process.mutex};
   if (of_process.client)
@@ -284,14 +284,14 @@ DIST_INLINE_PJRT void set_process_options(ClientOptions options) {
   of_process.options = std::move(options);
 }
 
-DIST_INLINE_PJRT Client process_client(const std::string& plugin) {
+DIST_INLINE Client process_client(const std::string& plugin) {
   detail::ProcessClient& of_process = detail::ProcessClient::get();
   const std::lock_guard lock{of_process.mutex};
   if (!of_process.client) {
     ClientOptions options = of_process.options ? *of_process.options : detail::options_of_environment();
     if (options.plugin.empty()) options.plugin = plugin;
     of_process.client.emplace(options);
-    if (of_process.client->platform() == "cpu") reuse_memory();  // of which every call of a program takes new blocks
+    if (of_process.client->platform() == "cpu") reuse_memory();  // because each call of a program allocates new blocks
   }
   const std::string& path = of_process.client->api().path();
   if (!plugin.empty() && plugin != path)

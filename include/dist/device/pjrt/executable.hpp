@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,38 +11,38 @@
 
 namespace dist::pjrt {
 
-/// A program that XLA has compiled for the first devices of a client, one for each replica. All replicas run the same
-/// code on buffers of their own, and meet in its collectives.
+/// A program that XLA has compiled for the first devices of a client, one per replica. All replicas run the same code
+/// on separate buffers, and communicate through its collectives.
 class Executable {
  public:
-  /// Compiles a module of StableHLO, as text, whose function `main` is the program. Throws ProgramRefused with XLA's words,
-  /// and InvalidArgument where there are fewer devices than replicas.
+  /// Compiles a StableHLO module in text form, whose function `main` is the program. Throws ProgramRefused with XLA's
+  /// message, and InvalidArgument if there are fewer devices than replicas.
   Executable(Client client, std::string_view module, std::size_t replicas = 1)
       : Executable(client, compile(client, module, replicas), replicas) {
     count_results();
   }
 
-  /// What `serialized` gave another process with a client of the same plugin. Throws PjrtError, and InvalidArgument where
-  /// there are fewer devices than replicas.
+  /// Loads the result of `serialized` from another process with a client of the same plugin. Throws PjrtError, and
+  /// InvalidArgument if there are fewer devices than replicas.
   [[nodiscard]] static Executable deserialized(Client client, std::span<const std::byte> bytes, std::size_t replicas);
 
   [[nodiscard]] PJRT_LoadedExecutable* get() const noexcept { return handle_.get(); }
   [[nodiscard]] const Client& client() const noexcept { return client_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
-  /// How many buffers each replica returns.
+  /// Number of buffers that each replica returns.
   [[nodiscard]] std::size_t results() const noexcept { return results_; }
 
-  /// Starts the program with the arguments of each replica, which lie on its device: `arguments[replica][i]`. The results
-  /// are buffers that devices may still compute: whoever reads them waits, and learns what went wrong. Arguments that the
-  /// program declares as donated are gone afterwards. Throws InvalidArgument and PjrtError.
+  /// Starts the program with each replica's arguments, in the memory of its device: `arguments[replica][i]`. The
+  /// results may still be computed: reads wait and report errors. Donated arguments can no longer be used. Throws
+  /// InvalidArgument and PjrtError.
   [[nodiscard]] std::vector<std::vector<Buffer>> execute(std::span<const std::vector<const Buffer*>> arguments) const;
 
-  /// The compiled program, for processes with a client of the same plugin on the same kind of machine. Throws PjrtError
-  /// where the plugin cannot.
+  /// Serialises the compiled program, for processes with the same plugin on the same kind of machine. Throws PjrtError
+  /// if the plugin does not support it.
   [[nodiscard]] std::vector<std::byte> serialized() const;
 
  private:
-  /// What the plugin says of a program, apart from the devices on which it is loaded.
+  /// The plugin's description of a program, independent of its devices.
   using Description = Owned<&PJRT_Executable_Destroy_Args::executable, &PJRT_Api::PJRT_Executable_Destroy>;
   [[nodiscard]] Description description() const;
 
@@ -57,8 +56,8 @@ class Executable {
 
   static void require_devices(const Client& client, std::size_t replicas);
 
-  /// XLA's CompileOptionsProto with the number of replicas, and one partition: field 3, executable_build_options, has them
-  /// as its fields 4 and 5. For CPUs field 7, env_option_overrides, turns off maxima and minima that lose NaNs
+  /// Returns XLA's CompileOptionsProto with the number of replicas, and one partition: fields 4 and 5 of field 3,
+  /// executable_build_options. For CPUs, field 7, env_option_overrides, disables minima and maxima that ignore NaNs
   /// (xla/pjrt/proto/compile_options.proto).
   [[nodiscard]] static std::string compile_options(std::string_view platform, std::size_t replicas);
 
@@ -70,6 +69,6 @@ class Executable {
 
 }  // namespace dist::pjrt
 
-#ifndef DIST_COMPILED_PJRT
+#ifndef DIST_COMPILED
 #include <dist/device/pjrt/executable.ipp>
 #endif

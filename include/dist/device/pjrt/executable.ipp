@@ -10,8 +10,7 @@
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT Executable Executable::deserialized(Client client, std::span<const std::byte> bytes,
-                                                     std::size_t replicas) {
+DIST_INLINE Executable Executable::deserialized(Client client, std::span<const std::byte> bytes, std::size_t replicas) {
   require_devices(client, replicas);
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Executable_DeserializeAndLoad_Args);
   arguments.client = client.get();
@@ -24,7 +23,7 @@ DIST_INLINE_PJRT Executable Executable::deserialized(Client client, std::span<co
   return loaded;
 }
 
-DIST_INLINE_PJRT std::vector<std::vector<Buffer>> Executable::execute(
+DIST_INLINE std::vector<std::vector<Buffer>> Executable::execute(
     std::span<const std::vector<const Buffer*>> arguments) const {
   if (arguments.size() != replicas_)
     throw InvalidArgument("A program cannot be executed",
@@ -58,7 +57,7 @@ DIST_INLINE_PJRT std::vector<std::vector<Buffer>> Executable::execute(
   return results;
 }
 
-DIST_INLINE_PJRT std::vector<std::byte> Executable::serialized() const {
+DIST_INLINE std::vector<std::byte> Executable::serialized() const {
   const Description description = this->description();
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Executable_Serialize_Args);
   arguments.executable = description.get();
@@ -69,14 +68,14 @@ DIST_INLINE_PJRT std::vector<std::byte> Executable::serialized() const {
   return bytes;
 }
 
-DIST_INLINE_PJRT Executable::Description Executable::description() const {
+DIST_INLINE Executable::Description Executable::description() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args);
   arguments.loaded_executable = handle_.get();
   client_.api().call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, arguments, [] { return "to look at a program"; });
   return {arguments.executable, {&client_.api()}};
 }
 
-DIST_INLINE_PJRT void Executable::count_results() {
+DIST_INLINE void Executable::count_results() {
   const Description description = this->description();
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Executable_NumOutputs_Args);
   arguments.executable = description.get();
@@ -84,8 +83,8 @@ DIST_INLINE_PJRT void Executable::count_results() {
   results_ = arguments.num_outputs;
 }
 
-DIST_INLINE_PJRT PJRT_LoadedExecutable* Executable::compile(const Client& client, std::string_view module,
-                                                            std::size_t replicas) {
+DIST_INLINE PJRT_LoadedExecutable* Executable::compile(const Client& client, std::string_view module,
+                                                       std::size_t replicas) {
   require_devices(client, replicas);
   constexpr std::string_view format = "mlir";
   const std::string options = compile_options(client.platform(), replicas);
@@ -103,13 +102,13 @@ DIST_INLINE_PJRT PJRT_LoadedExecutable* Executable::compile(const Client& client
   return arguments.executable;
 }
 
-DIST_INLINE_PJRT void Executable::require_devices(const Client& client, std::size_t replicas) {
+DIST_INLINE void Executable::require_devices(const Client& client, std::size_t replicas) {
   if (replicas == 0)
     throw InvalidArgument("A program cannot be compiled", "it has no replica", "Ask for one replica or more");
   static_cast<void>(client.device(replicas - 1));
 }
 
-DIST_INLINE_PJRT std::string Executable::compile_options(std::string_view platform, std::size_t replicas) {
+DIST_INLINE std::string Executable::compile_options(std::string_view platform, std::size_t replicas) {
   std::string build{'\x20'};
   for (; replicas >= 0x80; replicas >>= 7) build.push_back(static_cast<char>(0x80U | (replicas & 0x7FU)));
   build.push_back(static_cast<char>(replicas));
@@ -117,7 +116,7 @@ DIST_INLINE_PJRT std::string Executable::compile_options(std::string_view platfo
   std::string options{'\x1a', static_cast<char>(build.size())};
   options += build;
   if (platform != "cpu") return options;
-  // A map's entry: field 1 is the key, and field 2 the value, whose field 2 is a bool.
+  // A map entry: field 1 is the key, and field 2 the value, whose field 2 is a bool.
   constexpr std::string_view exact_maxima{"\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10\x00", 33};
   options.append({'\x3a', static_cast<char>(exact_maxima.size())}).append(exact_maxima);
   return options;

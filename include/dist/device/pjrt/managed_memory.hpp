@@ -21,16 +21,17 @@
 
 namespace dist::pjrt {
 
-/// The memory of variables with which programs of XLA compute: a region of the host for each replica, and for each slice
-/// that a program uses buffers on the replica's device. One of the two has the newest elements. Who asks for an address
-/// has them brought to the host, and as they may be written there, the next program takes them from the host again. So code
-/// of the host finds every variable where it expects it, and what only programs use stays on the devices.
+/// The memory of variables for XLA programs: a host region per replica, and for each slice that programs use, buffers
+/// on the replica's device. Either the host or the device has the current elements. Requesting an address copies them
+/// to the host. The host may write there, so the next program copies them to the device again. Variables that only
+/// programs use stay on the devices.
 ///
-/// What lies at an address is as old as the call that gave it: a program that writes the slice does not write there. Where a
-/// program or a transfer has failed, who asks first learns it, and from then on the host has what it had before.
+/// The data at an address is as of the call that returned it: programs that write the slice do not update it. If a
+/// program or transfer fails, the next request for an address throws, and the host keeps its previous data.
 class ManagedMemory {
  public:
-  /// For replicas on these devices of the process's client. Throws OutOfMemory, and what process_client throws.
+  /// Memory for replicas on these devices of the process's client. Throws OutOfMemory, and the errors of
+  /// process_client.
   explicit ManagedMemory(std::span<const std::size_t> devices)
       : client_(process_client()),
         devices_(devices.begin(), devices.end()),
@@ -40,7 +41,7 @@ class ManagedMemory {
   [[nodiscard]] const Client& client() const noexcept { return client_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return host_.replicas(); }
 
-  /// The address of a slice in a replica's region, where the newest elements are then. Throws what a transfer throws.
+  /// Copies the current elements of a slice to the host, and returns their address. Throws the errors of transfers.
   [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const {
     if (of_replicas_[replica].count.load(std::memory_order_acquire) != 0) bring_home(of_replicas_[replica], offset);
     return host_.at(replica, offset);
@@ -49,7 +50,7 @@ class ManagedMemory {
   [[nodiscard]] std::size_t allocate(std::size_t bytes) { return host_.allocate(bytes); }
   void release(std::size_t offset, std::size_t bytes) noexcept;
 
-  /// Elements of a slice that are one array in programs: where they begin in the slice, in bytes, and the array's shape.
+  /// A part of a slice that is one array in programs: its offset in the slice in bytes, and its shape.
   struct Part {
     std::size_t offset;
     Shape shape;
@@ -60,14 +61,14 @@ class ManagedMemory {
   struct Slice;
 
  public:
-  /// Parts of a slice that programs use, on one replica. Other programs may use other parts of it; then it comes home between
-  /// them.
+  /// Parts of a slice that programs use, on one replica. If other programs use other parts, the slice is copied to the
+  /// host in between.
   class Resident {
    public:
-    /// Appends the parts on the replica's device, for a program. Throws InvalidArgument where the slice was released, and what
-    /// a transfer throws.
+    /// Appends the parts' buffers on the device, as arguments of a program. Throws InvalidArgument if the slice was
+    /// released, and the errors of transfers.
     void on_device(std::vector<const Buffer*>& parts);
-    /// A program that was given the parts has computed new elements of one.
+    /// Sets the new elements of one part, computed by a program.
     void replace(std::size_t part, Buffer newest);
 
    private:
@@ -76,7 +77,7 @@ class ManagedMemory {
     struct Held {
       Part part;
       std::optional<Buffer> buffer = {};
-      bool is_newer = false;  // than what the host has
+      bool is_newer = false;  // than the host's data
     };
 
     template <class T>
@@ -100,7 +101,7 @@ class ManagedMemory {
     void come_home();
 
     ManagedMemory* memory_;
-    Slice* slice_;  // none where it was released
+    Slice* slice_;  // null if it was released
     std::size_t replica_;
     std::byte* home_;
     std::string name_;
@@ -109,7 +110,8 @@ class ManagedMemory {
     Event (*start_download_)(const Buffer&, std::byte*, const Shape&);
   };
 
-  /// Parts of a slice of elements of type T, for programs, on one replica; `name` is that of the variable, for errors.
+  /// Returns parts of a slice of elements of type T on one replica, for programs. `name` is the variable's name, for
+  /// errors.
   template <class T>
   [[nodiscard]] std::shared_ptr<Resident> resident(std::size_t replica, std::size_t offset, std::span<const Part> parts,
                                                    std::string name) {
@@ -125,7 +127,7 @@ class ManagedMemory {
   }
 
  private:
-  /// What programs use of a slice, and who has it on the device.
+  /// The uses of a slice by programs, and the current one on the device.
   struct Slice {
     std::vector<std::shared_ptr<Resident>> residents = {};
     Resident* current = nullptr;
@@ -136,11 +138,11 @@ class ManagedMemory {
   };
   struct OfReplica {
     std::mutex mutex;
-    std::map<std::size_t, Slice> slices;  // that programs use, by offset
-    std::atomic<std::size_t> count{0};    // of these, so that who finds none needs no lock
+    std::map<std::size_t, Slice> slices;  // used by programs, by offset
+    std::atomic<std::size_t> count{0};    // their number, to avoid the lock if it is 0
   };
 
-  /// Has the newest elements of a slice at home, for good.
+  /// Copies the current elements of a slice to the host and drops the device buffers.
   static void bring_home(OfReplica& of_replica, std::size_t offset);
 
   Client client_;
@@ -151,6 +153,6 @@ class ManagedMemory {
 
 }  // namespace dist::pjrt
 
-#ifndef DIST_COMPILED_PJRT
+#ifndef DIST_COMPILED
 #include <dist/device/pjrt/managed_memory.ipp>
 #endif

@@ -13,7 +13,7 @@
 
 namespace dist::pjrt {
 
-DIST_INLINE_PJRT void ManagedMemory::Resident::on_device(std::vector<const Buffer*>& parts) {
+DIST_INLINE void ManagedMemory::Resident::on_device(std::vector<const Buffer*>& parts) {
   const std::lock_guard lock{memory_->of_replicas_[replica_].mutex};
   if (slice_ == nullptr)
     throw InvalidArgument(concat("Variable '", name_, "' has ended, and a compiled step uses it"),
@@ -35,23 +35,23 @@ DIST_INLINE_PJRT void ManagedMemory::Resident::on_device(std::vector<const Buffe
     for (const Event& transfer : transfers) transfer.wait();
   } catch (...) {
     for (Held& part : parts_)
-      if (!part.is_newer) part.buffer.reset();  // which may not be what the host has
+      if (!part.is_newer) part.buffer.reset();  // may differ from the host's data
     throw;
   }
 }
 
-DIST_INLINE_PJRT void ManagedMemory::Resident::replace(std::size_t part, Buffer newest) {
+DIST_INLINE void ManagedMemory::Resident::replace(std::size_t part, Buffer newest) {
   const std::lock_guard lock{memory_->of_replicas_[replica_].mutex};
   parts_[part].buffer.emplace(std::move(newest));
   parts_[part].is_newer = true;
 }
 
-DIST_INLINE_PJRT bool ManagedMemory::Resident::has(std::span<const Part> parts) const {
+DIST_INLINE bool ManagedMemory::Resident::has(std::span<const Part> parts) const {
   return std::equal(parts.begin(), parts.end(), parts_.begin(), parts_.end(),
                     [](const Part& part, const Held& held) { return part == held.part; });
 }
 
-DIST_INLINE_PJRT void ManagedMemory::Resident::come_home() {
+DIST_INLINE void ManagedMemory::Resident::come_home() {
   std::exception_ptr failure;
   const auto attempt = [&](const auto& call) {
     try {
@@ -67,12 +67,12 @@ DIST_INLINE_PJRT void ManagedMemory::Resident::come_home() {
   for (const Event& transfer : transfers) attempt([&] { transfer.wait(); });
   for (Held& part : parts_) {
     part.is_newer = false;
-    part.buffer.reset();  // as the host may write
+    part.buffer.reset();  // the host may write
   }
   if (failure) std::rethrow_exception(failure);
 }
 
-DIST_INLINE_PJRT void ManagedMemory::release(std::size_t offset, std::size_t bytes) noexcept {
+DIST_INLINE void ManagedMemory::release(std::size_t offset, std::size_t bytes) noexcept {
   for (OfReplica& of_replica : of_replicas_) {
     const std::lock_guard lock{of_replica.mutex};
     const auto found = of_replica.slices.find(offset);
@@ -87,7 +87,7 @@ DIST_INLINE_PJRT void ManagedMemory::release(std::size_t offset, std::size_t byt
   host_.release(offset, bytes);
 }
 
-DIST_INLINE_PJRT void ManagedMemory::bring_home(OfReplica& of_replica, std::size_t offset) {
+DIST_INLINE void ManagedMemory::bring_home(OfReplica& of_replica, std::size_t offset) {
   const std::lock_guard lock{of_replica.mutex};
   if (const auto found = of_replica.slices.find(offset); found != of_replica.slices.end()) found->second.come_home();
 }

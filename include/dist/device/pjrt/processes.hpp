@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,11 +19,11 @@
 
 namespace dist::pjrt {
 
-/// Something in which the processes of a job put values for each other, such as dist::KeyValueStore. Thread-safe.
-/// - `process()`, `processes()`: the number of this one, and how many there are.
-/// - `get(key, timeout)`: the value of the key, when it was put; throws DeadlineExceeded.
-/// - `try_get(key)`: the value, if it was put.
-/// - `put(key, value)`: throws InvalidArgument where the key has another value.
+/// A key-value store that the processes of a job share, such as dist::KeyValueStore. Thread-safe.
+/// - `process()`, `processes()`: the rank of this process, and their number.
+/// - `get(key, timeout)`: waits for the value of the key; throws DeadlineExceeded.
+/// - `try_get(key)`: returns the value, if set.
+/// - `put(key, value)`: throws InvalidArgument if the key has another value.
 template <class S>
 concept SharesValues = requires(S& store, const S& seen, std::string_view key, std::chrono::milliseconds timeout) {
   { seen.process() } -> std::convertible_to<std::size_t>;
@@ -34,11 +33,11 @@ concept SharesValues = requires(S& store, const S& seen, std::string_view key, s
   store.put(key, key);
 };
 
-/// The processes of a job whose plugins make one system of their devices. Each has a client of its own, and the plugins tell each
-/// other through the store, when clients are made and later, what devices they have and how to reach them.
+/// The processes of a job whose plugins combine their devices. Each process has a separate client. The plugins exchange
+/// their devices and addresses through the store, when clients are created and later.
 class Processes {
  public:
-  /// This one alone.
+  /// This process alone.
   Processes() = default;
   template <SharesValues Store>
   Processes(std::shared_ptr<Store> store)
@@ -48,7 +47,7 @@ class Processes {
         try_get_([store](std::string_view key) { return store->try_get(key); }),
         put_([store](std::string_view key, std::string_view value) { store->put(key, value); }) {}
 
-  /// The number of this process.
+  /// The rank of this process.
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] bool share_values() const noexcept { return static_cast<bool>(get_); }
@@ -68,11 +67,11 @@ class Processes {
 
 namespace detail {
 
-/// The functions through which a plugin reaches the store. They have this object for an argument, so it stays where it is, and
-/// lives as long as the client.
+/// Callbacks by which a plugin accesses the store. They point to this object, so it does not move, and lives as long as
+/// the client.
 class KeyValueCallbacks {
  public:
-  /// No wait of the plugin is longer than `timeout`; 0: as long as the plugin asks for.
+  /// `timeout` limits all waits of the plugin (0: only the plugin's timeouts apply).
   KeyValueCallbacks(Processes processes, std::chrono::nanoseconds timeout)
       : processes_(std::move(processes)),
         longest_(timeout.count() == 0 ? std::chrono::milliseconds::max()
@@ -87,7 +86,7 @@ class KeyValueCallbacks {
     arguments.kv_get_user_arg = arguments.kv_try_get_user_arg = arguments.kv_put_user_arg = this;
   }
 
-  /// Throws what the store threw last, where the plugin has failed with the code that it was given for that.
+  /// Rethrows the store's last exception if the plugin failed with the error code for it.
   void rethrow(PJRT_Error_Code code) const {
     const std::lock_guard lock{mutex_};
     if (last_ && last_code_ == code) std::rethrow_exception(last_);
@@ -113,10 +112,10 @@ class KeyValueCallbacks {
     });
   }
 
-  /// Which is no mistake.
+  /// Not an error.
   struct NotPut {};
 
-  /// Calls `act`; what that throws becomes an error of the plugin.
+  /// Calls `act`, and converts exceptions to errors of the plugin.
   template <class Arguments, class Act>
   static PJRT_Error* answer(Arguments& arguments, Act&& act) noexcept {
     auto& self = *static_cast<KeyValueCallbacks*>(arguments.user_arg);

@@ -13,18 +13,18 @@
 
 namespace dist::pjrt {
 
-/// The devices that the plugins of all processes make one system of.
+/// The devices of all processes that the plugins combine.
 struct Topology {
   std::string platform;                    ///< "cpu", "tpu"
   std::vector<DeviceDescription> devices;  ///< in the plugin's order
 
-  /// How many devices each process has, by its number.
+  /// Returns the number of devices per process rank.
   [[nodiscard]] std::map<std::size_t, std::size_t> devices_of_processes() const {
     std::map<std::size_t, std::size_t> counts;
     for (const DeviceDescription& device : devices) ++counts[device.process];
     return counts;
   }
-  /// The extents of the mesh of chips; empty where the plugin does not say where chips are.
+  /// Returns the extents of the mesh of chips; empty if the plugin does not report coordinates.
   [[nodiscard]] std::vector<std::size_t> mesh() const {
     if (devices.empty()) return {};
     std::vector<std::int64_t> first = devices.front().coordinates, last = first;
@@ -42,7 +42,7 @@ struct Topology {
   }
 };
 
-/// One line for the whole, and one for each process.
+/// Formats a summary line, and one line per process.
 [[nodiscard]] inline std::string to_string(const Topology& topology) {
   const auto counts = topology.devices_of_processes();
   const std::size_t devices = topology.devices.size();
@@ -64,7 +64,7 @@ struct Topology {
   return said;
 }
 
-/// Asks the client's plugin. Throws PjrtError.
+/// Queries the client's plugin. Throws PjrtError.
 [[nodiscard]] inline Topology topology_of(const Client& client) {
   const Api& api = client.api();
   auto list = DIST_PJRT_ARGUMENTS(PJRT_Client_Devices_Args);

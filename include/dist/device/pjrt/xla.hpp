@@ -16,14 +16,14 @@
 
 namespace dist {
 
-/// The devices of a PJRT plugin, TPUs for instance, for which XLA compiles whole steps: `strategy.compile(step)`. They are
-/// those of the process's client (pjrt::process_client).
+/// The devices of the process's PJRT client (pjrt::process_client), such as TPUs, for which XLA compiles whole steps:
+/// `strategy.compile(step)`.
 ///
-/// Variables lie in ManagedMemory, so code of the host reads and writes them as it does under Cpu. What replica functions
-/// do in `strategy.run` is done by threads of the host; what is compiled is done by the devices.
+/// Variables are in ManagedMemory, which the host reads and writes as under Cpu. Replica functions in `strategy.run`
+/// run in host threads; compiled steps run on the devices.
 struct Xla {
   static constexpr std::string_view name = "Xla";
-  /// As it stands in device names.
+  /// The type in device names.
   static constexpr std::string_view type = "xla";
   /// See CompilesSteps.
   static constexpr bool compiles_steps = true;
@@ -31,23 +31,23 @@ struct Xla {
   using Space = HostMemory;
   template <class T>
   using Span = std::span<T>;
-  /// Of the host: work on the devices is in compiled steps.
+  /// The host's queue: only compiled steps run on the devices.
   using Queue = Cpu::Queue;
   using Queues = Cpu::Queues;
 
-  /// As many as the process's client has. Throws what process_client throws.
+  /// Returns the number of devices of the process's client. Throws the errors of process_client.
   [[nodiscard]] static std::size_t count() { return pjrt::process_client().devices().size(); }
-  /// The first devices, one for each replica: a program has them all for itself.
+  /// Returns the first devices, one per replica: a program uses them exclusively.
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
     std::vector<std::size_t> devices(std::min(replicas, count()));
     std::iota(devices.begin(), devices.end(), std::size_t{0});
     return devices;
   }
-  /// The system places the threads of the host.
+  /// Returns none, so that the system places the host threads.
   [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t>) { return {}; }
-  /// "/xla:0"
+  /// Returns a name such as "/xla:0".
   [[nodiscard]] static std::string device_name(std::size_t device) { return concat("/", type, ":", device); }
-  /// Throws the InvalidArgument of `device`, which names no device of the client.
+  /// Throws InvalidArgument for `device`, which is not a device of the client.
   [[noreturn]] static void refuse(std::string_view device) {
     throw InvalidArgument(concat("There is no device ", quoted(device)),
                           concat("the platform ", quoted(pjrt::process_client().platform()), " has ", count(),

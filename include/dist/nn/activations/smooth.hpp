@@ -6,9 +6,8 @@
 
 namespace dist::nn {
 
-/// x times the distribution function of the standard normal, exactly, by the error function: Hendrycks and Gimpel,
-/// "Gaussian error linear units", 2016. Keras' default; its `approximate=True`, by the hyperbolic tangent, differs by up
-/// to 5e-4.
+/// The Gaussian error linear unit, by the exact error function (Hendrycks and Gimpel, "Gaussian error linear units",
+/// 2016). Keras' default; its `approximate=True` uses the hyperbolic tangent and differs by up to 5e-4.
 struct Gelu {
   template <class T>
   [[nodiscard]] DIST_HD static T apply(T x) {
@@ -25,7 +24,7 @@ struct Gelu {
   }
 };
 
-/// The logistic function of each element, 1 / (1 + exp(-x)).
+/// The logistic function, 1 / (1 + exp(-x)).
 struct Sigmoid {
   template <class T>
   [[nodiscard]] DIST_HD static T apply(T x) {
@@ -53,7 +52,7 @@ struct Silu {
   }
 };
 
-/// The hyperbolic tangent of each element.
+/// The hyperbolic tangent.
 struct Tanh {
   template <class T>
   [[nodiscard]] DIST_HD static T apply(T x) {

@@ -1,4 +1,4 @@
-/// The door to cuBLAS and cuDNN, and what their errors become. The only header that includes them.
+/// Errors of cuBLAS and cuDNN. The only header that includes these libraries.
 #pragma once
 
 #include <cublas_v2.h>
@@ -14,10 +14,11 @@
 namespace dist::nn {
 
 namespace cuda {
+/// The suggestion of errors of cuBLAS and cuDNN.
 inline constexpr std::string_view check_library =
     "Check that this library is made for this GPU and driver, or use a back end on the host";
 
-/// " on GPU 1": the one that the calling thread works with.
+/// " on GPU 1" for the thread's current device.
 [[nodiscard]] inline std::string on_chosen_gpu() {
   int device = 0;
   const cudaError_t answer = cudaGetDevice(&device);
@@ -26,7 +27,7 @@ inline constexpr std::string_view check_library =
 }
 }  // namespace cuda
 
-/// A call of cuBLAS that failed.
+/// Thrown if a call of cuBLAS fails.
 class CuBlasError : public Error {
  public:
   CuBlasError(cublasStatus_t status, std::string_view call, std::string_view file, int line)
@@ -41,7 +42,7 @@ class CuBlasError : public Error {
   cublasStatus_t status_;
 };
 
-/// A call of cuDNN that failed.
+/// Thrown if a call of cuDNN fails.
 class CuDnnError : public Error {
  public:
   CuDnnError(cudnnStatus_t status, std::string_view call, std::string_view file, int line)
@@ -61,7 +62,7 @@ class CuDnnError : public Error {
 
 namespace cuda {
 
-/// Throws a CuBlasError or CuDnnError unless `status` is success.
+/// Throws CuBlasError or CuDnnError unless `status` is success.
 inline void check(cublasStatus_t status, std::string_view call, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
@@ -76,6 +77,6 @@ inline void check(cudnnStatus_t status, std::string_view call, const char* file 
 }  // namespace cuda
 }  // namespace dist::nn
 
-/// Throws where the call of cuBLAS or cuDNN fails.
+/// Throws CuBlasError or CuDnnError if the call fails.
 #define DIST_CUBLAS_CHECK(call) ::dist::nn::cuda::check(call, #call)
 #define DIST_CUDNN_CHECK(call) ::dist::nn::cuda::check(call, #call)

@@ -14,8 +14,8 @@
 
 namespace dist::nn::cuda {
 
-/// Where a head's queries, keys and values lie: matrices [rows * length, heads * width]. Weights are [rows, heads, length,
-/// length], one for each query and key.
+/// The layout of queries, keys and values, [rows * length, heads * width], and of weights, [rows, heads, length,
+/// length] by query and key.
 template <class Geometry>
 struct Heads {
   static constexpr std::size_t length = Geometry::length;
@@ -23,11 +23,11 @@ struct Heads {
   static constexpr std::size_t width = Geometry::width;
   static constexpr std::size_t row = heads * width;
 
-  /// Element `at` of a sequence, in the columns of a head; `head` counts those of all sequences.
+  /// The offset of element `at` of a sequence, in the columns of a head; `head` counts over all sequences.
   [[nodiscard]] static DIST_HD std::size_t vector(std::size_t head, std::size_t at) {
     return (head / heads * length + at) * row + head % heads * width;
   }
-  /// The head of an element of such a matrix, and the number of its row in the sequence.
+  /// The head of element `i` of a matrix, and its row in the sequence.
   [[nodiscard]] static DIST_HD std::size_t head_of(std::size_t i) { return i / row / length * heads + i % row / width; }
   [[nodiscard]] static DIST_HD std::size_t row_of(std::size_t i) { return i / row % length; }
 
@@ -38,7 +38,7 @@ struct Heads {
   [[nodiscard]] static DIST_HD IndexRange queries(std::size_t key) { return {Geometry::is_causal ? key : 0, length}; }
 };
 
-/// products[query, key] = scale * first[query] · second[key]; `beyond` for the keys to which a query does not attend.
+/// products[query, key] = scale * first[query] · second[key], or `beyond` if the query does not attend to the key.
 template <class Geometry, class T>
 struct ProductsOfHeads {
   using H = Heads<Geometry>;
@@ -61,7 +61,7 @@ struct ProductsOfHeads {
     products[i] = scale * sum;
   }
 };
-/// to[query] = scale * the sum of weights[query, key] * from[key].
+/// to[query] = scale * sum over keys of weights[query, key] * from[key]
 template <class Geometry, class T>
 struct SumOverKeys {
   using H = Heads<Geometry>;
@@ -79,7 +79,7 @@ struct SumOverKeys {
     to[i] = scale * sum;
   }
 };
-/// to[key] = scale * the sum of weights[query, key] * from[query].
+/// to[key] = scale * sum over queries of weights[query, key] * from[query]
 template <class Geometry, class T>
 struct SumOverQueries {
   using H = Heads<Geometry>;
@@ -99,8 +99,8 @@ struct SumOverQueries {
   }
 };
 
-/// Scaled dot-product attention of heads: outputs = softmax(queries · keysᵀ / sqrt(width)) · values. `weights` are those
-/// softmaxes, which the caller keeps for the gradient.
+/// Scaled dot-product attention: weights = softmax(queries · keysᵀ / sqrt(width)), outputs = weights · values. The
+/// caller keeps `weights` for the gradient.
 template <class Geometry, class T>
 class Attention {
   static constexpr std::size_t length = Geometry::length;
@@ -129,7 +129,7 @@ class Attention {
                    ProductsOfHeads<Geometry, T>{output_gradients.data(), values.data(), of_weights.data(), T{1}, T{0}});
     queue.for_each({0, value_gradients.size()},
                    SumOverQueries<Geometry, T>{weights.data(), output_gradients.data(), value_gradients.data(), T{1}});
-    // From here on they are the gradients of the products.
+    // Overwritten with the gradients of the products.
     for_each_row(state, weights.size() / length, length,
                  detail::SoftmaxGradientOfRow<T>{weights.data(), of_weights.data(), of_weights.data(), length});
     queue.for_each({0, query_gradients.size()},

@@ -21,7 +21,7 @@
 
 namespace dist::nn::cuda {
 
-/// The header <dist/nn/cuda/embedding.cuh> has it.
+/// Placeholder; <dist/nn/cuda/embedding.cuh> has the implementation.
 template <std::size_t Words, std::size_t Width, class T>
 class Embedding {
   static_assert(::dist::detail::always_false<T>,
@@ -36,9 +36,9 @@ class Embedding {
 
 namespace dist::nn {
 
-/// Layers on GPUs, in float: dense products by cuBLAS, convolutions by cuDNN, all others by kernels of ours.
-/// Batches, targets and gradients lie in the GPU's memory; a step puts its work into the replica's queue. The same step
-/// gives the same bits each time. Needs the component dist::nn_cuda.
+/// A back end on GPUs, in float: matrix products by cuBLAS, convolutions by cuDNN, all other operations by kernels of
+/// this library. Batches, targets and gradients are in GPU memory; steps enqueue work on the replica's queue. Results
+/// are deterministic, bit for bit. Needs the component dist::nn_cuda.
 struct Cuda {
   static constexpr std::string_view name = "CUDA";
   using Device = dist::Cuda;
@@ -78,12 +78,12 @@ struct Cuda {
   using Attention = cuda::Attention<Geometry, T>;
   template <std::size_t Words, std::size_t Width, class T>
   using Embedding = cuda::Embedding<Words, Width, T>;
-  /// Also works in place.
+  /// y = Function(x) for each element, also in place.
   template <class Function, class T>
   using Elementwise = cuda::Elementwise<Function, T>;
 };
 
-/// The name until 0.3.
+/// The name before version 0.3.
 using CuDnn = Cuda;
 
 }  // namespace dist::nn

@@ -7,7 +7,7 @@
 
 namespace dist::nn::cuda {
 
-/// The sum of a column's elements.
+/// Sums the elements of a column.
 template <class T>
 struct SumOfElements {
   using Sum = T;
@@ -20,7 +20,7 @@ struct SumOfElements {
   }
 };
 
-/// What the rows of a chunk add to the sums of a column; chunks and columns are numbered together, columns first.
+/// Sums one column of one chunk; index `i` is chunk * columns + column.
 template <class Terms>
 struct SumChunk {
   using Sum = typename Terms::Sum;
@@ -38,6 +38,7 @@ struct SumChunk {
       to[(chunk * Terms::count + which) * columns + column] = sums[which];
   }
 };
+/// Sums over all chunks.
 template <class Sum>
 struct AddChunks {
   const Sum* of_chunks;
@@ -51,11 +52,11 @@ struct AddChunks {
   }
 };
 
-/// `Terms::count` sums of each column of a matrix, all first ones first. `terms(row, column, sums)` adds what an element
-/// brings. In the same order for a size, so that the same matrix gives the same bits; without rows the sums are 0.
+/// Computes `Terms::count` sums per column of a matrix, all first ones before all second ones; `terms(row, column,
+/// sums)` adds an element's terms. The order of additions depends on the size only, so results are deterministic.
+/// Without rows the sums are 0.
 ///
-/// Neighbouring threads add neighbouring columns, so that they read memory together; of many rows there are chunks, so that
-/// there is work for many threads.
+/// Adjacent threads sum adjacent columns, so memory accesses coalesce; chunks of rows occupy more threads.
 template <class Terms>
 void sum_columns(State& state, std::size_t rows, std::size_t columns, const Terms& terms, typename Terms::Sum* to) {
   using Sum = typename Terms::Sum;

@@ -17,7 +17,7 @@
 
 namespace dist::nn::cuda {
 
-/// to = the transpose of `from`, a matrix of `rows` rows and `columns` columns.
+/// to = the transpose of `from`, a matrix [rows, columns].
 template <class T>
 struct Transpose {
   const T* from;
@@ -26,18 +26,18 @@ struct Transpose {
   DIST_HD void operator()(std::size_t i) const { to[i] = from[i % rows * columns + i / rows]; }
 };
 
-/// Images with zeros after the last row and column, where an element of the small ones lies in the large ones.
+/// Images with additional zeros after the last row and column; cuDNN only pads symmetrically.
 template <class Geometry>
 struct PaddedImages {
   using G = Geometry;
-  // Zeros that are fewer after an image than before make no difference: no window reaches the others.
+  // Surplus padding before an image does no harm: no window reaches it.
   static constexpr std::size_t more_rows = G::pad_bottom > G::pad_top ? G::pad_bottom - G::pad_top : 0;
   static constexpr std::size_t more_columns = G::pad_right > G::pad_left ? G::pad_right - G::pad_left : 0;
   static constexpr std::size_t height = G::height + more_rows;
   static constexpr std::size_t width = G::width + more_columns;
   static constexpr bool are_larger = more_rows + more_columns > 0;
 
-  /// `to` are the large images.
+  /// Copies images to padded images.
   template <class T>
   struct Pad {
     const T* from;
@@ -50,7 +50,7 @@ struct PaddedImages {
                   : T{0};
     }
   };
-  /// `from` are the large images.
+  /// Copies padded images to images.
   template <class T>
   struct Crop {
     const T* from;
@@ -64,9 +64,9 @@ struct PaddedImages {
   };
 };
 
-/// The convolution by cuDNN, on our images as they are, by algorithms that give the same bits each time. Its kernels have
-/// the filters outermost: ours are transposed on the way. Zeros that are more after an image than before, which cuDNN does
-/// not know, are put there.
+/// A convolution by cuDNN on images in their plain layout, with deterministic algorithms. Kernels are transposed,
+/// because cuDNN's have the filters outermost. cuDNN cannot pad more after an image than before it, so such padding
+/// is explicit.
 template <class Geometry, class T>
 class Conv2D {
   using G = Geometry;
@@ -116,7 +116,7 @@ class Conv2D {
  private:
   static constexpr T one{1}, zero{0};
 
-  /// What cuDNN is told of a convolution of so many images.
+  /// The cuDNN descriptors for `rows` images.
   struct Tensors {
     Tensors(std::size_t rows, cudnnMathType_t math)
         : images(cuda::images(count(rows), count(Padded::height), count(Padded::width), count(G::channels))),
@@ -132,7 +132,7 @@ class Conv2D {
     return static_cast<int>(number);
   }
 
-  /// The three calls: how cuDNN is asked for algorithms, and for the memory that one needs.
+  /// The three calls: how to find algorithms, and their workspace sizes.
   struct Forward {
     using Candidate = cudnnConvolutionFwdAlgoPerf_t;
     static cudnnStatus_t find(cudnnHandle_t dnn, const Tensors& of, int most, int* found, Candidate* candidates) {
@@ -170,8 +170,7 @@ class Conv2D {
     }
   };
 
-  /// A call for so many images, by the algorithm that cuDNN expects to be the fastest of those that always give the same
-  /// bits.
+  /// A call for one batch size, by the deterministic algorithm that cuDNN expects to be the fastest.
   template <class Call>
   struct Plan : Tensors {
     Plan(State& state, std::size_t rows) : Tensors(rows, state.convolution_math()) {
@@ -194,7 +193,7 @@ class Conv2D {
     std::size_t bytes = 0;
   };
 
-  /// The parts of the workspace: a kernel or its gradient with the filters outermost, padded images, and cuDNN's.
+  /// The workspace: a kernel or its gradient with the filters outermost, padded images, and cuDNN's part.
   struct Parts {
     T* kernel;
     T* images;
@@ -208,7 +207,7 @@ class Conv2D {
     return {reinterpret_cast<T*>(all), reinterpret_cast<T*>(all + kernel_bytes), all + kernel_bytes + images_bytes};
   }
 
-  /// The images as cuDNN is told of them.
+  /// Returns the images with explicit padding if necessary.
   [[nodiscard]] static const T* padded(State& state, View<const T> x, const Parts& parts) {
     if constexpr (!Padded::are_larger) {
       return x.data();

@@ -11,8 +11,8 @@
 
 namespace dist::nn::cuda {
 
-/// The products by cuBLAS, which takes matrices column by column: to it ours are their transposes, so a product is that of
-/// the transposed factors in the other order.
+/// Matrix products by cuBLAS, which is column-major: it reads row-major matrices as transposes, so factors are
+/// swapped.
 template <class Geometry, class T>
 class Dense {
   static constexpr int inputs = static_cast<int>(Geometry::inputs);
@@ -45,7 +45,7 @@ class Dense {
     return static_cast<int>(batch.rows());
   }
 
-  /// c = a b, column by column: c has m rows and n columns, `a` as it is multiplied has k columns.
+  /// c = a b in column-major order; c is [m, n], and the factors share `k`.
   static void multiply(const State& state, cublasOperation_t of_a, cublasOperation_t of_b, int m, int n, int k,
                        const T* a, int a_stride, const T* b, int b_stride, T* c, int c_stride) {
     const T one{1}, zero{0};

@@ -6,7 +6,7 @@
 
 namespace dist::nn::cuda {
 
-/// Owns one of cuDNN's descriptors.
+/// Owns a cuDNN descriptor.
 template <class Handle, cudnnStatus_t (*create)(Handle*), cudnnStatus_t (*destroy)(Handle)>
 class Descriptor {
  public:
@@ -31,21 +31,21 @@ using FilterDescriptor = Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDe
 using ConvolutionDescriptor =
     Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
 
-/// Images [height, width, channels], one after another, of floats.
+/// A batch of float images [height, width, channels].
 [[nodiscard]] inline TensorDescriptor images(int count, int height, int width, int channels) {
   TensorDescriptor made;
   DIST_CUDNN_CHECK(
       cudnnSetTensor4dDescriptor(made.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, count, channels, height, width));
   return made;
 }
-/// Kernels [filters, window, window, channels of a group], of floats: cuDNN has no layout with the filters innermost.
+/// Float kernels [filters, window, window, channels per group]; cuDNN has no layout with the filters innermost.
 [[nodiscard]] inline FilterDescriptor kernels(int filters, int window, int channels) {
   FilterDescriptor made;
   DIST_CUDNN_CHECK(
       cudnnSetFilter4dDescriptor(made.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, filters, channels, window, window));
   return made;
 }
-/// A correlation with sums in float, and with as many zeros after the image as before.
+/// A correlation in float with symmetric padding.
 [[nodiscard]] inline ConvolutionDescriptor correlation(int pad_height, int pad_width, int stride, int groups,
                                                        cudnnMathType_t math) {
   ConvolutionDescriptor made;

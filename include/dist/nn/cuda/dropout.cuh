@@ -13,6 +13,7 @@
 
 namespace dist::nn::cuda {
 
+/// Draws the random stream of the next step.
 template <class S>
 struct TakeStream {
   S* values;
@@ -20,33 +21,33 @@ struct TakeStream {
   DIST_HD void operator()(std::size_t) const { *to = LayerRandom::next(values); }
 };
 
-/// Body of a pair of elements, of an even and an odd number in the stream, which one draw of 64 bits serves.
+/// Drops elements 2n and 2n + 1 of the stream, which share one draw of 64 bits.
 template <std::size_t Numerator, std::size_t Denominator, class T>
 struct DropPair {
   const RandomStream* random;
-  std::uint64_t first;  // the number of the first element
+  std::uint64_t first;  // the first element's index in the stream
   std::size_t size;
   const T* from;
   T* to;
 
   DIST_HD void operator()(std::size_t pair) const {
     constexpr T scale = static_cast<T>(static_cast<double>(Denominator) / (Denominator - Numerator));
-    constexpr std::uint64_t dropped = (std::uint64_t{Numerator} << 32) / Denominator;  // so many of 2^32 numbers drop
+    constexpr std::uint64_t dropped = (std::uint64_t{Numerator} << 32) / Denominator;  // of 2^32 values
     const std::uint64_t draw = first / 2 + pair;
     const std::uint64_t bits = random->bits(draw);
     for (std::uint64_t half = 0; half < 2; ++half) {
-      const std::uint64_t i = 2 * draw + half - first;  // before the first element it wraps around
+      const std::uint64_t i = 2 * draw + half - first;  // wraps around before the first element
       if (i < size) to[i] = (bits >> (32 * half) & 0xffffffffU) >= dropped ? from[i] * scale : T{0};
     }
   }
 };
 
-/// Drops Numerator / Denominator of all elements. The gradient draws the same numbers again, so that no mask is kept.
+/// Drops Numerator / Denominator of all elements. The gradient draws the same numbers again, which saves a mask.
 template <std::size_t Numerator, std::size_t Denominator, class T>
 class Dropout {
  public:
-  /// `values` are the state of a LayerRandom, which goes on to the next step; `first` is the number of the first element
-  /// among those of the stream.
+  /// `values` is the state of a LayerRandom, which advances to the next step; `first` is the first element's index in
+  /// the stream.
   template <class S>
   void forward(State& state, View<S> values, std::uint64_t first, View<const T> x, View<T> y) {
     random_.reserve(state.queue(), 1);
@@ -55,7 +56,7 @@ class Dropout {
     drops_ = true;
     drop(state, x, y);
   }
-  /// Without dropping anything.
+  /// Drops nothing, for inference.
   void forward(State& state, View<const T> x, View<T> y) {
     drops_ = false;
     state.queue().copy(x.elements(), y.elements());

@@ -12,16 +12,18 @@
 
 namespace dist::nn::cuda {
 
-/// A view of elements in a GPU's memory.
+/// A view of elements in GPU memory.
 template <class T>
 using View = TensorView<T, dist::cuda::Queue::Space>;
 
+/// y = Function(x)
 template <class Function, class T>
 struct ApplyTo {
   const T* x;
   T* y;
   DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(x[i]); }
 };
+/// dx = the gradient of Function
 template <class Function, class T>
 struct GradientOf {
   const T* output_or_input;
@@ -32,7 +34,7 @@ struct GradientOf {
   }
 };
 
-/// y = Function(y + bias), rows of as many elements as the bias has.
+/// y = Function(y + bias), in rows of the bias's size.
 template <class Function, class T>
 struct AddBias {
   T* y;
@@ -41,7 +43,7 @@ struct AddBias {
   DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(y[i] + bias[i % size]); }
 };
 
-/// y = Function(x), element by element, for any function: cuDNN knows only its own.
+/// y = Function(x) for any function; cuDNN only has its own.
 template <class Function, class T>
 class Elementwise {
  public:
@@ -49,7 +51,7 @@ class Elementwise {
     state.queue().for_each({0, x.size()}, ApplyTo<Function, T>{x.data(), y.data()});
   }
 
-  /// In place for the identity costs nothing.
+  /// Skips an identity in place.
   void input_gradient(State& state, View<const T> value, View<T> dy, View<T> dx) {
     if (std::is_same_v<Function, Linear> && dx.data() == dy.data()) return;
     state.queue().for_each({0, value.size()}, GradientOf<Function, T>{value.data(), dy.data(), dx.data()});

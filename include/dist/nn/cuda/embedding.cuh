@@ -19,17 +19,17 @@
 #include <dist/nn/cuda/elementwise.cuh>
 #include <dist/nn/cuda/memory.cuh>
 #include <dist/nn/cuda/state.cuh>
-#include <dist/nn/reference/embedding.hpp>
+#include <dist/nn/reference/layers.hpp>
 
 namespace dist::nn::cuda {
 
-/// The number of the row that an id names; `Words` where there is none.
+/// The row of an id, or `Words` if it is out of range.
 template <std::size_t Words, class T>
 [[nodiscard]] DIST_HD std::size_t row_of_id(T id) {
   return id >= T{0} && id < static_cast<T>(Words) ? static_cast<std::size_t>(id) : Words;
 }
 
-/// A vector for each id; of NaN where the table has none.
+/// Copies the vector of each id; NaN if the id is out of range.
 template <std::size_t Words, std::size_t Width, class T>
 struct LookUp {
   const T* ids;
@@ -41,13 +41,13 @@ struct LookUp {
   }
 };
 
-/// An id that the table does not have, and its place in the batch.
+/// An id out of range, and its index in the batch.
 template <class T>
 struct UnknownId {
   std::size_t place;
   T id;
 };
-/// The first one.
+/// Reduces to a batch's first unknown id.
 template <class T>
 struct FirstUnknown : ::dist::detail::IdentityFinish {
   using Record = UnknownId<T>;
@@ -56,6 +56,7 @@ struct FirstUnknown : ::dist::detail::IdentityFinish {
   static constexpr Record identity{no_place, T{0}};
   DIST_HD Record operator()(const Record& a, const Record& b) const { return a.place <= b.place ? a : b; }
 };
+/// The id at an index, if it is unknown.
 template <std::size_t Words, class T>
 struct LookForUnknown {
   const T* ids;
@@ -64,7 +65,7 @@ struct LookForUnknown {
   }
 };
 
-/// The row that each id names, and the number of the id, for a sort by rows.
+/// Writes the row and the index of each id, to be sorted by row.
 template <std::size_t Words, class T>
 struct NumberIds {
   const T* ids;
@@ -75,7 +76,7 @@ struct NumberIds {
     numbers[i] = static_cast<std::uint32_t>(i);
   }
 };
-/// The gradient of a row of the table, where the ids that name it begin in the sorted order. What is no id has none.
+/// Sums the gradient of a table row, at the first of its sorted ids. Ids out of range have none.
 template <std::size_t Words, std::size_t Width, class T>
 struct AddSlopesOfRow {
   const std::uint32_t* rows;
@@ -93,16 +94,15 @@ struct AddSlopesOfRow {
   }
 };
 
-/// Rows of a table by their numbers. The host does not wait for the ids of a batch: an id that is no number of a row gives a
-/// vector of NaN, and the error comes from a later call, when the GPU has told.
+/// Looks up rows of a table, asynchronously: an id out of range gives a NaN vector, and a later call throws.
 ///
-/// For the gradient, CUB sorts the ids by the rows that they name, and keeps their order in a row: the gradient of a row is
-/// added up in the order of the batch, as on the host.
+/// For the gradient, CUB sorts the ids by row, stably, so a row's gradient is summed in batch order, like on the
+/// host.
 template <std::size_t Words, std::size_t Width, class T>
   requires(Words > 0)
 class Embedding<Words, Width, T> {
  public:
-  /// Throws InvalidArgument for an id of an earlier batch that is no number of a row.
+  /// Throws InvalidArgument if an id of an earlier batch was out of range.
   void forward(State& state, View<const T> ids, View<const T> table, View<T> y) {
     refuse_unknown();
     state.queue().for_each({0, y.size()}, LookUp<Words, Width, T>{ids.data(), table.data(), y.data()});
@@ -111,7 +111,7 @@ class Embedding<Words, Width, T> {
                                                                  LookForUnknown<Words, T>{ids.data()}));
   }
 
-  /// Of all rows; those that no id names have none.
+  /// Rows without an id in the batch get zeros.
   void table_gradient(State& state, View<const T> ids, View<const T> dy, View<T> gradient) {
     const auto& queue = state.queue();
     queue.fill(gradient.elements(), T{0});
@@ -130,14 +130,14 @@ class Embedding<Words, Width, T> {
  private:
   static_assert(Words < 0xffffffffU, "nn::Embedding on a GPU has fewer than 2^32 - 1 words");
 
-  /// Into the sorted memory, by `storage`; without that, says how many bytes it needs.
+  /// Sorts with temporary memory `storage`; if this is null, only sets `bytes` to its size.
   void sort(State& state, void* storage, std::size_t& bytes, std::size_t count) {
     dist::cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, rows_.data(), sorted_rows_.data(),
                                                       numbers_.data(), sorted_numbers_.data(), count, 0,
                                                       std::bit_width(Words), state.queue().stream().get()),
                       "cub::DeviceRadixSort::SortPairs", state.queue().stream().device());
   }
-  /// Where it is known, without waiting.
+  /// Throws InvalidArgument for an unknown id that the GPU has already reported.
   void refuse_unknown() {
     while (!looked_for_.empty() && looked_for_.front().is_done()) {
       const Looked first = looked_for_.front();
@@ -145,7 +145,7 @@ class Embedding<Words, Width, T> {
       UnknownId<T> found = FirstUnknown<T>::template identity<UnknownId<T>>;
       try {
         found = first.value();
-      } catch (const Error&) {  // the batch was not computed, which a wait has said
+      } catch (const Error&) {  // the batch failed, and a wait has reported the error
       }
       if (found.place != FirstUnknown<T>::no_place) reference::refuse_id<Words>(found.place, found.id);
     }

@@ -12,8 +12,8 @@
 
 namespace dist::nn::cuda {
 
-/// Elements in a GPU's memory for the work of one queue, of no certain value. They are given back when the queue has done
-/// what was put there before; the memory of work that does not end is left to it.
+/// Uninitialised GPU memory for the work of one queue. The destructor waits for the queue, and leaks the memory if
+/// the wait exceeds its deadline.
 template <class T>
 class Memory {
  public:
@@ -36,15 +36,15 @@ class Memory {
     }
   }
 
-  /// Room for at least `count` elements. Where there was less, what was put on the queue before is waited for, and the
-  /// elements are of no certain value. Throws OutOfMemory, and then there are none.
+  /// Ensures room for `count` elements. To grow, it waits for the queue's earlier work, and discards the contents.
+  /// Throws OutOfMemory, which leaves it empty.
   void reserve(const dist::cuda::Queue& queue, std::size_t count) {
     if (count <= (held_ ? held_->count : 0)) return;
-    *this = Memory{};  // first, so that both need not fit
+    *this = Memory{};  // frees first, so both need not fit
     *this = Memory{queue, count};
   }
 
-  /// An address of the GPU; null for none.
+  /// A GPU address; null if empty.
   [[nodiscard]] T* data() const noexcept { return held_ ? reinterpret_cast<T*>(held_->buffer.data()) : nullptr; }
 
  private:

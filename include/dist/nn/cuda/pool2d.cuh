@@ -11,13 +11,13 @@
 
 namespace dist::nn::cuda {
 
-/// Where the maxima of windows lie in a batch of images.
+/// Finds the maxima of windows in a batch of images.
 template <class Geometry, class T>
 struct PoolWindows {
   using G = Geometry;
   const T* x;
 
-  /// The element that is the maximum of a window inside the image, the first of equal ones; the first NaN if there is one.
+  /// The index of a window's first maximum inside the image, or of the first NaN.
   [[nodiscard]] DIST_HD std::size_t first_maximum(std::size_t image, std::size_t row, std::size_t column,
                                                   std::size_t channel) const {
     const IndexRange rows = reference::inside<G>(row, G::pad_top, G::height);
@@ -32,7 +32,7 @@ struct PoolWindows {
       }
     return best;
   }
-  /// The same for output `i` of the batch.
+  /// The index of the first maximum for output `i` of the batch.
   [[nodiscard]] DIST_HD std::size_t first_maximum(std::size_t i) const {
     const std::size_t channel = i % G::channels, pixel = i / G::channels;
     const std::size_t column = pixel % G::output_width, row = pixel / G::output_width;
@@ -40,6 +40,7 @@ struct PoolWindows {
   }
 };
 
+/// Writes the maximum of a window.
 template <class Geometry, class T>
 struct TakeMaximum {
   PoolWindows<Geometry, T> windows;
@@ -47,7 +48,7 @@ struct TakeMaximum {
   DIST_HD void operator()(std::size_t i) const { y[i] = windows.x[windows.first_maximum(i)]; }
 };
 
-/// What an element gets from the windows in which it is the maximum, in their order.
+/// Sums an element's gradient over the windows whose maximum it is, in order.
 template <class Geometry, class T>
 struct GradientOfMaximum {
   using G = Geometry;
@@ -68,7 +69,7 @@ struct GradientOfMaximum {
     dx[i] = sum;
   }
 };
-/// The same where no element is in two windows, and dx holds zeros.
+/// Writes gradients of windows that do not overlap to dx, which must hold zeros.
 template <class Geometry, class T>
 struct ScatterToMaximum {
   PoolWindows<Geometry, T> windows;
@@ -77,8 +78,8 @@ struct ScatterToMaximum {
   DIST_HD void operator()(std::size_t i) const { dx[windows.first_maximum(i)] = dy[i]; }
 };
 
-/// The largest element of each window, per channel; NaN if the window has one. Keeps nothing: the gradient looks for the maxima again, once for each
-/// window where these do not overlap.
+/// The maximum of each window, per channel; NaN if the window has one. Stores no indices: the gradient finds the
+/// maxima again, once per window if windows do not overlap.
 template <class Geometry, class T>
 class MaxPool2D {
  public:
@@ -96,6 +97,7 @@ class MaxPool2D {
   }
 };
 
+/// Writes the mean of a window inside the image.
 template <class Geometry, class T>
 struct TakeMean {
   using G = Geometry;
@@ -115,7 +117,7 @@ struct TakeMean {
   }
 };
 
-/// What an element gets from the windows that cover it, in their order.
+/// Sums an element's gradient over the windows that cover it, in order.
 template <class Geometry, class T>
 struct GradientOfMean {
   using G = Geometry;
@@ -139,7 +141,7 @@ struct GradientOfMean {
   }
 };
 
-/// The mean of the elements of each window that lie in the image, per channel.
+/// The mean of each window inside the image, per channel.
 template <class Geometry, class T>
 class AveragePool2D {
  public:

@@ -8,8 +8,9 @@
 
 namespace dist::nn::cuda {
 
-/// The calling thread among the `threads` neighbours, a power of two, that share a row: each visits every `threads`-th element,
-/// so that they read memory together. A row without elements has threads, too, because those of a block wait for each other.
+/// The calling thread's position among the `threads` adjacent threads, a power of two, of a row. Each visits every
+/// `threads`-th element, so memory accesses coalesce. Empty rows also have threads, because all threads of a block
+/// must reach its barriers.
 struct ThreadsOfRow {
   std::size_t count;
   unsigned number, threads;
@@ -17,7 +18,7 @@ struct ThreadsOfRow {
   [[nodiscard]] DIST_HD bool is_first() const noexcept { return number == 0 && count > 0; }
 };
 
-/// `combine(a, b)` over a number of each thread of a row, in an order that depends on `threads` only.
+/// Reduces one number per thread of a row, in an order that depends on `threads` only.
 template <class T, class Combine>
 [[nodiscard]] DIST_HD T combine_threads(const ThreadsOfRow& row, T mine, [[maybe_unused]] const Combine& combine) {
 #if !defined(__CUDACC__) || defined(__CUDA_ARCH__)
@@ -36,6 +37,7 @@ template <class T, class Combine>
   return mine;
 }
 
+/// a + b, for numbers and sums.
 struct AddNumbers {
   template <class T>
   DIST_HD T operator()(const T& a, const T& b) const {
@@ -44,6 +46,7 @@ struct AddNumbers {
     return sum;
   }
 };
+/// The greater of two numbers.
 struct TakeGreater {
   template <class T>
   DIST_HD T operator()(T a, T b) const {
@@ -78,7 +81,7 @@ __global__ void __launch_bounds__(dist::cuda::block_threads)
   body(ThreadsOfRow{is_row ? size : 0, threadIdx.x % threads, threads}, is_row ? row : 0);
 }
 
-/// Calls `body(threads, row)` for each row: about four elements of it for a thread, at most a block for a row.
+/// Calls `body(threads, row)` for each row, with about four elements per thread, and at most one block per row.
 template <class Body>
 void for_each_row(State& state, std::size_t rows, std::size_t size, const Body& body) {
   if (rows == 0) return;

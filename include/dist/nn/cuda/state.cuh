@@ -13,12 +13,14 @@
 
 namespace dist::nn::cuda {
 
+/// cuBLAS, for Handle.
 struct BlasLibrary {
   using Type = cublasHandle_t;
   static void create(Type& handle) { DIST_CUBLAS_CHECK(cublasCreate(&handle)); }
   static void set_stream(Type handle, cudaStream_t stream) { DIST_CUBLAS_CHECK(cublasSetStream(handle, stream)); }
   static void destroy(Type handle) noexcept { static_cast<void>(cublasDestroy(handle)); }
 };
+/// cuDNN, for Handle.
 struct DnnLibrary {
   using Type = cudnnHandle_t;
   static void create(Type& handle) { DIST_CUDNN_CHECK(cudnnCreate(&handle)); }
@@ -26,7 +28,7 @@ struct DnnLibrary {
   static void destroy(Type handle) noexcept { static_cast<void>(cudnnDestroy(handle)); }
 };
 
-/// A handle of a library whose calls go to one stream.
+/// Owns a library handle whose calls go to one stream.
 template <class Library>
 class Handle {
  public:
@@ -46,7 +48,7 @@ class Handle {
     try {
       const dist::cuda::SelectedDevice selected{device_};
       Library::destroy(handle_);
-    } catch (const Error&) {  // the GPU is lost, and the handle with it
+    } catch (const Error&) {  // the GPU is lost, and its handles with it
     }
   }
 
@@ -57,9 +59,9 @@ class Handle {
   typename Library::Type handle_ = nullptr;
 };
 
-/// What one replica's operations share: its queue, handles of cuBLAS and cuDNN on that, and memory in which their work is
-/// done, so that a step of a known size allocates nothing. Products are in float as on the host: the shorter TF32 is not
-/// used, unless factors are as short.
+/// The resources that one replica's operations share: its queue, cuBLAS and cuDNN handles, and a workspace, so that
+/// steps of a known batch size allocate no memory. Products use full float precision, like on the host, or TF32 if
+/// factors are as short.
 class State {
  public:
   explicit State(const dist::cuda::Queue& queue)
@@ -71,7 +73,7 @@ class State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// The calling thread's calls are for the queue's GPU from now on.
+  /// Makes the queue's GPU current in the calling thread.
   struct Entered {};
   [[nodiscard]] Entered enter() const {
     queue_.enter();
@@ -80,24 +82,22 @@ class State {
 
   [[nodiscard]] const dist::cuda::Queue& queue() const noexcept { return queue_; }
   [[nodiscard]] cublasHandle_t blas() const noexcept { return blas_.get(); }
-  /// From now on factors have at most 11 significant bits, which TF32 keeps: see TakesShortFactors. Called before the first
+  /// Permits TF32, because factors have at most 11 significant bits (see TakesShortFactors). Call it before the first
   /// product.
   void set_short_factors() {
     queue_.enter();
     DIST_CUBLAS_CHECK(cublasSetMathMode(blas_.get(), CUBLAS_TF32_TENSOR_OP_MATH));
-    convolution_math_ = CUDNN_DEFAULT_MATH;  // which permits TF32
+    convolution_math_ = CUDNN_DEFAULT_MATH;  // permits TF32
   }
-  /// How convolutions multiply.
   [[nodiscard]] cudnnMathType_t convolution_math() const noexcept { return convolution_math_; }
 
-  /// Made by the first convolution.
+  /// Created at the first convolution.
   [[nodiscard]] cudnnHandle_t dnn() {
     if (!dnn_) dnn_.emplace(queue_.stream());
     return dnn_->get();
   }
 
-  /// Memory of the GPU for what is put on the queue from now until the next call. Waits for the queue where it was
-  /// smaller. Throws OutOfMemory.
+  /// Returns GPU memory for work enqueued before the next call. To grow it, waits for the queue. Throws OutOfMemory.
   [[nodiscard]] std::byte* workspace(std::size_t bytes) {
     workspace_.reserve(queue_, bytes);
     return workspace_.data();

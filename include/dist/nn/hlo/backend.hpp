@@ -25,25 +25,25 @@ namespace dist::nn {
 
 namespace detail {
 
-/// What a network's forward leaves for its backward in a step that is traced: its parameters.
+/// The parameters that a traced forward has read, for its backward.
 struct TracedForward {
   std::vector<hlo::Value> parameters;
 };
-/// What its backward leaves for an optimizer: the gradients of the parameters.
+/// The parameter gradients of a traced backward, for an optimizer.
 struct TracedGradients {
   std::vector<hlo::Value> gradients;
 };
 
 }  // namespace detail
 
-/// Networks in steps that XLA compiles: what their layers compute is traced (Lowering), and their gradients by hlo::gradients.
-/// In replica functions that are run and not compiled, they compute with the loops of Reference, on the host.
+/// A back end for networks in steps compiled by XLA: layers are traced (see Lowering), and hlo::gradients
+/// differentiates them. Replica functions that are not compiled use the loops of Reference, on the host.
 struct Xla : Reference {
   static constexpr std::string_view name = "xla";
   static constexpr bool traces_networks = true;
   using Device = dist::Xla;
 
-  /// The network's output for the rows `x`, a traced array or one whose shape is known when it is traced.
+  /// Returns the output for the rows `x`, an hlo::Traced or an hlo::Dynamic.
   template <InTrace Trace, class Network, class X, ForwardMode Mode>
   [[nodiscard]] static auto forward(const Trace& trace, Network& network, const X& x, Mode) {
     using Net = typename Network::Architecture;
@@ -66,7 +66,7 @@ struct Xla : Reference {
     }
   }
 
-  /// Differentiates `loss`, a traced number, by all parameters.
+  /// Differentiates the traced number `loss` with respect to all parameters.
   template <InTrace Trace, class Network, class T>
   static void backward(const Trace& trace, Network& network, hlo::Traced<T> loss) {
     const auto* const last = trace.template left<detail::TracedForward>(&network);
@@ -77,17 +77,18 @@ struct Xla : Reference {
     trace.leave(&network, detail::TracedGradients{hlo::untyped::gradients(loss.value(), last->parameters)});
   }
 
-  /// The parameters, in the order of the network's layout, as the step has left them so far.
+  /// The current parameters in this step, in the order of the layout.
   template <InTrace Trace, class Network>
   [[nodiscard]] static auto parameters(const Trace& trace, Network& network) {
     return arrays<typename Network::Element>(trace.read_parts(network.parameters(), Network::layout()));
   }
-  /// The gradients of the last backward, likewise. Throws InvalidArgument where there was none.
+  /// The gradients of the last backward, in the order of the layout. Throws InvalidArgument before the first
+  /// backward.
   template <InTrace Trace, class Network>
   [[nodiscard]] static auto gradients(const Trace& trace, Network& network) {
     return arrays<typename Network::Element>(gradients_left(trace, network).gradients);
   }
-  /// Adds to the gradient of a parameter.
+  /// Adds to a parameter's gradient. Throws InvalidArgument before the first backward.
   template <InTrace Trace, class Network, class T>
   static void add_gradient(const Trace& trace, Network& network, std::size_t parameter, hlo::Dynamic<T> more) {
     detail::TracedGradients all = gradients_left(trace, network);
@@ -112,7 +113,7 @@ struct Xla : Reference {
     return *last;
   }
 
-  /// `x` with the extents of a row; axes of extent 1 at its end may be there or not.
+  /// Returns `x` in the network's input shape; trailing axes of extent 1 may be missing or surplus.
   template <class Network, class X>
   [[nodiscard]] static auto rows_of(const X& x) {
     using T = typename Network::Element;

@@ -16,7 +16,7 @@ namespace dist::nn {
 
 namespace detail {
 
-/// The function of each element, with the gradient that it says itself.
+/// Applies the function with its explicit gradient.
 template <class Function, hlo::TracedArray X>
 [[nodiscard]] X activated(X x) {
   if constexpr (std::same_as<Function, Linear>) {
@@ -31,7 +31,7 @@ template <class Function, hlo::TracedArray X>
 
 }  // namespace detail
 
-/// nn::ReLU, too, is such a layer.
+/// The lowering of nn::Activate and nn::ReLU.
 template <class Function>
 struct Lowering<Activate<Function>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
@@ -40,6 +40,7 @@ struct Lowering<Activate<Function>> {
   }
 };
 
+/// The lowering of nn::Dense.
 template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
 struct Lowering<Dense<Units, Function, KernelInitializer, BiasInitializer>> {
   using Activation = typename Dense<Units, Function, KernelInitializer, BiasInitializer>::Activation;

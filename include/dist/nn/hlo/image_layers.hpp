@@ -1,4 +1,4 @@
-/// Layers of images in programs for XLA: convolution and pooling.
+/// Convolution and pooling layers in programs for XLA.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ namespace dist::nn {
 
 namespace detail {
 
-/// The windows of a WindowGeometry, along the rows and along the columns of an image.
+/// A WindowGeometry's windows along rows and columns.
 template <class Geometry>
 using WindowsOfRows = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_top, Geometry::pad_bottom>;
 template <class Geometry>
 using WindowsOfColumns = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_left, Geometry::pad_right>;
 
-/// function(images correlated with kernels + bias).
+/// Correlates images with kernels, then applies bias and activation.
 template <class Function, class Geometry, class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel,
           hlo::TracedArray Bias>
 [[nodiscard]] auto convolved(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
@@ -43,6 +43,7 @@ template <class Geometry, class Op, hlo::TracedArray X>
 
 }  // namespace detail
 
+/// The lowering of nn::Conv2D.
 template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
 struct Lowering<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
@@ -53,18 +54,20 @@ struct Lowering<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitial
   }
 };
 
+/// The lowering of nn::DepthwiseConv2D.
 template <std::size_t Window, class Function, std::size_t Stride, class Padding, std::size_t Multiplier,
           class KernelInitializer, class BiasInitializer>
 struct Lowering<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     const auto& [kernel, bias] = parameters;
-    // A group for each channel, whose kernels lie one after another already.
+    // One group per channel, whose kernels are already contiguous.
     return detail::convolved<Function, typename Bound::Geometry>(
         arguments, x, hlo::reshape<Window, Window, 1, Bound::channels * Multiplier>(kernel), bias);
   }
 };
 
+/// The lowering of nn::MaxPool2D.
 template <std::size_t Window, std::size_t Stride, class Padding>
 struct Lowering<MaxPool2D<Window, Stride, Padding>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
@@ -73,6 +76,7 @@ struct Lowering<MaxPool2D<Window, Stride, Padding>> {
   }
 };
 
+/// The lowering of nn::AveragePool2D.
 template <std::size_t Window, std::size_t Stride, class Padding>
 struct Lowering<AveragePool2D<Window, Stride, Padding>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
@@ -81,13 +85,14 @@ struct Lowering<AveragePool2D<Window, Stride, Padding>> {
     using T = typename X::Element;
     const auto sums = detail::pooled<G>(sum, x);
     using Y = std::remove_const_t<decltype(sums)>;
-    // XLA counts the elements of each window that lie in the image when it compiles.
+    // XLA counts a window's elements inside the image at compile time.
     const hlo::Traced<T, 1, G::height, G::width, 1> one{1};
     const auto counts = hlo::reshape<G::output_height, G::output_width>(detail::pooled<G>(sum, one));
     return sums / hlo::broadcast<Y, 1, 2>(counts);
   }
 };
 
+/// The lowering of nn::GlobalAveragePool2D.
 template <>
 struct Lowering<GlobalAveragePool2D> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
@@ -97,6 +102,7 @@ struct Lowering<GlobalAveragePool2D> {
   }
 };
 
+/// The lowering of nn::GlobalMaxPool2D.
 template <>
 struct Lowering<GlobalMaxPool2D> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
@@ -106,7 +112,7 @@ struct Lowering<GlobalMaxPool2D> {
     using Numbers = typename Image::template With<std::int32_t>;
     const Image image = hlo::reshape<X::extents[0], pixels, X::extents[3]>(x);
     const auto maxima = hlo::stop_gradient(hlo::reduce<1>(max, image));
-    // Only the first of several maxima, or the first NaN, is taken, so it alone gets the gradient.
+    // Selects only the first maximum, or the first NaN, which alone receives the gradient.
     const Numbers number = hlo::iota<Numbers, 1>();
     const Numbers of_nan = hlo::select(image != image, number, static_cast<std::int32_t>(pixels));
     const auto first = hlo::reduce<1>(min, hlo::select(image == hlo::broadcast<Image, 0, 2>(maxima), number, of_nan));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -9,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/core/text.hpp>
@@ -23,7 +23,7 @@ namespace dist::nn {
 
 namespace detail {
 
-/// Which of `Rows` rows count, where the first so many do.
+/// True for the first `count` rows.
 template <std::size_t Rows>
 [[nodiscard]] hlo::Traced<bool, Rows> first_rows(hlo::Traced<std::int32_t> count) {
   using Numbers = hlo::Traced<std::int32_t, Rows>;
@@ -32,24 +32,23 @@ template <std::size_t Rows>
 
 }  // namespace detail
 
-/// What layers know of a pass through a network that is traced: whether it is for training, which rows count, and whether the
-/// back end, if it is given, RoundsFactors. A program has as many rows as the largest batch; a smaller one is padded at its
-/// end.
+/// Arguments for layers in a traced pass: whether it is training, which rows are valid, and whether the back end, if
+/// given, RoundsFactors. A program has as many rows as the largest batch; smaller ones are padded at the end.
 template <ForwardMode Mode, class BackendType = void>
 struct TraceArguments {
   static constexpr bool training = std::same_as<Mode, Training>;
-  /// How many of the rows are of this replica's batch: the first ones. The others may hold any finite number.
+  /// The number of valid rows, the first ones. The others may hold any finite number.
   hlo::Traced<std::int32_t> rows;
-  /// The rows of the global batch before this replica's, for layers with uses_global_rows.
+  /// The global batch's rows before this replica's, for layers with uses_global_rows.
   hlo::Traced<std::int32_t> first_row;
 
-  /// Whether a row counts, for each row of arrays of this type.
+  /// True for each valid row of arrays of this type.
   template <hlo::TracedArray X>
   [[nodiscard]] hlo::Traced<bool, X::extents[0]> counts() const {
     return detail::first_rows<X::extents[0]>(rows);
   }
 
-  /// An input or a kernel as a factor of products: rounded, where the back end does so.
+  /// An input or a kernel as a factor of products, rounded if the back end RoundsFactors.
   template <hlo::TracedArray X>
   [[nodiscard]] static X factor(X x) {
     if constexpr (RoundsFactors<BackendType>)
@@ -57,8 +56,8 @@ struct TraceArguments {
     else
       return x;
   }
-  /// A layer's products of such factors, with the bias added. Their gradient is rounded likewise: it is a factor of the products
-  /// that are the gradients of input and kernel.
+  /// Returns `y`, products of such factors with the bias added. If the back end RoundsFactors, its gradient is
+  /// rounded, because it is a factor of the gradients of input and kernel.
   template <hlo::TracedArray Y>
   [[nodiscard]] static Y of_factors(Y y) {
     if constexpr (RoundsFactors<BackendType>)
@@ -76,22 +75,22 @@ template <class T, std::size_t Rows, std::size_t... Extents>
 struct TracedRowsOf<T, Rows, StaticShape<Extents...>> {
   using Type = hlo::Traced<T, Rows, Extents...>;
 };
-/// As many rows of a StaticShape as `X` has, in a program.
+/// A batch of `Row`s in a program, with as many rows as `X`.
 template <hlo::TracedArray X, class Row>
 using TracedRows = typename TracedRowsOf<typename X::Element, X::extents[0], Row>::Type;
 
 }  // namespace detail
 
-/// A layer in a program for XLA: what the program computes for it, written forward only; gradients follow from the program.
-/// The specialisation for a layer out of its place, as Lowering<Dense<10>>, has the function
+/// A layer's computation in a program for XLA, forward only; gradients are derived from the program. The
+/// specialisation for a layer such as `Dense<10>` has a function
 ///
-///   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-///   static auto forward(const Pass& pass, X x, const Parameters& parameters, State& state);
+///   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+///   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state);
 ///
-/// which returns rows of Bound::Output for the rows `x`. `arguments` is a TraceArguments, `parameters` a std::tuple of traced arrays
-/// with the shapes of Bound::parameters, and `state` one of references to those of Bound::state, which it may assign to.
-/// A layer with a kernel multiplies what pass.factor makes of its input and of this, and returns pass.of_factors of the result.
-/// The library's own layers have theirs in nn/hlo/. A layer with `is_view` needs none.
+/// that returns rows of Bound::Output. `arguments` is a TraceArguments, `parameters` a std::tuple of arrays with the
+/// shapes of Bound::parameters, and `state` one of references to arrays with the shapes of Bound::state, which may be
+/// assigned. A layer with a kernel multiplies arguments.factor(x) and arguments.factor(kernel), and returns
+/// arguments.of_factors(result). nn/hlo/ has the library's specialisations. A layer with `is_view` needs none.
 template <class L>
 struct Lowering {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
@@ -105,12 +104,13 @@ struct Lowering {
 
 namespace detail {
 
-/// Copies of `Count` elements of a tuple from `First` on, and references to them.
+/// Copies of `Count` tuple elements from `First` on.
 template <std::size_t First, std::size_t Count, class Tuple>
 [[nodiscard]] auto copied([[maybe_unused]] const Tuple& all) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::make_tuple(std::get<First + I>(all)...); }
   (std::make_index_sequence<Count>{});
 }
+/// References to `Count` tuple elements from `First` on.
 template <std::size_t First, std::size_t Count, class Tuple>
 [[nodiscard]] auto tied([[maybe_unused]] Tuple& all) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::tie(std::get<First + I>(all)...); }
@@ -140,7 +140,7 @@ template <class Net, std::size_t Index, class Arguments, class Parameters, class
   }
 }
 
-/// The layers from `Index` on.
+/// Emits the layers from `Index` on.
 template <class Net, std::size_t Index, class Arguments, class Parameters, class State, hlo::TracedArray X>
 [[nodiscard]] auto emit_layers([[maybe_unused]] const Arguments& arguments,
                                [[maybe_unused]] const Parameters& parameters, [[maybe_unused]] State& state, X x) {
@@ -152,14 +152,14 @@ template <class Net, std::size_t Index, class Arguments, class Parameters, class
   }
 }
 
-/// The type of a std::tuple of arrays with the shapes of a layout.
+/// A std::tuple of traced arrays with the shapes of a layout.
 template <class T, auto& layout>
 [[nodiscard]] constexpr auto traced_tensors() {
   const auto traced = []<std::size_t Which>() {
     constexpr auto extents = [] {
       constexpr Shape shape = layout[Which].shape;
       std::array<std::size_t, shape.rank()> all{};
-      std::ranges::copy(shape.extents(), all.begin());
+      std::copy(shape.extents().begin(), shape.extents().end(), all.begin());
       return all;
     }();
     return std::type_identity<hlo::detail::TracedWith<T, extents>>{};
@@ -172,20 +172,21 @@ template <class T, auto& layout>
 
 }  // namespace detail
 
-/// A network in a program: its parameters and its state, as std::tuples of traced arrays, and batches of its input and of
-/// its output.
+/// The parameters of a network in a program.
 template <class Net, class T = float>
 using TracedParameters = typename decltype(detail::traced_tensors<T, Net::parameters>())::type;
+/// The state of a network in a program.
 template <class Net, class T = float>
 using TracedState = typename decltype(detail::traced_tensors<T, Net::state>())::type;
+/// An input batch of a network in a program.
 template <class Net, class T = float>
 using TracedInput = typename detail::TracedRowsOf<T, hlo::batch, typename Net::InputShape>::Type;
+/// An output batch of a network in a program.
 template <class Net, class T = float>
 using TracedOutput = typename detail::TracedRowsOf<T, hlo::batch, typename Net::OutputShape>::Type;
 
-/// The output of `Net`, a Sequential, for `x`, rows of its input shape, in the program that is traced. `parameters` is a
-/// std::tuple of all its parameters, in the order of Net::parameters, and `state` one of all its state, or of references to
-/// it, to which layers assign what they keep.
+/// Traces the Sequential `Net` for rows `x` of its input shape, and returns its output. `parameters` is a std::tuple
+/// of all parameters, in order, and `state` one of all state arrays or references to them, which layers assign.
 template <class Net, class Arguments, class Parameters, class State, hlo::TracedArray X>
 [[nodiscard]] auto emit_forward(const Arguments& arguments, const Parameters& parameters, State& state, X x) {
   static_assert(

@@ -1,4 +1,4 @@
-/// What losses and metrics in programs for XLA look at: rows of outputs and of targets.
+/// Rows of outputs and targets in programs for XLA, for losses and metrics.
 #pragma once
 
 #include <array>
@@ -20,41 +20,41 @@
 
 namespace dist::nn::detail {
 
-/// Memory of a program, which is not there while the program is traced: views of it have a shape only.
+/// The memory space of program arrays, whose views only have a shape.
 struct ProgramMemory {
   static constexpr bool host_accessible = false;
 };
-/// A view with the shape that an array has in the program, for checks of shapes.
+/// A view with the array's shape, for checks.
 template <class A>
 [[nodiscard]] TensorView<const typename A::Element, ProgramMemory> shape_only(const A& array) {
   return {nullptr, hlo::untyped::type_of(array.value()).shape};
 }
 
-/// An array of a program, of a shape that is known when C++ compiles or when the program is traced.
+/// An array in a program, of static or dynamic shape.
 template <class A>
 concept ArrayInProgram = requires(const A& array) {
   typename A::Element;
   { array.value() } -> std::same_as<hlo::Value>;
 };
 
-/// The elements of an array in the shape of `Wanted`, of which it has as many.
+/// Reshapes an array to the shape of `Wanted`.
 template <hlo::TracedArray Wanted, ArrayInProgram A>
 [[nodiscard]] auto in_shape_of(const A& array) {
   using Result = typename Wanted::template With<typename A::Element>;
   return Result{hlo::untyped::reshape(array.value(), Result::type().shape)};
 }
-/// A traced array as a matrix: one row for each of its rows.
+/// A traced array as a matrix, one row per batch row.
 template <hlo::TracedArray A>
 using MatrixOf =
     hlo::Traced<typename A::Element, A::extents[0], A::elements / (A::batch_axes == 0 ? A::extents[0] : 1)>;
 
-/// A number for each row, for each of its elements.
+/// Broadcasts one number per row along the row.
 template <hlo::TracedArray Matrix>
 [[nodiscard]] Matrix along_rows(hlo::Traced<typename Matrix::Element, Matrix::extents[0]> of_row) {
   return hlo::broadcast<Matrix, 0>(of_row);
 }
 
-/// The weight of each row, as numbers of `PerRow`. Throws ShapeMismatch unless there is one per row.
+/// The sample weight of each row, as `PerRow`. Throws ShapeMismatch unless there is one per row.
 template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
 [[nodiscard]] PerRow traced_weights(std::string_view reader, const Weights& weights, const Outputs& outputs) {
   static_assert(dist::detail::satisfied<ArrayInProgram<Weights>>,
@@ -67,7 +67,7 @@ template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
   }
 }
 
-/// Refuses, in a sentence, what a loss or a metric `M` cannot look at in a program, and says whether it can.
+/// True if `M` accepts these outputs and targets in a program; otherwise a static_assert explains why not.
 template <class M, class Outputs, class Targets>
 [[nodiscard]] constexpr bool require_arrays_in_program() {
   static_assert(
@@ -85,8 +85,8 @@ template <class M, class Outputs, class Targets>
   return false;
 }
 
-/// Where the largest number of each row is, the first of equals. As on the host, no number is above a NaN that comes first,
-/// and no other NaN is above a number.
+/// The index of each row's largest number, the first among equals. Like on the host, a NaN in first place is the
+/// largest, and any other NaN is ignored.
 template <class T, std::size_t Rows, std::size_t Elements>
 [[nodiscard]] hlo::Traced<std::int32_t, Rows> index_of_largest(hlo::Traced<T, Rows, Elements> scores) {
   using Scores = hlo::Traced<T, Rows, Elements>;
@@ -99,14 +99,14 @@ template <class T, std::size_t Rows, std::size_t Elements>
   const auto is_largest = scores == along_rows<Scores>(hlo::reduce<1>(max, scores));
   return hlo::reduce<1>(min, hlo::select(is_largest, index, Indices{std::int32_t{Elements}}));
 }
-/// Whether an element's number in its row is this one.
+/// True for the element at this index of its row.
 template <std::size_t Elements, std::size_t Rows>
 [[nodiscard]] hlo::Traced<bool, Rows, Elements> is_at(hlo::Traced<std::int32_t, Rows> index) {
   using Indices = hlo::Traced<std::int32_t, Rows, Elements>;
   return hlo::iota<Indices, 1>() == along_rows<Indices>(index);
 }
 
-/// Labels as the numbers of classes: what is none of `classes` is -1.
+/// Converts labels to class indices; labels out of range become -1.
 template <class Label, std::size_t Rows>
 [[nodiscard]] hlo::Traced<std::int32_t, Rows> classes_of(hlo::Traced<Label, Rows> labels, std::size_t classes) {
   using Wide = hlo::Traced<std::int64_t, Rows>;
@@ -114,14 +114,13 @@ template <class Label, std::size_t Rows>
   const auto is_class = (wide >= Wide{0}) & (wide < Wide{static_cast<std::int64_t>(classes)});
   return hlo::select(is_class, wide, Wide{-1}).template as<std::int32_t>();
 }
-/// The same of labels as a batch has them, [rows] or [rows, 1], of which each is one of the classes that a row of `Outputs`
-/// has.
+/// Converts labels [rows] or [rows, 1] to class indices; classes are the columns of `Outputs`.
 template <hlo::TracedArray Outputs, ArrayInProgram Labels>
 [[nodiscard]] auto labels_of(const Labels& labels) {
   return classes_of(in_shape_of<hlo::Traced<bool, Outputs::extents[0]>>(labels), Outputs::extents[1]);
 }
 
-/// The axes of an array of rank `Rank`, without `Axis...`.
+/// The axes of an array, without `Axis...`.
 template <std::size_t Rank, std::size_t... Axis>
 inline constexpr auto axes_without = [] {
   std::array<std::size_t, Rank - sizeof...(Axis)> rest{};
@@ -130,7 +129,7 @@ inline constexpr auto axes_without = [] {
     if (((axis != Axis) && ...)) rest[count++] = axis;
   return rest;
 }();
-/// A number for each row, where the elements of a row lie along `Axis...` of an array: the same number for each of them.
+/// One number per row of array `A`, whose rows extend along `Axis...`; broadcasts implicitly.
 template <hlo::TracedArray A, std::size_t... Axis>
 class NumberOfRow
     : public hlo::detail::TracedWith<
@@ -153,8 +152,8 @@ class NumberOfRow
   }
 };
 
-/// Takes the place of the threads of a row (nn/row.hpp) in a program: a formula is applied to all rows at once, whose elements
-/// lie along `Axis...` of an array. `Each` stands for the number of every element.
+/// A program's counterpart of a row's threads (nn/row.hpp): formulas apply to all rows at once, which extend along
+/// `Axis...`. `Each` stands for every element's index.
 template <std::size_t... Axis>
 struct TracedThreads {
   struct Each {};
@@ -164,7 +163,7 @@ template <std::size_t... Axis, class F>
   const auto each = f(typename TracedThreads<Axis...>::Each{});
   return NumberOfRow<std::remove_const_t<decltype(each)>, Axis...>{hlo::reduce<Axis...>(sum, each)};
 }
-/// A constant for gradients.
+/// The maximum of each row, constant for gradients.
 template <std::size_t... Axis, class F>
 [[nodiscard]] auto max_of(TracedThreads<Axis...>, const F& f) {
   const auto each = f(typename TracedThreads<Axis...>::Each{});
@@ -174,7 +173,7 @@ template <std::size_t... Axis, class F>
 void for_each_of(TracedThreads<Axis...>, const F& f) {
   f(typename TracedThreads<Axis...>::Each{});
 }
-/// An array whose elements such a formula reads or writes.
+/// An array that a formula reads or writes.
 template <class A>
 struct TracedElements {
   A& array;
@@ -182,7 +181,7 @@ struct TracedElements {
   void set(auto, A value) const { array = value; }
 };
 
-/// Takes the place of the number of an element in a program: it stands for all elements of all rows of a matrix.
+/// A program's counterpart of an element's index: all elements of a matrix.
 template <std::size_t Rows, std::size_t Elements>
 struct EachElement {
   [[nodiscard]] friend auto operator==(EachElement, hlo::Traced<std::int32_t, Rows> index) {
@@ -190,7 +189,7 @@ struct EachElement {
   }
 };
 
-/// All rows of a matrix of a program, as formulas see a row: see nn::Row.
+/// All rows of a matrix, with the interface of nn::Row.
 template <hlo::TracedArray Matrix>
 class TracedRow {
  public:
@@ -202,7 +201,7 @@ class TracedRow {
 
   [[nodiscard]] static constexpr std::size_t size() noexcept { return Matrix::extents[1]; }
   [[nodiscard]] Matrix operator[](Each) const noexcept { return matrix_; }
-  /// 0 for an index that the row does not have.
+  /// 0 if the index is out of range.
   [[nodiscard]] Number operator[](hlo::Traced<std::int32_t, Matrix::extents[0]> index) const {
     return Number{hlo::reduce<1>(sum, hlo::select(is_at<size()>(index), matrix_, Matrix{0}))};
   }
@@ -234,7 +233,7 @@ template <hlo::TracedArray Matrix>
   return select(has, row[index], Number{dist::detail::quiet_nan<typename Matrix::Element>});
 }
 
-/// Takes the place of the label of a row in a program: the labels of all rows. A label that is not a class is -1.
+/// A program's counterpart of a row's label: all rows' labels, -1 if out of range.
 template <std::size_t Rows>
 struct TracedLabels {
   using Element = std::int32_t;
@@ -245,11 +244,11 @@ template <std::size_t Rows>
   return row.labels;
 }
 
-/// A loss or a metric whose targets are numbers of classes, one for each row.
+/// A loss or a metric whose targets are one class index per row.
 template <class M>
 concept TakesLabels = M::takes_labels;
 
-/// What a formula `M` of rows sees of targets: labels, or rows of the outputs' shape with elements of type `Target`.
+/// Converts targets for the formula `M`: labels, or rows of the outputs' shape and type `Target`.
 template <class M, hlo::TracedArray Outputs, ArrayInProgram Targets>
 [[nodiscard]] auto traced_targets(const Targets& targets) {
   if constexpr (TakesLabels<M>)

@@ -1,4 +1,4 @@
-/// What nn::Model computes in steps that are traced, besides what its network, loss, metrics and optimizer do.
+/// The parts of nn::Model in traced steps, except its network, loss, metrics and optimizer.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,22 @@
 
 namespace dist::nn {
 
-/// The losses of a replica's rows, of which `rows` count.
+/// The sum of a replica's losses over its valid rows.
 template <bool is_sum, class T>
 struct TracedFitLoss {
   hlo::Traced<T> total;
   hlo::Traced<double> rows;
 
-  /// The number from which the network learns. Summed over the replicas it is the sum, or the mean over all rows of the
-  /// step.
+  /// The loss to differentiate; over all replicas it adds up to the sum or mean of the step's losses.
   [[nodiscard]] hlo::Traced<T> learned(const InTrace auto& replica) const {
     if constexpr (is_sum)
       return total;
     else
       return total / hlo::max(rows_of_step(replica), 1.0).template as<T>();
   }
-  /// The number that the logs show, to be weighted by `rows`.
+  /// The loss for the logs, to be weighted by `rows`.
   [[nodiscard]] hlo::Traced<double> shown(const InTrace auto& replica) const {
-    const hlo::Traced<double> mean = total.template as<double>() / hlo::max(rows, 1.0);  // a replica may have none
+    const hlo::Traced<double> mean = total.template as<double>() / hlo::max(rows, 1.0);  // a replica may have no rows
     if constexpr (is_sum)
       return mean * rows_of_step(replica);
     else
@@ -47,6 +46,7 @@ struct TracedFitLoss {
   }
 };
 
+/// Computes the TracedFitLoss of a batch.
 template <bool is_sum, class L, class Outputs, class Targets, class Weights>
 [[nodiscard]] auto traced_fit_loss(FitInTrace, std::bool_constant<is_sum>, const L& loss, const InTrace auto& replica,
                                    const Outputs& outputs, const Targets& targets, const Weights& weights) {
@@ -55,9 +55,9 @@ template <bool is_sum, class L, class Outputs, class Targets, class Weights>
   return TracedFitLoss<is_sum, T>{total, replica.rows().template as<double>()};
 }
 
-/// The weights of a batch's rows by their classes, times the sample weights where they are `given`. `table()` is a tensor of the
-/// weights of so many classes, asked for before each call of the program. NaN for a label that is none of them. Throws
-/// ShapeMismatch unless there is one label for each row.
+/// Returns each row's class weight, times the sample weights if `given`; NaN if a label is out of range. `table()`
+/// returns a tensor of `classes` weights before each run of the program. Throws ShapeMismatch unless there is one
+/// label per row.
 template <class Outputs, class Labels, class Table>
 [[nodiscard]] auto traced_class_weights(FitInTrace, const InTrace auto& replica, const Outputs& outputs,
                                         const Labels& labels, std::size_t classes, Table table, const auto&... given) {

@@ -1,4 +1,4 @@
-/// Losses in programs for XLA: written forward, as their gradients follow from the program.
+/// Losses in programs for XLA: forward only, with gradients derived from the program.
 #pragma once
 
 #include <concepts>
@@ -22,25 +22,25 @@
 namespace dist::nn {
 
 namespace detail {
-/// A loss whose formula of a row is a template over the type of row.
+/// A loss with a formula for rows that is a template over their type.
 template <class L, class Outputs, class Targets>
 concept LossOfTracedRows = requires(const L loss, Outputs outputs, Targets targets) {
   { loss.per_example(outputs, targets) } -> std::same_as<typename Outputs::Number>;
 };
 }  // namespace detail
 
-/// A loss in a program for XLA: its formula of elements or of rows, of which the program's is the gradient, too, where the loss
-/// has no slope. A loss whose targets are numbers of classes says so by `static constexpr bool takes_labels = true`. For a loss
-/// of another form a program specialises this template, with the function
+/// A loss in a program for XLA: its formula for elements or rows, with a gradient derived from the program unless the
+/// loss has a slope. A loss whose targets are class indices declares `static constexpr bool takes_labels = true`. For
+/// other losses, specialise this template with a function
 ///
 ///   template <hlo::TracedArray Outputs, class Targets>
 ///   static auto per_example(const L& loss, Outputs outputs, const Targets& targets);
 ///
-/// which returns the loss of each row, Traced<T, rows>, of outputs [rows, elements] and of targets that the loss's `check` has
-/// let pass: a hlo::Traced or a hlo::Dynamic.
+/// that returns each row's loss, `Traced<T, rows>`, for outputs [rows, elements] and targets, an hlo::Traced or an
+/// hlo::Dynamic that has passed the loss's `check`.
 template <class L>
 struct LossLowering {
-  /// NaN, and with a gradient of NaN, for a label that is not a class.
+  /// NaN, with a NaN gradient, for a label out of range.
   template <hlo::TracedArray Outputs, class Targets>
   static auto per_example(const L& loss, Outputs outputs, const Targets& targets) {
     using T = typename Outputs::Element;
@@ -70,9 +70,8 @@ struct LossLowering {
   }
 };
 
-/// The losses of the rows that count, each times its sample weight, and 0 for the others, which may be anything: a loss
-/// without reduction in the program that is traced. `rows` says how many count. Throws ShapeMismatch, and what the loss's
-/// `check` throws.
+/// Returns each valid row's loss times its sample weight, and 0 for padding rows, whatever they contain. Throws
+/// ShapeMismatch, and the errors of the loss's `check`.
 template <class L, class Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto traced_losses(const L& loss, hlo::Traced<std::int32_t> rows, Outputs outputs, const Targets& targets,
                                  const Weights& sample_weight = {}) {
@@ -84,7 +83,7 @@ template <class L, class Outputs, class Targets, class Weights = Unweighted>
     using Matrix = detail::MatrixOf<Outputs>;
     detail::check_rows(loss, L::name, detail::shape_only(outputs), detail::shape_only(targets));
     const auto counts = detail::first_rows<batch>(rows);
-    // Where a row does not count, the choice keeps a gradient of NaN from what comes before, and at the end a loss of NaN.
+    // For padding rows, the first select stops NaN gradients, the second NaN losses.
     const Matrix counted = hlo::select(hlo::broadcast<typename Matrix::template With<bool>, 0>(counts),
                                        detail::in_shape_of<Matrix>(outputs), Matrix{0});
     PerRow losses = LossLowering<L>::per_example(loss, counted, targets);
@@ -96,8 +95,8 @@ template <class L, class Outputs, class Targets, class Weights = Unweighted>
   }
 }
 
-/// What nn::compute_loss is in a step that is traced. Throws as traced_losses, and InvalidArgument when a replica has more rows
-/// than the global batch.
+/// The traced counterpart of nn::compute_loss. Throws the errors of traced_losses, and InvalidArgument if a replica
+/// may have more rows than the global batch.
 template <class L, class Outputs, class Targets, class Weights>
 [[nodiscard]] auto traced_loss(const L& loss, const InTrace auto& replica, const Outputs& outputs,
                                const Targets& targets, GlobalBatchSize global_batch, const Weights& sample_weight) {
@@ -108,7 +107,7 @@ template <class L, class Outputs, class Targets, class Weights>
   return hlo::reduce(sum, losses) * hlo::Traced<T>{static_cast<T>(1 / static_cast<double>(global_batch.value()))};
 }
 
-/// What an nn::Reduced is in a step that is traced, of which nn::Reduction::Sum makes one number.
+/// The traced counterpart of nn::Reduced, for nn::Reduction::Sum.
 template <class L, class Outputs, class Targets, class Weights>
 [[nodiscard]] auto traced_sum_of_losses(const L& loss, const InTrace auto& replica, const Outputs& outputs,
                                         const Targets& targets, const Weights& sample_weight, Reduction::Sum) {

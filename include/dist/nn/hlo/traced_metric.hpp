@@ -1,4 +1,4 @@
-/// Metrics in programs for XLA: what the rows of a batch add to them.
+/// Metrics in programs for XLA: the contributions of a batch's rows.
 #pragma once
 
 #include <concepts>
@@ -25,18 +25,19 @@
 
 namespace dist::nn {
 
-/// What a batch adds to a metric in a program.
+/// A batch's contribution to a metric.
 struct TracedTally {
   hlo::Traced<double> total, count;
 };
 
 namespace detail {
 
+/// A metric with a formula for rows that is a template over their types.
 template <class M, class Outputs, class Targets>
 concept MeasuresTracedRows = requires(const M measure, Outputs outputs, Targets targets) {
   { measure.of_row(outputs, targets) } -> std::convertible_to<hlo::Traced<double, Outputs::Element::extents[0]>>;
 };
-/// Takes the numbers of the bins into which each row counts, as a metric gives them.
+/// Receives the indices of the bins that each row increments.
 template <std::size_t Rows>
 struct TakeBins {
   hlo::Value& bins;  // [rows, count], -1 for none
@@ -51,6 +52,7 @@ struct TakeBins {
     bins = hlo::reshape<Rows, 1>(hlo::select(line < 0, PerRow{-1}, bin)).value();
   }
 };
+/// A counting metric whose bins are a template over the types of rows.
 template <class M, class Outputs, class Targets>
 concept CountsTracedRows = requires(const M measure, Outputs outputs, Targets targets,
                                     TakeBins<Outputs::Element::extents[0]> take) {
@@ -59,10 +61,9 @@ concept CountsTracedRows = requires(const M measure, Outputs outputs, Targets ta
 
 }  // namespace detail
 
-/// A metric in a program for XLA: its formula of a row, where that is a template over the types of rows. A metric whose targets
-/// are numbers of classes says so by `static constexpr bool takes_labels = true`. For a metric of another form a program
-/// specialises this template, with one of three functions, which are called when the metric's `check` has let outputs and targets
-/// pass:
+/// A metric in a program for XLA. A metric whose formula is a template over the types of rows needs no
+/// specialisation. A metric whose targets are class indices declares `static constexpr bool takes_labels = true`. For
+/// other metrics, specialise this template with one of three functions, which run after the metric's `check`:
 ///
 ///   template <hlo::TracedArray Outputs, class Targets>
 ///   static auto of_rows(const M& measure, Outputs outputs, const Targets& targets);
@@ -70,10 +71,10 @@ concept CountsTracedRows = requires(const M measure, Outputs outputs, Targets ta
 ///   static hlo::Value bins_of(const M& measure, Outputs outputs, const Targets& targets);
 ///   static TracedTally tally(const M& measure, hlo::Traced<std::int32_t> rows, const auto&... given);
 ///
-/// `of_rows` is for a metric that MeasuresRows: the number of each row, Traced<double, rows>, of outputs [rows, elements] and
-/// of targets, a hlo::Traced or a hlo::Dynamic. `bins_of` is for a CountingMetric: the numbers of the bins into which each row
-/// counts, of type std::int32_t and shape [rows, count], -1 for none. `tally` is for others: what they are given, of which the
-/// first `rows` rows count.
+/// `of_rows`, for a metric that MeasuresRows, returns one number per row, `Traced<double, rows>`, for outputs [rows,
+/// elements] and targets, an hlo::Traced or an hlo::Dynamic. `bins_of`, for a CountingMetric, returns the indices of
+/// the bins that each row increments, std::int32_t [rows, count], -1 for none. `tally`, for other metrics, takes
+/// their arguments; the first `rows` rows are valid.
 template <class M>
 struct MetricLowering {
   template <hlo::TracedArray Outputs, class Targets>
@@ -112,7 +113,7 @@ struct MetricLowering {
 
 namespace detail {
 
-/// The weight of each row that counts, and 0 of the others. Throws ShapeMismatch.
+/// Each valid row's weight, and 0 for padding rows. Throws ShapeMismatch.
 template <hlo::TracedArray Outputs, class Weights>
 [[nodiscard]] auto counted_weights(std::string_view reader, hlo::Traced<std::int32_t> rows, const Outputs& outputs,
                                    const Weights& sample_weight) {
@@ -135,7 +136,7 @@ template <class M, class Outputs, class Targets, class Weights = Unweighted>
   }
 }
 
-/// The sums of the weights of the rows that count into each bin, in an array of this shape.
+/// The sums of the weights of the rows in each bin.
 template <std::size_t Rows>
 [[nodiscard]] hlo::Dynamic<double> counts_of_bins(hlo::Value bins, hlo::Traced<double, Rows> weights,
                                                   const Shape& shape) {
@@ -156,6 +157,7 @@ template <std::size_t Rows>
 
 }  // namespace detail
 
+/// The lowering of nn::MeanOf.
 template <class L>
 struct MetricLowering<MeanOf<L>> {
   template <class Outputs, class Targets, class Weights = Unweighted>
@@ -167,7 +169,8 @@ struct MetricLowering<MeanOf<L>> {
   }
 };
 
-/// Of numbers of the host or of the program; of a Traced one, its `value()` too, as of an nn::Loss.
+/// The lowering of nn::MeanValue, for numbers of the host, an hlo::Traced or its `value()`, like the `value()` of an
+/// nn::Loss.
 template <>
 struct MetricLowering<MeanValue> {
   template <class Number, class Weight = double>
@@ -188,7 +191,7 @@ struct MetricLowering<MeanValue> {
   static hlo::Traced<double> of_program(double number) { return number; }
 };
 
-/// What nn::Metric adds to its tally in a step that is traced. Throws ShapeMismatch.
+/// Returns a batch's contribution to the tally of nn::Metric. Throws ShapeMismatch.
 template <class M, class... Given>
 [[nodiscard]] TracedTally traced_tally(MetricInTrace, const M& measure, const InTrace auto& replica,
                                        const Given&... given) {
@@ -198,8 +201,8 @@ template <class M, class... Given>
     return MetricLowering<M>::tally(measure, replica.rows(), given...);
 }
 
-/// What nn::Metric adds to its counts in a step that is traced, in the measure's shape. Throws ShapeMismatch, and what the
-/// measure's `check` throws.
+/// Returns a batch's contribution to the counts of nn::Metric, in the measure's shape. Throws ShapeMismatch, and the
+/// errors of the measure's `check`.
 template <class M, class Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] hlo::Dynamic<double> traced_counts(MetricInTrace, const M& measure, const InTrace auto& replica,
                                                  const Outputs& outputs, const Targets& targets,

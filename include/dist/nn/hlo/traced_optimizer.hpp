@@ -13,9 +13,9 @@
 
 namespace dist::nn {
 
-/// What nn::Optimizer::apply_gradients does in a step that is traced: sums the gradients, of each parameter, over the replicas,
-/// where `aggregate` says so, and updates parameters and slots, of which every replica has all. `iteration()` is the number of
-/// the step, from 1, before each call of the program.
+/// The traced counterpart of nn::Optimizer::apply_gradients: sums gradients over the replicas if `aggregate`, then
+/// updates parameters and slots, of which each replica has all. `iteration()` returns the step's number, from 1,
+/// before each run of the program.
 template <bool aggregate, class Optimizer, class Network, class Gradients, class Iteration>
 void traced_apply(OptimizerInTrace, const InTrace auto& trace, Optimizer& optimizer, Network& network,
                   Gradients gradients, Iteration iteration) {

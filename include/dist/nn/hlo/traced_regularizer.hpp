@@ -16,14 +16,14 @@ namespace dist::nn {
 
 namespace detail {
 
-/// A regularizer whose functions take all weights of a parameter in a program at once.
+/// A regularizer of all weights of a parameter in a program at once.
 template <class R, class Weights>
 concept RegularizerOf = requires(const R regularizer, Weights weights) {
   { regularizer.term(weights) } -> std::same_as<Weights>;
   { regularizer.slope(weights) } -> std::same_as<Weights>;
 };
 
-/// Refuses, in a sentence, a regularizer for numbers of the host only; says whether it is one for programs.
+/// True if `R` supports programs; otherwise a static_assert explains why not.
 template <class R, class Weights>
 [[nodiscard]] constexpr bool require_regularizer_of_programs() {
   constexpr bool is_for_programs = RegularizerOf<R, Weights>;
@@ -33,7 +33,7 @@ template <class R, class Weights>
   return is_for_programs;
 }
 
-/// Calls `use(number, weights)` for each parameter of a network that is chosen, with its weights in the program.
+/// Calls `use(index, weights)` for each chosen parameter, with its traced weights.
 template <class R, class Network, class Which, class Use>
 void for_each_regularized(const InTrace auto& replica, Network& network, const Which& which, const Use& use) {
   const auto weights = network.traced_parameters(replica);
@@ -45,7 +45,7 @@ void for_each_regularized(const InTrace auto& replica, Network& network, const W
 
 }  // namespace detail
 
-/// What nn::total_regularization is in a step that is traced.
+/// The traced counterpart of nn::total_regularization.
 template <class R, class Network, class Which>
 [[nodiscard]] hlo::Traced<double> traced_regularization(RegularizerInTrace, const InTrace auto& replica,
                                                         Network& network, const R& regularizer, const Which& which) {
@@ -56,7 +56,7 @@ template <class R, class Network, class Which>
   return total.template as<>();
 }
 
-/// What nn::add_regularization_gradients is in a step that is traced.
+/// The traced counterpart of nn::add_regularization_gradients.
 template <class R, class Network, class Which>
 void add_traced_regularization(RegularizerInTrace, const InTrace auto& replica, Network& network, const R& regularizer,
                                const Which& which) {

@@ -1,17 +1,16 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -21,19 +20,19 @@
 #include <dist/hlo/untyped.hpp>
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/hlo/choice.hpp>
-#include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 namespace dist::hlo {
 
-// What the functors of optimizers alone call, for traced arrays: found by their namespace.
+// The functions that only optimizer functors call on traced arrays.
 
+/// Returns the square root.
 template <class T>
 [[nodiscard]] Dynamic<T> root(Dynamic<T> x) {
   return sqrt(x);
 }
-/// Finite for 0, as for numbers of the host.
+/// Finite for 0, like on the host.
 template <class T>
 [[nodiscard]] Dynamic<T> inverse_root(Dynamic<T> x) {
   return rsqrt(max(x, Dynamic<T>{std::numeric_limits<T>::min()}));
@@ -43,23 +42,23 @@ template <class T>
 
 namespace dist::nn {
 
-/// How many numbers a step of an optimizer has at most.
+/// The maximum number of values in StepNumbers.
 inline constexpr std::size_t most_step_numbers = 16;
-/// The numbers of a step of an optimizer, as an argument of a program: what the host works out for each step, such as Adam's
-/// correction for the moments' start at zero or the learning rate of a schedule, so that one program does all steps.
+/// Values that the host computes for each step, such as Adam's bias correction or a scheduled learning rate. As an
+/// argument of the program, they let one program serve all steps.
 using StepNumbers = hlo::Traced<float, most_step_numbers>;
 
-/// A parameter in a step of an optimizer that is traced.
+/// A parameter in a traced optimizer step.
 struct TracedParameter {
   hlo::Dynamic<float> weights;
   hlo::Dynamic<float> gradient;
-  std::vector<hlo::Dynamic<float>> slots = {};  ///< by their places in the functor's list
-  bool decays = true;                           ///< unless its weights are left out of the decay
+  std::vector<hlo::Dynamic<float>> slots = {};  ///< in the order of the functor's slots
+  bool decays = true;                           ///< false if weight decay excludes this parameter
 };
 
 namespace detail {
 
-/// The numbers of a functor for elements of type T, one after another. All that the functor of an optimizer has are numbers.
+/// Reads and sets the numbers of a functor for elements of type T. Such functors only have number members.
 template <class Update, class T>
 struct FunctorNumbers {
   static_assert(sizeof(Update) % sizeof(T) == 0, "the functor of an optimizer that is traced has only numbers");
@@ -69,7 +68,7 @@ struct FunctorNumbers {
     const auto numbers = std::bit_cast<std::array<float, count>>(update);
     std::copy(numbers.begin(), numbers.end(), to);
   }
-  /// The functor with the numbers from `First` on.
+  /// Returns a functor with the numbers from `First` on.
   template <std::size_t First>
   [[nodiscard]] static Update make(StepNumbers numbers) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) { return Update{T{number<First + I>(numbers)}...}; }
@@ -80,7 +79,7 @@ struct FunctorNumbers {
     return hlo::reshape<>(hlo::slice<0, Which, 1>(numbers));
   }
 };
-/// Of one with options: its own numbers are behind those of the functor inside.
+/// The numbers of a functor with options: the inner functor's, then its own.
 template <class Inner, class T, UpdateParts parts>
 struct FunctorNumbers<ExtendedUpdate<Inner, T, parts>, T> {
   using Update = ExtendedUpdate<Inner, T, parts>;
@@ -94,7 +93,7 @@ struct FunctorNumbers<ExtendedUpdate<Inner, T, parts>, T> {
                                        update.overwrite != 0 ? 1.0F : 0.0F};
     std::copy(numbers.begin(), numbers.end(), to + own);
   }
-  /// Without the last number: see `overwrites`.
+  /// Returns a functor without the last number, which `overwrites` reads.
   template <std::size_t First>
   [[nodiscard]] static Update make(StepNumbers numbers) {
     const auto number = [&]<std::size_t Which>() { return T{Before::template number<First + own + Which>(numbers)}; };
@@ -105,7 +104,7 @@ struct FunctorNumbers<ExtendedUpdate<Inner, T, parts>, T> {
   [[nodiscard]] static hlo::Traced<float> number(StepNumbers numbers) {
     return Before::template number<Which>(numbers);
   }
-  /// Whether the weights become their average in this step.
+  /// True if the step replaces weights by their average.
   [[nodiscard]] static hlo::Traced<bool> overwrites(StepNumbers numbers) { return number<own + 4>(numbers) != 0; }
 };
 
@@ -114,13 +113,13 @@ inline constexpr bool has_options = false;
 template <class Inner, class T, UpdateParts parts>
 inline constexpr bool has_options<ExtendedUpdate<Inner, T, parts>> = true;
 
-/// The sum of the squares of an array's elements, in double as on the host.
+/// The sum of squares, in double like on the host.
 [[nodiscard]] inline hlo::Dynamic<double> square_of(hlo::Dynamic<float> values) {
   const hlo::Dynamic<double> wide = values.as<double>();
   return (wide * wide).sum();
 }
 
-/// By what the gradient of each parameter is multiplied where norms are clipped.
+/// The factors of the gradients if norms are clipped.
 template <class O>
 [[nodiscard]] std::vector<hlo::Dynamic<float>> clipping_scales(const O& optimizer,
                                                                std::span<const TracedParameter> parameters) {
@@ -137,7 +136,7 @@ template <class O>
   return scales;
 }
 
-/// As dist::detail::trust_ratio. `decay` is what weights lose first.
+/// The traced counterpart of dist::detail::trust_ratio. `decay` is the share of the weights that decays first.
 [[nodiscard]] inline hlo::Dynamic<float> traced_trust_ratio(hlo::Dynamic<float> weights, hlo::Dynamic<float> direction,
                                                             hlo::Dynamic<float> decay) {
   using Number = hlo::Dynamic<double>;
@@ -149,7 +148,7 @@ template <class O>
 
 }  // namespace detail
 
-/// The numbers of step `iteration` (from 1), for the argument of type StepNumbers.
+/// Returns the StepNumbers of step `iteration`, from 1.
 template <OptimizerFunction O>
 [[nodiscard]] Tensor<float> step_numbers(const O& optimizer, std::int64_t iteration) {
   Tensor<float> numbers{StepNumbers::shape()};
@@ -162,9 +161,9 @@ template <OptimizerFunction O>
   return numbers;
 }
 
-/// The step of an optimizer in a program that is traced: changes the weights and slots of all parameters. The arithmetic is
-/// that of the optimizer's functor, called once for all elements of a parameter. Gradients are those of an update, also with
-/// nn::AccumulateGradients. Throws InvalidArgument unless each has as many slots as the optimizer has with its options.
+/// Traces an optimizer step, which updates weights and slots. The optimizer's functor is called once per parameter,
+/// on all elements. Does not accumulate gradients, even with nn::AccumulateGradients. Throws InvalidArgument unless
+/// each parameter has as many slots as the optimizer with its options.
 template <OptimizerFunction O>
 void traced_update(const O& optimizer, StepNumbers numbers, std::span<TracedParameter> parameters) {
   using Array = hlo::Dynamic<float>;

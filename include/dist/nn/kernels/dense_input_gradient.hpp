@@ -1,9 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/vectors.hpp>
@@ -12,13 +12,11 @@
 
 namespace dist::nn::kernels {
 
-/// dx = Before::gradient(x, dy · kernelᵀ) with dy [rows, Units], kernel [Inputs, Units], x and dx [rows, Inputs]. The
-/// body of dense_input_gradient, for vectors of so many bytes.
+/// Implements dense_input_gradient for vectors of at most `WidestBytes`.
 ///
-/// Vectors hold inputs, which lie Units apart in the kernel: so a panel of two vectors of inputs is transposed into the
-/// first cache level, and used by all rows before the next one is. Several rows at a time keep their sums in registers,
-/// where two loads of the panel serve them all. Where the inputs or the units are no multiple of a vector, the last
-/// vector starts earlier and computes some of them again.
+/// Vectors hold inputs, which are Units apart in the kernel. So a panel of two vectors of inputs is transposed into the
+/// L1 cache, and used by all rows. Several rows keep their sums in registers, so that two loads of the panel serve all
+/// of them. If inputs or units are not a multiple of a vector, the last vector starts earlier and recomputes some.
 template <std::size_t Inputs, std::size_t Units, class Before, class T>
 struct DenseInputGradient {
   const T* dy;
@@ -43,7 +41,7 @@ struct DenseInputGradient {
   }
 
  private:
-  /// Sizes that follow from a vector's. The panel takes half of a first level of 32 KiB.
+  /// Sizes for a vector length. The panel uses half of an L1 cache of 32 KiB.
   template <std::size_t VectorBytes>
   struct Tiling {
     static constexpr std::size_t bytes = VectorBytes;
@@ -56,7 +54,7 @@ struct DenseInputGradient {
     static constexpr std::size_t tile_rows = vector_registers<bytes> == 32 ? 8 : 6;
   };
 
-  /// panel[unit, input] = kernel[first + input, units.begin + unit].
+  /// Sets panel[unit, input] = kernel[first + input, units.begin + unit].
   template <class Of>
   DIST_ALWAYS_INLINE void pack(std::size_t first, IndexRange units, T* panel) const {
     constexpr std::size_t lanes = Of::lanes;
@@ -68,7 +66,7 @@ struct DenseInputGradient {
           transpose_square<Of, lanes>(from + at, panel + (at - units.begin) * Of::width + input);
         }
       } else if ((first + input + lanes - 1) * Units + lanes <= Inputs * Units) {
-        transpose_square<Of, Units>(from, panel + input);  // reads into the rows that follow
+        transpose_square<Of, Units>(from, panel + input);  // reads into the next rows
       } else {
         for (std::size_t lane = 0; lane < lanes; ++lane)
           for (std::size_t unit = 0; unit < Units; ++unit)
@@ -87,7 +85,7 @@ struct DenseInputGradient {
                          DIST_INLINE_LAMBDA { store<Of::bytes>(square[Row], to + Row * Of::width); });
   }
 
-  /// The part of the products that a panel holds, for all rows.
+  /// Adds one panel's products, for all rows.
   template <class Of>
   DIST_ALWAYS_INLINE void multiply(std::size_t first, IndexRange units, const T* panel) const {
     for (std::size_t row = 0; row < rows;) {
@@ -97,8 +95,8 @@ struct DenseInputGradient {
     }
   }
 
-  /// Calls for memory that will be needed while something else is computed, a little with every row: a share of the
-  /// kernel's next panel, and x and dx of the row `Of::tile_rows` further on, whose lines lie far apart.
+  /// Prefetches, a little with every row: a share of the kernel's next panel, and x and dx of the row `Of::tile_rows`
+  /// ahead, whose lines are far apart.
   template <class Of>
   DIST_ALWAYS_INLINE void prefetch(std::size_t row, std::size_t first, IndexRange units) const {
     constexpr std::size_t line = 64 / sizeof(T);
@@ -164,12 +162,23 @@ struct DenseInputGradient {
   }
 };
 
-/// dx[r, i] = Before::gradient(x[r, i], sum over u of dy[r, u] * kernel[i, u]): the gradient with respect to what the
-/// activation `Before` was applied to, whose output x [rows, Inputs] is. dy [rows, Units], kernel [Inputs, Units]. With
-/// nn::Linear x is not read and may be null. dx overlaps no other argument; rows may be 0.
+/// Computes dx[r, i] = Before::gradient(x[r, i], sum over u of dy[r, u] * kernel[i, u]): the gradient of the input of
+/// the previous activation `Before`, whose output is x [rows, Inputs]. dy [rows, Units], kernel [Inputs, Units]. With
+/// nn::Linear x may be null. dx must not overlap other arguments; rows may be 0.
 template <std::size_t Inputs, std::size_t Units, class Before, class T>
 void dense_input_gradient(const T* dy, const T* kernel, const T* x, T* dx, std::size_t rows) {
-  dist::detail::with_widest_vectors(DenseInputGradient<Inputs, Units, Before, T>{dy, kernel, x, dx, rows});
+  if constexpr (Units > 1) {
+    dist::detail::with_widest_vectors(DenseInputGradient<Inputs, Units, Before, T>{dy, kernel, x, dx, rows});
+  } else {  // each element is one product
+    for (std::size_t at = 0; at < rows * Inputs; at += Inputs) {
+      const T factor = *dy++;
+      DIST_INDEPENDENT_LOOP
+      for (std::size_t i = 0; i < Inputs; ++i) {
+        const T gradient = T{0} + factor * kernel[i];
+        dx[at + i] = std::is_same_v<Before, Linear> ? gradient : Before::gradient(x[at + i], gradient);
+      }
+    }
+  }
 }
 
 }  // namespace dist::nn::kernels

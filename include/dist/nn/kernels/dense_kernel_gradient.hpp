@@ -1,38 +1,88 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <span>
 #include <type_traits>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/vectors.hpp>
-#include <dist/nn/kernels/dense_bias_gradient.hpp>
 #include <dist/nn/kernels/vector.hpp>
 
 namespace dist::nn::kernels {
 
-/// The body of dense_kernel_gradient_block, for vectors of `Bytes` bytes.
+/// One replica's factors of a dense layer's gradients: the input x [rows, inputs], and the gradient dy [rows, units]
+/// before the activation.
+template <class T>
+struct DenseBatch {
+  const T* x = nullptr;
+  const T* dy = nullptr;
+  std::size_t rows = 0;
+};
+
+/// Implements dense_bias_gradient for vectors of at most `WidestBytes`.
+template <std::size_t Units, class T>
+struct DenseBiasGradient {
+  std::span<const DenseBatch<T>> batches;
+  T* gradient;
+
+  template <std::size_t WidestBytes>
+  DIST_ALWAYS_INLINE void operator()() const {
+    constexpr std::size_t bytes = vector_bytes_within<T, WidestBytes>(Units);
+    constexpr std::size_t lanes = bytes / sizeof(T);
+    for (std::size_t unit = 0; unit < Units; unit += lanes) {
+      const std::size_t at = std::min(unit, Units - lanes);
+      Vector<T, bytes> sum = {};
+      for (const DenseBatch<T>& batch : batches) {
+        for (std::size_t row = 0; row < batch.rows; ++row) {
+          Vector<T, bytes> term;
+          load<bytes>(term, batch.dy + row * Units + at);
+          sum += term;
+        }
+      }
+      store<bytes>(sum, gradient + at);
+    }
+  }
+};
+
+/// Computes the gradient of a dense layer's bias [Units]: the sum of dy over all batches and rows, in order.
+template <std::size_t Units, class T>
+void dense_bias_gradient(std::span<const DenseBatch<T>> batches, T* gradient) {
+  dist::detail::with_widest_vectors(DenseBiasGradient<Units, T>{batches, gradient});
+}
+
+/// Implements dense_kernel_gradient_block for vectors of at most `WidestBytes`.
 ///
-/// Vectors hold units. The block's columns of x, a cache line in each row, are copied to where they lie together, and
-/// sums of several inputs and two vectors of units are kept in registers over all rows. Every element is summed in the
-/// order of the batches and their rows. Where the units are no multiple of a vector, the last vector starts earlier and
-/// computes some of them again.
-template <std::size_t Inputs, std::size_t Units, class T>
+/// Vectors hold units. The block's columns of x, a cache line of each row, are packed, and sums of several inputs and
+/// two vectors of units stay in registers over all rows. Elements are summed in the order of batches and rows. If units
+/// are not a multiple of a vector, the last vector starts earlier and recomputes some.
+template <std::size_t Units, class T>
 struct DenseKernelGradientBlock {
   static_assert(Units * sizeof(T) <= std::size_t{1} << 21,
                 "a dense layer with so many units is not computed: its gradient's block takes too much of the stack");
-  /// Blocks take up to 32 KiB.
+  /// Blocks use up to 32 KiB.
   static constexpr std::size_t block_inputs =
       std::bit_floor(std::clamp(std::size_t{32768} / (Units * sizeof(T)), std::size_t{1}, std::size_t{16}));
 
   std::span<const DenseBatch<T>> batches;
+  std::size_t row_size;  ///< inputs of the layer
   IndexRange inputs;
-  IndexRange next;  ///< the inputs of the next block
+  IndexRange next;  ///< of the next block
   T* gradients;
-  const T* kernel;  ///< of which the elements of the next block are fetched ahead, if it is not null
+  const T* kernel;  ///< if not null, its elements of the next block are prefetched
+
+  /// The block of a layer with one unit: vectors hold inputs.
+  void add_rows() const {
+    T sums[block_inputs] = {};
+    for (const DenseBatch<T>& batch : batches) {
+      const T* x = batch.x + inputs.begin;
+      for (std::size_t row = 0; row < batch.rows; ++row, x += row_size)
+        for (std::size_t input = 0; input < inputs.size(); ++input) sums[input] += x[input] * batch.dy[row];
+    }
+    std::copy_n(sums, inputs.size(), gradients);
+  }
 
   template <std::size_t WidestBytes>
   DIST_ALWAYS_INLINE void operator()() const {
@@ -49,7 +99,7 @@ struct DenseKernelGradientBlock {
     for (const DenseBatch<T>& batch : batches) {
       for (std::size_t row = 0; row < batch.rows; row += Of::most_rows) {
         const std::size_t rows = std::min(Of::most_rows, batch.rows - row);
-        const T* const x = batch.x + row * Inputs + inputs.begin;
+        const T* const x = batch.x + row * row_size + inputs.begin;
         pack<Of>(x, rows, count, packed);
         const Sums sums{done == 0, done + rows == all_rows, gradients, partial};
         ahead.x = next.size() > 0 ? x + next.end - inputs.begin - 1 : nullptr;
@@ -62,8 +112,8 @@ struct DenseKernelGradientBlock {
   }
 
  private:
-  /// Sizes that follow from a vector's. A block is a cache line of every row of x, less where that would be more than
-  /// 32 KiB of gradients. At most 128 rows are copied at a time: 8 KiB of floats.
+  /// Sizes for a vector length. A block is a cache line of every row of x, or less if gradients would exceed 32 KiB. At
+  /// most 128 rows are packed at a time: 8 KiB of floats.
   template <std::size_t VectorBytes>
   struct Tiling {
     static constexpr std::size_t bytes = VectorBytes;
@@ -75,8 +125,8 @@ struct DenseKernelGradientBlock {
     static constexpr std::size_t most_rows = 128;
   };
 
-  /// What the next block will read, called for while this one is computed. Of x it is the block's last column, which
-  /// where blocks straddle cache lines lies in the line that this block does not read.
+  /// Prefetching for the next block; in x its last column, which is in a line that this block does not read if blocks
+  /// straddle lines.
   struct Ahead {
     static constexpr std::size_t line = 64 / sizeof(T);
     const T* x = nullptr;
@@ -89,14 +139,13 @@ struct DenseKernelGradientBlock {
   DIST_ALWAYS_INLINE void call_for(Ahead& ahead) const {
     if (ahead.rows > 0) {
       __builtin_prefetch(ahead.x);
-      if (--ahead.rows > 0) ahead.x += Inputs;
+      if (--ahead.rows > 0) ahead.x += row_size;
     }
     const std::size_t stop = std::min(ahead.element + ahead.lines * Ahead::line, ahead.end);
     for (; ahead.element < stop; ahead.element += Ahead::line) __builtin_prefetch(kernel + ahead.element, 1, 2);
   }
 
-  /// Where sums over some of the rows are kept until the next ones are added: in the block itself, or where vectors
-  /// overlap in it, apart, each vector in a place of its own.
+  /// The place of partial sums between rows: the block, or separate memory if vectors overlap in it.
   struct Sums {
     bool start;
     bool end;
@@ -104,11 +153,11 @@ struct DenseKernelGradientBlock {
     T* partial;
   };
 
-  /// packed[row, input] = x[row, first + input].
+  /// Sets packed[row, input] = x[row, first + input].
   template <class Of>
-  DIST_ALWAYS_INLINE static void pack(const T* x, std::size_t rows, std::size_t count, T* packed) {
+  DIST_ALWAYS_INLINE void pack(const T* x, std::size_t rows, std::size_t count, T* packed) const {
     for (std::size_t row = 0; row < rows; ++row) {
-      const T* const from = x + row * Inputs;
+      const T* const from = x + row * row_size;
       T* const to = packed + row * block_inputs;
       if (count == block_inputs) {
         std::copy_n(from, block_inputs, to);
@@ -118,11 +167,11 @@ struct DenseKernelGradientBlock {
     }
   }
 
-  /// What `rows` rows add to the sums of a block of `count` inputs.
+  /// Adds the products of `rows` rows to a block of `count` inputs.
   template <class Of>
   DIST_ALWAYS_INLINE void multiply(const T* dy, std::size_t rows, const T* packed, std::size_t count, const Sums& sums,
                                    Ahead& ahead) const {
-    // Rows after which to call for more, such that the tiles call as often as there are rows.
+    // Rows between prefetches, such that all tiles together prefetch once per row.
     const std::size_t piece = (count + Of::tile_inputs - 1) / Of::tile_inputs * ((Of::vectors + 1) / 2);
     for (std::size_t vector = 0; vector < Of::vectors; vector += 2) {
       for (std::size_t input = 0; input < count;) {
@@ -147,7 +196,7 @@ struct DenseKernelGradientBlock {
                                           std::size_t vector, const Sums& places, Ahead& ahead,
                                           std::size_t piece) const {
     constexpr std::size_t bytes = Of::bytes;
-    // Where the last vector lies: earlier than it would, where the units are no multiple of it.
+    // The last vector starts earlier if the units are not a multiple of its length.
     const std::size_t unit = vector * Of::lanes;
     const std::size_t last = std::min(unit + (Vectors - 1) * Of::lanes, Units - Of::lanes);
     const auto column = [&](std::size_t v) DIST_INLINE_LAMBDA { return v + 1 == Vectors ? last : unit; };
@@ -187,27 +236,31 @@ struct DenseKernelGradientBlock {
   }
 };
 
-/// A function of its own for each layer and type, however many optimizers there are.
-template <std::size_t Inputs, std::size_t Units, class T>
-[[gnu::noinline]] void dense_kernel_gradient_block(const DenseKernelGradientBlock<Inputs, Units, T>& block) {
-  dist::detail::with_widest_vectors(block);
+/// Computes a block: one function for equal units, to save code.
+template <std::size_t Units, class T>
+[[gnu::noinline]] void dense_kernel_gradient_block(const DenseKernelGradientBlock<Units, T>& block) {
+  if constexpr (Units > 1)
+    dist::detail::with_widest_vectors(block);
+  else
+    block.add_rows();
 }
 
-/// The gradient of a dense layer's kernel [Inputs, Units] over all batches, for the inputs of a range, in order and
-/// block by block: `consume(first, gradients)` gets the sums over rows of x[r, i] * dy[r, u] for the elements first,
-/// first + 1, … of the kernel, which lie in the first cache level and are gone after the call. There the optimizer
-/// applies them; a lambda marked DIST_INLINE_LAMBDA is compiled for the processor's vectors. In all ranges that start
-/// at a multiple of 16 inputs, and end at one or at the last input, an element has the same bits; with no rows they are
-/// zeros. Where `consume` touches elements of `kernel`, those of the next block are fetched while one is computed.
+/// Computes the gradient of a dense layer's kernel [Inputs, Units] over all batches, in order, for a range of inputs,
+/// block by block. `consume(first, gradients)` gets the sums over rows of x[r, i] * dy[r, u] for the kernel's elements
+/// from `first` on, in the L1 cache, valid during the call, where an optimizer applies them. A lambda marked
+/// DIST_INLINE_LAMBDA is compiled for the processor's vectors.
+///
+/// Bits do not depend on the range if it starts and ends at multiples of 16 inputs, or ends at the last input. Empty
+/// batches give 0. If `consume` accesses `kernel`, pass it for prefetching.
 template <std::size_t Inputs, std::size_t Units, class T, class Consume>
 void dense_kernel_gradient(std::span<const DenseBatch<T>> batches, IndexRange inputs, Consume&& consume,
                            const T* kernel = nullptr) {
-  using Block = DenseKernelGradientBlock<Inputs, Units, T>;
+  using Block = DenseKernelGradientBlock<Units, T>;
   alignas(64) T gradients[Block::block_inputs * Units];
   for (std::size_t first = inputs.begin; first < inputs.end; first += Block::block_inputs) {
     const std::size_t end = std::min(first + Block::block_inputs, inputs.end);
     const IndexRange next{end, std::min(end + Block::block_inputs, inputs.end)};
-    dense_kernel_gradient_block(Block{batches, {first, end}, next, gradients, kernel});
+    dense_kernel_gradient_block(Block{batches, Inputs, {first, end}, next, gradients, kernel});
     dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
       consume(first * Units, std::span<const T>(gradients, (end - first) * Units));
     });

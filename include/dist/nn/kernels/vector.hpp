@@ -7,12 +7,12 @@
 
 #include <dist/core/config.hpp>
 
-/// What the kernels of this folder are written with: vectors as the compiler's extension knows them, without
-/// intrinsics. Vectors never cross a function call, which would make their width part of an ABI: everything here is
-/// inlined into a body that core/vectors.hpp compiles for the processor, and takes them by reference.
+/// Vectors by the compiler's extension, without intrinsics. They must not be passed to or returned from functions,
+/// because their width would become part of an ABI: all functions here are inlined into a body that core/vectors.hpp
+/// compiles for the processor, and take vectors by reference.
 namespace dist::nn::kernels {
 
-/// The vector of `Bytes` bytes, and the same at any address that a T may have.
+/// The vector of `Bytes` bytes, aligned and unaligned.
 template <class T, std::size_t Bytes>
 struct VectorOf {
   using Lane = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -25,7 +25,7 @@ struct VectorOf {
 template <class T, std::size_t Bytes>
 using Vector = typename VectorOf<T, Bytes>::Type;
 
-/// How many vectors of `Bytes` bytes a processor that has them keeps in registers.
+/// Registers of processors with vectors of `Bytes` bytes.
 template <std::size_t Bytes>
 #ifdef __aarch64__
 inline constexpr std::size_t vector_registers = 32;
@@ -33,7 +33,7 @@ inline constexpr std::size_t vector_registers = 32;
 inline constexpr std::size_t vector_registers = Bytes == 64 ? 32 : 16;
 #endif
 
-/// Bytes of the widest vector, `Bytes` at most, that holds no more than `elements`; a T where none does.
+/// Returns the bytes of the widest vector, at most `Bytes`, of at most `elements` elements, or of one.
 template <class T, std::size_t Bytes>
 [[nodiscard]] constexpr std::size_t vector_bytes_within(std::size_t elements) noexcept {
   std::size_t bytes = Bytes;
@@ -51,15 +51,14 @@ DIST_ALWAYS_INLINE void store(const Vector<T, Bytes>& from, T* to) noexcept {
   *reinterpret_cast<typename VectorOf<T, Bytes>::Unaligned*>(to) = from;
 }
 
-/// f.template operator()<0>(), …<1>(), up to Count - 1: indices of registers must be known when compiling.
+/// Calls f.template operator()<0>(), …<1>(), up to Count - 1, because register indices must be constants.
 template <std::size_t Count, class F>
 DIST_ALWAYS_INLINE void unrolled(F&& f) {
   [&]<std::size_t... Index>(std::index_sequence<Index...>) DIST_INLINE_LAMBDA { (f.template operator()<Index>(), ...); }
   (std::make_index_sequence<Count>{});
 }
 
-/// Calls f.template operator()<Size>() with the first of `Sizes` that is no more than `count`, and returns it; 0 if
-/// none.
+/// Calls f.template operator()<Size>() with the first of `Sizes` within `count`, and returns it; 0 if none is.
 template <std::size_t... Sizes, class F>
 DIST_ALWAYS_INLINE std::size_t with_first_within(std::size_t count, F&& f) {
   std::size_t taken = 0;
@@ -67,7 +66,7 @@ DIST_ALWAYS_INLINE std::size_t with_first_within(std::size_t count, F&& f) {
   return taken;
 }
 
-/// Lane l of `to` is lane `Indices` number l of the lanes of a followed by those of b.
+/// Sets lane l of `to` to lane `Index`[l] of a followed by b.
 template <class T, std::size_t Bytes, std::size_t... Index>
 DIST_ALWAYS_INLINE void shuffle(const Vector<T, Bytes>& a, const Vector<T, Bytes>& b, Vector<T, Bytes>& to,
                                 std::index_sequence<Index...>) noexcept {
@@ -79,8 +78,7 @@ DIST_ALWAYS_INLINE void shuffle(const Vector<T, Bytes>& a, const Vector<T, Bytes
 #endif
 }
 
-/// Exchanges the odd blocks of `Block` lanes of the one with the even blocks of the other: a 2 x 2 transposition of
-/// blocks.
+/// Exchanges odd blocks of `Block` lanes of a with even ones of b: a 2 x 2 transposition of blocks.
 template <std::size_t Block, class T, std::size_t Bytes>
 DIST_ALWAYS_INLINE void exchange_blocks(Vector<T, Bytes>& a, Vector<T, Bytes>& b) noexcept {
   constexpr std::size_t lanes = Bytes / sizeof(T);
@@ -93,7 +91,7 @@ DIST_ALWAYS_INLINE void exchange_blocks(Vector<T, Bytes>& a, Vector<T, Bytes>& b
   (std::make_index_sequence<lanes>{});
 }
 
-/// Transposes the square whose rows the vectors are.
+/// Transposes the square matrix of these rows.
 template <class T, std::size_t Bytes, std::size_t Block = Bytes / sizeof(T) / 2>
 DIST_ALWAYS_INLINE void transpose(Vector<T, Bytes> (&rows)[Bytes / sizeof(T)]) noexcept {
   if constexpr (Block > 0) {

@@ -8,11 +8,12 @@
 
 namespace dist::nn {
 
-/// An activation as a layer of its own, where the layer before takes none. Any type that models nn::Activation.
+/// An activation, any model of nn::Activation, as a separate layer.
 template <class Function>
 struct Activate {
   using Activation = typename detail::Applied<Function>::Type;
 
+  /// The bound layer.
   template <class In>
   struct On {
     using Layer = Activate;
@@ -21,6 +22,7 @@ struct Activate {
     static constexpr auto& parameters = detail::no_parameters;
     static constexpr bool is_view = false;
 
+    /// Computes the layer.
     template <class Backend, class T>
     class Operation {
      public:
@@ -41,8 +43,9 @@ struct Activate {
   };
 };
 
-/// nn::Relu as a layer of its own, where the layer before takes no activation.
+/// nn::Relu as a separate layer.
 struct ReLU {
+  /// The bound layer.
   template <class In>
   struct On : Activate<Relu>::On<In> {
     static constexpr std::string_view name = "re_lu";

@@ -12,7 +12,7 @@ namespace dist::nn {
 
 namespace detail {
 
-/// The sum of the branches' outputs, each of which has the gradient of the sum.
+/// Adds the outputs, which share the gradient of the sum.
 struct SumOfBranches {
   template <class T, std::size_t Count>
   static void join(const auto& queue, const auto& outputs, auto y) {
@@ -28,12 +28,13 @@ struct SumOfBranches {
 
 }  // namespace detail
 
-/// The sum of what branches compute from one input; each is a layer, or a Sequential of layers, which are trained as those
-/// of the network around them. Sequential<> is the input itself.
+/// The sum of the outputs of several branches with the same input. A branch is a layer or a Sequential, trained like
+/// all layers of the network; `Sequential<>` passes the input through.
 template <class... Branch>
 struct Add {
   static_assert(sizeof...(Branch) > 1, "nn::Add needs at least two branches, such as a layer and nn::Sequential<>");
 
+  /// The bound layer.
   template <class In>
   struct On : detail::Branches<In, Branch...> {
     using Layer = Add;
@@ -49,8 +50,8 @@ struct Add {
   };
 };
 
-/// A residual block: the sum of `Body` and `Shortcut`, which is the input itself, or a projection where the body changes
-/// the shape. He, Zhang, Ren, Sun: "Deep residual learning for image recognition", CVPR 2016.
+/// A residual block: the sum of `Body` and `Shortcut`, which is the input, or a projection if the body changes the
+/// shape (He, Zhang, Ren and Sun, "Deep residual learning for image recognition", CVPR 2016).
 template <class Body, class Shortcut = Sequential<>>
 using Residual = Add<Body, Shortcut>;
 

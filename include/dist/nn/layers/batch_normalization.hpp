@@ -13,52 +13,51 @@
 #include <dist/nn/backend.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/layers/scale_and_shift.hpp>
 #include <dist/nn/row.hpp>
 
 namespace dist::nn {
 
-/// Each replica normalises with the statistics of its own rows (spec P19): no communication.
+/// Statistics of a replica's rows, without communication (spec P19).
 struct PerReplicaStatistics {
   static void combine(const InReplica auto&, const auto&) {}
 };
 
-/// All replicas normalise with the statistics of the global batch (spec P20), as one replica with all rows would. One
-/// collective call per layer in `forward`, and one in `backward`.
+/// Statistics of the global batch, as if one replica had all rows (spec P20). Takes one collective call per layer in
+/// `forward`, and one in `backward`.
 struct SynchronizedStatistics {
   static void combine(const InReplica auto& replica, const auto& sums) { replica.all_reduce(sum, sums); }
 };
 
-/// What Keras' BatchNormalization takes as arguments. To change some, derive and name them again:
+/// Keras' constant arguments. To change some, derive a struct and redefine them:
 ///
 ///   struct Fast : dist::nn::BatchNormalizationOptions { static constexpr double momentum = 0.9; };
 ///   using Layer = dist::nn::BatchNormalization<dist::nn::PerReplicaStatistics, Fast>;
 struct BatchNormalizationOptions {
-  static constexpr double momentum = 0.99;  ///< what a moving statistic keeps in a step, 0 to 1
+  static constexpr double momentum = 0.99;  ///< the share of a moving statistic that a step keeps, 0 to 1
   static constexpr double epsilon = 1e-3;   ///< added to the variance, above 0
-  /// Whether the moving variance follows the sample variance, with n - 1 in the denominator, instead of the variance
-  /// that the batch was normalised with. Keras 3 has the latter everywhere; so has tf_keras, except for images on one
-  /// replica's statistics, where its fused kernel has n - 1.
+  /// True if the moving variance follows the sample variance, which divides by n - 1, instead of the variance that
+  /// normalised the batch. Keras 3 never uses it, and tf_keras only in its fused kernel, for images with one
+  /// replica's statistics.
   static constexpr bool sample_variance = false;
 };
 
 namespace detail {
 
-/// Numbers of each channel where a back end computes, as bodies of its queue see them.
+/// A back end's statistics and coefficients per channel.
 template <class Options, std::size_t channels, class Compute>
 struct NormalizedChannels {
-  double* sums;               // two for each, all first ones first, and then the elements of one channel
+  double* sums;  // two per channel, all first ones before all second ones; then the number of elements per channel
   double* inverse_deviation;  // 1 / sqrt(variance + epsilon)
   Compute* mean;
   Compute* scale;
-  Compute* shift;  // in backward the constant
+  Compute* shift;  // in `backward` the constant term
   Compute* of_x;
 
   static constexpr std::size_t sums_count = 2 * channels + 1;
   static constexpr std::size_t doubles = sums_count + channels;
   static constexpr std::size_t coefficients = 4 * channels;
-  /// In memory for so many numbers.
+  /// Divides buffers of `doubles` and `coefficients` numbers.
   static NormalizedChannels in(double* first, Compute* second) {
     return {first, first + sums_count, second, second + channels, second + 2 * channels, second + 3 * channels};
   }
@@ -73,7 +72,7 @@ struct NormalizedChannels {
   }
 };
 
-/// Takes the statistics of the batch from the sums, and leaves them there.
+/// Replaces the sums by the statistics of the batch.
 template <class Options, std::size_t channels, class Compute, class T>
 struct TakeStatistics {
   NormalizedChannels<Options, channels, Compute> of;
@@ -84,11 +83,11 @@ struct TakeStatistics {
     const double mean = of.sums[c] * share;
     const double variance = of.sums[channels + c] * share - mean * mean;
     of.sums[c] = mean;
-    of.sums[channels + c] = variance < 0 ? 0 : variance;  // below 0 by rounding only; a NaN stays one
+    of.sums[channels + c] = variance < 0 ? 0 : variance;  // negative only by rounding; NaN stays NaN
     of.set(c, mean, of.sums[channels + c], gamma, beta);
   }
 };
-/// Updates the moving statistics from the statistics that TakeStatistics left, unless these have no rows.
+/// Updates the moving statistics from TakeStatistics, unless the batch has no rows.
 template <class Options, std::size_t channels, class Compute, class S>
 struct FollowStatistics {
   NormalizedChannels<Options, channels, Compute> of;
@@ -116,7 +115,7 @@ struct UseMovingStatistics {
   }
 };
 
-/// From the sums of this replica's gradients.
+/// The gradients of gamma and beta, from this replica's sums.
 template <class Options, std::size_t channels, class Compute, class T>
 struct GradientsOfScaleAndShift {
   NormalizedChannels<Options, channels, Compute> of;
@@ -127,7 +126,7 @@ struct GradientsOfScaleAndShift {
     of_beta[c] = static_cast<T>(of.sums[c]);
   }
 };
-/// What the input's gradient takes from the statistics, which are constants in inference.
+/// Coefficients of the input's gradient that depend on the batch's statistics; zero in inference.
 template <class Options, std::size_t channels, class Compute>
 struct GradientOfStatistics {
   NormalizedChannels<Options, channels, Compute> of;
@@ -140,8 +139,8 @@ struct GradientOfStatistics {
   }
 };
 
-/// What an element adds to the sums of its channel: itself, and its square. Sums are in double: over many images a sum in float
-/// would lose digits, and the difference of two squares even more.
+/// Adds an element and its square to its channel's sums. Float sums over many images lose digits, and a difference of
+/// squares even more, so sums are in double.
 template <std::size_t channels, class T>
 struct SumsOfElements {
   using Sum = double;
@@ -154,7 +153,7 @@ struct SumsOfElements {
     sums[1] += value * value;
   }
 };
-/// The same of gradients: dy, and dy * (x - mean).
+/// Adds dy and dy * (x - mean) to a channel's sums.
 template <std::size_t channels, class T>
 struct SumsOfGradients {
   using Sum = double;
@@ -169,7 +168,7 @@ struct SumsOfGradients {
     sums[1] += slope * (as_double(x[pixel * channels + c]) - as_double(mean[c]));
   }
 };
-/// y = (x - mean) * scale + shift, for the channels of a pixel.
+/// y = (x - mean) * scale + shift, for a pixel.
 template <std::size_t channels, class T>
 struct NormalizePixel {
   using Compute = Accumulator<T>;
@@ -187,7 +186,7 @@ struct NormalizePixel {
     });
   }
 };
-/// dx = dy * scale + (x - mean) * of_x + shift.
+/// dx = dy * scale + (x - mean) * of_x + shift, for a pixel.
 template <std::size_t channels, class T>
 struct GradientOfPixel {
   using Compute = Accumulator<T>;
@@ -212,23 +211,24 @@ struct GradientOfPixel {
 
 }  // namespace detail
 
-/// Normalises each channel, the last axis, over the rows and the axes between: Ioffe and Szegedy, "Batch
-/// Normalization", ICML 2015.
+/// Batch normalisation of each channel, the last axis, over the rows and all other axes (Ioffe and Szegedy, "Batch
+/// normalization", ICML 2015).
 ///
 ///   y = gamma * (x - mean) / sqrt(variance + epsilon) + beta
 ///
-/// In training with mean and variance of the batch, which its moving statistics follow:
-/// moving = moving * momentum + batch * (1 - momentum). In inference with the moving statistics.
+/// Training uses the batch's mean and variance, and updates the moving statistics, which inference uses:
 ///
-/// Each replica updates its own moving statistics with its own batch; outside replica functions they are the mean of
-/// the copies. Statistics of no rows leave them unchanged (spec P21): those of a replica without rows, and under
-/// SynchronizedStatistics of a step in which no replica has rows.
+///   moving = moving * momentum + batch * (1 - momentum)
+///
+/// Each replica updates its own copy with its batch; outside replica functions the value is the mean of the copies. A
+/// replica without rows keeps its copy (spec P21), and so do all under SynchronizedStatistics if none has rows.
 template <class Statistics = PerReplicaStatistics, class Options = BatchNormalizationOptions>
 struct BatchNormalization {
   static_assert(Options::momentum >= 0 && Options::momentum <= 1,
                 "nn::BatchNormalization's momentum is a share: give one from 0 to 1");
   static_assert(Options::epsilon > 0, "nn::BatchNormalization needs an epsilon above 0, as a variance may be 0");
 
+  /// The bound layer.
   template <class In>
   struct On : detail::ScaleAndShift<In::last_extent> {
     static_assert(In::rank > 0,
@@ -243,6 +243,7 @@ struct BatchNormalization {
     static constexpr bool is_view = false;
     static constexpr bool uses_replica = true;
 
+    /// Computes the layer.
     template <class Backend, class T>
     class Operation {
       using Compute = Accumulator<T>;
@@ -279,7 +280,7 @@ struct BatchNormalization {
             detail::NormalizePixel<channels, T>{x.data(), of.mean, of.scale, of.shift, y.data()});
       }
 
-      /// With n elements per channel, and sums over the batch that was normalised:
+      /// With n elements per channel, and sums over the batch that determined the statistics:
       ///
       ///   dx = gamma / deviation * (dy - sum(dy) / n - normalised * sum(dy * normalised) / n)
       template <bool InputGradient>

@@ -13,16 +13,13 @@
 #include <dist/nn/backend.hpp>
 #include <dist/nn/chain.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace dist::nn::detail {
 
-/// Several layers, or Sequentials of layers, on one input of shape `In`: what a layer that brings their outputs together
-/// has besides its name, its Output and its Operation.
+/// The common base of layers that combine several branches, layers or Sequentials, with the same input.
 template <class In, class... Branch>
 struct Branches {
-  /// Each branch as a network.
   using Nets = std::tuple<NetworkOn<In, Branch>...>;
   template <std::size_t Index>
   using Net = std::tuple_element_t<Index, Nets>;
@@ -65,7 +62,7 @@ struct Branches {
     std::tuple_element_t<leaf, Leaves>::template initialize<Which - LayoutOf<Learned>::first[leaf]>(view, stream);
   }
 
-  /// The first of the branch's tensors among those of all branches.
+  /// The index of the branch's first parameter among all parameters.
   template <std::size_t Index>
   static constexpr std::size_t first_parameter = []<std::size_t... Before>(std::index_sequence<Before...>) {
     return (std::size_t{0} + ... + Net<Before>::parameters.size());
@@ -78,10 +75,10 @@ struct Branches {
   (std::make_index_sequence<Index>{});
 };
 
-/// The sum of `Count` tensors of one shape.
+/// The sum of tensors of one shape.
 template <std::size_t Count, class T>
 struct SumOf {
-  const T* from[Count];  // bodies that run on devices have no std::array
+  const T* from[Count];  // a std::array is not usable in device code
   T* to;
   DIST_HD void operator()(std::size_t i) const {
     T sum = from[0][i];
@@ -90,9 +87,9 @@ struct SumOf {
   }
 };
 
-/// The Operation of layers that bring branches together. `Join` is what they do with the outputs:
+/// The Operation of layers that combine branches. `Join` has two static functions:
 ///
-/// - `join<T, count>(queue, outputs, y)`, from the array of the branches' outputs;
+/// - `join<T, count>(queue, outputs, y)` computes y from the array of outputs;
 /// - `part<Index>(queue, dy, gradient)` writes the gradient of a branch's output.
 template <class Of, class Backend, class T, class Join>
 class BranchesOperation {
@@ -171,7 +168,7 @@ class BranchesOperation {
                                                               data_of<Index>(gradients), replica, NoOp{});
   }
 
-  /// Where the parameters of a branch start.
+  /// The branch's first parameter.
   template <std::size_t Index, class Element>
   [[nodiscard]] static Element* data_of([[maybe_unused]] const Views<Element>& all) {
     if constexpr (Net<Index>::parameters.size() == 0) {

@@ -15,7 +15,7 @@ namespace dist::nn {
 
 namespace detail {
 
-/// Copies rows of `count` elements from one matrix to another, whose rows have other widths.
+/// Copies rows of `count` elements between matrices of different widths.
 template <class T>
 struct CopyColumns {
   const T* from;
@@ -28,7 +28,7 @@ struct CopyColumns {
   }
 };
 
-/// The branches' outputs side by side along the last axis; `Widths` are their extents.
+/// Concatenates outputs along the last axis; `Widths` are their extents.
 template <std::size_t... Widths>
 struct SideBySide {
   static constexpr std::array<std::size_t, sizeof...(Widths)> widths{Widths...};
@@ -53,7 +53,7 @@ struct SideBySide {
   }
 };
 
-/// Whether two shapes differ in the last axis only.
+/// True if all other axes are equal.
 template <class A, class B>
 [[nodiscard]] constexpr bool differ_in_last_axis_only() {
   if (A::rank == 0 || A::rank != B::rank) return false;
@@ -64,13 +64,14 @@ template <class A, class B>
 
 }  // namespace detail
 
-/// What branches compute from one input, side by side along the last axis; each is a layer, or a Sequential of layers,
-/// which are trained as those of the network around them. Sequential<> is the input itself.
+/// The outputs of several branches with the same input, concatenated along the last axis. A branch is a layer or a
+/// Sequential, trained like all layers of the network; `Sequential<>` passes the input through.
 template <class... Branch>
 struct Concatenate {
   static_assert(sizeof...(Branch) > 1,
                 "nn::Concatenate needs at least two branches, such as a layer and nn::Sequential<>");
 
+  /// The bound layer.
   template <class In>
   struct On : detail::Branches<In, Branch...> {
    private:

@@ -16,12 +16,10 @@
 
 namespace dist::nn {
 
-/// activation(correlation of images with `Filters` square kernels + bias), on rows [height, width, channels];
-/// kernel [window, window, channels / groups, filters]. As in Keras the kernel is not flipped. `Padding` is Valid, Same
-/// or Pad.
+/// A convolution by `Filters` square kernels, with bias and activation, on rows [height, width, channels]; kernel
+/// [window, window, channels / groups, filters], not flipped, as in Keras. `Padding` is Valid, Same or Pad.
 ///
-/// With `Groups`, the channels and the filters are divided into as many groups, and each filter sees the channels of its
-/// group only. See DepthwiseConv2D for one group per channel.
+/// With `Groups`, each filter only reads the channels of its group. For one group per channel see DepthwiseConv2D.
 template <std::size_t Filters, std::size_t Window, class Function = Linear, std::size_t Stride = 1,
           class Padding = Valid, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros,
           std::size_t Groups = 1>
@@ -34,14 +32,14 @@ struct Conv2D {
                 "nn::Conv2D divides its filters into groups of equal size: give a number of filters that its number of "
                 "groups divides");
 
+  /// The bound layer.
   template <class In>
   struct On {
     static_assert(In::rank == 3,
                   "nn::Conv2D takes rows [height, width, channels], and its input has another number of "
                   "axes: give such an "
                   "nn::Input, or put nn::Reshape before it");
-    // After a failed assertion the layer goes on with an image that suits it, so that there is one error
-    // only.
+    // Prevents further errors after a failed assertion.
     using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
     using Geometry =
         Conv2DGeometry<Image, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>, Groups>;

@@ -14,13 +14,14 @@
 
 namespace dist::nn {
 
-/// activation(x · kernel + bias), every input with every unit; kernel [inputs, units].
+/// A fully connected layer, activation(x · kernel + bias); kernel [inputs, units].
 template <std::size_t Units, class Function = Linear, class KernelInitializer = GlorotUniform,
           class BiasInitializer = Zeros>
 struct Dense {
   static_assert(Units > 0, "nn::Dense needs at least one unit");
   using Activation = typename detail::Applied<Function>::Type;
 
+  /// The bound layer.
   template <class In>
   struct On {
     static_assert(In::rank == 1,

@@ -16,20 +16,21 @@
 
 namespace dist::nn {
 
-/// A convolution of each channel by itself, by `Multiplier` square kernels: nn::Conv2D with a group for each channel;
-/// kernel [window, window, channels, multiplier]. The outputs of a channel follow each other: output
-/// c * multiplier + m is that of channel c with its kernel m, as in Keras.
+/// A separate convolution of each channel by `Multiplier` square kernels: nn::Conv2D with one group per channel;
+/// kernel [window, window, channels, multiplier]. Output c * multiplier + m belongs to channel c and its kernel m, as
+/// in Keras.
 template <std::size_t Window, class Function = Linear, std::size_t Stride = 1, class Padding = Valid,
           std::size_t Multiplier = 1, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros>
 struct DepthwiseConv2D {
  private:
-  /// After the failed assertion of a layer whose input is no image, one channel does.
+  /// Prevents further errors after a failed assertion.
   template <class In>
   static constexpr std::size_t image_channels = In::rank == 3 ? In::last_extent : 1;
 
  public:
   static_assert(Multiplier > 0, "nn::DepthwiseConv2D needs a multiplier of at least one");
 
+  /// The bound layer.
   template <class In>
   struct On : Conv2D<Multiplier * image_channels<In>, Window, Function, Stride, Padding, KernelInitializer,
                      BiasInitializer, image_channels<In>>::template On<In> {
@@ -39,7 +40,7 @@ struct DepthwiseConv2D {
     static constexpr std::array parameters{ParameterSpec{"kernel", Shape{Window, Window, channels, Multiplier}},
                                            ParameterSpec{"bias", Shape{Multiplier * channels}}};
 
-    /// The fans are those of Keras, which counts the channels and the multiplier.
+    /// Keras' fans, which include channels and multiplier.
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
       using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;

@@ -12,17 +12,19 @@
 
 namespace dist::nn {
 
-/// Sets a share of the elements to zero in training, `Numerator` of `Denominator`: Dropout<25> drops a quarter. What is
-/// kept is divided by the share that is kept, so that the mean stays. The identity in inference. Srivastava, Hinton,
-/// Krizhevsky, Sutskever, Salakhutdinov: "Dropout: a simple way to prevent neural networks from overfitting", JMLR 2014.
+/// Sets a share `Numerator` / `Denominator` of the elements to zero in training: `Dropout<25>` drops a quarter. The
+/// others are divided by the share that is kept, which preserves the mean. The identity in inference (Srivastava,
+/// Hinton, Krizhevsky, Sutskever and Salakhutdinov, "Dropout: a simple way to prevent neural networks from
+/// overfitting", JMLR 2014).
 ///
-/// Which elements are dropped depends on the network's seed, the number of the step and the element's number in the global
-/// batch, not on the number of replicas. See LayerRandom.
+/// The choice depends on the network's seed, the step and the element's index in the global batch, not on the number
+/// of replicas. See LayerRandom.
 template <std::size_t Numerator, std::size_t Denominator = 100>
 struct Dropout {
   static_assert(Numerator < Denominator,
                 "nn::Dropout drops a share below 1: Dropout<25> drops 25 %, Dropout<1, 3> a third");
 
+  /// The bound layer.
   template <class In>
   struct On {
     using Layer = Dropout;
@@ -34,11 +36,13 @@ struct Dropout {
     static constexpr bool uses_replica = true;
     static constexpr bool uses_global_rows = true;
 
+    /// Selects the kernel.
     template <class T>
     struct Asked {
       template <class Backend>
       using From = typename Backend::template Dropout<Numerator, Denominator, T>;
     };
+    /// Computes the layer.
     template <class Backend, class T>
     class Operation {
      public:

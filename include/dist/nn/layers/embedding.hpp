@@ -11,20 +11,20 @@
 #include <dist/nn/backend.hpp>
 #include <dist/nn/initializer.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 
 namespace dist::nn {
 
-/// A vector of `Width` numbers for each of `Words` ids: rows of ids [length] become [length, width]. The ids are numbers of
-/// the network's type, which holds them exactly up to 2^24 in float; what follows the point is cut off, as in Keras.
+/// A trained vector of `Width` numbers for each of `Words` ids: rows [length] become [length, width]. Ids have the
+/// network's type, so float ids are exact up to 2^24; fractions are cut off, as in Keras.
 ///
-/// The gradient of the table is dense: all rows of it are reduced over the replicas, those that no id of the batch names as
-/// zeros. Ids have no gradient: what comes before gets zeros. Throws InvalidArgument from `forward` for an id that the table
-/// does not have; on a GPU, for which the host does not wait, the vector is NaN, and a later `forward` throws.
+/// The table's gradient is dense: all rows are reduced over the replicas, with zeros for ids not in the batch. Ids
+/// have a gradient of zero. `forward` throws InvalidArgument for an id out of range. On a GPU, which is asynchronous,
+/// the id's vector is NaN, and a later `forward` throws.
 template <std::size_t Words, std::size_t Width, class Initializer = SmallUniform>
 struct Embedding {
   static_assert(Words > 0 && Width > 0, "nn::Embedding needs at least one word and a width of at least one number");
 
+  /// The bound layer.
   template <class In>
   struct On {
     using Layer = Embedding;
@@ -38,11 +38,13 @@ struct Embedding {
       Initializer::fill(view, Fans{Words, Width}, stream);
     }
 
+    /// Selects the kernel.
     template <class T>
     struct Asked {
       template <class Backend>
       using From = typename Backend::template Embedding<Words, Width, T>;
     };
+    /// Computes the layer.
     template <class Backend, class T>
     class Operation {
      public:

@@ -1,24 +1,23 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <string_view>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/choice.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/layers/scale_and_shift.hpp>
 #include <dist/nn/row.hpp>
 
 namespace dist::nn::detail {
 
-/// The numbers of channels, the last axis of `In`, in groups; with `PixelsTogether` statistics are over the other axes, too.
+/// The sizes of groups of channels, the last axis of `In`, over all pixels if `PixelsTogether`.
 template <class In, std::size_t Groups, bool PixelsTogether>
 struct GroupGeometry {
   static constexpr std::size_t channels = In::rank == 0 ? Groups : In::last_extent;
@@ -27,11 +26,11 @@ struct GroupGeometry {
   static constexpr std::size_t group_size = pixels * (channels / groups);
 };
 
-/// An element of a group: its distance from the group's first one in memory, and its channel among those of the group.
+/// An element's offset in memory from its group's first, and its channel within the group.
 struct GroupIndex {
   std::size_t offset, channel;
 };
-/// The threads that visit the elements of a group, `Geometry::pixels` times some neighbouring channels.
+/// The threads that visit a group: adjacent channels of `Geometry::pixels` pixels.
 template <class Geometry, class Threads>
 struct ThreadsOfGroup {
   static constexpr std::size_t width = Geometry::channels / Geometry::groups;
@@ -49,7 +48,7 @@ template <class Geometry, class Threads, class F>
 DIST_HD DIST_ALWAYS_INLINE void for_each_of(const ThreadsOfGroup<Geometry, Threads>& group, const F& f) {
   for_each_of(group.threads, [&](std::size_t k) { f(group.index(k)); });
 }
-/// One thread goes through the channels of one pixel after another, so that a compiler may use vector registers.
+/// A single thread visits pixel by pixel, so that the compiler can vectorise.
 template <class Geometry, class F>
 [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE auto sum_of(const ThreadsOfGroup<Geometry, ThreadOfRow>& group, const F& f) {
   decltype(f(GroupIndex{})) sum{};
@@ -65,24 +64,26 @@ DIST_HD DIST_ALWAYS_INLINE void for_each_of(const ThreadsOfGroup<Geometry, Threa
     for_each_of(ThreadOfRow{group.width}, [&](std::size_t c) { f(GroupIndex{pixel * Geometry::channels + c, c}); });
 }
 
-/// The elements of a group, and the numbers of its channels.
+/// The elements of a group.
 template <class T>
 struct ElementsOfGroup {
   T* first;
   DIST_HD void set(GroupIndex k, Accumulator<T> value) const { first[k.offset] = static_cast<T>(value); }
   [[nodiscard]] DIST_HD T& operator[](GroupIndex k) const { return first[k.offset]; }
 };
+/// Values per channel of a group.
 template <class T>
 struct ChannelsOfGroup {
   T* first;
   [[nodiscard]] DIST_HD T& operator[](GroupIndex k) const { return first[k.channel]; }
 };
 
+/// The mean, and 1 / sqrt(variance + epsilon).
 template <class Number>
 struct GroupStatistics {
   Number mean, inverse_deviation;
 };
-/// Sums are in double. The variance is that of the differences from the mean, which loses no digits.
+/// Sums are in double. Squared differences from the mean lose no digits.
 template <class Threads, class X>
 [[nodiscard]] DIST_HD auto statistics_of_group(const Threads& group, X x, std::size_t size, double epsilon) {
   using std::sqrt;
@@ -95,7 +96,7 @@ template <class Threads, class X>
                           });
   return GroupStatistics<Number>{mean, Number(1) / sqrt(variance + Number(epsilon))};
 }
-/// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, computed in type `Compute`.
+/// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, in type `Compute`.
 template <class Compute, class Threads, class X, class Number, class Channels, class Y>
 DIST_HD void normalize_group(const Threads& group, X x, const GroupStatistics<Number>& statistics, Channels gamma,
                              Channels beta, Y y) {
@@ -107,7 +108,7 @@ DIST_HD void normalize_group(const Threads& group, X x, const GroupStatistics<Nu
   });
 }
 
-/// Where a group's elements and channels begin.
+/// The indices of a group's first element and channel.
 template <class Geometry>
 struct FirstOfGroup {
   std::size_t element, channel;
@@ -118,6 +119,7 @@ struct FirstOfGroup {
   }
 };
 
+/// Normalises a group and stores its statistics.
 template <class Geometry, class T>
 struct NormalizeGroup {
   const T* x;
@@ -140,7 +142,7 @@ struct NormalizeGroup {
   }
 };
 
-/// What an element adds to the gradients of its channel's gamma and beta.
+/// Adds an element's terms of the gradients of gamma and beta.
 template <class Geometry, class T>
 struct GradientsOfChannel {
   using Sum = double;
@@ -185,7 +187,7 @@ struct GradientOfGroup {
       const double slope = as_double(slopes[k]);
       const double normalized = (as_double(values[k]) - center) * inverse_deviation;
       if constexpr (std::same_as<Threads,
-                                 ThreadOfRow>) {  // what sum_columns does elsewhere, as one thread visits all rows
+                                 ThreadOfRow>) {  // replaces sum_columns if one thread visits all rows
         of_gamma[k] += slope * normalized;
         of_beta[k] += slope;
       }
@@ -202,6 +204,7 @@ struct GradientOfGroup {
     });
   }
 };
+/// Converts the gradients of gamma and beta.
 template <class T>
 struct TakeChannelGradients {
   const double* sums;
@@ -214,7 +217,7 @@ struct TakeChannelGradients {
   }
 };
 
-/// The Operation of layers that normalise parts of single rows. Keeps the statistics from `forward` to `backward`.
+/// The Operation of layers that normalise within rows. Keeps the statistics until `backward`.
 template <class Backend, class Geometry, class Options, class T>
 class GroupNormalizationOperation {
   static constexpr std::size_t channels = Geometry::channels;
@@ -262,22 +265,23 @@ class GroupNormalizationOperation {
 
 namespace dist::nn {
 
-/// What Keras' GroupNormalization takes as an argument. To change it, derive and name it again.
+/// Keras' constant argument. To change it, derive a struct and redefine it.
 struct GroupNormalizationOptions {
   static constexpr double epsilon = 1e-3;  ///< added to the variance, above 0
 };
 
-/// Normalises each group of channels, the last axis, over the axes before it: Wu, He: "Group normalization", ECCV 2018. As
-/// many groups as channels is instance normalisation.
+/// Group normalisation: normalises each group of channels, the last axis, over all other axes of a row (Wu and He,
+/// "Group normalization", ECCV 2018). One group per channel is instance normalisation.
 ///
 ///   y = gamma * (x - mean) / sqrt(variance + epsilon) + beta
 ///
-/// Rows do not influence each other, so training and inference are the same, with any number of replicas.
+/// Rows are independent, so training equals inference, with any number of replicas.
 template <std::size_t Groups, class Options = GroupNormalizationOptions>
 struct GroupNormalization {
   static_assert(Groups > 0, "nn::GroupNormalization needs at least one group");
   static_assert(Options::epsilon > 0, "nn::GroupNormalization needs an epsilon above 0, as a variance may be 0");
 
+  /// The bound layer.
   template <class In>
   struct On : detail::ScaleAndShift<In::last_extent> {
     static_assert(In::rank > 0,
@@ -298,21 +302,22 @@ struct GroupNormalization {
   };
 };
 
-/// What Keras' LayerNormalization takes as an argument. To change it, derive and name it again.
+/// Keras' constant argument. To change it, derive a struct and redefine it.
 struct LayerNormalizationOptions {
   static constexpr double epsilon = 1e-3;  ///< added to the variance, above 0
 };
 
-/// Normalises each row, or each pixel of an image, over its channels, the last axis: Ba, Kiros, Hinton: "Layer
-/// normalization", 2016.
+/// Layer normalisation of each row, or each pixel, over its channels, the last axis (Ba, Kiros and Hinton, "Layer
+/// normalization", 2016).
 ///
 ///   y = gamma * (x - mean) / sqrt(variance + epsilon) + beta
 ///
-/// Rows do not influence each other, so training and inference are the same, with any number of replicas.
+/// Rows are independent, so training equals inference, with any number of replicas.
 template <class Options = LayerNormalizationOptions>
 struct LayerNormalization {
   static_assert(Options::epsilon > 0, "nn::LayerNormalization needs an epsilon above 0, as a variance may be 0");
 
+  /// The bound layer.
   template <class In>
   struct On : detail::ScaleAndShift<In::last_extent> {
     static_assert(In::rank > 0,

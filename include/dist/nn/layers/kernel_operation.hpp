@@ -7,30 +7,29 @@
 #include <dist/nn/activation.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 
 namespace dist::nn::detail {
 
-/// A back end's operation that computes the gradient of its input through the activation before it, too.
+/// A kernel that can apply the preceding activation's gradient to its input gradient.
 template <class Kernel, class Before, class Backend, class T>
 concept FusesActivation = requires(Kernel kernel, typename Backend::State& state, ViewOn<Backend, const T> in,
                                    ViewOn<Backend, T> out) {
   kernel.template input_gradient<Before>(state, in, in, in, out);
 };
 
-/// The activation that the back end's operation of a layer applies: none where the gradient needs the input of the
-/// activation, which the layer keeps then.
+/// The activation that the kernel applies: Linear if the gradient of `Function` needs its input, which the layer
+/// keeps.
 template <class Function>
 using ActivationOfKernel = std::conditional_t<HasGradientOfOutput<Function>, Function, Linear>;
 
-/// The Operation of layers that have a kernel and a bias and end in an activation. `Kernel` is the back end's
-/// operation, which applies the ActivationOfKernel.
+/// The Operation of layers with kernel, bias and activation. `Kernel` is the back end's operation, which applies
+/// ActivationOfKernel.
 template <class Backend, class Kernel, class Function, class T>
 class KernelOperation {
  public:
   using Activation = Function;
 
-  /// Whether `backward` can apply the gradient of the activation `Before`, that of the layer before, to dx as well.
+  /// True if `backward` can also apply the gradient of the preceding activation `Before`.
   template <class Before>
   static constexpr bool fuses = HasGradientOfOutput<Before>&& FusesActivation<Kernel, Before, Backend, T>;
 
@@ -84,7 +83,7 @@ class KernelOperation {
 
   Kernel kernel_;
   typename Backend::template Elementwise<Activation, T> activation_;
-  /// What the activation was applied to, where its gradient needs that.
+  /// The activation's input, if its gradient needs it.
   [[no_unique_address]] std::conditional_t<HasGradientOfOutput<Function>, Nothing, LayerMemory<Backend, T>> before_;
   std::size_t before_rows_ = 0;
 };

@@ -15,19 +15,19 @@
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/initializer.hpp>
 #include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 
 namespace dist::nn {
 
-/// To what an element of a sequence attends: all elements, or itself and those before it.
+/// Each element attends to the whole sequence.
 struct AttendToAll {
   static constexpr bool is_causal = false;
 };
+/// Causal attention: each element attends to itself and the elements before it.
 struct AttendToPast {
   static constexpr bool is_causal = true;
 };
 
-/// The numbers of attention: sequences of so many elements, heads of so many columns.
+/// The sizes of an attention kernel; `width` is per head.
 template <std::size_t Length, std::size_t Heads, std::size_t Width, class Reach>
 struct AttentionGeometry {
   static constexpr std::size_t length = Length;
@@ -45,24 +45,25 @@ struct AddTo {
 };
 }  // namespace detail
 
-/// Self-attention of sequences, rows [length, channels], by `Heads` heads whose queries, keys and values have `Width`
-/// columns each: Vaswani et al., "Attention is all you need", NeurIPS 2017. As Keras' MultiHeadAttention of one input as
-/// query, key and value, and without dropout:
+/// Multi-head self-attention of sequences, rows [length, channels]; queries, keys and values have `Width` columns per
+/// head (Vaswani et al., "Attention is all you need", NeurIPS 2017). Keras' MultiHeadAttention with one input and
+/// without dropout:
 ///
 ///   attention_output(softmax(query(x) · key(x)ᵀ / sqrt(width)) · value(x))
 ///
-/// Four products with kernels and biases: [channels, heads, width] for query, key and value, [heads, width, channels] for
-/// attention_output.
+/// Kernels are [channels, heads, width] for query, key and value, and [heads, width, channels] for attention_output;
+/// all have biases.
 template <std::size_t Heads, std::size_t Width, class Reach = AttendToAll, class KernelInitializer = GlorotUniform>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && Width > 0, "nn::MultiHeadAttention needs at least one head of at least one column");
 
+  /// The bound layer.
   template <class In>
   struct On {
     static_assert(In::rank == 2,
                   "nn::MultiHeadAttention takes rows [length, channels], and its input has another number of axes: put "
                   "nn::Reshape or nn::Embedding before it");
-    // After a failed assertion the layer goes on with a sequence, so that there is one error only.
+    // Prevents further errors after a failed assertion.
     using Sequence = std::conditional_t<In::rank == 2, In, StaticShape<1, 1>>;
     using Layer = MultiHeadAttention;
     using Output = Sequence;
@@ -80,7 +81,7 @@ struct MultiHeadAttention {
                                            ParameterSpec{"attention_output/bias", Shape{channels}}};
     static constexpr bool is_view = false;
 
-    /// Fans as Keras counts them: the last two axes of a kernel, and the first as a window.
+    /// Keras' fans: a kernel's last two axes, with the first as a window.
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
       using Initializer = std::conditional_t<Which % 2 == 0, KernelInitializer, Zeros>;
@@ -88,11 +89,13 @@ struct MultiHeadAttention {
       Initializer::fill(view, fans, stream);
     }
 
+    /// Selects the kernel.
     template <class T>
     struct Asked {
       template <class Backend>
       using From = typename Backend::template Attention<AttentionGeometry<length, Heads, Width, Reach>, T>;
     };
+    /// Computes the layer.
     template <class Backend, class T>
     class Operation {
       using State = typename Backend::State;
@@ -130,7 +133,7 @@ struct MultiHeadAttention {
           products_[which].parameter_gradients(state, in, part(4 + which, elements), kernel(gradients, which),
                                                bias(gradients, which));
         if constexpr (InputGradient) {
-          // dy is read no more, and has the shape of dx.
+          // dy serves as a buffer: it has the shape of dx, and is not read again.
           const View<T> sum = matrix(dx.data(), elements, channels);
           const View<T> other = matrix(dy.data(), elements, channels);
           products_[0].input_gradient(state, part(4, elements), kernel(weights, 0), sum);
@@ -146,7 +149,7 @@ struct MultiHeadAttention {
       [[nodiscard]] static View<Element> matrix(Element* data, std::size_t rows, std::size_t width) {
         return {data, Shape{rows, width}};
       }
-      /// Kernels as matrices: [channels, heads * width], the last one [heads * width, channels].
+      /// Kernels as matrices: [channels, heads * width], and [heads * width, channels] for attention_output.
       template <class Element>
       [[nodiscard]] static View<Element> kernel(const Views<Element>& all, std::size_t which) {
         return which < 3 ? matrix(all[2 * which].data(), channels, columns) : matrix(all[6].data(), columns, channels);
@@ -155,7 +158,7 @@ struct MultiHeadAttention {
       [[nodiscard]] static View<Element> bias(const Views<Element>& all, std::size_t which) {
         return {all[2 * which + 1].data(), Shape{which < 3 ? columns : channels}};
       }
-      /// Queries, keys, values, the heads' outputs, and the gradients of these in the same order.
+      /// Queries, keys, values and outputs of the heads, followed by their gradients.
       [[nodiscard]] View<T> made(std::size_t which, std::size_t elements) {
         return matrix(parts_[which].data(), elements, columns);
       }

@@ -21,7 +21,7 @@ struct LayerName {
   }
   [[nodiscard]] constexpr std::string_view view() const { return {text, Size - 1}; }
 };
-/// The text as a type: nvcc's front end finds no specialisations by values of classes.
+/// Text as a type, because nvcc's front end cannot find specialisations for values of class type.
 template <LayerName Name>
 struct TextOf {
   static constexpr std::string_view value = Name.view();
@@ -41,18 +41,19 @@ struct ScopedName {
   static constexpr std::string_view value{characters.data(), characters.size()};
 };
 
-/// A placed layer under a name, and one in a scope.
+/// A bound layer with a name.
 template <class Name, class L>
 struct BoundNamed : L {
   static constexpr std::string_view name = Name::value;
   static constexpr bool is_named = true;
 };
+/// A bound layer with a scope in its name.
 template <class Scope, class L>
 struct BoundScoped : L {
   static constexpr std::string_view name = ScopedName<Scope, L>::value;
 };
 
-/// The same of a layer of layers, whose leaves are in the scope.
+/// A composite layer's leaves in a scope.
 template <class Scope, class Leaves>
 struct ScopedLeaves;
 template <class Scope, class... Leaf>
@@ -69,7 +70,7 @@ struct BoundScoped<Scope, L> : L {
   using Leaves = typename ScopedLeaves<Scope, typename L::Leaves>::Type;
 };
 
-/// A layer in a scope; of a Sequential, its layers are.
+/// A bound Sequential whose layers are in a scope.
 template <class Scope, HasGroup L>
 struct BoundScoped<Scope, L> {
   using Group = typename ScopedLeaves<Scope, typename L::Group>::Type;
@@ -93,7 +94,7 @@ struct ScopedParts<Scope, std::tuple<Part...>> {
 template <class Scope, HasParts L>
 struct PartsOf<Scoped<Scope, L>> : ScopedParts<Scope, typename PartsOf<L>::Type> {};
 
-/// A layer under a name, which for a Sequential is a scope.
+/// A layer with a name; for a Sequential the name is a scope.
 template <class Name, class L>
 struct NamedLayer {
   static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
@@ -112,11 +113,10 @@ struct NamedLayer<Name, L> {
 
 }  // namespace detail
 
-/// A layer under a name of its own: its parameters are "stem/kernel" instead of "conv2d_3/kernel", whatever layers come
-/// before it. For a Sequential, or a layer of layers such as Add, the name is that of a scope, in which layers are counted
-/// by themselves: "stem/conv2d/kernel", "stem/conv2d_1/kernel". So a layer that is put in elsewhere renames nothing that
-/// was saved. Two layers of one name do not compile, be it one that a layer has by its number, "conv2d_3"; scopes of one
-/// name are one scope.
+/// Gives a layer a fixed name, whatever its position: its parameters are "stem/kernel" instead of "conv2d_3/kernel".
+/// For a Sequential or a composite layer like Add, the name is a scope with separate numbers: "stem/conv2d/kernel",
+/// "stem/conv2d_1/kernel". So layers added elsewhere do not rename saved parameters. Two layers of one name,
+/// including automatic ones like "conv2d_3", do not compile; scopes of one name are merged.
 template <detail::LayerName Name, class L>
 struct Named : detail::NamedLayer<detail::TextOf<Name>, L> {};
 

@@ -11,7 +11,7 @@
 
 namespace dist::nn::detail {
 
-/// The Operation of layers that pool. `Kernel` is the back end's operation.
+/// The Operation of pooling layers, with the back end's `Kernel`.
 template <class Backend, class Kernel, class T>
 class PoolOperation {
  public:
@@ -30,13 +30,13 @@ class PoolOperation {
   Kernel kernel_;
 };
 
-/// What MaxPool2D and AveragePool2D are in their place in a network. `Pooling` has the name and the back end's operation.
+/// MaxPool2D or AveragePool2D on rows of shape `In`. `Pooling` has the name and the kernel.
 template <class LayerType, class Pooling, class In, std::size_t Window, std::size_t Stride, class Padding>
 struct BoundPool2D {
   static_assert(In::rank == 3,
                 "nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], and their input has another "
                 "number of axes: give such an nn::Input, or put nn::Reshape before them");
-  // After a failed assertion the layer goes on with an image that suits it, so that there is one error only.
+  // Prevents further errors after a failed assertion.
   using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
   using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
   static_assert(
@@ -59,14 +59,14 @@ struct BoundPool2D {
   template <class Backend, class T>
   using Operation = PoolOperation<Backend, KernelFrom<Backend, Asked<T>>, T>;
 };
-/// The same of GlobalMaxPool2D and GlobalAveragePool2D.
+/// GlobalMaxPool2D or GlobalAveragePool2D on rows of shape `In`.
 template <class LayerType, class Pooling, class In>
 struct BoundGlobalPool2D {
   static_assert(
       In::rank == 3,
       "nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], and their input has "
       "another number of axes: give such an nn::Input, or put nn::Reshape before them");
-  // After a failed assertion the layer goes on with an image, so that there is one error only.
+  // Prevents further errors after a failed assertion.
   using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
   using Layer = LayerType;
   using Output = StaticShape<Geometry::channels>;
@@ -102,9 +102,9 @@ struct AveragePooling {
 
 namespace dist::nn {
 
-/// The maximum of each square window, per channel, on rows [height, width, channels]. With padding Valid, rows and
-/// columns that no whole window reaches are dropped. With Same or Pad, windows reach over the border; what lies outside
-/// of the image is no maximum.
+/// The maximum of each square window, per channel, on rows [height, width, channels]. Padding Valid drops rows and
+/// columns that do not fill a window. With Same or Pad, windows extend over the border, and padding is never the
+/// maximum.
 template <std::size_t Window, std::size_t Stride = Window, class Padding = Valid>
 struct MaxPool2D {
   static_assert(Window > 0, "nn::MaxPool2D needs a window of at least one element");
@@ -114,9 +114,9 @@ struct MaxPool2D {
   struct On : detail::BoundPool2D<MaxPool2D, detail::MaxPooling, In, Window, Stride, Padding> {};
 };
 
-/// The mean of each square window, per channel, on rows [height, width, channels]. With padding Valid, rows and columns
-/// that no whole window reaches are dropped. With Same or Pad, windows reach over the border; the mean is that of the
-/// elements inside the image, as in TensorFlow.
+/// The mean of each square window, per channel, on rows [height, width, channels]. Padding Valid drops rows and
+/// columns that do not fill a window. With Same or Pad, windows extend over the border, and the mean excludes
+/// padding, as in TensorFlow.
 template <std::size_t Window, std::size_t Stride = Window, class Padding = Valid>
 struct AveragePool2D {
   static_assert(Window > 0, "nn::AveragePool2D needs a window of at least one element");
@@ -126,14 +126,14 @@ struct AveragePool2D {
   struct On : detail::BoundPool2D<AveragePool2D, detail::AveragePooling, In, Window, Stride, Padding> {};
 };
 
-/// The mean of each channel of an image: rows [height, width, channels] become [channels].
+/// The mean of each channel; rows [height, width, channels] become [channels].
 struct GlobalAveragePool2D {
   template <class In>
   struct On : detail::BoundGlobalPool2D<GlobalAveragePool2D, detail::AveragePooling, In> {};
 };
 
-/// The maximum of each channel of an image: rows [height, width, channels] become [channels]. Of equal maxima the first
-/// in row-major order gets the gradient.
+/// The maximum of each channel; rows [height, width, channels] become [channels]. The first maximum in row-major
+/// order receives the gradient.
 struct GlobalMaxPool2D {
   template <class In>
   struct On : detail::BoundGlobalPool2D<GlobalMaxPool2D, detail::MaxPooling, In> {};

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -11,8 +11,8 @@
 
 namespace dist::nn::detail {
 
-/// What layers learn that normalise `Channels` channels: gamma, by which each is multiplied and which starts at one, and
-/// beta, which is added to it and starts at zero. A base of such layers in their places.
+/// The trained factor gamma, initially 1, and summand beta, initially 0, of bound layers that normalise `Channels`
+/// channels.
 template <std::size_t Channels>
 struct ScaleAndShift {
   static constexpr std::array parameters{ParameterSpec{"gamma", Shape{Channels}},
@@ -20,7 +20,7 @@ struct ScaleAndShift {
 
   template <std::size_t Which, class T>
   static void initialize(TensorView<T> view, RandomStream) {
-    std::ranges::fill(view.elements(), Which == 0 ? T{1} : T{0});
+    std::fill_n(view.data(), view.size(), Which == 0 ? T{1} : T{0});
   }
 };
 

@@ -9,10 +9,10 @@
 
 namespace dist::nn {
 
-/// exp(x) over its sum along the last axis: a distribution for each row, or for each pixel. A layer only, since it is no
-/// function of single elements. Losses take the logits before it, where they lose no digits; it is for predictions and
-/// for weights.
+/// Softmax along the last axis: a distribution per row or pixel. For predictions and for weights that sum to 1;
+/// losses take the logits, which is more precise. Not an Activation, because it is not elementwise.
 struct Softmax {
+  /// The bound layer.
   template <class In>
   struct On {
     static_assert(In::rank > 0,
@@ -25,6 +25,7 @@ struct Softmax {
     static constexpr auto& parameters = detail::no_parameters;
     static constexpr bool is_view = false;
 
+    /// Computes the layer.
     template <class Backend, class T>
     class Operation {
      public:

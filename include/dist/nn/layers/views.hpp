@@ -9,8 +9,9 @@
 
 namespace dist::nn {
 
-/// All elements of a row along one axis.
+/// Flattens a row to one axis.
 struct Flatten {
+  /// The bound layer.
   template <class In>
   struct On {
     using Layer = Flatten;
@@ -21,9 +22,10 @@ struct Flatten {
   };
 };
 
-/// The elements of a row under other extents, in the same row-major order.
+/// Changes the shape of a row, in row-major order.
 template <std::size_t... Extents>
 struct Reshape {
+  /// The bound layer.
   template <class In>
   struct On {
     using Layer = Reshape;
@@ -37,12 +39,13 @@ struct Reshape {
   };
 };
 
-/// The shape of one row of a network's input: what every Sequential starts with.
+/// The shape of a network's input row, without the batch; the first element of each Sequential.
 template <std::size_t... Extents>
 struct Input {
   using Output = StaticShape<Extents...>;
   static_assert(((Extents > 0) && ...), "nn::Input has an extent of 0: give the shape of one row, without the batch");
 
+  /// Fails to compile: an Input must be the first element of a Sequential.
   template <class In>
   struct On {
     static_assert(dist::detail::always_false<In>,

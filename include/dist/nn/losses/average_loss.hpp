@@ -19,12 +19,13 @@
 
 namespace dist::nn {
 
+/// Options of `compute_average_loss`.
 template <std::floating_point T, dist::MemorySpace Where = HostMemory>
 struct AverageLossOptions {
-  /// One weight per example, where the losses lie; none means 1 for all.
+  /// One weight per example, in the losses' memory; default 1.
   std::optional<SpanIn<const T, Where>> sample_weight = std::nullopt;
-  /// Examples of all replicas together. Left out, it is taken to be the local count times the replicas, which
-  /// gives the examples of a short batch more weight (spec P02).
+  /// Examples of all replicas. The default, local count times replicas, weights examples of a short batch more (spec
+  /// P02).
   std::optional<GlobalBatchSize> global_batch_size = std::nullopt;
 };
 
@@ -39,7 +40,7 @@ struct WeightedLoss {
   }
 };
 
-/// `queue` works where the losses lie, and is waited for.
+/// Returns the weighted sum of losses over the global batch size, computed by `queue`; waits for it.
 template <std::floating_point T, dist::MemorySpace Where, class Queue>
 [[nodiscard]] T average_loss(const Queue& queue, std::type_identity_t<SpanIn<const T, Where>> per_example,
                              const AverageLossOptions<T, Where>& options, std::size_t global_batch) {
@@ -53,7 +54,7 @@ template <std::floating_point T, dist::MemorySpace Where, class Queue>
   return part_of_global_batch<T>(total, global_batch);
 }
 
-/// What one replica's losses contribute to the mean, added up by `queue`.
+/// Returns one replica's part of the mean, computed by `queue`.
 template <std::floating_point T, dist::MemorySpace Where, class Queue>
 [[nodiscard]] T average_loss_of(const InReplica auto& replica, const Queue& queue,
                                 std::type_identity_t<SpanIn<const T, Where>> per_example,
@@ -67,15 +68,15 @@ template <std::floating_point T, dist::MemorySpace Where, class Queue>
 
 }  // namespace detail
 
-/// The sum of this replica's weighted per-example losses over the global batch size; 0 for a global batch of
-/// no examples (spec P01). Summed over the replicas it is the mean loss. Throws ShapeMismatch, and InvalidArgument when
-/// this replica has more examples than the global batch.
+/// Returns the weighted sum of this replica's losses over the global batch size; 0 for an empty global batch (spec
+/// P01). Summed over the replicas, the mean loss. Throws ShapeMismatch, and InvalidArgument if this replica has more
+/// examples than the global batch.
 template <std::floating_point T>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(const InReplica auto& replica, std::span<T> per_example,
                                                           AverageLossOptions<std::remove_const_t<T>> options = {}) {
   return detail::average_loss_of(replica, Cpu::Queue{}, per_example, options);
 }
-/// The same of losses in memory of a device. Waits for the replica's queue.
+/// Returns this replica's part of the mean for losses in device memory. Waits for the queue.
 template <std::floating_point T, dist::MemorySpace Where>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(
     const InReplica auto& replica, DeviceSpan<T, Where> per_example,
@@ -83,8 +84,8 @@ template <std::floating_point T, dist::MemorySpace Where>
   return detail::average_loss_of(replica, replica.queue(), per_example, options);
 }
 
-/// The same outside replica functions, where the global batch size cannot be left out: how many examples a replica has
-/// is not known there. Throws InvalidArgument without it, and when it is less than these losses.
+/// Returns the mean of losses outside replica functions, where the global batch size is required, because the replicas'
+/// examples are unknown. Throws InvalidArgument without it, and if it is less than the number of losses.
 template <std::floating_point T>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(const InCrossReplica auto&, std::span<T> per_example,
                                                           AverageLossOptions<std::remove_const_t<T>> options) {
@@ -95,6 +96,7 @@ template <std::floating_point T>
   detail::require_global_batch_size(*options.global_batch_size, per_example.size(), 0, 1);
   return detail::average_loss(Cpu::Queue{}, per_example, options, options.global_batch_size->value());
 }
+/// Reports a call without a global batch size outside replica functions.
 template <InCrossReplica Context, std::floating_point T>
 T compute_average_loss(const Context&, std::span<T>) {
   static_assert(dist::detail::always_false<Context>,
@@ -103,24 +105,25 @@ T compute_average_loss(const Context&, std::span<T>) {
   return T{0};
 }
 
-/// A regularisation loss over the number of replicas: every replica computes all of it, and the sum over the
-/// replicas must count it once (spec P03).
+/// Returns a regularisation loss over the number of replicas, because each computes it whole, and their sum must count
+/// it once (spec P03).
 template <std::floating_point T>
 [[nodiscard]] T scale_regularization_loss(const InReplica auto& replica, T loss) {
   return loss / static_cast<T>(replica.num_replicas_in_sync());
 }
-/// The same in a step that is traced, of a traced number.
+/// Scales a regularisation loss in a traced step.
 template <class Loss>
 [[nodiscard]] Loss scale_regularization_loss(const InTrace auto& replica, Loss loss) {
   return loss / Loss{static_cast<typename Loss::Element>(replica.num_replicas_in_sync())};
 }
-/// The same of the sum of several.
+/// Returns the sum of regularisation losses over the number of replicas (spec P03).
 template <std::floating_point T>
 [[nodiscard]] std::remove_const_t<T> scale_regularization_loss(const InReplica auto& replica, std::span<T> losses) {
   double total = 0;
   for (const T loss : losses) total += static_cast<double>(loss);
   return scale_regularization_loss(replica, static_cast<std::remove_const_t<T>>(total));
 }
+/// Reports a call outside replica functions.
 template <InCrossReplica Context, class Loss>
 double scale_regularization_loss(const Context&, const Loss&) {
   static_assert(

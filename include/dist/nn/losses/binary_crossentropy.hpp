@@ -13,15 +13,15 @@
 
 namespace dist::nn {
 
-/// The mean over a row's elements of the cross-entropy between a logit (any real number) and a target, 1 for yes and 0 for
-/// no, or a probability between: log(1 + exp(x)) - target x. The network must not end in a sigmoid, unless `from_logits` is
-/// false: then outputs are probabilities, p, and the loss is -(target log p + (1 - target) log(1 - p)), in which p is at
-/// least 1e-7 and at most 1 - 1e-7 (as in Keras). Targets have the outputs' shape.
+/// Cross-entropy between logits and targets from 0 (no) to 1 (yes): the mean of log(1 + exp(x)) - target x over a row's
+/// elements. The network must not end in a sigmoid, unless `from_logits` is false: then outputs are probabilities p,
+/// clipped to [1e-7, 1 - 1e-7] (as in Keras), with loss -(target log p + (1 - target) log(1 - p)). Targets have the
+/// outputs' shape.
 struct BinaryCrossentropy {
   static constexpr std::string_view name = "binary_crossentropy";
 
   bool from_logits = true;
-  /// Targets are moved towards 0.5 by this part of their distance.
+  /// Moves targets towards 0.5 by this fraction of the distance.
   float label_smoothing = 0;
 
   /// Throws ShapeMismatch, and InvalidArgument for a smoothing out of range.
@@ -31,7 +31,7 @@ struct BinaryCrossentropy {
     require_targets(name, outputs, targets, outputs.row_size());
   }
 
-  /// What cannot overflow: max(x, 0) - target x + log(1 + exp(-|x|)).
+  /// Returns the loss without overflow: max(x, 0) - target x + log(1 + exp(-|x|)).
   template <Real T>
   [[nodiscard]] DIST_HD T element(T output, T target) const {
     using detail::select;
@@ -46,7 +46,7 @@ struct BinaryCrossentropy {
     const T size = select(output < T{0}, -output, output);
     return select(output > T{0}, output, T{0}) - part * output + log1p(exp(-size));
   }
-  /// sigmoid(x) - target.
+  /// Returns the derivative by the output: sigmoid(x) - target for logits.
   template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
     using detail::select;

@@ -14,17 +14,16 @@
 
 namespace dist::nn {
 
-/// Cross-entropy between logits (any real numbers, one per class) and the classes' parts of the right answer, such as 1 for
-/// the right class and 0 for the others: sum_k target_k (log(sum_j exp(x_j)) - x_k). The network must not end in a softmax,
-/// unless `from_logits` is false: then outputs are probabilities, p, and the loss is -sum_k target_k log(p_k / sum_j p_j),
-/// in which each part is at least 1e-7 and at most 1 - 1e-7 (as in Keras). Targets have the outputs' shape; labels that are
-/// numbers of classes are for nn::SparseCategoricalCrossentropy.
+/// Cross-entropy between logits, one per class, and the classes' target probabilities, such as a one-hot row:
+/// `sum_k target_k (log(sum_j exp(x_j)) - x_k)`. The network must not end in a softmax, unless `from_logits` is false:
+/// then outputs are probabilities p, with loss `-sum_k target_k log(p_k / sum_j p_j)`, quotients clipped to [1e-7, 1 -
+/// 1e-7] (as in Keras). Targets have the outputs' shape; for integer labels use nn::SparseCategoricalCrossentropy.
 struct CategoricalCrossentropy {
   static constexpr std::string_view name = "categorical_crossentropy";
 
   bool from_logits = true;
-  /// This part of the right answer is spread over all classes evenly (Szegedy et al.: "Rethinking the Inception
-  /// architecture for computer vision", CVPR 2016).
+  /// Fraction of the targets spread evenly over all classes (Szegedy et al.: "Rethinking the Inception architecture for
+  /// computer vision", CVPR 2016).
   float label_smoothing = 0;
 
   /// Throws ShapeMismatch, and InvalidArgument for a smoothing out of range.
@@ -48,13 +47,14 @@ struct CategoricalCrossentropy {
                        : of_probabilities(outputs, target, total_of(outputs));
   }
 
-  /// The gradient of logits is (softmax(logits) - targets) * scale, where targets add up to 1.
+  /// Returns the loss and writes its gradient times `scale`: for logits `(softmax(logits) - targets) * scale`, if
+  /// targets add up to 1.
   template <std::floating_point T, class Target>
   DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
     const detail::SmoothedTargets<Row<const T>, Row<const Target>> target{targets, outputs.size(), label_smoothing};
     if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
     const T sum = total_of(outputs);
-    T parts = 0;  // of the targets whose probabilities are not clipped
+    T parts = 0;  // of targets with unclipped probabilities
     for (std::size_t k = 0; k < outputs.size(); ++k) parts += detail::unless_clipped(outputs[k] / sum, target(k));
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const T part = detail::unless_clipped(outputs[k] / sum, target(k) / outputs[k]);

@@ -11,9 +11,9 @@
 
 namespace dist::nn {
 
-/// The negative cosine of the angle between a row of outputs and its targets: -1 where they have one direction, 1 where they
-/// have opposite ones. Rows are divided by their norms, or by 1e-7 where these are smaller (as in Keras); such a row of
-/// outputs has no direction, and its gradient is 0. Targets have the outputs' shape.
+/// The negative cosine between a row of outputs and its targets: -1 for equal directions, 1 for opposite ones. Rows are
+/// divided by their norms, at least 1e-7 (as in Keras); outputs with a smaller norm have gradient 0. Targets have the
+/// outputs' shape.
 struct CosineSimilarity {
   static constexpr std::string_view name = "cosine_similarity";
 
@@ -23,7 +23,7 @@ struct CosineSimilarity {
     return -cosine(outputs, targets, norm(squares<typename Outputs::Element>(outputs)),
                    norm(squares<typename Outputs::Element>(targets)));
   }
-  /// The gradient is (cosine * output / |outputs| - target / |targets|) / |outputs| * scale.
+  /// Returns the loss and writes its gradient, (cosine * output / |outputs| - target / |targets|) / |outputs| * scale.
   template <std::floating_point T, class Target>
   DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
     const T of_outputs = squares<T>(outputs);
@@ -47,7 +47,7 @@ struct CosineSimilarity {
   [[nodiscard]] static DIST_HD auto is_small(Number squares) {
     return squares < Number(1e-14);
   }
-  /// At least 1e-7. The root is that of a number above 0 also where it is not used, because the slope at 0 is infinite.
+  /// Returns the norm, at least 1e-7. The operand of sqrt is always above 0, because the slope at 0 is infinite.
   template <class Number>
   [[nodiscard]] static DIST_HD Number norm(Number squares) {
     using detail::select;

@@ -1,5 +1,4 @@
-/// What cross-entropies of classes share: each is a function of a row of outputs and of the part of the right answer that
-/// each class has, which may be spread over all classes.
+/// Functions of a row of outputs and of the classes' target probabilities, for cross-entropies with label smoothing.
 #pragma once
 
 #include <cmath>
@@ -12,13 +11,13 @@
 
 namespace dist::nn::detail {
 
-/// How near to 0 and to 1 a probability comes in a logarithm: Keras' epsilon.
+/// Distance of clipped probabilities from 0 and 1: Keras' epsilon.
 template <class T>
 [[nodiscard]] DIST_HD constexpr T probability_epsilon() {
   return T(1e-7);
 }
 
-/// NaN stays NaN.
+/// Clips p; NaN stays NaN.
 template <class T>
 [[nodiscard]] DIST_HD T clipped_to(T p, T least, T most) {
   return select(p < least, least, select(p > most, most, p));
@@ -27,15 +26,14 @@ template <class T>
 [[nodiscard]] DIST_HD T clipped_probability(T p) {
   return clipped_to(p, probability_epsilon<T>(), T{1} - probability_epsilon<T>());
 }
-/// `slope` where that leaves the probability as it is, or makes it NaN; elsewhere 0, as the loss does not change with it.
+/// Returns `slope`, or 0 where the loss is constant because the probability is clipped.
 template <class T>
 [[nodiscard]] DIST_HD T unless_clipped(T p, T slope) {
   const T least = probability_epsilon<T>();
   return select(p < least, T{0}, select(p > T{1} - least, T{0}, slope));
 }
 
-/// The parts of a label among the classes of a row of outputs, of which `smoothing` is spread over all of them evenly.
-/// Together they are 1.
+/// The target probabilities of a label, with `smoothing` spread evenly over all classes. They add up to 1.
 template <class Outputs, class Label>
 struct SmoothedLabel {
   using Element = typename Outputs::Element;
@@ -53,13 +51,13 @@ struct SmoothedLabel {
   [[nodiscard]] DIST_HD Element operator()(auto k) const { return select(k == label, right, others); }
 
   [[nodiscard]] DIST_HD Number total() const { return Number{1}; }
-  /// The sum of each part times how far its logit is below the largest.
+  /// Returns the mean distance of logits from the largest, weighted by the target probabilities.
   [[nodiscard]] DIST_HD Number distance(Outputs logits, Number largest) const {
     if (!is_smoothed) return largest - logits[label];
     return sum_of(logits, [&](auto k) { return (*this)(k) * (largest - logits[k]); });
   }
 };
-/// A row of parts, of which `smoothing` is spread over all classes evenly.
+/// Target probabilities, with `smoothing` spread evenly over all classes.
 template <class Outputs, class Targets>
 struct SmoothedTargets {
   using Element = typename Outputs::Element;
@@ -77,7 +75,8 @@ struct SmoothedTargets {
   [[nodiscard]] DIST_HD Number total() const {
     return sum_of(targets, [&](auto k) { return (*this)(k); });
   }
-  /// A class without a part may have a logit of -infinity.
+  /// Returns the sum of distances of logits from the largest, weighted by the targets. A class with target 0 may have
+  /// logit -infinity.
   [[nodiscard]] DIST_HD Number distance(Outputs logits, Number largest) const {
     return sum_of(logits, [&](auto k) {
       const Element part = (*this)(k);
@@ -86,14 +85,14 @@ struct SmoothedTargets {
   }
 };
 
-/// exp(x), and 0 without computing it where the host knows that `left_out`.
+/// Returns exp(x), or 0 without computing it if `left_out`.
 template <std::floating_point T>
 [[nodiscard]] DIST_HD T exp_unless(bool left_out, T x) {
   return left_out ? T{0} : std::exp(x);
 }
 
-/// sum_k target_k (log(sum_j exp(x_j)) - x_k). With the largest logit taken out of the sum of exponentials nothing
-/// overflows, and small losses keep their digits.
+/// Returns `sum_k target_k (log(sum_j exp(x_j)) - x_k)`. The largest logit is subtracted first, so exponentials do not
+/// overflow and small losses are precise.
 template <class Logits, class Target>
 [[nodiscard]] DIST_HD typename Logits::Number crossentropy_of_logits(Logits logits, const Target& target) {
   using std::log1p;
@@ -103,7 +102,7 @@ template <class Logits, class Target>
   const Number others = sum_of(logits, [&](auto k) { return exp_unless(k == top, logits[k] - largest); });
   return target.distance(logits, largest) + target.total() * log1p(others);
 }
-/// The same, and its gradient, (softmax(logits)_k sum_j target_j - target_k) * scale.
+/// Returns the cross-entropy and writes its gradient, `(softmax(logits)_k sum_j target_j - target_k) * scale`.
 template <std::floating_point T, class Target>
 [[nodiscard]] DIST_HD T crossentropy_of_logits(Row<const T> logits, const Target& target, T scale, Row<T> gradient) {
   const std::size_t top = index_of_largest(logits);

@@ -19,8 +19,8 @@ namespace dist::nn {
 
 namespace detail {
 
-/// A loss whose targets are looked at row by row: `takes(target, outputs)` says whether a row of so many outputs fits, and
-/// `refuse(target, row, outputs)` throws.
+/// A loss that checks targets row by row: `takes(target, outputs)` is true if a target fits a row of `outputs`
+/// elements; `refuse(target, row, outputs)` throws.
 template <class L, class Target>
 concept LooksAtTargets = requires(const L loss, Row<const Target> target, Target first, std::size_t number) {
   { loss.takes(target, number) } -> std::same_as<bool>;
@@ -29,7 +29,7 @@ concept LooksAtTargets = requires(const L loss, Row<const Target> target, Target
 
 inline constexpr std::size_t no_row = static_cast<std::size_t>(-1);
 
-/// What rows give together: their losses, and the first of them whose target the loss does not take.
+/// The sum of rows' losses, and the first rejected target.
 template <class Target>
 struct CheckedTotal {
   double total;
@@ -47,8 +47,7 @@ struct AddCheckedTotals : dist::detail::IdentityFinish {
   }
 };
 
-/// The loss of a row in memory of a device, for a sum of all. Writes the gradient and the loss where these have places. Where
-/// the loss does not take the target, both are NaN.
+/// Computes a row's loss in device memory. Writes gradient and loss unless null, as NaN if the loss rejects the target.
 template <class L, class T, class Target, class Weight>
 struct LossOfRow {
   L loss;
@@ -91,22 +90,22 @@ struct LossOfRow {
 
 }  // namespace detail
 
-/// What one replica's examples contribute to the loss of a global batch, as an nn::Loss says it, where their outputs lie in
-/// memory of a device: a Future, for which only those wait who ask for a number. Copies mean the same loss.
+/// One replica's contribution to the loss of a global batch, like nn::Loss, for outputs in device memory: a Future,
+/// where only reading waits. Copies refer to the same loss.
 template <std::floating_point T, class L, Future Rows>
 class DeferredLoss {
  public:
   using Reduced = T;
 
-  /// That of no examples.
+  /// Creates the loss of zero examples.
   DeferredLoss() = default;
-  /// `rows` become the sum of the losses of so many examples, of which each has so many outputs.
+  /// `rows` computes the sum for `examples` examples with `outputs` outputs each.
   DeferredLoss(const L& loss, Rows rows, std::size_t examples, std::size_t outputs, std::size_t global_batch)
       : computed_(std::in_place, loss, std::move(rows), outputs), examples_(examples), global_batch_(global_batch) {}
 
-  /// Waits. For all of them: throws InvalidArgument for targets that the loss does not take, and what a wait throws.
+  /// Returns the loss; waits for it. Throws InvalidArgument for targets that the loss rejects, and the wait's errors.
   [[nodiscard]] T value() const { return detail::part_of_global_batch<T>(total(), global_batch_); }
-  /// Waits.
+  /// Returns the unscaled sum; waits for it, and throws like `value`.
   [[nodiscard]] double total() const { return computed_ ? computed_->total() : 0; }
   [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
 
@@ -139,7 +138,7 @@ class DeferredLoss {
 
 namespace detail {
 
-/// Lets a device compute the losses of rows in its memory, as LossOfRow has them.
+/// Starts LossOfRow for rows in device memory. Returns a DeferredLoss.
 template <class Q, class L, class T, class Target, dist::MemorySpace Where, class Weight>
 [[nodiscard]] auto start_loss(const Q& queue, const L& loss, TensorView<const T, Where> values,
                               TensorView<const Target, Where> targets, T* gradient, T* losses, const Weight& weight,

@@ -10,7 +10,7 @@
 
 namespace dist::nn {
 
-/// How many examples all replicas have together in a step: any integer of 0 or more (spec P01).
+/// The examples of all replicas in a step: any integer of 0 or more (spec P01).
 class GlobalBatchSize {
  public:
   /// Throws InvalidArgument for a negative number.
@@ -32,7 +32,7 @@ class GlobalBatchSize {
 
 namespace detail {
 
-/// What losses with this sum contribute to the mean over a global batch; 0 for an empty one (spec P01).
+/// Returns the part of losses with this sum in the mean over a global batch; 0 for an empty one (spec P01).
 template <std::floating_point T>
 [[nodiscard]] T part_of_global_batch(double total, std::size_t global_batch) noexcept {
   return global_batch == 0 ? T{0} : static_cast<T>(total / static_cast<double>(global_batch));
@@ -40,26 +40,15 @@ template <std::floating_point T>
 
 inline constinit dist::detail::Warning batch_size_of_one_replica{};
 
-/// Throws InvalidArgument when one replica, `rank` of `replicas`, has more examples than all replicas together are said to
-/// have. Warns, once, when the last replica has as many as all: our datasets give the rows of a small batch to the first
-/// replicas, so the size is probably that of each replica.
-inline void require_global_batch_size(GlobalBatchSize global, std::size_t examples, std::size_t rank,
-                                      std::size_t replicas) {
-  if (examples < global.value() || examples == 0) return;
-  if (examples > global.value())
-    throw InvalidArgument(
-        "A loss was given a global batch size that is too small",
-        replicas == 1 ? concat("it is ", global.value(), ", and there are ", examples, " examples")
-                      : concat("it is ", global.value(), ", and replica ", rank, " of ", replicas, " alone has ",
-                               examples, " examples"),
-        "Give the number of examples of all replicas together, which is what distribute_dataset divides");
-  if (replicas > 1 && rank == replicas - 1 && !batch_size_of_one_replica.was_given())
-    batch_size_of_one_replica.emit(concat(
-        "replica ", rank, " of ", replicas, " has all ", examples, " examples of the global batch: if every replica ",
-        "has as many, a loss was given the size of one replica's batch, and gradients are ", replicas,
-        " times too large. DIST_WARNINGS=0 silences this."));
-}
+/// Throws InvalidArgument if replica `rank` of `replicas` has more examples than the global batch. Warns once if the
+/// last replica has as many: the library's datasets give a small batch's rows to the first replicas, so `global` is
+/// probably one replica's batch size.
+void require_global_batch_size(GlobalBatchSize global, std::size_t examples, std::size_t rank, std::size_t replicas);
 
 }  // namespace detail
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/nn/losses/global_batch_size.ipp>
+#endif

@@ -12,9 +12,8 @@
 
 namespace dist::nn {
 
-/// The Kullback-Leibler divergence of a row's outputs from its targets, both probabilities: the sum of
-/// target log(target / output), in which each number is at least 1e-7 and at most 1 (as in Keras). Targets have the outputs'
-/// shape.
+/// The Kullback-Leibler divergence of a row's outputs from its targets, both probabilities: the sum of target
+/// log(target / output), with both clipped to [1e-7, 1] (as in Keras). Targets have the outputs' shape.
 struct KlDivergence {
   static constexpr std::string_view name = "kl_divergence";
 
@@ -28,7 +27,7 @@ struct KlDivergence {
       return target * log(target / clipped(outputs[k]));
     });
   }
-  /// The gradient is -target / output * scale, and 0 where the output is out of range.
+  /// Returns the loss and writes its gradient, -target / output * scale, or 0 if the output is out of range.
   template <std::floating_point T, class Target>
   DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
     for (std::size_t k = 0; k < outputs.size(); ++k) {

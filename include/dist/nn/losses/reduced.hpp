@@ -12,25 +12,24 @@
 
 namespace dist::nn {
 
-/// How the losses of a replica's examples become one number, as types (spec P04, P05).
+/// Reductions of a replica's losses to one number, as types (spec P04, P05).
 struct Reduction {
-  /// Not at all: one loss per example.
+  /// No reduction: one loss per example.
   struct None {};
-  /// Their sum, which no number of replicas scales.
+  /// The sum, not scaled by the number of replicas.
   struct Sum {};
-  /// Their mean over the rows of all replicas. For Model::fit, which counts these rows in each step; the reduction there
-  /// of a loss without one.
+  /// The mean over all replicas' rows, which Model::fit counts in each step: only there, as the default.
   struct SumOverBatchSize {};
   using Auto = SumOverBatchSize;
 };
 
-/// Says which functions nn::Model calls in a step that is traced: those of nn/hlo/traced_fit.hpp, which only strategies need that
-/// compile steps.
+/// Selects nn::Model's functions for traced steps, in nn/hlo/traced_fit.hpp, which only strategies that compile steps
+/// include.
 struct FitInTrace {};
 
 namespace detail {
 
-/// What Model needs to know of a loss: the function of a row, and what divides the sum of a replica's rows.
+/// A loss's properties for Model: the function of a row, and the reduction.
 template <class L>
 struct FitLoss {
   using Function = L;
@@ -44,7 +43,7 @@ struct FitLoss {
 
 /// A loss with its reduction: `nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}`.
 ///
-/// In a training loop of your own, call it in a replica function; in Model it takes the loss's place.
+/// Call it in a replica function of a custom training loop, or give it to Model as the loss.
 template <class L, class R>
 struct Reduced {
   static_assert(!detail::FitLoss<L>::is_regularized,
@@ -57,7 +56,8 @@ struct Reduced {
   L loss;
   R reduction;
 
-  /// Sum: the sum over this replica's rows, and its gradient in `outputs.gradient`. Throws ShapeMismatch.
+  /// Reduction::Sum: returns the sum over this replica's rows, and writes its gradient to `outputs.gradient`. Throws
+  /// ShapeMismatch.
   template <InReplica Replica, class Outputs, class Targets, class Weights = Unweighted>
   [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight = {}) const {
@@ -68,7 +68,7 @@ struct Reduced {
         "per example");
     return detail::divided_loss(replica.queue(), loss, outputs, targets, 1, sample_weight);
   }
-  /// The same in a step that is traced: a traced number.
+  /// Reduction::Sum in a traced step: returns the sum over this replica's rows, a traced number.
   template <InTrace Replica, class Outputs, class Targets, class Weights = Unweighted>
   [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight = {}) const {
@@ -78,13 +78,14 @@ struct Reduced {
                   "nn::Reduction::Sum or nn::compute_loss");
     return traced_sum_of_losses(loss, replica, outputs, targets, sample_weight, reduction);
   }
-  /// None: each row's loss, to `losses`; values only (see `per_example_losses`). Throws ShapeMismatch.
+  /// Reduction::None: writes each row's loss to `losses`, without gradients (see `per_example_losses`). Throws
+  /// ShapeMismatch.
   template <InReplica Replica, class Outputs, class Targets, class T>
     requires std::same_as<R, Reduction::None>
   void operator()(const Replica&, const Outputs& outputs, const Targets& targets, std::span<T> losses) const {
     per_example_losses(loss, outputs, targets, losses);
   }
-  /// The same in memory of a device, which may have to be waited for.
+  /// Reduction::None in device memory: writes each row's loss to `losses`, without gradients. Waits for the queue.
   template <InReplica Replica, class Outputs, class Targets, class T, dist::MemorySpace Where>
     requires std::same_as<R, Reduction::None>
   void operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
@@ -101,6 +102,7 @@ struct Reduced {
   }
 };
 
+/// Deduces the loss and its reduction.
 template <class L, class R>
 Reduced(L, R) -> Reduced<L, R>;
 

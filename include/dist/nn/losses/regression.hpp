@@ -11,7 +11,7 @@
 
 namespace dist::nn {
 
-/// The mean over a row's elements of |output - target|, with slope 0 where they are equal. Targets have the outputs' shape.
+/// The mean of |output - target| over a row's elements, with slope 0 at 0. Targets have the outputs' shape.
 struct MeanAbsoluteError {
   static constexpr std::string_view name = "mean_absolute_error";
 
@@ -21,7 +21,7 @@ struct MeanAbsoluteError {
     using detail::select;
     return select(difference < T{0}, -difference, difference);
   }
-  /// The sign of the difference, NaN for NaN.
+  /// Returns the sign of the difference; NaN for NaN.
   template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
     const T difference = output - target;
@@ -30,8 +30,7 @@ struct MeanAbsoluteError {
   }
 };
 
-/// The mean over a row's elements of (output - target)^2. Targets have the outputs' rows and elements per
-/// row.
+/// The mean of (output - target)^2 over a row's elements. Targets have the outputs' shape.
 struct MeanSquaredError {
   static constexpr std::string_view name = "mean_squared_error";
 
@@ -46,30 +45,37 @@ struct MeanSquaredError {
   }
 };
 
-/// The loss of this replica's rows of a global batch, in a training loop of your own (spec P01, P04): writes
-/// the gradient to `outputs.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
-/// over the global batch. `sample_weight`, one number per row, weighs the rows.
+#if defined(DIST_COMPILED) && !defined(__CUDACC__)
+namespace detail {
+extern template float loss_of_row(const MeanAbsoluteError&, Row<const float>, Row<const float>);
+extern template float loss_of_row(const MeanSquaredError&, Row<const float>, Row<const float>);
+extern template float loss_of_row(const MeanSquaredError&, Row<const float>, Row<const float>, float, Row<float>);
+}  // namespace detail
+#endif
+
+/// Returns the loss of this replica's rows of a global batch, in custom training loops (spec P01, P04), and writes its
+/// gradient to `outputs.gradient`. `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean over the
+/// global batch. `sample_weight` is one number per row.
 template <DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto mean_squared_error(const InReplica auto& replica, const Outputs& outputs, const Targets& targets,
                                       GlobalBatchSize global_batch, const Weights& sample_weight = {}) {
   return compute_loss(MeanSquaredError{}, replica, outputs, targets, global_batch, sample_weight);
 }
-/// The same in a step that is traced: a traced number.
+/// Returns the loss in a traced step, as a traced number.
 template <class Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto mean_squared_error(const InTrace auto& replica, const Outputs& outputs, const Targets& targets,
                                       GlobalBatchSize global_batch, const Weights& sample_weight = {}) {
   return compute_loss(MeanSquaredError{}, replica, outputs, targets, global_batch, sample_weight);
 }
 
-/// The mean over a row's elements of d^2 / 2 where the difference |d| of output and target is at most `delta`, and of
-/// delta |d| - delta^2 / 2 elsewhere (Huber: "Robust estimation of a location parameter", 1964). Targets have the outputs'
-/// shape.
+/// The mean over a row's elements of d^2 / 2 if |d| <= `delta`, else delta |d| - delta^2 / 2, with d = output - target
+/// (Huber: "Robust estimation of a location parameter", 1964). Targets have the outputs' shape.
 struct Huber {
   static constexpr std::string_view name = "huber";
 
   float delta = 1;
 
-  /// Throws ShapeMismatch, and InvalidArgument for a delta that is not above 0.
+  /// Throws ShapeMismatch, and InvalidArgument for a delta that is not positive.
   template <std::floating_point T, class Target, dist::MemorySpace Where>
   void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
     detail::require_positive(name, "delta", delta);
@@ -93,8 +99,8 @@ struct Huber {
   }
 };
 
-/// The mean over a row's elements of max(1 - target output, 0). Targets are 1 for yes, and -1 or 0 for no; they have the
-/// outputs' shape.
+/// The mean of max(1 - target output, 0) over a row's elements. Targets are 1 for yes, -1 or 0 for no, in the outputs'
+/// shape.
 struct Hinge {
   static constexpr std::string_view name = "hinge";
 
@@ -104,7 +110,7 @@ struct Hinge {
     using detail::select;
     return select(margin < T{0}, T{0}, margin);
   }
-  /// NaN for NaN.
+  /// Returns the derivative by the output; NaN for NaN.
   template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
     const T margin = T{1} - sign(target) * output;

@@ -1,4 +1,4 @@
-/// The forms in which a loss computes the value and the gradient of one example, and the call of whichever it has.
+/// The forms of a loss's value and gradient for one example, and their calls.
 #pragma once
 
 #include <concepts>
@@ -11,23 +11,22 @@
 
 namespace dist::nn {
 
-/// The mean over an example's elements of a function of an output and a target, both of type T: `element(output, target)`
-/// is its value, `slope(output, target)` its derivative with respect to the output. Both are DIST_HD where networks on GPUs
-/// use the loss.
+/// A loss that is a mean over elements: `element(output, target)` is one element's value, `slope(output, target)` its
+/// derivative by the output, in type T. Both must be DIST_HD in networks on GPUs.
 template <class L, class T, class Target>
 concept LossOfElements = requires(const L loss, T output, T target, Target given) {
   { loss.element(output, target) } -> std::same_as<T>;
   { loss.slope(output, target) } -> std::same_as<T>;
   static_cast<T>(given);
 };
-/// A function of rows: `per_example(outputs, targets)` is one example's loss; with a scale and a place for it, it also writes
-/// the gradient with respect to the outputs times the scale. Both calls are DIST_HD where networks on GPUs use the loss.
+/// A loss of rows: `per_example(outputs, targets)` returns one example's loss; with a scale and a destination, it also
+/// writes the gradient by the outputs times the scale. Both must be DIST_HD in networks on GPUs.
 template <class L, class T, class Target>
 concept LossOfRows = requires(const L loss, Row<const T> row, Row<const Target> target, T scale, Row<T> gradient) {
   { loss.per_example(row, target) } -> std::same_as<T>;
   { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
 };
-/// The same of spans, in memory of the host alone.
+/// A loss of rows as spans, in the host's memory only.
 template <class L, class T, class Target>
 concept LossOfSpans = requires(const L loss, std::span<const T> row, std::span<const Target> target, T scale,
                                std::span<T> gradient) {
@@ -37,7 +36,7 @@ concept LossOfSpans = requires(const L loss, std::span<const T> row, std::span<c
 
 namespace detail {
 
-/// A loss that devices compute.
+/// A loss that devices can compute.
 template <class L, class T, class Target>
 concept LossOnDevices = LossOfRows<L, T, Target> || LossOfElements<L, T, Target>;
 
@@ -46,7 +45,7 @@ template <class T>
   return {row.elements, row.count};
 }
 
-/// One example's loss.
+/// Returns one example's loss.
 template <class L, std::floating_point T, class Target>
 [[nodiscard]] DIST_HD T loss_of_row(const L& loss, Row<const T> outputs, Row<const Target> targets) {
   if constexpr (LossOfRows<L, T, Target>) {
@@ -59,14 +58,14 @@ template <class L, std::floating_point T, class Target>
     return loss.per_example(span_of(outputs), span_of(targets));
   }
 }
-/// The same, and its gradient times `scale`.
+/// Returns one example's loss and writes its gradient times `scale`.
 template <class L, std::floating_point T, class Target>
 DIST_HD T loss_of_row(const L& loss, Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) {
   if constexpr (LossOfRows<L, T, Target>) {
     return loss.per_example(outputs, targets, scale, gradient);
   } else if constexpr (LossOfElements<L, T, Target>) {
     const T factor = scale / static_cast<T>(outputs.size());
-    for (std::size_t i = 0; i < outputs.size(); ++i)  // alone, so that it is vectorised
+    for (std::size_t i = 0; i < outputs.size(); ++i)  // a separate loop vectorises
       gradient[i] = factor * loss.slope(outputs[i], static_cast<T>(targets[i]));
     return loss_of_row(loss, outputs, targets);
   } else {
@@ -74,13 +73,13 @@ DIST_HD T loss_of_row(const L& loss, Row<const T> outputs, Row<const Target> tar
   }
 }
 
-/// A loss that says which outputs and targets fit each other.
+/// A loss with its own check of outputs and targets.
 template <class L, class Outputs, class Targets>
 concept ChecksRows = requires(const L loss, Outputs outputs, Targets targets) {
   loss.check(outputs, targets);
 };
-/// Throws ShapeMismatch, or what the loss or the metric of that name throws, unless these fit: for one that does not say
-/// otherwise, targets are of the outputs' shape.
+/// Checks outputs and targets by the `check` of the loss or metric, or by equal shapes. Throws ShapeMismatch, and the
+/// errors of `check`.
 template <class L, class T, class Target, dist::MemorySpace Where>
 void check_rows(const L& loss, std::string_view name, TensorView<const T, Where> outputs,
                 TensorView<const Target, Where> targets) {

@@ -16,10 +16,44 @@
 
 namespace dist::nn {
 
-/// Cross-entropy between logits (any real numbers, one per class) and the integer label of the right class:
-/// log(sum_k exp(x_k)) - x_label. The network must not end in a softmax, unless `from_logits` is false: then outputs are
-/// probabilities, p, and the loss is log(sum_k p_k) - log p_label, in which each p is at least 1e-7 and at most 1 - 1e-7 (as
-/// in Keras). Targets: [rows] or [rows, 1] of an integer type.
+namespace detail {
+
+/// Returns the loss; see SparseCategoricalCrossentropy.
+template <class Outputs, class Label>
+[[nodiscard]] DIST_HD typename Outputs::Number crossentropy_of_label(Outputs outputs,
+                                                                     const SmoothedLabel<Outputs, Label>& target,
+                                                                     bool from_logits) {
+  using std::log;
+  using Number = typename Outputs::Number;
+  if (from_logits) return crossentropy_of_logits(outputs, target);
+  const Number sum = sum_of(outputs, [&](auto k) { return clipped_probability(outputs[k]); });
+  const Number logs = sum_of(outputs, [&](auto k) { return target(k) * log(clipped_probability(outputs[k])); });
+  return log(sum) - logs;
+}
+/// Returns the loss and writes its gradient times `scale`.
+template <std::floating_point T, class Label>
+[[nodiscard]] DIST_HD T crossentropy_of_label(Row<const T> outputs, const SmoothedLabel<Row<const T>, Label>& target,
+                                              bool from_logits, T scale, Row<T> gradient) {
+  if (from_logits) return crossentropy_of_logits(outputs, target, scale, gradient);
+  T sum = 0;
+  for (std::size_t k = 0; k < outputs.size(); ++k) sum += clipped_probability(outputs[k]);
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    gradient[k] = unless_clipped(outputs[k], scale * (T{1} / sum - target(k) / outputs[k]));
+  return crossentropy_of_label(outputs, target, from_logits);
+}
+
+using LabelOfFloats = SmoothedLabel<Row<const float>, std::size_t>;
+#if defined(DIST_COMPILED) && !defined(__CUDACC__)
+extern template float crossentropy_of_label(Row<const float>, const LabelOfFloats&, bool);
+extern template float crossentropy_of_label(Row<const float>, const LabelOfFloats&, bool, float, Row<float>);
+#endif
+
+}  // namespace detail
+
+/// Cross-entropy between logits, one per class, and the correct class's integer label: `log(sum_k exp(x_k)) - x_label`.
+/// The network must not end in a softmax, unless `from_logits` is false: then outputs are probabilities p, clipped to
+/// [1e-7, 1 - 1e-7] (as in Keras), with loss `log(sum_k p_k) - log p_label`. Targets: [rows] or [rows, 1] of an integer
+/// type.
 struct SparseCategoricalCrossentropy {
   static constexpr std::string_view name = "sparse_categorical_crossentropy";
 
@@ -27,8 +61,8 @@ struct SparseCategoricalCrossentropy {
   static constexpr bool takes_labels = true;
 
   bool from_logits = true;
-  /// This part of the right answer is spread over all classes evenly (Szegedy et al.: "Rethinking the Inception
-  /// architecture for computer vision", CVPR 2016).
+  /// Fraction of the target spread evenly over all classes (Szegedy et al.: "Rethinking the Inception architecture for
+  /// computer vision", CVPR 2016).
   float label_smoothing = 0;
 
   template <class Target>
@@ -38,7 +72,7 @@ struct SparseCategoricalCrossentropy {
                   "give a dist::Tensor of an integer type as targets");
   }
 
-  /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
+  /// Throws ShapeMismatch, and InvalidArgument for a label out of range in the host's memory.
   template <std::floating_point T, std::integral Label, dist::MemorySpace Where>
   void check(TensorView<const T, Where> logits, TensorView<const Label, Where> labels) const {
     detail::require_part(name, "label_smoothing", label_smoothing);
@@ -49,7 +83,7 @@ struct SparseCategoricalCrossentropy {
           refuse(labels[row], row, logits.row_size());
   }
 
-  /// Whether the label is a class.
+  /// True if the label is in range.
   template <std::integral Label>
   [[nodiscard]] static DIST_HD bool takes(Row<const Label> label, std::size_t classes) {
     return class_of(label) < classes;
@@ -64,20 +98,13 @@ struct SparseCategoricalCrossentropy {
   template <class Outputs, class Labels>
     requires(Real<typename Outputs::Element>&& std::integral<typename Labels::Element>)
   [[nodiscard]] DIST_HD typename Outputs::Number per_example(Outputs outputs, Labels label) const {
-    const auto target = parts(outputs, label);
-    return from_logits ? detail::crossentropy_of_logits(outputs, target) : of_probabilities(outputs, target);
+    return detail::crossentropy_of_label(outputs, parts(outputs, label), from_logits);
   }
 
-  /// The gradient of logits is (softmax(logits) - onehot(label)) * scale.
+  /// Returns the loss and writes its gradient times `scale`; for logits `(softmax(logits) - onehot(label)) * scale`.
   template <std::floating_point T, std::integral Label>
   DIST_HD T per_example(Row<const T> outputs, Row<const Label> label, T scale, Row<T> gradient) const {
-    const auto target = parts(outputs, label);
-    if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
-    T sum = 0;
-    for (std::size_t k = 0; k < outputs.size(); ++k) sum += detail::clipped_probability(outputs[k]);
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-      gradient[k] = detail::unless_clipped(outputs[k], scale * (T{1} / sum - target(k) / outputs[k]));
-    return of_probabilities(outputs, target);
+    return detail::crossentropy_of_label(outputs, parts(outputs, label), from_logits, scale, gradient);
   }
 
  private:
@@ -87,27 +114,18 @@ struct SparseCategoricalCrossentropy {
     return detail::SmoothedLabel<Outputs, std::remove_const_t<decltype(number)>>{number, outputs.size(),
                                                                                  label_smoothing};
   }
-  template <class Outputs, class Target>
-  [[nodiscard]] static DIST_HD typename Outputs::Number of_probabilities(Outputs outputs, const Target& target) {
-    using std::log;
-    using Number = typename Outputs::Number;
-    const Number sum = sum_of(outputs, [&](auto k) { return detail::clipped_probability(outputs[k]); });
-    const Number logs =
-        sum_of(outputs, [&](auto k) { return target(k) * log(detail::clipped_probability(outputs[k])); });
-    return log(sum) - logs;
-  }
 };
 
-/// The loss of this replica's rows of a global batch, in a training loop of your own (spec P01, P04): writes
-/// the gradient to `logits.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
-/// over the global batch. `sample_weight`, one number per row, weighs the rows.
+/// Returns the loss of this replica's rows of a global batch, in custom training loops (spec P01, P04), and writes its
+/// gradient to `logits.gradient`. `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean over the
+/// global batch. `sample_weight` is one number per row.
 template <DifferentiableOutputs Logits, class Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
                                                    const Labels& labels, GlobalBatchSize global_batch,
                                                    const Weights& sample_weight = {}) {
   return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch, sample_weight);
 }
-/// The same in a step that is traced: a traced number.
+/// Returns the loss in a traced step, as a traced number.
 template <class Logits, class Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InTrace auto& replica, const Logits& logits,
                                                    const Labels& labels, GlobalBatchSize global_batch,

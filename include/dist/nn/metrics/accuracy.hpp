@@ -11,8 +11,9 @@
 
 namespace dist::nn {
 
-/// How often a target is 1 and its output above the threshold, or 0 and not above it: the mean over rows of the mean over a
-/// row's elements. Targets have the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
+/// The rate of elements with target 1 and an output above the threshold, or target 0 and another output: the mean over
+/// rows of the mean over elements. Targets have the outputs' shape. For logits use threshold 0 for a probability of
+/// 0.5.
 struct BinaryAccuracy {
   static constexpr bool more_is_better = true;
 
@@ -32,8 +33,8 @@ struct BinaryAccuracy {
   }
 };
 
-/// How often the largest output is that of the class with the largest target; among equal numbers the first counts. Targets
-/// have the outputs' shape, [rows, classes].
+/// The rate of rows whose largest output and largest target, the first of equal ones, have the same index. Targets have
+/// the outputs' shape, [rows, classes].
 struct CategoricalAccuracy {
   static constexpr bool more_is_better = true;
 
@@ -49,7 +50,7 @@ struct CategoricalAccuracy {
 
 namespace detail {
 
-/// Refuses, in a sentence, labels that are no integers.
+/// Rejects labels that are not integers.
 template <class Label>
 constexpr void require_integer_labels() {
   static_assert(
@@ -60,7 +61,7 @@ constexpr void require_integer_labels() {
 
 }  // namespace detail
 
-/// How often the largest output is that of the right class; among equal outputs the first counts. Outputs [rows, classes],
+/// The rate of rows with the largest output, the first of equal ones, at the label's index. Outputs [rows, classes],
 /// labels [rows] or [rows, 1] of an integer type.
 struct SparseCategoricalAccuracy {
   static constexpr bool more_is_better = true;
@@ -87,8 +88,8 @@ struct SparseCategoricalAccuracy {
 };
 
 namespace detail {
-/// Whether fewer than `k` outputs are above that of the class, so that equal ones are all among the largest. No class that
-/// there is not, and none whose output is no finite number, is among them (as in TensorFlow).
+/// True if fewer than `k` outputs are greater than the label's, so ties count as top. False for labels out of range and
+/// outputs that are not finite (as in TensorFlow).
 template <class Outputs>
 [[nodiscard]] DIST_HD auto is_in_top(Outputs outputs, auto label, std::size_t k) {
   using Number = typename Outputs::Number;
@@ -98,8 +99,8 @@ template <class Outputs>
 }
 }  // namespace detail
 
-/// How often the output of the right class is among the `k` largest; equal outputs are all among them. Outputs
-/// [rows, classes], labels [rows] or [rows, 1] of an integer type.
+/// The rate of rows with the label's output among the `k` largest; ties count as top. Outputs [rows, classes], labels
+/// [rows] or [rows, 1] of an integer type.
 struct SparseTopKCategoricalAccuracy {
   static constexpr bool more_is_better = true;
   static constexpr bool takes_labels = true;  ///< see MetricLowering
@@ -125,8 +126,8 @@ struct SparseTopKCategoricalAccuracy {
   }
 };
 
-/// How often the output of the class with the largest target is among the `k` largest; equal outputs are all among them.
-/// Targets have the outputs' shape, [rows, classes].
+/// The rate of rows with the output of the largest target among the `k` largest; ties count as top. Targets have the
+/// outputs' shape, [rows, classes].
 struct TopKCategoricalAccuracy {
   static constexpr bool more_is_better = true;
 

@@ -17,12 +17,13 @@
 
 namespace dist::nn {
 
-/// A metric whose result is a function of weighted counts, in an array of that `shape()`: `check()` throws InvalidArgument
-/// for what is out of range, `result(counts)` is the number that logs show, and `for_each_bin(outputs, targets, add)` calls
-/// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. A row may also count into
-/// one of the `columns` cells of a line of the array, by `add.one_of(line, columns, column)`, where a line that the array does
-/// not have counts nowhere: `column()`, the number of the cell in the line, is then computed only where it is needed, because
-/// GPUs ask each row for each cell. The targets that the metric takes are declared as for MeasuresRows.
+/// A metric whose result is a function of weighted counts, in an array of `shape()`. `check()` throws InvalidArgument
+/// for parameters out of range; `result(counts)` is for logs. `for_each_bin(outputs, targets, add)` calls `add(cell)`
+/// for each cell in which a row counts; it must be DIST_HD in networks on GPUs.
+///
+/// `add.one_of(line, columns, column)` counts a row in one of the `columns` cells of a line; lines out of range are
+/// ignored. It calls `column()`, the cell's index, only if needed, because GPUs visit each row for each cell. Targets
+/// are declared as for MeasuresRows.
 template <class M>
 concept CountingMetric = requires(const M measure, TensorView<const double> counts) {
   measure.check();
@@ -32,17 +33,17 @@ concept CountingMetric = requires(const M measure, TensorView<const double> coun
 
 namespace detail {
 
-/// Not a lambda, as nvcc takes those of host functions for the host's alone.
+/// Not a lambda: nvcc compiles lambdas in host functions for the host only.
 struct AddToCell {
   double* counts;
   double weight;
   DIST_HD void operator()(std::size_t cell) const { counts[cell] += weight; }
   template <class Column>
   DIST_HD void one_of(std::size_t line, std::size_t columns, const Column& column) const {
-    (*this)(line * columns + column());  // the metric's `check` has refused other lines
+    (*this)(line * columns + column());  // `check` has rejected other lines
   }
 };
-/// Adds the weight of a row to what one cell has counted.
+/// Adds a row's weight to one cell's count.
 template <class Weight>
 struct AddIfCell {
   std::size_t cell;
@@ -66,7 +67,7 @@ concept CountsRowsOf = requires(const M measure, Row<const T> outputs, Row<const
   measure.for_each_bin(outputs, targets, add);
 };
 
-/// Adds to one cell what all rows count into it: cells are counted at once, without atomic operations.
+/// Adds all rows' counts to one cell. Cells run in parallel, without atomic operations.
 template <class M, class T, class Target, class Weight>
 struct CountIntoCell {
   M measure;
@@ -88,7 +89,7 @@ struct CountIntoCell {
   }
 };
 
-/// Adds a batch to `counts`, by the queue where both lie. Throws ShapeMismatch, and what the measure throws.
+/// Adds a batch to `counts`, by `queue`. Throws ShapeMismatch, and the measure's errors.
 template <CountingMetric M, class Q, class Counts, Values Outputs, Values Targets, class Weights = Unweighted>
 void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts counts, const Outputs& outputs,
                  const Targets& given, const Weights& sample_weight = {}) {

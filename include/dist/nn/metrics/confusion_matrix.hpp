@@ -16,13 +16,13 @@
 
 namespace dist::nn {
 
-/// How often examples of each class were taken for each class, that of the largest output:
+/// The number of examples by class and by predicted class, the index of the largest output:
 ///
 ///     nn::Metric confusion{strategy, nn::ConfusionMatrix{.classes = 10}};
 ///     const dist::Tensor<double> matrix = confusion.counts(strategy.scope());  // [right class, class of the output]
 ///
-/// The result that logs show is the accuracy, the part on the diagonal. Outputs [rows, classes], labels [rows] or [rows, 1]
-/// of an integer type. A label that is no class is refused in the host's memory, and counted nowhere in that of devices.
+/// The result is the accuracy, the fraction on the diagonal. Outputs [rows, classes], labels [rows] or [rows, 1] of an
+/// integer type. Labels out of range throw in the host's memory, and are ignored in device memory.
 struct ConfusionMatrix {
   static constexpr bool more_is_better = true;
   static constexpr bool takes_labels = true;  ///< see MetricLowering
@@ -31,18 +31,14 @@ struct ConfusionMatrix {
   std::string_view name = "confusion_matrix";
 
   /// Throws InvalidArgument.
-  void check() const {
-    if (classes < 1)
-      throw InvalidArgument("ConfusionMatrix.classes is out of range", concat("it is ", classes),
-                            "Give the number of classes, which is that of the network's outputs");
-  }
+  void check() const;
   [[nodiscard]] Shape shape() const { return {classes, classes}; }
 
   template <class Label>
   static constexpr void require_target() {
     detail::require_integer_labels<Label>();
   }
-  /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
+  /// Throws ShapeMismatch, and InvalidArgument for a label out of range in the host's memory.
   template <class T, std::integral Label, dist::MemorySpace Where>
   void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
     require_targets(name, outputs, labels, 1);
@@ -62,14 +58,11 @@ struct ConfusionMatrix {
                                                                              const Add& add) const {
     add.one_of(class_of(label), classes, [&] { return index_of_largest(outputs); });
   }
-  [[nodiscard]] double result(TensorView<const double> counts) const {
-    double right = 0, all = 0;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      all += counts[i];
-      if (i % (classes + 1) == 0) right += counts[i];
-    }
-    return detail::part_of(right, all);
-  }
+  [[nodiscard]] double result(TensorView<const double> counts) const;
 };
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/nn/metrics/confusion_matrix.ipp>
+#endif

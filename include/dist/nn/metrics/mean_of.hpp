@@ -3,15 +3,13 @@
 #include <string_view>
 
 #include <dist/device/cpu.hpp>
-#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/row_metric.hpp>
 
 namespace dist::nn {
 
-/// The mean of a loss over all examples, unscaled: every example weighs the same, whatever its batch or
-/// replica (spec P06), unless they are given weights, one per row.
+/// The mean of an unscaled loss over all examples of any batch and replica (spec P06), optionally with sample weights:
 /// `nn::Metric mse{strategy, nn::MeanOf{nn::MeanSquaredError{}}};`
 template <class L>
 struct MeanOf {
@@ -30,7 +28,7 @@ struct MeanOf {
     return {total_loss(loss, values, values_of(targets), sample_weight),
             detail::start_sum_of_weights(Cpu::Queue{}, values.rows(), weight).value()};
   }
-  /// The same in memory of a device.
+  /// Returns the deferred tally of a batch in device memory.
   template <class Q, Values Outputs, Values Targets>
     requires(!are_on_host<Outputs, Targets>)
   [[nodiscard]] auto operator()(const Q& queue, const Outputs& outputs, const Targets& targets) const {
@@ -49,14 +47,16 @@ struct MeanOf {
                            return Tally{computed.first.total(), computed.second.value()};
                          }};
   }
-  /// Of a Loss or a DeferredLoss, which is waited for.
+  /// Returns the tally of a Loss, or a DeferredLoss after waiting.
   [[nodiscard]] static Tally tally(const auto& computed) {
     return {computed.total(), static_cast<double>(computed.examples())};
   }
 };
 
+/// Deduces the loss.
 template <class L>
 MeanOf(L) -> MeanOf<L>;
+/// Deduces the loss.
 template <class L>
 MeanOf(L, std::string_view) -> MeanOf<L>;
 

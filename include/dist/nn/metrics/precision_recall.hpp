@@ -1,4 +1,4 @@
-/// What metrics of yes and no count.
+/// The counts of binary metrics.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,22 @@
 
 namespace dist::nn::detail {
 
-/// 0 where there is nothing that it is a part of.
+/// Returns part / all, or 0 if `all` is 0.
 [[nodiscard]] inline double part_of(double part, double all) { return all == 0 ? 0 : part / all; }
 
-/// The weights of the elements of each kind. An answer is positive where the output is above a threshold, and true where the
-/// target, which means yes unless it is 0, agrees.
+/// A weighted confusion matrix. Outputs above the threshold and targets other than 0 are positive.
 struct BinaryConfusion {
   double true_negatives;
   double false_positives;
   double false_negatives;
   double true_positives;
 
-  /// The right answer, and the one that was given.
+  /// The axes: target, then output.
   [[nodiscard]] static Shape shape() { return {2, 2}; }
   explicit BinaryConfusion(TensorView<const double> counts)
       : true_negatives(counts[0]), false_positives(counts[1]), false_negatives(counts[2]), true_positives(counts[3]) {}
 
-  /// The number of the kind.
+  /// Returns an element's cell.
   template <class T, class Target>
   [[nodiscard]] static DIST_HD auto bin(T output, Target target, float threshold) {
     return 2 * bin_of(target != Target{0}) + bin_of(output > static_cast<T>(threshold));
@@ -55,7 +54,7 @@ struct F1Score {
   }
 };
 
-/// A metric of yes and no whose result is a score of the counts.
+/// A metric that is a score of the confusion matrix.
 template <class Score>
 struct BinaryScore {
   static constexpr bool more_is_better = true;
@@ -76,16 +75,16 @@ struct BinaryScore {
 
 namespace dist::nn {
 
-/// Of the elements whose output is above the threshold, the part whose target is not 0; 0 where there is none. Targets have
-/// the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
+/// The fraction of elements with an output above the threshold whose target is not 0; 0 without any. Targets have the
+/// outputs' shape. For logits use threshold 0 for a probability of 0.5.
 using Precision = detail::BinaryScore<detail::PrecisionScore>;
 
-/// Of the elements whose target is not 0, the part whose output is above the threshold; 0 where there is none. Targets have
-/// the outputs' shape. For logits the threshold 0 is that of a probability of 0.5.
+/// The fraction of elements with a target other than 0 whose output is above the threshold; 0 without any. Targets have
+/// the outputs' shape. For logits use threshold 0 for a probability of 0.5.
 using Recall = detail::BinaryScore<detail::RecallScore>;
 
-/// The harmonic mean of nn::Precision and nn::Recall over all elements (Keras' F1Score with a threshold and the average
-/// "micro"); 0 where there is neither. Targets have the outputs' shape.
+/// The harmonic mean of nn::Precision and nn::Recall over all elements (Keras' F1Score with a threshold and average
+/// "micro"); 0 if undefined. Targets have the outputs' shape.
 using F1 = detail::BinaryScore<detail::F1Score>;
 
 }  // namespace dist::nn

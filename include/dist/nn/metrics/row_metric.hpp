@@ -6,22 +6,107 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/core/future.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/light_memory.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/row_loss.hpp>
 #include <dist/nn/values.hpp>
 
 namespace dist::nn {
 
-/// A metric that is the mean over rows, weighted or not, of a number that it sees in a row of outputs and one of targets:
-/// `of_row(outputs, targets)`, DIST_HD where networks on GPUs use it. Its Tally holds doubles. As a loss, it may have a
-/// `check(outputs, targets)`, without which targets are of the outputs' shape, and a `require_target<Target>()`, which
-/// refuses targets of other types in a sentence.
+/// A tally that a device computes: `tally()` waits, and returns `of(work)`.
+template <Future W, class Of>
+struct DeferredTally {
+  W work;
+  Of of;
+
+  [[nodiscard]] bool is_done() const { return work.is_done(); }
+  [[nodiscard]] auto tally() const { return of(work); }
+};
+/// Deduces the template arguments.
+template <class W, class Of>
+DeferredTally(W, Of) -> DeferredTally<W, Of>;
+
+namespace detail {
+
+/// Two futures, done when both are.
+template <Future First, Future Second>
+struct AllOf {
+  First first;
+  Second second;
+
+  void wait() const {
+    first.wait();
+    second.wait();
+  }
+  [[nodiscard]] bool is_done() const { return first.is_done() && second.is_done(); }
+};
+template <class First, class Second>
+AllOf(First, Second) -> AllOf<First, Second>;
+
+/// One replica's deferred tallies, in the order of its batches.
+template <class Tally>
+class DeferredTallies {
+ public:
+  template <class Deferred>
+  void add(Deferred deferred) {
+    waiting_.push_back(std::make_unique<EntryOf<Deferred>>(std::move(deferred)));
+  }
+  void clear() noexcept {
+    waiting_.clear();
+    ready_ = {};
+  }
+
+  /// Removes completed tallies, or with `waits` all, and returns their sum. If one throws it is removed, too, and
+  /// earlier ones are in the next sum.
+  [[nodiscard]] Tally take(bool waits) {
+    std::size_t taken = 0;
+    const auto forget = [&] {
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken));
+    };
+    try {
+      while (taken < waiting_.size() && (waits || waiting_[taken]->is_done())) {
+        const Tally one = waiting_[taken++]->tally();
+        ready_.total += one.total;
+        ready_.count += one.count;
+      }
+    } catch (...) {
+      forget();
+      throw;
+    }
+    forget();
+    return std::exchange(ready_, Tally{});
+  }
+
+ private:
+  struct Entry {
+    virtual ~Entry() = default;
+    [[nodiscard]] virtual bool is_done() const = 0;
+    [[nodiscard]] virtual Tally tally() const = 0;
+  };
+  template <class Deferred>
+  struct EntryOf final : Entry {
+    explicit EntryOf(Deferred&& deferred) : of(std::move(deferred)) {}
+    [[nodiscard]] bool is_done() const override { return of.is_done(); }
+    [[nodiscard]] Tally tally() const override { return of.tally(); }
+    Deferred of;
+  };
+
+  std::vector<std::unique_ptr<Entry>> waiting_;
+  Tally ready_{};
+};
+
+}  // namespace detail
+
+/// A metric that is a mean over rows, optionally weighted: `of_row(outputs, targets)` is a row's value, DIST_HD in
+/// networks on GPUs. Its Tally holds doubles. Like a loss it may have a `check(outputs, targets)`, by default for equal
+/// shapes, and a `require_target<Target>()` with a static_assert.
 template <class M>
 concept MeasuresRows = requires(const M measure, Row<const float> outputs, Row<const std::int32_t> targets) {
   { measure.of_row(outputs, targets) } -> std::same_as<double>;
@@ -48,18 +133,18 @@ struct WeightOfRow {
   DIST_HD double operator()(std::size_t row) const { return static_cast<double>(weight(row)); }
 };
 
-/// The sum of the rows' weights, by the queue where they lie: a Future.
+/// Starts the sum of rows' weights, by `queue`. Returns a Future.
 template <class Q, class Weight>
 [[nodiscard]] auto start_sum_of_weights(const Q& queue, std::size_t rows, const Weight& weight) {
   return queue.start_transform_reduce(sum, {0, rows}, WeightOfRow<Weight>{weight});
 }
 
-/// A metric whose name is a field of it.
+/// A metric with a `name` that can be assigned.
 template <class M>
 concept KeepsName = requires(M measure) {
   measure.name = std::string_view{};
 };
-/// As a kernel takes it: the characters of the name lie in the host's memory.
+/// Returns the metric for a kernel, without its name, which is in the host's memory.
 template <class M>
 [[nodiscard]] M without_name(M measure) {
   if constexpr (KeepsName<M>) measure.name = {};
@@ -70,7 +155,7 @@ template <class M, class T, class Target>
 concept MeasuresRowsOf = requires(const M measure, Row<const T> outputs, Row<const Target> targets) {
   { measure.of_row(outputs, targets) } -> std::same_as<double>;
 };
-/// Refuses, in a sentence, outputs and targets that a metric does not take, and says whether it takes them.
+/// True if a metric accepts these types; else a static_assert fails.
 template <class M, class Target, bool fits>
 [[nodiscard]] constexpr bool require_rows_of_metric() {
   if constexpr (RequiresTarget<M, Target>)
@@ -80,8 +165,7 @@ template <class M, class Target, bool fits>
   return fits;
 }
 
-/// What a batch adds to a metric, measured by the queue where it lies: a Tally, or a DeferredTally in memory of a device.
-/// Throws ShapeMismatch.
+/// Measures a batch by `queue`. Returns a Tally, or in device memory a DeferredTally. Throws ShapeMismatch.
 template <MeasuresRows M, class Q, Values Outputs, Values Targets, class Weights = Unweighted>
 [[nodiscard]] auto measure_rows([[maybe_unused]] const Q& queue, const M& measure, const Outputs& outputs,
                                 const Targets& given, const Weights& sample_weight = {}) {

@@ -8,17 +8,13 @@
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/geometry.hpp>
-#include <dist/nn/onednn/conv2d_primitives.hpp>
-#include <dist/nn/onednn/conv2d_products.hpp>
-#include <dist/nn/onednn/dense.hpp>
-#include <dist/nn/onednn/elementwise.hpp>
-#include <dist/nn/onednn/softmax.hpp>
-#include <dist/nn/onednn/state.hpp>
+#include <dist/nn/onednn/layers.hpp>
+#include <dist/nn/onednn/operations.hpp>
 #include <dist/nn/reference/backend.hpp>
 
 namespace dist::nn::onednn {
 
-/// Convolution: images of few pixels as products of matrices, all others by oneDNN's primitive.
+/// A convolution: matrix products for images of few pixels, otherwise oneDNN's primitive.
 template <class Geometry, class T>
 using Conv2D =
     std::conditional_t<is_faster_by_products<Geometry>(), Conv2DProducts<Geometry, T>, Conv2DPrimitives<Geometry, T>>;
@@ -27,8 +23,8 @@ using Conv2D =
 
 namespace dist::nn {
 
-/// Layers by oneDNN, in float, one thread per replica. Layers whose limit is memory are those of the Reference. Primitives are
-/// compiled once per batch size; a step of a known size allocates nothing, but for what oneDNN needs during a product of
+/// A back end with oneDNN, in float, with one thread per replica. Memory-bound layers use Reference. Primitives are
+/// compiled once per batch size; steps of a known batch size allocate no memory, except inside oneDNN in
 /// Conv2DProducts. Needs the component dist::onednn.
 struct OneDnn : Reference {
   static constexpr std::string_view name = "oneDNN";

@@ -1,8 +1,7 @@
-/// Primitive descriptors, in the spelling of oneDNN 2.x and of 3.x, which dropped operation descriptors. All
-/// other headers here read the same for both.
+/// Primitive descriptors for oneDNN 2.x and for 3.x, which has no operation descriptors. The only version-dependent
+/// header.
 #pragma once
 
-#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/onednn/api.hpp>
 
 namespace dist::nn::onednn {
@@ -11,37 +10,22 @@ using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 using Descriptor = dnnl::memory::desc;
 
-/// float elements of extents `dims` in the order that `tag` names.
+/// A float tensor of extents `dims` in the layout `tag`.
 [[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
 
-/// oneDNN's name of an activation, `algorithm` with `alpha`, and the name of its gradient. Activations without a name are
-/// computed by our own loops, which the compiler vectorises for Relu.
-template <class Function>
-struct NameOf {
-  static constexpr bool is_known = false;
+/// An activation in oneDNN: `algorithm` with `alpha`, and its gradient, by the output if `of_output`, otherwise by
+/// the input.
+struct EltwiseName {
+  dnnl::algorithm algorithm, gradient;
+  float alpha = 0;
+  bool of_output = false;
 };
-template <dnnl::algorithm Algorithm, dnnl::algorithm Gradient = Algorithm, int Alpha = 0>
-struct KnownName {
-  static constexpr bool is_known = true;
-  static constexpr auto algorithm = Algorithm;
-  static constexpr auto gradient = Gradient;
-  static constexpr float alpha = Alpha;
-};
-template <>
-struct NameOf<Tanh> : KnownName<dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd> {};
-template <>
-struct NameOf<Sigmoid>
-    : KnownName<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd> {};
-template <>
-struct NameOf<Gelu> : KnownName<dnnl::algorithm::eltwise_gelu_erf> {};
-template <>
-struct NameOf<Silu> : KnownName<dnnl::algorithm::eltwise_swish, dnnl::algorithm::eltwise_swish, 1> {};
 
-/// Whether a primitive's result takes the place of what there was, or is added to it.
+/// The effect of a primitive on its destination: overwrite it, or add to it.
 enum class Result { is_new, is_added };
 
-/// Attributes of every primitive here: the scratchpad is ours. No activation is appended, because oneDNN turns a NaN into a
-/// number, depending on the primitive and the processor.
+/// Attributes of all primitives: the library provides the scratchpad. No activation is fused, because oneDNN may turn
+/// NaN into a number, depending on primitive and processor.
 [[nodiscard]] inline dnnl::primitive_attr attributes(Result result = Result::is_new) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -114,7 +98,7 @@ struct Convolution {
 #endif
 }
 
-/// exp(x) over its sum along the last axis of the matrix `values`.
+/// exp(x) / sum(exp(x)) along the last axis.
 [[nodiscard]] inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine,
                                                                    const Descriptor& values) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
@@ -125,27 +109,25 @@ struct Convolution {
 #endif
 }
 
-/// The function on all elements of `values`, and its gradient.
-template <class Function>
-[[nodiscard]] dnnl::eltwise_forward::primitive_desc forward(const dnnl::engine& engine, const Descriptor& values,
-                                                            dnnl::algorithm algorithm) {
+/// Applies an activation.
+[[nodiscard]] inline dnnl::eltwise_forward::primitive_desc forward(const dnnl::engine& engine, const Descriptor& values,
+                                                                   dnnl::algorithm algorithm, float alpha) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
-  constexpr float alpha = NameOf<Function>::alpha;
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, kind, algorithm, values, values, alpha, 0.0F, attributes()};
 #else
   return {dnnl::eltwise_forward::desc{kind, algorithm, values, alpha, 0.0F}, attributes(), engine};
 #endif
 }
-template <class Function>
-[[nodiscard]] dnnl::eltwise_backward::primitive_desc backward(const dnnl::engine& engine, const Descriptor& values) {
-  constexpr auto algorithm = NameOf<Function>::gradient;
-  constexpr float alpha = NameOf<Function>::alpha;
-  const auto hint = forward<Function>(engine, values, algorithm);
+/// The gradient of an activation.
+[[nodiscard]] inline dnnl::eltwise_backward::primitive_desc backward(const dnnl::engine& engine,
+                                                                     const Descriptor& values,
+                                                                     const EltwiseName& name) {
+  const auto hint = forward(engine, values, name.gradient, name.alpha);
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, algorithm, values, values, values, alpha, 0.0F, hint, attributes()};
+  return {engine, name.gradient, values, values, values, name.alpha, 0.0F, hint, attributes()};
 #else
-  return {dnnl::eltwise_backward::desc{algorithm, values, values, alpha, 0.0F}, attributes(), engine, hint};
+  return {dnnl::eltwise_backward::desc{name.gradient, values, values, name.alpha, 0.0F}, attributes(), engine, hint};
 #endif
 }
 

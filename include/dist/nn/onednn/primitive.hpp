@@ -4,14 +4,44 @@
 #include <cstddef>
 #include <initializer_list>
 
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/nn/onednn/api.hpp>
-#include <dist/nn/onednn/state.hpp>
 
 namespace dist::nn::onednn {
 
-/// A compiled primitive and its arguments, executed again and again on the caller's memory. Executing
-/// allocates nothing here.
+/// The contents of State.
+class Runtime {
+ public:
+  [[nodiscard]] const dnnl::engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] const dnnl::stream& stream() const noexcept { return stream_; }
+
+  [[nodiscard]] void* scratchpad() noexcept { return scratchpad_.data(); }
+  /// Reserves more than `bytes`: oneDNN 2.6 writes a few vectors past the scratchpad, in the kernel gradient of a
+  /// strided convolution with a window of 1 and fewer channels than a vector has elements.
+  void reserve_scratchpad(std::size_t bytes) {
+    constexpr std::size_t margin = 4096;
+    if (bytes + margin > scratchpad_.size()) scratchpad_ = AlignedBuffer<std::byte>(bytes + margin);
+  }
+
+  /// A buffer for one operation's data in a primitive's layout, which stays in the caches because all layers share
+  /// it.
+  [[nodiscard]] void* copy() noexcept { return copy_.data(); }
+  void reserve_copy(std::size_t bytes) {
+    if (bytes > copy_.size()) copy_ = AlignedBuffer<std::byte>(bytes);
+  }
+
+ private:
+  dnnl::engine engine_ = translated({"the CPU engine", [] { return std::string("engine 0"); }}, [] {
+    return dnnl::engine{dnnl::engine::kind::cpu, 0};
+  });
+  dnnl::stream stream_ =
+      translated({"the CPU stream", [] { return std::string("engine 0"); }}, [this] { return dnnl::stream{engine_}; });
+  AlignedBuffer<std::byte> scratchpad_;
+  AlignedBuffer<std::byte> copy_;
+};
+
+/// A compiled primitive with arguments, which runs repeatedly on the caller's memory without allocations.
 class Primitive {
  public:
   struct Argument {
@@ -19,45 +49,40 @@ class Primitive {
     dnnl::memory::desc descriptor;
   };
 
-  /// `primitive` is what `descriptor` describes. Throws dnnl::error.
-  template <class PrimitiveDescriptor>
-  Primitive(const Label& label, State& state, const PrimitiveDescriptor& descriptor, dnnl::primitive primitive,
+  /// Throws dnnl::error if oneDNN cannot create the primitive.
+  Primitive(const Label& label, Runtime& runtime, const dnnl::primitive_desc_base& descriptor,
             std::initializer_list<Argument> arguments)
-      : label_(label), primitive_(std::move(primitive)) {
+      : label_(label), primitive_(descriptor.get()) {
     const auto scratchpad = descriptor.scratchpad_desc();
-    state.reserve_scratchpad(scratchpad.get_size());
-    add(state, {DNNL_ARG_SCRATCHPAD, scratchpad});
-    for (const Argument& argument : arguments) add(state, argument);
+    runtime.reserve_scratchpad(scratchpad.get_size());
+    add(runtime, {DNNL_ARG_SCRATCHPAD, scratchpad});
+    for (const Argument& argument : arguments) add(runtime, argument);
   }
 
-  /// Runs on `data`, one pointer per argument in the order given to the constructor. The primitive writes to
-  /// those that are its outputs. Throws OneDnnError.
-  void execute(State& state, std::initializer_list<const void*> data) {
+  /// Runs on `data`, one pointer per argument in the constructor's order; writes to the outputs. Throws OneDnnError.
+  void execute(Runtime& runtime, std::initializer_list<const void*> data) {
     DIST_EXPECT(data.size() + 1 == count_);
-    set(0, state.scratchpad());
+    set(0, runtime.scratchpad());
     std::size_t index = 1;
     for (const void* pointer : data) set(index++, pointer);
-    check(dnnl_primitive_execute(primitive_.get(), state.stream().get(), static_cast<int>(count_), execution_.data()));
+    check(
+        dnnl_primitive_execute(primitive_.get(), runtime.stream().get(), static_cast<int>(count_), execution_.data()));
   }
 
  private:
   static constexpr std::size_t most_arguments = 6;
 
-  void add(State& state, const Argument& argument) {
+  void add(Runtime& runtime, const Argument& argument) {
     DIST_EXPECT(count_ < most_arguments);
-    memory_[count_] = dnnl::memory{argument.descriptor, state.engine(), DNNL_MEMORY_NONE};
+    memory_[count_] = dnnl::memory{argument.descriptor, runtime.engine(), DNNL_MEMORY_NONE};
     execution_[count_] = {argument.id, memory_[count_].get()};
     ++count_;
   }
 
-  /// oneDNN takes pointers to inputs as mutable ones too.
+  /// oneDNN's interface takes mutable pointers even to inputs.
   void set(std::size_t index, const void* pointer) {
     if (data_[index] == pointer) return;
-    try {
-      memory_[index].set_data_handle(const_cast<void*>(pointer));
-    } catch (const dnnl::error& error) {
-      throw OneDnnError(label_.primitive, label_.geometry(), error.status, error.message);
-    }
+    translated(label_, [&] { memory_[index].set_data_handle(const_cast<void*>(pointer)); });
     data_[index] = pointer;
   }
 

@@ -6,7 +6,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/nn/check.hpp>
-#include <dist/nn/optimizers/inverse_root.hpp>
+#include <dist/nn/choice.hpp>
 
 namespace dist::nn {
 
@@ -16,8 +16,8 @@ namespace dist::nn {
 ///     a += g^2
 ///     w -= lr g / sqrt(initial_accumulator_value + a + epsilon)
 ///
-/// The slot holds what was accumulated: it starts from 0, and the initial value is added where it is used. With an initial
-/// value and an epsilon of 0, a weight whose gradients were all 0 stays as it is, where Keras makes it NaN.
+/// The slot starts from 0; the initial value is added in use. If it and epsilon are 0, a weight whose gradients were
+/// all 0 does not change; in Keras it becomes NaN.
 struct Adagrad {
   static constexpr std::string_view name = "Adagrad";
 
@@ -32,11 +32,12 @@ struct Adagrad {
     detail::require_not_negative(name, "epsilon", epsilon);
   }
 
+  /// The functor of a step.
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 1> slots{"accumulator"};
     T rate;
-    T start;  // of what is under the root
+    T start;  // initial_accumulator_value + epsilon
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       slot[0] += gradient * gradient;
       using detail::inverse_root;
@@ -44,7 +45,7 @@ struct Adagrad {
     }
   };
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t, Apply&& apply) const {
     apply(Update<T>{T(learning_rate), static_cast<T>(double{initial_accumulator_value} + double{epsilon})});

@@ -10,19 +10,18 @@
 #include <dist/core/config.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/optimizers/inverse_root.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 namespace dist::nn {
 
-/// Adam (Kingma, Ba: "Adam: a method for stochastic optimization", ICLR 2015), in the form of the end of its
-/// section 2, which is that of Keras, with Keras' defaults. In step t, from 1:
+/// Adam (Kingma, Ba: "Adam: a method for stochastic optimization", ICLR 2015), in the form of the end of section 2,
+/// with Keras' formulas and defaults. In step t, from 1:
 ///
 ///     m += (1 - beta_1) (g - m);  v += (1 - beta_2) (g^2 - v)
 ///     w -= lr sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
 ///
-/// `amsgrad` (Reddi, Kale, Kumar: "On the convergence of Adam and beyond", ICLR 2018) divides by the root of
-/// the largest v so far.
+/// `amsgrad` divides by the root of the largest previous v (Reddi, Kale, Kumar: "On the convergence of Adam and
+/// beyond", ICLR 2018).
 struct Adam {
   static constexpr std::string_view name = "Adam";
 
@@ -40,6 +39,7 @@ struct Adam {
     detail::require_not_negative(name, "epsilon", epsilon);
   }
 
+  /// The functor of a step.
   template <class T, bool Amsgrad>
   struct Update {
     static constexpr std::array<std::string_view, Amsgrad ? 3 : 2> slots = [] {
@@ -47,7 +47,7 @@ struct Adam {
       if constexpr (Amsgrad) names[2] = "velocity_max";
       return names;
     }();
-    T rate;  // corrected for the moments' start at zero
+    T rate;  // with bias correction
     T keep_1;
     T keep_2;
     T epsilon;
@@ -65,7 +65,7 @@ struct Adam {
     }
   };
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t iteration, Apply&& apply) const {
     const auto steps = static_cast<double>(iteration);
@@ -79,8 +79,8 @@ struct Adam {
 };
 
 /// Adam with decoupled weight decay (Loshchilov, Hutter: "Decoupled weight decay regularization", ICLR 2019), with
-/// Keras' formula and defaults: w -= lr weight_decay w, then as Adam. To leave parameters out of the decay, give Adam
-/// the option instead: `nn::With{nn::Adam{}, nn::WeightDecay{.rate = 0.004f, .exclude = {"bias"}}}`.
+/// Keras' formula and defaults: w -= lr weight_decay w, then as Adam. To exclude parameters: `nn::With{nn::Adam{},
+/// nn::WeightDecay{.rate = 0.004f, .exclude = {"bias"}}}`.
 struct AdamW {
   static constexpr std::string_view name = "AdamW";
 
@@ -100,7 +100,7 @@ struct AdamW {
     detail::require_not_negative(name, "epsilon", epsilon);
   }
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t iteration, Apply&& apply) const {
     static constexpr detail::UpdateParts parts{.decays_weight = true};

@@ -7,7 +7,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/nn/check.hpp>
-#include <dist/nn/optimizers/inverse_root.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 namespace dist::nn {
@@ -19,8 +19,8 @@ namespace dist::nn {
 ///     d = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon)
 ///     w -= lr |w| / |d| d                                 or lr d where a norm is 0
 ///
-/// The paper's decay, which is part of d, is not Keras' and not this one's: nn::WeightDecay decays the weights before.
-/// Needs networks that store their gradients, and memory for one direction of each element.
+/// The paper includes weight decay in d; Keras and this class do not: nn::WeightDecay decays weights first. Requires
+/// stored gradients, and memory for a direction of each element.
 struct Lamb {
   static constexpr std::string_view name = "Lamb";
   static constexpr bool scales_by_norms = true;
@@ -28,7 +28,7 @@ struct Lamb {
   float learning_rate = 1e-3f;
   float beta_1 = 0.9f;
   float beta_2 = 0.999f;
-  float epsilon = 1e-7f;  ///< above 0: a weight without gradients would make the norm of its parameter NaN
+  float epsilon = 1e-7f;  ///< above 0: otherwise a weight without gradients makes its parameter's norm NaN
 
   /// Throws InvalidArgument.
   void check() const {
@@ -38,13 +38,14 @@ struct Lamb {
     detail::require_positive(name, "epsilon", epsilon);
   }
 
+  /// The functor of a step, with two passes (ScalesByNorms).
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 2> slots{"momentum", "velocity"};
     T rate;
     T keep_1;
     T keep_2;
-    T correction_1;  // for the moments' start at zero
+    T correction_1;  // bias corrections of the moments
     T correction_2;
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T direction(T gradient, T* slot) const {
@@ -56,7 +57,7 @@ struct Lamb {
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T direction, T*) const { return weight - rate * direction; }
   };
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t iteration, Apply&& apply) const {
     static constexpr detail::UpdateParts parts{.scales_direction = true};

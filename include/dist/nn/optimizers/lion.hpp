@@ -10,13 +10,13 @@
 
 namespace dist::nn {
 
-/// Lion (Chen et al.: "Symbolic discovery of optimization algorithms", NeurIPS 2023), with Keras' formulas and defaults.
-/// Every weight moves by the learning rate, so that is 3 to 10 times smaller than for Adam:
+/// Lion (Chen et al.: "Symbolic discovery of optimization algorithms", NeurIPS 2023), with Keras' formulas and
+/// defaults. Weights move by the learning rate, which should be 3 to 10 times smaller than Adam's:
 ///
 ///     w -= lr sign(beta_1 m + (1 - beta_1) g)
 ///     m = beta_2 m + (1 - beta_2) g
 ///
-/// The sign of 0 is 0, and that of NaN is NaN.
+/// The sign of 0 is 0, and the sign of NaN is NaN.
 struct Lion {
   static constexpr std::string_view name = "Lion";
 
@@ -31,6 +31,7 @@ struct Lion {
     detail::require_decay(name, "beta_2", beta_2);
   }
 
+  /// The functor of a step.
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 1> slots{"momentum"};
@@ -46,7 +47,7 @@ struct Lion {
     }
   };
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t, Apply&& apply) const {
     apply(Update<T>{T(learning_rate), T(beta_1), T(beta_2)});

@@ -1,91 +1,130 @@
-/// What any optimizer can be told besides its own hyper-parameters: arguments of `nn::With`, with Keras' formulas. Each
-/// has `check()`, which throws InvalidArgument for numbers out of range.
+/// Options of optimizers: arguments of `nn::With`, with Keras' formulas. `check()` throws InvalidArgument for numbers
+/// out of range.
 #pragma once
 
-#include <algorithm>
+#include <concepts>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/nn/check.hpp>
 
 namespace dist::nn {
 
-/// Every element of the aggregated gradient is cut to [-limit, limit] (spec P10; Keras' clipvalue).
+namespace detail {
+
+struct IgnoreUpdate {
+  template <class Update>
+  void operator()(Update) const {}
+};
+
+}  // namespace detail
+
+/// An optimizer's arithmetic: a struct of hyper-parameters. `check()` checks their ranges, and
+/// `with_update<T>(iteration, apply)` calls `apply(update)` with the functor of this step.
+///
+/// The functor is trivially copyable. `update(weight, gradient, slots)` returns the new weight and changes the
+/// element's slots in registers, so that CPU loops, rings and GPU kernels can inline it. `Update::slots` are their
+/// names.
+template <class O>
+concept OptimizerFunction = std::copyable<O> &&
+    requires(O optimizer, std::int64_t iteration, detail::IgnoreUpdate apply) {
+  { O::name } -> std::convertible_to<std::string_view>;
+  { optimizer.learning_rate } -> std::same_as<float&>;
+  optimizer.check();
+  optimizer.template with_update<float>(iteration, apply);
+};
+
+namespace detail {
+
+/// Returns the names of an optimizer's slots.
+template <class T, OptimizerFunction O>
+[[nodiscard]] std::span<const std::string_view> slot_names(const O& function) {
+  std::span<const std::string_view> names;
+  function.template with_update<T>(1, [&](const auto update) { names = decltype(update)::slots; });
+  return names;
+}
+
+}  // namespace detail
+
+/// An optimizer with a step scaled by each parameter's norms, such as Lamb: `scales_by_norms` is true. Its functor has
+/// two passes. `update.direction(gradient, slots)` changes the slots and returns the direction. Directions are then
+/// multiplied by the parameter's trust ratio, the norm of the weights over the norm of the direction, or 1 if one is 0.
+/// `update(weight, direction, slots)` applies them.
+template <class O>
+concept ScalesByNorms = O::scales_by_norms;
+
+/// Clips elements of the aggregated gradient to [-limit, limit] (spec P10; Keras' clipvalue).
 struct ClipValue {
   float limit;
 
   void check() const { detail::require_positive("ClipValue", "limit", limit); }
 };
 
-/// The aggregated gradient of each parameter is multiplied by norm / max(its L2 norm, norm) (spec P10; Keras'
-/// clipnorm). Between the norms and the update each replica keeps the sums of its share of the gradients.
+/// Multiplies each parameter's aggregated gradient by norm / max(its L2 norm, norm) (spec P10; Keras' clipnorm). Until
+/// the update each replica stores its share of the sums.
 struct ClipNorm {
   float norm;
 
   void check() const { detail::require_positive("ClipNorm", "norm", norm); }
 };
 
-/// The aggregated gradients are multiplied by norm min(1 / n, 1 / norm), n being the L2 norm of all of them together
-/// (spec P10; Keras' global_clipnorm). A gradient that is not finite makes all of them NaN, as in Keras. Between the
-/// norm and the update each replica keeps the sums of its share of the gradients.
+/// Multiplies aggregated gradients by norm min(1 / n, 1 / norm), with their global L2 norm n (spec P10; Keras'
+/// global_clipnorm). If one is not finite, all become NaN, as in Keras. Until the update each replica stores its share
+/// of the sums.
 struct GlobalClipNorm {
   float norm;
 
   void check() const { detail::require_positive("GlobalClipNorm", "norm", norm); }
 };
 
-/// Decoupled weight decay (Loshchilov, Hutter: "Decoupled weight decay regularization", ICLR 2019): before its update
-/// every weight loses `rate` times the learning rate of itself (spec P11; Keras' weight_decay).
+/// Decoupled weight decay (Loshchilov, Hutter: "Decoupled weight decay regularization", ICLR 2019): w -= rate lr w
+/// before each update (spec P11; Keras' weight_decay).
 struct WeightDecay {
   float rate = 0.004f;
-  /// Parameters with one of these in their name, such as "bias" or "dense_1/", keep their weights (Keras'
+  /// Parts of the names of parameters that do not decay, such as "bias" or "dense_1/" (Keras'
   /// exclude_from_weight_decay).
   std::vector<std::string> exclude = {};
 
   void check() const { detail::require_not_negative("WeightDecay", "rate", rate); }
-  [[nodiscard]] bool applies_to(std::string_view parameter) const {
-    return std::none_of(exclude.begin(), exclude.end(),
-                        [&](const std::string& part) { return parameter.find(part) != std::string_view::npos; });
-  }
+  [[nodiscard]] bool applies_to(std::string_view parameter) const;
 };
 
-/// A running average of the weights, a = momentum a + (1 - momentum) w after each update, kept in the last slot,
-/// "average"; after the first update it is the weights (spec P11; Keras' use_ema).
+/// An average of the weights, a = momentum a + (1 - momentum) w after each update, in the last slot, "average". After
+/// the first update it equals the weights (spec P11; Keras' use_ema).
 struct AverageWeights {
   float momentum = 0.99f;
-  /// The weights become their average after every so many updates; 0 for never.
+  /// Updates after which the average replaces the weights; 0 for never.
   std::int64_t overwrite_frequency = 0;
 
-  void check() const {
-    detail::require_part("AverageWeights", "momentum", momentum);
-    if (overwrite_frequency < 0)
-      throw InvalidArgument("AverageWeights.overwrite_frequency is out of range", concat("it is ", overwrite_frequency),
-                            "Give a number of updates, or 0 for never");
-  }
+  void check() const;
 };
 
-/// `apply_gradients` adds up the gradients of so many calls, on each replica and without communication, and updates
-/// with their mean in the last of them (Keras' gradient_accumulation_steps).
+/// `apply_gradients` adds up gradients of `steps` calls on each replica, without communication, and updates with their
+/// mean in the last one (Keras' gradient_accumulation_steps).
 struct AccumulateGradients {
   std::int64_t steps;
 
-  void check() const {
-    if (steps < 1)
-      throw InvalidArgument("AccumulateGradients.steps is out of range", concat("it is ", steps),
-                            "Give the number of calls that make up an update, 1 or more");
-  }
+  void check() const;
 };
 
+/// True for options that clip.
 template <class Option>
 inline constexpr bool is_clipping =
     std::is_same_v<Option, ClipValue> || std::is_same_v<Option, ClipNorm> || std::is_same_v<Option, GlobalClipNorm>;
+/// True for options other than schedules.
 template <class Option>
 inline constexpr bool is_optimizer_option =
     is_clipping<Option> || std::is_same_v<Option, WeightDecay> || std::is_same_v<Option, AverageWeights> ||
     std::is_same_v<Option, AccumulateGradients>;
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/nn/optimizers/options.ipp>
+#endif

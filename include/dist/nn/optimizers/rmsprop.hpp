@@ -8,20 +8,19 @@
 #include <dist/core/config.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/optimizers/inverse_root.hpp>
 
 namespace dist::nn {
 
-/// RMSprop (Hinton, "Neural networks for machine learning", lecture 6e, 2012). Formulas and defaults of
-/// Keras' RMSprop, whose epsilon is inside the root:
+/// RMSprop (Hinton, "Neural networks for machine learning", lecture 6e, 2012). Formulas and defaults of Keras' RMSprop,
+/// whose epsilon is inside the root:
 ///
 ///     v = rho v + (1 - rho) g^2
 ///     a = rho a + (1 - rho) g                             if centered
 ///     d = lr g / sqrt(v + epsilon)                        or lr g / sqrt(v - a^2 + epsilon) if centered
 ///     w -= d                                              or m = momentum m + d;  w -= m
 ///
-/// Two differences keep weights from becoming NaN: v - a^2 is a variance, and taken as 0 where rounding makes it
-/// negative; and with an epsilon of 0, a weight whose gradients were all 0 stays as it is.
+/// Two differences avoid NaN: the variance v - a^2 is 0 if rounding makes it negative, and with epsilon 0, a weight
+/// whose gradients were all 0 does not change.
 struct RMSprop {
   static constexpr std::string_view name = "RMSprop";
 
@@ -39,6 +38,7 @@ struct RMSprop {
     detail::require_not_negative(name, "epsilon", epsilon);
   }
 
+  /// The functor of a step.
   template <class T, bool Centered, bool Momentum>
   struct Update {
     static constexpr std::size_t momentum_slot = Centered ? 2 : 1;
@@ -71,7 +71,7 @@ struct RMSprop {
     }
   };
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t, Apply&& apply) const {
     if (centered) return with_momentum<T, true>(apply);

@@ -10,7 +10,7 @@
 
 namespace dist::nn {
 
-/// Stochastic gradient descent, with momentum if that is not 0. Formulas and defaults of Keras' SGD:
+/// Stochastic gradient descent, with optional momentum. Formulas and defaults of Keras' SGD:
 ///
 ///     w -= lr g                            without momentum
 ///     m = momentum m - lr g;  w += m       with momentum (Polyak)
@@ -28,6 +28,7 @@ struct SGD {
     detail::require_decay(name, "momentum", momentum);
   }
 
+  /// The functor of a step, without momentum.
   template <class T>
   struct Plain {
     static constexpr std::array<std::string_view, 0> slots{};
@@ -35,6 +36,7 @@ struct SGD {
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T*) const { return weight - rate * gradient; }
   };
 
+  /// The functor of a step, with momentum.
   template <class T, bool Nesterov>
   struct Momentum {
     static constexpr std::array<std::string_view, 1> slots{"momentum"};
@@ -47,7 +49,7 @@ struct SGD {
     }
   };
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1).
   template <class T, class Apply>
   void with_update(std::int64_t, Apply&& apply) const {
     if (momentum == 0) return apply(Plain<T>{T(learning_rate)});

@@ -14,7 +14,6 @@
 #include <dist/core/type_traits.hpp>
 #include <dist/nn/check.hpp>
 #include <dist/nn/choice.hpp>
-#include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/schedules/decays.hpp>
 
@@ -22,17 +21,17 @@ namespace dist::nn {
 
 namespace detail {
 
-/// Which of the options an update has: flags of a type, so that what was not asked for costs nothing.
+/// An update's options, as a template argument, so that unused ones cost nothing.
 struct UpdateParts {
   bool clips_value = false;
   bool scales_gradient = false;
   bool decays_weight = false;
   bool averages = false;
-  bool scales_direction = false;  ///< the update is one of two passes, of an optimizer that ScalesByNorms
+  bool scales_direction = false;  ///< two passes, for ScalesByNorms
 };
 
-/// An optimizer's functor with what comes before and after it in Keras' order: clipping, weight decay, update, average.
-/// All of it happens in registers, in the optimizer's one pass.
+/// An optimizer's functor with options in Keras' order: clipping, weight decay, update, average, all in registers, in
+/// one pass.
 template <class Update, class T, UpdateParts parts>
 struct ExtendedUpdate {
   static constexpr std::size_t inner_slots = Update::slots.size();
@@ -48,10 +47,10 @@ struct ExtendedUpdate {
 
   Update update;
   T limit = 0;                  ///< of an element of the gradient
-  T scale = 1;                  ///< of the gradient; in the second of two passes of the direction
-  T decay = 0;                  ///< part of itself that the weight loses
-  T keep_average = 0;           ///< part of the old average in the new
-  std::uint32_t overwrite = 0;  ///< whether the weight becomes its average; a bool, GCC would not vectorise
+  T scale = 1;                  ///< of the gradient; of the direction in the second pass
+  T decay = 0;                  ///< fraction of the weight to subtract
+  T keep_average = 0;           ///< weight of the old average in the new one
+  std::uint32_t overwrite = 0;  ///< true if the average replaces the weight; GCC would not vectorise with a bool
 
   DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
     gradient = parts.scales_direction ? gradient * scale : clipped(gradient);
@@ -63,7 +62,7 @@ struct ExtendedUpdate {
     }
     return weight;
   }
-  /// The first of two passes.
+  /// Returns the direction, in the first pass.
   DIST_HD DIST_ALWAYS_INLINE T direction(T gradient, T* slot) const {
     return update.direction(clipped(gradient), slot);
   }
@@ -86,25 +85,25 @@ namespace detail {
 template <class O>
 inline constexpr bool is_with = dist::detail::is_specialization<O, With>;
 
-/// Whether an optimizer decays weights by itself, such as AdamW.
+/// An optimizer with weight decay, such as AdamW.
 template <class O>
 concept DecaysWeights = requires(const O optimizer) {
   optimizer.weight_decay;
 };
 
-/// Whether no type is named twice.
+/// True if all types differ.
 template <class...>
 inline constexpr bool all_different = true;
 template <class First, class... Rest>
 inline constexpr bool all_different<First, Rest...> = !(std::is_same_v<First, Rest> || ...) && all_different<Rest...>;
 }  // namespace detail
 
-/// An optimizer with options, each a type of options.hpp:
+/// An optimizer with options (options.hpp):
 ///
 ///     nn::Optimizer optimizer{strategy, net, nn::With{nn::Adam{}, nn::GlobalClipNorm{1.0f}, nn::WeightDecay{0.01f}}};
 ///
-/// A schedule of the learning rate is an option, too (LearningRateSchedule). Options are types, so that the plain optimizer
-/// stays as it is, and a combination that has no meaning does not compile.
+/// A learning-rate schedule is an option, too (LearningRateSchedule). Options are types, so an optimizer without them
+/// has no overhead, and invalid combinations do not compile.
 template <class O, class... Options>
 struct With : O {
   static_assert(!detail::is_with<O>,
@@ -126,7 +125,7 @@ struct With : O {
 
   explicit With(O optimizer, Options... given) : O(std::move(optimizer)), options(std::move(given)...) {}
 
-  /// For archives.
+  /// The constructor's arguments, for archives.
   [[nodiscard]] auto parts() const { return std::tie(static_cast<const O&>(*this), options); }
   [[nodiscard]] static With of_parts(O optimizer, std::tuple<Options...> given) {
     return std::apply([&](auto&... option) { return With{std::move(optimizer), std::move(option)...}; }, given);
@@ -146,16 +145,16 @@ struct With : O {
     std::apply([](const auto&... option) { (detail::check_if_can(option), ...); }, options);
   }
 
-  /// The learning rate of update `step`, from 0: what the schedule says, if there is one. Throws InvalidArgument for a
-  /// schedule's rate that is no rate.
+  /// Returns the learning rate of update `step`, from 0. Throws InvalidArgument if a schedule returns a negative rate
+  /// or NaN.
   [[nodiscard]] float learning_rate_of([[maybe_unused]] std::int64_t step) const {
     float rate = this->learning_rate;
     std::apply([&](const auto&... option) { (take_rate(option, step, rate), ...); }, options);
     return rate;
   }
 
-  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T. Its `scale` is the
-  /// caller's to set, and its `decay` to take away where it is excluded.
+  /// Calls `apply(update)` with the functor of step `iteration` (from 1). The caller sets its `scale`, and `decay` = 0
+  /// for excluded parameters.
   template <class T, class Apply>
   void with_update(std::int64_t iteration, Apply&& apply) const {
     static constexpr detail::UpdateParts parts{.clips_value = has<ClipValue>,
@@ -189,10 +188,11 @@ struct With : O {
   }
 };
 
+/// Deduces the template arguments.
 template <class O, class... Options>
 With(O, Options...) -> With<O, Options...>;
 
-/// Whether optimizer `O` was given an `Option`.
+/// True if optimizer `O` has this option.
 template <class O, class Option>
 inline constexpr bool has_option = [] {
   if constexpr (detail::is_with<O>) {
@@ -204,7 +204,7 @@ inline constexpr bool has_option = [] {
 
 namespace detail {
 
-/// Whether the optimizer's WeightDecay is for a parameter of this name; true where it has none.
+/// True if the parameter decays, or the optimizer has no WeightDecay.
 template <class O>
 [[nodiscard]] bool decays(const O& optimizer, std::string_view parameter) {
   if constexpr (has_option<O, WeightDecay>)
@@ -215,7 +215,7 @@ template <class O>
 
 }  // namespace detail
 
-/// Whether optimizer `O` was given a schedule of its learning rate.
+/// True if optimizer `O` has a schedule.
 template <class O>
 inline constexpr bool has_schedule = [] {
   if constexpr (detail::is_with<O>) {
@@ -227,7 +227,8 @@ inline constexpr bool has_schedule = [] {
 
 namespace detail {
 
-/// The optimizer with another learning rate. Throws InvalidArgument for a rate out of range, and where it has a schedule.
+/// Returns the optimizer with another learning rate. Throws InvalidArgument for a rate out of range, and with a
+/// schedule.
 template <class O>
 [[nodiscard]] O with_learning_rate(O function, float rate) {
   if constexpr (has_schedule<O>)

@@ -7,17 +7,12 @@
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/geometry.hpp>
-#include <dist/nn/reference/attention.hpp>
-#include <dist/nn/reference/conv2d.hpp>
-#include <dist/nn/reference/dense.hpp>
-#include <dist/nn/reference/dropout.hpp>
-#include <dist/nn/reference/elementwise.hpp>
-#include <dist/nn/reference/embedding.hpp>
-#include <dist/nn/reference/pool2d.hpp>
+#include <dist/nn/reference/layers.hpp>
+#include <dist/nn/reference/windows.hpp>
 
 namespace dist::nn {
 
-/// Plain loops in any floating-point type, without any package: what the other back ends are checked against.
+/// Plain loops for any floating-point type, without dependencies: the reference for other back ends.
 struct Reference {
   static constexpr std::string_view name = "reference";
   using Device = Cpu;
@@ -25,7 +20,7 @@ struct Reference {
   template <class T>
   static constexpr bool supports = std::floating_point<T>;
 
-  /// Plain loops share nothing and need no bracket.
+  /// Empty: plain loops share no state.
   struct State {
     struct Entered {};
     [[nodiscard]] Entered enter() noexcept { return {}; }

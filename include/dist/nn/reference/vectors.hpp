@@ -6,8 +6,7 @@
 
 namespace dist::nn::reference {
 
-/// The sum of a[i] * b[i], over 16 partial sums so that a compiler may use vector registers without
-/// reordering additions.
+/// Returns the sum of a[i] * b[i], over 16 partial sums, so that compilers can vectorise without reordering.
 template <class T>
 [[nodiscard]] T dot(const T* a, const T* b, std::size_t size) {
   constexpr std::size_t lanes = 16;
@@ -21,14 +20,14 @@ template <class T>
   return sum;
 }
 
-/// to[i] += factor * from[i].
+/// Computes to[i] += factor * from[i].
 template <class T>
 void add_scaled(T factor, const T* from, T* to, std::size_t size) {
   DIST_INDEPENDENT_LOOP
   for (std::size_t i = 0; i < size; ++i) to[i] += factor * from[i];
 }
 
-/// to[i] += from[i].
+/// Computes to[i] += from[i].
 template <class T>
 void add(const T* from, T* to, std::size_t size) {
   DIST_INDEPENDENT_LOOP
@@ -43,7 +42,7 @@ template <class T>
   return is_finite != 0;
 }
 
-/// most[i] = the greater of most[i] and from[i]; NaN if one of them is NaN.
+/// Sets most[i] to the greater of most[i] and from[i], or to NaN if one of them is NaN.
 template <class T>
 void take_greater(const T* from, T* most, std::size_t size) {
   DIST_INDEPENDENT_LOOP
@@ -51,8 +50,8 @@ void take_greater(const T* from, T* most, std::size_t size) {
     most[i] = (static_cast<int>(from[i] > most[i]) | static_cast<int>(from[i] != from[i])) != 0 ? from[i] : most[i];
 }
 
-/// Adds left[i] to to[i] and clears it, where from[i] is the maximum most[i] of several arrays. Calls for one array after
-/// another give `left` to the first array that has the maximum, or to the first NaN if the maximum is NaN.
+/// Adds left[i] to to[i] and clears it, where from[i] is the maximum most[i] of several arrays. Calls for one array
+/// after another give `left` to the first with the maximum, or with NaN if that is NaN.
 template <class T>
 void give_to_greatest(const T* from, const T* most, T* left, T* to, std::size_t size) {
   DIST_INDEPENDENT_LOOP

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -8,26 +7,23 @@
 #include <numbers>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/check.hpp>
 
 namespace dist::nn {
 
-/// A learning rate that falls from initial_learning_rate to `alpha` times that in `decay_steps` steps along half a wave of a
-/// cosine, and stays there (Loshchilov, Hutter: "SGDR: stochastic gradient descent with warm restarts", ICLR 2017; Keras'
-/// CosineDecay, whose warm-up is nn::WarmUp). See LearningRateSchedule.
+/// A learning rate that falls from `initial_learning_rate` to `alpha` times this rate along half a cosine wave in
+/// `decay_steps` steps, and then stays constant (Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
+/// restarts", ICLR 2017; Keras' CosineDecay). For a warm-up see nn::WarmUp.
 struct CosineDecay {
   float initial_learning_rate;
   std::int64_t decay_steps;
   float alpha = 0;
 
   /// Throws InvalidArgument.
-  void check() const {
-    detail::require_not_negative("CosineDecay", "initial_learning_rate", initial_learning_rate);
-    detail::require_positive_steps("CosineDecay", "decay_steps", decay_steps);
-    detail::require_not_negative("CosineDecay", "alpha", alpha);
-  }
+  void check() const;
   [[nodiscard]] double operator()(std::int64_t step) const {
     const double part = static_cast<double>(std::min(step, decay_steps)) / static_cast<double>(decay_steps);
     const double wave = 0.5 * (1 + std::cos(std::numbers::pi * part));
@@ -35,8 +31,8 @@ struct CosineDecay {
   }
 };
 
-/// A learning rate of initial_learning_rate decay_rate^(step / decay_steps), or with `staircase` of that power rounded down
-/// (Keras' ExponentialDecay). See LearningRateSchedule.
+/// The learning rate initial_learning_rate * decay_rate^(step / decay_steps); `staircase` rounds the exponent down
+/// (Keras' ExponentialDecay).
 struct ExponentialDecay {
   float initial_learning_rate;
   std::int64_t decay_steps;
@@ -44,36 +40,21 @@ struct ExponentialDecay {
   bool staircase = false;
 
   /// Throws InvalidArgument.
-  void check() const {
-    detail::require_not_negative("ExponentialDecay", "initial_learning_rate", initial_learning_rate);
-    detail::require_positive_steps("ExponentialDecay", "decay_steps", decay_steps);
-    detail::require_positive("ExponentialDecay", "decay_rate", decay_rate);
-  }
+  void check() const;
   [[nodiscard]] double operator()(std::int64_t step) const {
     const double power = static_cast<double>(step) / static_cast<double>(decay_steps);
     return double{initial_learning_rate} * std::pow(double{decay_rate}, staircase ? std::floor(power) : power);
   }
 };
 
-/// A learning rate of values[0] up to and including step boundaries[0], of values[1] up to and including boundaries[1], and
-/// so on; after the last boundary of the last value (Keras' PiecewiseConstantDecay). Without boundaries it is a constant.
-/// See LearningRateSchedule.
+/// The learning rate values[i] up to and including step boundaries[i], and the last value after all boundaries
+/// (Keras' PiecewiseConstantDecay).
 struct PiecewiseConstant {
   std::vector<std::int64_t> boundaries;
   std::vector<float> values;
 
   /// Throws InvalidArgument.
-  void check() const {
-    if (values.size() != boundaries.size() + 1)
-      throw InvalidArgument("PiecewiseConstant has a wrong number of values",
-                            concat("there are ", values.size(), " values and ", boundaries.size(), " boundaries"),
-                            "Give one value more than boundaries");
-    for (std::size_t i = 1; i < boundaries.size(); ++i)
-      if (boundaries[i] <= boundaries[i - 1])
-        throw InvalidArgument("PiecewiseConstant.boundaries do not increase",
-                              concat(boundaries[i], " follows ", boundaries[i - 1]), "Give steps in increasing order");
-    for (const float value : values) detail::require_not_negative("PiecewiseConstant", "values", value);
-  }
+  void check() const;
   [[nodiscard]] double operator()(std::int64_t step) const {
     std::size_t piece = 0;
     while (piece < boundaries.size() && step > boundaries[piece]) ++piece;
@@ -85,10 +66,10 @@ struct PiecewiseConstant {
 ///
 ///     nn::With{nn::Adam{}, nn::CosineDecay{.initial_learning_rate = 1e-3f, .decay_steps = 10'000}}
 ///
-/// `schedule(step)` is the rate of an update, where the first one has the number 0, as in Keras; updates are counted, not
-/// calls, where gradients are accumulated. It is called on each replica and must give all of them the same. A function
-/// object without captures is one, too: `[](std::int64_t step) { return 1e-3 / (1 + step); }`. A schedule may have a
-/// `check()`, which throws InvalidArgument for what is out of range.
+/// `schedule(step)` returns the learning rate of update `step`, from 0, as in Keras; accumulated calls are one
+/// update. It runs on each replica and must return the same rate on all. Function objects without captures are
+/// schedules: `[](std::int64_t step) { return 1e-3 / (1 + step); }`. A schedule may have a `check()` that throws
+/// InvalidArgument if a member is out of range.
 template <class F>
 concept LearningRateSchedule = std::copyable<F> && requires(const F schedule, std::int64_t step) {
   { schedule(step) } -> std::convertible_to<double>;
@@ -108,3 +89,7 @@ void check_if_can(const F& given) {
 }  // namespace detail
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/nn/schedules/decays.ipp>
+#endif

@@ -9,9 +9,9 @@
 
 namespace dist::nn {
 
-/// A learning rate that rises in a straight line from `from` to that of the first step of another schedule, and then follows
-/// this, which counts its steps from the end of the warm-up (Goyal et al.: "Accurate, large minibatch SGD", 2017; Keras'
-/// CosineDecay with warmup_steps). See LearningRateSchedule.
+/// A learning rate that rises linearly from `from` to the first rate of another schedule, and then follows it,
+/// counting steps from the end of the warm-up (Goyal et al., "Accurate, large minibatch SGD", 2017; Keras'
+/// CosineDecay with warmup_steps).
 ///
 ///     nn::WarmUp{500, nn::CosineDecay{.initial_learning_rate = 0.1f, .decay_steps = 10'000}}
 template <LearningRateSchedule S>
@@ -20,7 +20,7 @@ struct WarmUp {
   S then;
   float from;
 
-  /// Step 0 has the rate `from`, step `steps` the first one of `schedule`.
+  /// Step 0 has the rate `first_rate`, step `steps_before` the rate `schedule(0)`.
   WarmUp(std::int64_t steps_before, S schedule, float first_rate = 0)
       : steps(steps_before), then(std::move(schedule)), from(first_rate) {}
 

@@ -28,28 +28,32 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/light_memory.hpp>
 #include <dist/core/standard_descriptors.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/wait.hpp>
+#include <dist/net/certificate.hpp>
+#include <dist/net/tls_files.hpp>
 #include <dist/rpc/rpc_session.hpp>
 
-/// The C core of gRPC, as far as calls of bytes need it: the one header that includes <grpc/...>. No code is generated, and
-/// the C++ library and Protocol Buffers are not needed.
+/// The subset of gRPC's C core that calls of bytes need. This is the only header that includes <grpc/...>. It needs
+/// neither generated code nor the C++ library nor Protocol Buffers.
 namespace dist::grpc {
 
-/// A call's bytes go in messages of at most so many, because the core cuts a message of 4 GiB or more without a word. A
-/// receiver that sees a longer one ends the call. The head before the bytes comes on top.
+/// The maximum bytes in one message of a call, without its head. Longer data is split, because the core silently
+/// truncates messages of 4 GiB or more; receivers reject longer messages.
 inline constexpr std::size_t longest_message = std::size_t{16} << 20;
 
-/// Of a reply, which its receiver may take out of the way before the next one comes: few enough to stay in a cache.
+/// The maximum bytes in one message of a reply, small enough for a cache, because receivers may process it before the
+/// next one arrives.
 inline constexpr std::size_t longest_message_of_reply = std::size_t{1} << 20;
 
-/// What is not longer is copied rather than lent, which lets go of the memory at once.
+/// Data up to this size is copied instead of borrowed, so that its memory is released at once.
 inline constexpr std::uint64_t longest_copied = 16384;
 
-/// The core in use. It has threads of its own, of which the last may run a little longer. A process that was forked after the
-/// first use has none of these threads, and the core's locks as they were at that moment.
+/// Keeps the core initialized. Its threads may run a little longer. A forked process has none of these threads, and the
+/// core's locks in their state at the fork.
 class Core {
  public:
-  /// Throws InvalidArgument in a process that was forked after gRPC had started.
+  /// Throws InvalidArgument if the process was forked after the initialization of gRPC.
   Core() {
     refuse_after_fork();
     static const int registered = pthread_atfork(nullptr, nullptr, [] { forked() = true; });
@@ -64,7 +68,8 @@ class Core {
     grpc_shutdown();
   }
 
-  /// Whether this process was forked after gRPC had started: nothing of the core may be called, also by destructors.
+  /// True if this process was forked after the initialization of gRPC. Then nothing, not even a destructor, may call
+  /// the core.
   [[nodiscard]] static std::atomic<bool>& forked() {
     static std::atomic<bool> forked{false};
     return forked;
@@ -77,12 +82,12 @@ class Core {
   }
 };
 
-/// What a completion queue gives back: who goes on. Of one batch at a time.
+/// The tag of a completion queue: the function that continues after a batch. For one batch at a time.
 class Tag {
  public:
   using Advance = void (*)(void* owner, bool ok);
 
-  /// For the batch that is started next. The thread that gets the tag sees all that happened before.
+  /// For the next batch. The thread that gets the tag sees all earlier memory operations.
   [[nodiscard]] void* armed(void* owner, Advance advance) {
     advance_ = advance;
     owner_.store(owner, std::memory_order_release);
@@ -99,14 +104,14 @@ class Tag {
   std::atomic<void*> owner_{nullptr};
 };
 
-/// Takes the events off a queue, one thread at a time.
+/// Takes events from a queue, one thread at a time.
 class Poller {
  public:
   explicit Poller(grpc_completion_queue* queue) : queue_(queue) {}
 
-  /// The next event, or none after that time. Where the last one came soon, it looks for about as long as it takes to wake a thread
-  /// before it sleeps, and lets others run meanwhile. So of two processes that take turns neither sleeps because the other one was
-  /// late, and who waits for a long transfer takes no time from those that compute.
+  /// Returns the next event, or none after `until`. After a short wait, the next one polls for about the time to wake a
+  /// thread, with yields, before it sleeps. Two alternating processes thus avoid sleeping, and a wait for a long
+  /// transfer takes no time from computing threads.
   [[nodiscard]] grpc_event next(gpr_timespec until) {
     constexpr unsigned looks = 60;
     constexpr std::int64_t soon = 100'000;
@@ -127,7 +132,7 @@ class Poller {
   bool came_soon_ = true;
 };
 
-/// A list of metadata that the core fills in. None is used.
+/// A list of metadata for the core to fill in; unused.
 class Metadata {
  public:
   Metadata() { grpc_metadata_array_init(&array_); }
@@ -140,22 +145,26 @@ class Metadata {
   grpc_metadata_array array_;
 };
 
-/// Destroys what the core made.
+/// The deleter for objects of the core.
 struct Destroyer {
   void operator()(grpc_byte_buffer* buffer) const { grpc_byte_buffer_destroy(buffer); }
   void operator()(grpc_call* call) const { grpc_call_unref(call); }
   void operator()(grpc_channel* channel) const { grpc_channel_destroy(channel); }
 };
+/// An owning pointer to a message.
 using Buffer = std::unique_ptr<grpc_byte_buffer, Destroyer>;
+/// An owning pointer to a call.
 using CallPointer = std::unique_ptr<grpc_call, Destroyer>;
+/// An owning pointer to a channel.
 using ChannelPointer = std::unique_ptr<grpc_channel, Destroyer>;
 
+/// Returns the bytes of a slice, which must outlive the view.
 [[nodiscard]] inline std::string_view view(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
-/// Memory of somebody that the core reads: `freed` is called once neither the core nor the holder of this object does, in
-/// any thread.
+/// Memory that the core borrows. Calls `freed` in any thread, once the core and the owner of this object have released
+/// it.
 class Borrowed {
  public:
   Borrowed(void (*freed)(void*), void* owner) : freed_(freed), owner_(owner) {}
@@ -168,7 +177,7 @@ class Borrowed {
         const_cast<std::byte*>(piece.data()), piece.size(), [](void* lent) { static_cast<Borrowed*>(lent)->release(); },
         this);
   }
-  /// The holder's own use, once.
+  /// Releases the owner's use, once.
   void release() {
     if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) freed_(owner_);
   }
@@ -179,17 +188,17 @@ class Borrowed {
   std::atomic<std::size_t> users_{1};
 };
 
-/// The bytes of a request or reply, message by message. The first has the head before the bytes.
+/// The bytes of a request or reply, split into messages. The first message begins with the head.
 class Sender {
  public:
   Sender() = default;
-  /// `lent` outlives the messages, of at most `longest` bytes. Without it the bytes are copied.
+  /// `lent` must outlive the messages, of at most `longest` bytes; null: the bytes are copied.
   Sender(std::vector<std::byte> head, rpc::ChunkSpan pieces, Borrowed* lent, std::size_t longest)
       : head_(std::move(head)), pieces_(pieces.begin(), pieces.end()), lent_(lent), longest_(longest) {
     std::erase_if(pieces_, [](rpc::Chunk piece) { return piece.empty(); });
   }
 
-  /// Nothing is left to send.
+  /// True if everything was sent.
   [[nodiscard]] bool finished() const { return head_.empty() && at_ == pieces_.size(); }
   [[nodiscard]] Buffer next() {
     std::vector<grpc_slice> slices;
@@ -219,7 +228,7 @@ class Sender {
   std::size_t longest_ = longest_message;
 };
 
-/// What has come of a request or a reply, in the memory in which the core received it.
+/// A received request or reply in the core's memory.
 class Received {
  public:
   Received() = default;
@@ -243,14 +252,13 @@ class Received {
     }
     grpc_byte_buffer_reader_destroy(&reader);
   }
-  /// Gives the bytes away. They still count as received.
+  /// Passes the bytes to a sink. They still count as received.
   void give_to(rpc::ReplySink& sink) {
     for (const rpc::Chunk piece : pieces_) sink.take(piece);
     drop_pieces();
   }
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] rpc::ChunkSpan pieces() const { return pieces_; }
-  /// A copy of the first bytes.
   [[nodiscard]] std::vector<std::byte> front(std::size_t longest) const {
     std::vector<std::byte> bytes;
     for (const rpc::Chunk piece : pieces_) {
@@ -276,12 +284,12 @@ class Received {
     pieces_.clear();
   }
 
-  std::deque<grpc_slice> slices_;  // stays where it is: short ones hold their bytes themselves
+  std::deque<grpc_slice> slices_;  // a deque, because short slices store their bytes inline and must not move
   std::vector<rpc::Chunk> pieces_;
   std::uint64_t size_ = 0;
 };
 
-/// Takes the head off the front of what was received; nothing where there is none. Throws FrameError.
+/// Removes the head from the received bytes. Returns nothing if the head is missing. Throws FrameError.
 template <class Head>
 [[nodiscard]] std::optional<Head> take_head(Received& received) {
   std::size_t used = 0;
@@ -292,7 +300,7 @@ template <class Head>
   return head;
 }
 
-/// The operations of a batch, which are on their way together.
+/// A batch of operations that the core starts together.
 class Batch {
  public:
   Batch& send_head(std::uint32_t flags = 0) {
@@ -327,7 +335,7 @@ class Batch {
     add(GRPC_OP_SEND_STATUS_FROM_SERVER).data.send_status_from_server.status = GRPC_STATUS_OK;
     return *this;
   }
-  /// False where the core takes none, which it says of calls that are over.
+  /// Returns false if the call has ended.
   [[nodiscard]] bool start(grpc_call* call, void* tag) const {
     return grpc_call_start_batch(call, operations_, count_, tag, nullptr) == GRPC_CALL_OK;
   }
@@ -344,7 +352,7 @@ class Batch {
   std::size_t count_ = 0;
 };
 
-/// An option of the core.
+/// Returns an option with a number.
 [[nodiscard]] inline grpc_arg argument(const char* key, std::int64_t value) {
   grpc_arg argument{};
   argument.type = GRPC_ARG_INTEGER;
@@ -352,7 +360,7 @@ class Batch {
   argument.value.integer = static_cast<int>(std::min<std::int64_t>(value, 1 << 30));
   return argument;
 }
-/// The same with a text, which outlives it.
+/// Returns an option with a text, which must outlive it.
 [[nodiscard]] inline grpc_arg argument(const char* key, const std::string& value) {
   grpc_arg argument{};
   argument.type = GRPC_ARG_STRING;
@@ -360,14 +368,14 @@ class Batch {
   argument.value.string = const_cast<char*>(value.c_str());
   return argument;
 }
-/// Options of the core for channels and servers. `silence`: of a peer, until it counts as lost. Most of it is time for the answer
-/// to a ping, so that a peer that stands still for a little less is not lost, whenever that begins.
+/// Returns the options of channels and servers. `silence` is the time without data after which a peer is lost: mostly
+/// the timeout of a ping, so that shorter pauses are tolerated whenever they begin.
 [[nodiscard]] inline std::vector<grpc_arg> arguments(net::Milliseconds silence) {
   const std::int64_t ping = std::max<std::int64_t>(10, silence.count() / 6);
   constexpr std::int64_t longest = longest_message + rpc::longest_head;
   return {
       argument(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, longest), argument(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, longest),
-      // Large messages would be many frames of 16 KiB, the default.
+      // Avoids splitting large messages into frames of 16 KiB, the default.
       argument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (1 << 24) - 1), argument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20),
       argument(GRPC_ARG_KEEPALIVE_TIME_MS, ping), argument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence.count() - ping),
       argument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1), argument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
@@ -375,13 +383,14 @@ class Batch {
       argument(GRPC_ARG_ENABLE_RETRIES, 0), argument(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
       argument(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1), argument(GRPC_ARG_ALLOW_REUSEPORT, 0)};
 }
-/// Those of a channel, whose options outlive the list. The core pauses for up to a fifth longer than it is told, by chance.
+/// Returns the options of a channel. `options` must outlive the list. The core lengthens pauses at random by up to a
+/// fifth.
 [[nodiscard]] inline std::vector<grpc_arg> arguments(const rpc::ChannelOptions& options) {
   std::vector<grpc_arg> list = arguments(options.silence);
   const std::int64_t longest = std::max<std::int64_t>(1, options.reconnect.count() * 5 / 6);
   list.push_back(argument(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, std::min<std::int64_t>(50, longest)));
   list.push_back(argument(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, longest));
-  // The time for a connection and its handshake, whatever its name says.
+  // Despite its name, the time limit of a connection and its handshake.
   list.push_back(argument(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, options.silence.count()));
   list.push_back(argument(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1));
   if (!options.tls.server_name.empty())
@@ -389,15 +398,76 @@ class Batch {
   return list;
 }
 
-/// True if a connection ended because pings or data had no answer, according to the core's text.
-[[nodiscard]] inline bool was_silent(std::string_view details) {
+/// True if a connection ended because pings or data got no reply, according to the text of the core.
+[[nodiscard, gnu::cold]] inline bool was_silent(std::string_view details) {
   return details.find("keepalive watchdog timeout") != std::string_view::npos ||
          details.find("Connection timed out") != std::string_view::npos;
 }
 
+/// Returns the deadline of a timeout; 0: no limit.
 [[nodiscard]] inline gpr_timespec deadline_in(std::chrono::nanoseconds timeout) {
   if (timeout.count() == 0) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(timeout.count(), GPR_TIMESPAN));
+}
+
+}  // namespace dist::grpc
+
+/// Encryption of gRPC connections: mutual TLS if the job has certificates.
+namespace dist::grpc {
+
+struct CredentialsReleaser {
+  void operator()(grpc_channel_credentials* credentials) const { grpc_channel_credentials_release(credentials); }
+  void operator()(grpc_server_credentials* credentials) const { grpc_server_credentials_release(credentials); }
+};
+using ChannelCredentials = std::unique_ptr<grpc_channel_credentials, CredentialsReleaser>;
+using ServerCredentials = std::unique_ptr<grpc_server_credentials, CredentialsReleaser>;
+
+/// Returns the credentials of a channel. Throws like net::read_identity.
+[[nodiscard]] inline ChannelCredentials channel_credentials(const net::TlsFiles& files) {
+  if (files.empty()) return ChannelCredentials{grpc_insecure_credentials_create()};
+  const net::TlsIdentity own = net::read_identity(files, net::TlsRole::client);
+  grpc_ssl_pem_key_cert_pair pair{own.key.c_str(), own.certificate.c_str()};
+  return ChannelCredentials{grpc_ssl_credentials_create_ex(own.authorities.c_str(), &pair, nullptr, nullptr)};
+}
+/// Returns the credentials of a server, which rejects clients without a certificate of the job. Throws like
+/// net::read_identity.
+[[nodiscard]] inline ServerCredentials server_credentials(const net::TlsFiles& files) {
+  if (files.empty()) return ServerCredentials{grpc_insecure_server_credentials_create()};
+  const net::TlsIdentity own = net::read_identity(files, net::TlsRole::server);
+  grpc_ssl_pem_key_cert_pair pair{own.key.c_str(), own.certificate.c_str()};
+  return ServerCredentials{grpc_ssl_server_credentials_create_ex(
+      own.authorities.c_str(), &pair, 1, GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, nullptr)};
+}
+
+/// Returns the reason why this process rejects a server's certificate, if the core reports that.
+[[nodiscard, gnu::cold]] inline std::optional<std::string> distrust(std::string_view details,
+                                                                    const net::TlsFiles& files) {
+  const auto says = [&](std::string_view words) { return details.find(words) != std::string_view::npos; };
+  if (says("is not in peer certificate"))
+    return concat(
+        "its certificate is for another host: list tasks by the names in their certificates, or name the one that all "
+        "have in DIST_TLS_SERVER_NAME; ",
+        details);
+  if (!says("Ssl handshake failed")) return std::nullopt;
+  if (says("certificate verify failed"))
+    return concat("its certificate is not signed by an authority in ", files.authorities, ", or out of date; ",
+                  details);
+  if (says("wrong version number"))
+    return concat(
+        "it does not speak TLS: start all tasks of the job with certificates, as DIST_TLS_CERT_FILE names one; ",
+        details);
+  return concat("it does not agree on TLS; ", details);
+}
+/// Describes a failed connection, with the likely cause if the server closed it: servers do not report why they reject
+/// a client.
+[[nodiscard, gnu::cold]] inline std::string failed_connection(std::string_view details, const net::TlsFiles& files) {
+  std::string why{details};
+  if (details.find("failed to connect") == std::string_view::npos ||
+      details.find("Socket closed") == std::string_view::npos)
+    return why;
+  return concat(why, files.empty()
+                         ? ": if the server asks for TLS, this task needs certificates, as DIST_TLS_CERT_FILE names one"
+                         : concat(": the server may not believe the certificate in ", files.certificate));
 }
 
 }  // namespace dist::grpc

@@ -14,9 +14,8 @@
 
 namespace dist::grpc {
 
-/// Threads for the events of a completion queue. One polls, and handles what comes itself, so that a short event takes no switch
-/// of threads. The others stand by. One of them takes its place when it has been busy with one event for a millisecond, or at
-/// once when it says that it will be (`step_back`).
+/// Threads for the events of a completion queue. One polls and handles events itself, so that short events need no
+/// thread switch. Another takes over after a millisecond of one event, or at once after `step_back`.
 class PollerThreads {
  public:
   explicit PollerThreads(grpc_completion_queue* queue) : poller_(queue) {}
@@ -30,42 +29,41 @@ class PollerThreads {
         while (stand_by() && poll()) continue;
       });
   }
-  /// Whether there are threads.
   [[nodiscard]] bool started() const { return !threads_.empty(); }
 
-  /// In the thread that handles an event: another one polls meanwhile.
+  /// Lets another thread poll. Called in the thread that handles an event.
   void step_back() {
     std::uint64_t number = event_of_this_thread();
     if (state_.compare_exchange_strong(number, nobody_polls)) changed_.notify();
   }
 
-  /// After the queue was shut down: returns when all its events are handled.
+  /// Waits until all events are handled, after the shutdown of the queue.
   void join() {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
-  /// Leaves threads alone that are in another process.
+  /// Detaches the threads after a fork, because they exist only in the parent.
   void detach() {
     for (std::thread& thread : threads_) thread.detach();
     threads_.clear();
   }
 
  private:
-  // What `state_` says besides the number of the event that the poller handles:
+  // Values of `state_`, in addition to the number of the event that the poller handles:
   static constexpr std::uint64_t polls = 0;
   static constexpr std::uint64_t nobody_polls = ~std::uint64_t{0};
 
-  /// The last one that it took off a queue as its poller.
+  /// The last event that this thread took from a queue.
   static std::uint64_t& event_of_this_thread() {
     thread_local std::uint64_t number = polls;
     return number;
   }
 
-  /// Returns true when this thread is to poll, and false when the queue has ended.
+  /// Returns true when this thread must poll, and false when the queue has shut down.
   bool stand_by() {
     constexpr std::int64_t look = 1'000'000, rest = 3'600'000'000'000;
     constexpr int quiet_looks = 10;
-    const std::lock_guard lock{standing_by_};  // one looks, and the others wait for its place
+    const std::lock_guard lock{standing_by_};  // one thread watches, the others wait to replace it
     std::uint64_t seen = polls, events = 0;
     std::int64_t since = 0;
     for (int quiet = 0; !ended_;) {
@@ -90,7 +88,7 @@ class PollerThreads {
     return false;
   }
 
-  /// Returns true when another thread has to poll, and false when the queue has ended.
+  /// Returns true when another thread has taken over, and false when the queue has shut down.
   bool poll() {
     for (;;) {
       const grpc_event event = poller_.next(gpr_inf_future(GPR_CLOCK_REALTIME));
@@ -112,7 +110,7 @@ class PollerThreads {
   std::atomic<std::uint64_t> state_{nobody_polls};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<bool> ended_{false};
-  std::atomic<bool> rests_{false};  ///< who stands by, until there is an event
+  std::atomic<bool> rests_{false};  ///< the watching thread sleeps until the next event
   detail::EventCount changed_;
   std::mutex standing_by_;
   std::vector<std::thread> threads_;

@@ -7,13 +7,13 @@
 
 namespace dist {
 
-/// Calls between processes over TCP by gRPC's C core, for servers and workers that may be lost, stopped, replaced and
-/// added. An rpc::Transport.
+/// An rpc::Transport between processes over TCP, with gRPC's C core, for servers and workers that may fail, stop, be
+/// replaced and be added.
 ///
-/// A process that dies with calls to it is noticed by their callers at once, and one that stops after `silence`; a server
-/// notices the same of the callers whose exchanges it keeps. So a call that is kept and never answered is a lifeline, whose
-/// end both see. A channel sees that an idle connection is lost, too, a little later. Fork before the first server or channel is made: what a forked process does with
-/// one is refused.
+/// Callers notice the exit of a server process at once, and a stopped process after `silence`; servers notice the same
+/// of callers whose exchanges they keep. A call kept without a reply is therefore a lifeline for both sides. A channel
+/// also detects the loss of an idle connection, slightly later. Fork before the first server or channel is created:
+/// processes forked later cannot use gRPC.
 struct Grpc {
   using Server = grpc::Server;
   using Channel = grpc::Channel;
@@ -21,7 +21,7 @@ struct Grpc {
   using Call = grpc::Call;
   using Reply = grpc::Reply;
 
-  /// For processes that exist to serve: what they receive goes into the same memory again.
+  /// Makes processes that exist to serve reuse the memory of received data.
   static void prepare_to_serve() { reuse_memory(); }
 };
 

@@ -5,32 +5,23 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
+#include <dist/train/model_view.hpp>
 
 namespace dist::nn::callbacks::detail {
 
-/// Whether a model calls callbacks between training batches: true unless its `calls_between_batches` is false.
-template <class Model>
-inline constexpr bool calls_between_batches = !requires {
-  requires !Model::calls_between_batches;
-};
-
-/// Throws InvalidArgument where an option makes a callback look between the training batches of a model that calls nobody there
-/// (spec Q24).
-template <class Model>
-void require_calls_between_batches(const Model&, [[maybe_unused]] bool is_given,
-                                   [[maybe_unused]] std::string_view option) {
-  if constexpr (!calls_between_batches<Model>)
-    if (is_given)
-      throw InvalidArgument(concat(option, " is for models that call callbacks between training batches"),
-                            "under a ParameterServer workers do not wait for each other, and callbacks are called "
-                            "between epochs",
-                            "Leave it out");
+/// Throws InvalidArgument if `is_given` and the model does not call callbacks between training batches (spec Q24).
+inline void require_calls_between_batches(const ModelView& model, bool is_given, std::string_view option) {
+  if (is_given && !model.shows_batches())
+    throw InvalidArgument(concat(option, " is for models that call callbacks between training batches"),
+                          "under a ParameterServer workers do not wait for each other, and callbacks are called "
+                          "between epochs",
+                          "Leave it out");
 }
 
-/// Says when so many training batches have been seen since the last time: what `save_freq` means.
+/// Counts training batches, to act after every `save_freq` of them.
 class EveryBatches {
  public:
-  /// None: never. Throws InvalidArgument for 0; `option` is its name.
+  /// An empty number means never. Throws InvalidArgument if it is 0; `option` is its name.
   EveryBatches(std::optional<std::size_t> batches, std::string_view option) : batches_(batches) {
     if (batches_ == std::size_t{0})
       throw InvalidArgument(concat(option, " is out of range"), "it is 0",
@@ -38,16 +29,16 @@ class EveryBatches {
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return batches_.has_value(); }
-  /// A group of batches begins with `step`.
+  /// Begins a group of batches at `step`.
   void begin(std::size_t step) noexcept { first_ = step; }
-  /// It ends with `step`: whether it is time.
+  /// Ends a group of batches at `step`. Returns true if it is time to act.
   [[nodiscard]] bool end(std::size_t step) noexcept {
     seen_ += step + 1 - first_;
     if (!batches_ || seen_ - last_time_ < *batches_) return false;
     last_time_ = seen_;
     return true;
   }
-  /// The batches of all epochs so far.
+  /// The total number of batches, over all epochs.
   [[nodiscard]] std::size_t seen() const noexcept { return seen_; }
 
   /// See Trackable.
@@ -58,7 +49,7 @@ class EveryBatches {
 
  private:
   std::optional<std::size_t> batches_;
-  std::size_t first_ = 0;  // of the group that goes on
+  std::size_t first_ = 0;  // of the current group
   std::size_t seen_ = 0;
   std::size_t last_time_ = 0;
 };

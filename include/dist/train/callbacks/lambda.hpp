@@ -6,7 +6,8 @@
 
 namespace dist::nn::callbacks {
 
-/// A callback of one function, which takes what the hook takes, or the model and that:
+/// A callback with one hook, which calls a function. The function takes the arguments of the hook, or the model and
+/// these:
 ///
 ///     nn::callbacks::lambda<nn::hooks::on_epoch_end>([](const nn::Epoch& epoch, nn::Logs& logs) { … })
 template <class Hook, class Fn>

@@ -6,11 +6,12 @@
 
 #include <dist/train/callbacks.hpp>
 #include <dist/train/logs.hpp>
+#include <dist/train/model_view.hpp>
 
 namespace dist::nn::callbacks {
 
-/// Sets the learning rate of each epoch, counted from 0: to `schedule(epoch)`, or to `schedule(epoch, rate)` of the rate
-/// so far. Adds it to the logs as "lr" (spec Q21).
+/// Sets the learning rate of each epoch, counted from 0, to `schedule(epoch)` or `schedule(epoch, current_rate)`. Adds
+/// it to the logs as "lr" (spec Q21).
 template <class Schedule>
 class LearningRateScheduler {
   static constexpr bool takes_epoch = std::invocable<Schedule&, std::size_t>;
@@ -25,15 +26,14 @@ class LearningRateScheduler {
 
   explicit LearningRateScheduler(Schedule schedule) : schedule_(std::move(schedule)) {}
 
-  void on_epoch_begin(auto& model, const Epoch& epoch) {
+  void on_epoch_begin(ModelView& model, const Epoch& epoch) {
     if constexpr (takes_rate)
-      model.optimizer().set_learning_rate(
-          static_cast<float>(schedule_(epoch.index, model.optimizer().learning_rate())));
+      model.set_learning_rate(static_cast<float>(schedule_(epoch.index, model.learning_rate())));
     else if constexpr (takes_epoch)
-      model.optimizer().set_learning_rate(static_cast<float>(schedule_(epoch.index)));
+      model.set_learning_rate(static_cast<float>(schedule_(epoch.index)));
   }
-  void on_epoch_end(auto& model, const Epoch&, Logs& logs) {
-    logs.set("lr", static_cast<double>(model.optimizer().learning_rate()));
+  void on_epoch_end(ModelView& model, const Epoch&, Logs& logs) {
+    logs.set("lr", static_cast<double>(model.learning_rate()));
   }
 
  private:

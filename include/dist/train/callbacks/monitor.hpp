@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -11,26 +10,26 @@
 #include <dist/core/error.hpp>
 #include <dist/core/log.hpp>
 #include <dist/train/logs.hpp>
-#include <dist/train/model_metric.hpp>
+#include <dist/train/model_view.hpp>
 
 namespace dist::nn::callbacks {
 
-/// The direction in which the monitored value improves. `automatic` reads it from the type of the model's metric:
-/// `static constexpr bool more_is_better`. Less is better of the loss, and of a number that a callback adds to the logs.
+/// The direction in which the monitored value improves. `automatic` uses `static constexpr bool more_is_better` of the
+/// metric's type. For the loss, and for values that a callback adds to the logs, less is better.
 enum class Mode { automatic, min, max };
 
-/// A value in the logs, and the best one so far.
+/// A value in the logs, and its best value.
 class Monitor {
  public:
-  /// An improvement is a change of more than `min_delta`. Messages name the callback `who`.
+  /// An improvement is a change of more than `min_delta`. The last argument names the callback in messages.
   Monitor(std::string name, Mode mode, double min_delta, std::string_view who)
       : name_(std::move(name)), who_(who), mode_(mode), min_delta_(std::abs(min_delta)) {}
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] double best() const noexcept { return best_; }
-  /// Begins a fit of a model. Throws InvalidArgument for a value that neither the model nor a callback can log, and for an
-  /// automatic mode where the type of the model's metric of that name does not say which direction is better.
-  void begin(const auto& model) {
+  /// Begins a fit. Throws InvalidArgument if neither the model nor a callback can log the value, or if the mode is
+  /// automatic and the metric's type does not declare the better direction.
+  void begin(const ModelView& model) {
     more_is_better_ = mode_ == Mode::max;
     const std::string_view of_validation = "val_";
     const std::string_view metric = std::string_view{name_}.substr(is_of_validation() ? of_validation.size() : 0);
@@ -50,8 +49,8 @@ class Monitor {
     best_ = more_is_better_ ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
 
-  /// The value in the logs of an epoch, or nullptr. Reports the first absence of a value that should be there.
-  [[nodiscard]] const double* find(const auto& model, const Logs& logs) {
+  /// Returns the value in the logs of an epoch, or nullptr. Reports the first unexpected absence.
+  [[nodiscard]] const double* find(const ModelView& model, const Logs& logs) {
     const double* const value = logs.find(name_);
     if (value == nullptr) {
       const bool comes_later = is_of_validation() && model.validates() && !has_validation(logs);
@@ -66,7 +65,7 @@ class Monitor {
   [[nodiscard]] bool is_better(double value, double reference) const noexcept {
     return more_is_better_ ? value - min_delta_ > reference : value + min_delta_ < reference;
   }
-  /// Whether `value` is better than the best so far, which it becomes.
+  /// Returns true if `value` is better than the previous best, and stores it then.
   bool improve(double value) noexcept {
     const bool better = is_better(value, best_);
     if (better) best_ = value;
@@ -100,8 +99,8 @@ class Monitor {
   double min_delta_;
   bool more_is_better_ = false;
   double best_ = 0;
-  bool guesses_ = false;          // the direction, and has not reported it
-  bool reports_absence_ = false;  // not again
+  bool guesses_ = false;          // true if the direction is assumed, but not yet reported
+  bool reports_absence_ = false;  // true if the absence was reported
 };
 
 }  // namespace dist::nn::callbacks

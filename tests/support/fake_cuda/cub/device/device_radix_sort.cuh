@@ -1,4 +1,4 @@
-/// CUB's radix sort on the streams of GPUs that are not there: an operation of the stream in which the host sorts.
+/// CUB's radix sort on streams of fake GPUs: an operation of the stream that sorts on the host.
 #pragma once
 
 #include <cuda_runtime_api.h>

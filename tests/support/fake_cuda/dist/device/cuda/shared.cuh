@@ -1,4 +1,4 @@
-/// Stands in for the library's own where GPU code runs on the host: every block gets memory that holds no values of others.
+/// Replaces the library's header if GPU code runs on the host: every block gets memory without values of other blocks.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,7 +1,6 @@
-/// Thrust's algorithms on the streams of GPUs that are not there. The policies are Thrust's own; an algorithm is an operation
-/// of the stream in which Thrust's host system does the work, so that the order in the stream and the memory that it touches
-/// are checked. It shows nothing of Thrust's kernels, nor of the temporary memory that these take. Algorithms that are not
-/// here touch memory of a GPU from the host, which is refused.
+/// Thrust's algorithms on streams of fake GPUs. The policies are Thrust's; an algorithm is an operation of the stream
+/// that runs Thrust's host system, so that its order and its memory accesses are checked. Thrust's kernels are not
+/// tested. Missing algorithms access GPU memory from the host, which terminates the process.
 #pragma GCC system_header  // #include_next is an extension
 #pragma once
 
@@ -19,12 +18,11 @@
 
 namespace fake_cuda {
 
-/// `work` becomes an operation of the policy's stream.
 template <class Work>
 void put_algorithm(const thrust::cuda_cub::execute_on_stream_nosync& policy, const char* name, Work work) {
   put_for_library(get_stream(policy), name, std::move(work), nullptr);
 }
-/// The same of an algorithm with a result, for which Thrust waits.
+/// Submits `work` to the policy's stream, and waits for its result, as Thrust does.
 template <class Work>
 auto result_of_algorithm(const thrust::cuda_cub::execute_on_stream_nosync& policy, const char* name, Work work) {
   decltype(work()) result{};
@@ -35,7 +33,7 @@ auto result_of_algorithm(const thrust::cuda_cub::execute_on_stream_nosync& polic
 
 }  // namespace fake_cuda
 
-// Thrust finds these where it looks for the algorithms of a policy.
+// Thrust finds these functions among the algorithms of a policy.
 THRUST_NAMESPACE_BEGIN
 namespace cuda_cub {
 

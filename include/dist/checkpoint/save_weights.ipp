@@ -1,0 +1,21 @@
+#pragma once
+
+#include <dist/checkpoint/save_weights.hpp>
+#include <dist/checkpoint/snapshot.hpp>
+#include <dist/checkpoint/weights_file.hpp>
+
+namespace dist::detail {
+
+DIST_INLINE void save_weights(const AnyStrategy& strategy, WalkLeaves walk, const std::string& path) {
+  strategy.run_collectively([&] {
+    auto weights = Snapshot::of_first(strategy.is_chief());
+    strategy.in_scope([&](const void* scope) {
+      walk([&](std::string_view key, AnyLeaf& leaf, bool) { save_leaf(key, leaf, scope, weights); });
+    });
+    require_equal_numbers(strategy, weights.numbers());
+    if (strategy.is_chief()) write_weights(path, weights);
+    strategy.barrier();  // no process reads the file before it exists
+  });
+}
+
+}  // namespace dist::detail

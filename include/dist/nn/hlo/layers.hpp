@@ -1,0 +1,323 @@
+/// Layers in programs for XLA, except nn::Dense and image layers.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/config.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/hlo/collectives.hpp>
+#include <dist/hlo/gradients.hpp>
+#include <dist/hlo/indexing.hpp>
+#include <dist/hlo/operations.hpp>
+#include <dist/hlo/philox.hpp>
+#include <dist/nn/hlo/lowering.hpp>
+#include <dist/nn/hlo/rows.hpp>
+#include <dist/nn/layer_random.hpp>
+#include <dist/nn/layers/add.hpp>
+#include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/concatenate.hpp>
+#include <dist/nn/layers/dropout.hpp>
+#include <dist/nn/layers/embedding.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/softmax.hpp>
+
+namespace dist::nn {
+
+/// The lowering of nn::BatchNormalization, with statistics of the valid rows. It subtracts the mean before it sums
+/// squares, because float sums of plain squares lose digits.
+template <class Statistics, class Options>
+struct Lowering<BatchNormalization<Statistics, Options>> {
+  static constexpr bool is_synchronized = std::same_as<Statistics, SynchronizedStatistics>;
+  static_assert(is_synchronized || std::same_as<Statistics, PerReplicaStatistics>,
+                "nn::BatchNormalization in a program takes nn::PerReplicaStatistics or nn::SynchronizedStatistics");
+
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static X forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+    using Channels = std::remove_cvref_t<std::tuple_element_t<0, State>>;
+    using S = typename Channels::Element;
+    using Number = hlo::Traced<S>;
+    using Values = typename X::template With<S>;
+    const auto along = [](Channels each) { return hlo::broadcast<Values, Values::rank - 1>(each); };
+    const Values values = x.template as<S>();
+    const auto& [gamma, beta] = parameters;
+    auto& [moving_mean, moving_variance] = state;
+    Channels mean = moving_mean;
+    Channels variance = moving_variance;
+    if constexpr (Arguments::training) {
+      constexpr auto of_row = static_cast<S>(Bound::Output::elements / Bound::channels);
+      const Number count = combined(arguments.rows.template as<S>() * of_row);
+      const Channels share{1 / hlo::max(count, 1)};  // without rows all sums are 0
+      mean = combined(sum_of_channels(arguments, values)) * share;
+      const Values centred = values - along(mean);
+      variance = combined(sum_of_channels(arguments, centred * centred)) * share;
+      const auto follow = [has_rows = count > 0](Channels& moving, Channels of_batch) {
+        constexpr auto step = static_cast<S>(1 - Options::momentum);
+        moving = hlo::select(hlo::broadcast<typename Channels::template With<bool>>(has_rows),
+                             moving + (of_batch - moving) * step, moving);
+      };
+      follow(moving_mean, mean);
+      if constexpr (Options::sample_variance) {
+        follow(moving_variance, variance * Channels{count / hlo::max(count - 1, 1)});
+      } else {
+        follow(moving_variance, variance);
+      }
+    }
+    const Channels scale = gamma.template as<S>() * rsqrt(variance + static_cast<S>(Options::epsilon));
+    const Values y = (values - along(mean)) * along(scale) + along(beta.template as<S>());
+    return y.template as<typename X::Element>();
+  }
+
+ private:
+  /// Sums over all replicas if statistics are synchronized.
+  template <hlo::TracedArray Sums>
+  [[nodiscard]] static Sums combined(Sums sums) {
+    if constexpr (is_synchronized) {
+      return hlo::all_reduce(sum, sums);
+    } else {
+      return sums;
+    }
+  }
+  /// Sums the valid rows for each channel.
+  template <class Arguments, hlo::TracedArray Values>
+  [[nodiscard]] static auto sum_of_channels(const Arguments& arguments, Values values) {
+    const auto counts = hlo::broadcast<typename Values::template With<bool>, 0>(arguments.template counts<Values>());
+    return [&]<std::size_t... Axis>(std::index_sequence<Axis...>) {
+      return hlo::reduce<Axis...>(sum, hlo::select(counts, values, 0));
+    }
+    (std::make_index_sequence<Values::rank - 1>{});
+  }
+};
+
+namespace detail {
+
+/// Computes (x - mean) / sqrt(variance + epsilon) per group, then applies gamma and beta per channel.
+template <class Geometry, hlo::TracedArray X, hlo::TracedArray Channels>
+[[nodiscard]] X group_normalized(X x, Channels gamma, Channels beta, double epsilon) {
+  using T = typename X::Element;
+  constexpr std::size_t width = Geometry::channels / Geometry::groups;
+  constexpr std::size_t in_row = X::elements / (X::batch_axes == 0 ? X::extents[0] : 1);
+  // A row's groups: at each pixel, the channels of one group after another.
+  using Groups = hlo::Traced<T, X::extents[0], in_row / (Geometry::pixels * Geometry::channels), Geometry::pixels,
+                             Geometry::groups, width>;
+  const auto of_channels = [](Channels values) {
+    return hlo::broadcast<Groups, 3, 4>(hlo::reshape<Geometry::groups, width>(values));
+  };
+  const Groups values{hlo::untyped::reshape(x.value(), Groups::type().shape)};
+  const Groups scale = of_channels(gamma), shift = of_channels(beta);
+  Groups normalized = values;
+  using Elements = TracedElements<const Groups>;
+  constexpr TracedThreads<2, 4> group;
+  const auto statistics = statistics_of_group(group, Elements{values}, Geometry::group_size, epsilon);
+  normalize_group<Groups>(group, Elements{values}, statistics, Elements{scale}, Elements{shift},
+                          TracedElements<Groups>{normalized});
+  return X{hlo::untyped::reshape(normalized.value(), X::type().shape)};
+}
+
+}  // namespace detail
+
+/// The lowering of nn::GroupNormalization.
+template <std::size_t Groups, class Options>
+struct Lowering<GroupNormalization<Groups, Options>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    return detail::group_normalized<typename Bound::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
+                                                              Options::epsilon);
+  }
+};
+
+/// The lowering of nn::LayerNormalization.
+template <class Options>
+struct Lowering<LayerNormalization<Options>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    return detail::group_normalized<typename Bound::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
+                                                              Options::epsilon);
+  }
+};
+
+namespace detail {
+
+/// The outputs of a layer's branches.
+template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+[[nodiscard]] auto branch_outputs(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+  const auto output = [&]<std::size_t Branch>() {
+    using Net = typename Bound::template Net<Branch>;
+    auto of_branch = tied<Bound::template first_state<Branch>, Net::state.size()>(state);
+    return emit_forward<Net>(
+        arguments, copied<Bound::template first_parameter<Branch>, Net::parameters.size()>(parameters), of_branch, x);
+  };
+  return [&]<std::size_t... Branch>(std::index_sequence<Branch...>) {
+    return std::tuple{output.template operator()<Branch>()...};
+  }
+  (std::make_index_sequence<Bound::count>{});
+}
+
+/// Concatenates arrays along the last axis.
+template <hlo::TracedArray First, hlo::TracedArray... Rest>
+[[nodiscard]] auto side_by_side(First first, Rest... rest) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return first;
+  } else {
+    return hlo::concatenate<First::rank - 1>(first, side_by_side(rest...));
+  }
+}
+
+}  // namespace detail
+
+/// The lowering of nn::Add.
+template <class... Branch>
+struct Lowering<Add<Branch...>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+    return std::apply([](auto... outputs) { return (outputs + ...); },
+                      detail::branch_outputs<Bound>(arguments, x, parameters, state));
+  }
+};
+
+/// The lowering of nn::Concatenate.
+template <class... Branch>
+struct Lowering<Concatenate<Branch...>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+    return std::apply([](auto... outputs) { return detail::side_by_side(outputs...); },
+                      detail::branch_outputs<Bound>(arguments, x, parameters, state));
+  }
+};
+
+namespace detail {
+
+/// Returns the random stream of the next step, and advances a layer's state, like LayerRandom::next.
+template <class S>
+[[nodiscard]] hlo::RandomStream next_random(hlo::Traced<S, 6>& state) {
+  using Number = hlo::RandomStream::Number;
+  const auto words = state.template as<std::uint64_t>();
+  const Number seed = [&]<std::size_t... Part>(std::index_sequence<Part...>) {
+    return ((hlo::reshape<>(hlo::slice<0, Part, 1>(words)) << Number{16 * Part}) | ...);
+  }
+  (std::make_index_sequence<4>{});
+  const Number step =
+      hlo::reshape<>(hlo::slice<0, 4, 1>(words)) | (hlo::reshape<>(hlo::slice<0, 5, 1>(words)) << Number{16});
+  const Number next = step + Number{1};
+  const auto part = [](Number bits) { return hlo::reshape<1>((bits & Number{0xffff}).template as<S>()); };
+  state = hlo::concatenate<0>(hlo::slice<0, 0, 4>(state), hlo::concatenate<0>(part(next), part(next >> Number{16})));
+  return hlo::RandomStream{seed, step};
+}
+
+}  // namespace detail
+
+/// The lowering of nn::Dropout.
+template <std::size_t Numerator, std::size_t Denominator>
+struct Lowering<Dropout<Numerator, Denominator>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters&, State& state) {
+    if constexpr (!Arguments::training) {
+      return x;
+    } else {
+      using T = typename X::Element;
+      constexpr std::size_t in_row = Bound::Output::elements;
+      using Numbers = hlo::Traced<std::uint64_t, X::extents[0], in_row>;
+      const hlo::RandomStream random = detail::next_random(std::get<0>(state));
+      const Numbers rows = hlo::iota<Numbers, 0>() + Numbers{arguments.first_row.template as<std::uint64_t>()};
+      const Numbers element = rows * Numbers{in_row} + hlo::iota<Numbers, 1>();
+      // Elements 2n and 2n + 1 share one draw of 64 bits.
+      const Numbers shift = (element & Numbers{1}) * Numbers{32};
+      const Numbers bits = (random.bits(element >> Numbers{1}) >> shift) & Numbers{0xffffffff};
+      constexpr std::uint64_t dropped = (std::uint64_t{Numerator} << 32) / Denominator;
+      using Kept = typename X::template With<bool>;
+      const Kept kept{hlo::untyped::reshape((bits >= Numbers{dropped}).value(), Kept::type().shape)};
+      constexpr T scale = static_cast<T>(static_cast<double>(Denominator) / (Denominator - Numerator));
+      return hlo::select(kept, x * X{scale}, X{0});
+    }
+  }
+};
+
+namespace detail {
+
+/// Broadcasts a reduction over the last axis along this axis.
+template <hlo::TracedArray X, hlo::TracedArray Reduced>
+[[nodiscard]] X along_last_axis(Reduced reduced) {
+  return [&]<std::size_t... Axis>(std::index_sequence<Axis...>) { return hlo::broadcast<X, Axis...>(reduced); }
+  (std::make_index_sequence<X::rank - 1>{});
+}
+
+template <hlo::TracedArray X>
+[[nodiscard]] X softmax(X x) {
+  X y = x;
+  softmax(TracedThreads<X::rank - 1>{}, TracedElements<const X>{x}, TracedElements<X>{y});
+  return y;
+}
+
+}  // namespace detail
+
+/// The lowering of nn::Softmax.
+template <>
+struct Lowering<Softmax> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
+    return detail::softmax(x);
+  }
+};
+
+/// The lowering of nn::Embedding. Programs cannot throw, so an id out of range gives NaN.
+template <std::size_t Words, std::size_t Width, class Initializer>
+struct Lowering<Embedding<Words, Width, Initializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    using T = typename X::Element;
+    using Y = detail::TracedRows<X, typename Bound::Output>;
+    const auto& [table] = parameters;
+    const X ids = hlo::stop_gradient(x);
+    const auto is_id = (ids >= X{0}) & (ids < X{static_cast<T>(Words)});
+    const X known = hlo::select(is_id, X{0}, X{dist::detail::quiet_nan<T>});
+    const Y rows = hlo::take(table, ids.template as<std::int32_t>());
+    return rows + detail::along_last_axis<Y>(known);
+  }
+};
+
+namespace detail {
+
+/// Computes queries, keys or values: x · kernel + bias, [rows, length, heads, width].
+template <class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
+[[nodiscard]] auto heads_of(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
+  const auto products = hlo::contract<2, 0>(arguments.factor(x), arguments.factor(kernel));
+  return arguments.of_factors(products + hlo::broadcast<std::remove_const_t<decltype(products)>, 2, 3>(bias));
+}
+
+}  // namespace detail
+
+/// The lowering of nn::MultiHeadAttention.
+template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
+struct Lowering<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
+    using hlo::Axes;
+    using T = typename X::Element;
+    constexpr std::size_t length = Bound::length;
+    using Weights = hlo::Traced<T, X::extents[0], Heads, length, length>;
+    const auto& [query_kernel, query_bias, key_kernel, key_bias, value_kernel, value_bias, kernel, bias] = parameters;
+    const auto queries = detail::heads_of(arguments, x, query_kernel, query_bias);
+    const auto keys = detail::heads_of(arguments, x, key_kernel, key_bias);
+    const auto values = detail::heads_of(arguments, x, value_kernel, value_bias);
+    Weights weights = hlo::contract<Axes<3>, Axes<3>, Axes<0, 2>, Axes<0, 2>>(queries, keys);
+    weights *= Weights{T{1} / std::sqrt(static_cast<T>(Width))};
+    if constexpr (Reach::is_causal) {
+      using Places = typename Weights::template With<std::int32_t>;
+      const auto is_past = hlo::iota<Places, 3>() <= hlo::iota<Places, 2>();
+      weights = hlo::select(is_past, weights, Weights{-std::numeric_limits<T>::infinity()});
+    }
+    // [rows, heads, length, width]; the next product merges the heads.
+    const auto outputs = hlo::contract<Axes<3>, Axes<1>, Axes<0, 1>, Axes<0, 2>>(detail::softmax(weights), values);
+    const X products = hlo::contract<Axes<1, 3>, Axes<0, 1>>(arguments.factor(outputs), arguments.factor(kernel));
+    return arguments.of_factors(products + hlo::broadcast<X, 2>(bias));
+  }
+};
+
+}  // namespace dist::nn

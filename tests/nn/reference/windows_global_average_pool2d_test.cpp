@@ -1,0 +1,24 @@
+#include <dist/nn/reference/windows.hpp>
+
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/onednn/backend.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/run_network.hpp"
+
+namespace nn = dist::nn;
+
+// tests/nn/layers checks the values; the convolution needs the pooling's input gradient.
+TEST_CASE(
+    "gradients through GlobalAveragePool2D agree with central differences, and oneDNN with the reference back end") {
+  using Net = nn::Sequential<nn::Input<6, 7, 1>, nn::Conv2D<2, 2>, nn::GlobalAveragePool2D>;
+  for (const std::size_t rows : std::initializer_list<std::size_t>{0, 1, 3}) {
+    CAPTURE(rows);
+    dist_test::check_gradients<Net, nn::Reference>(rows);
+  }
+  dist_test::check_against<Net, nn::OneDnn, nn::Reference>({4, 1, 0, 4});
+}
