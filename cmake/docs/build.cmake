@@ -1,0 +1,85 @@
+# Builds the API reference and the pages as a site, in OUTPUT/html:
+#
+#   cmake -DOUTPUT=FOLDER [-DUNDOCUMENTED=ON] -P cmake/docs/build.cmake
+#
+# UNDOCUMENTED: also fails for public types and members of namespaces without a comment. Fails if Doxygen warns.
+cmake_minimum_required(VERSION 3.25)
+get_filename_component(project "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+if(NOT OUTPUT)
+  message(FATAL_ERROR "docs: name the folder of the site: cmake -DOUTPUT=FOLDER -P cmake/docs/build.cmake")
+endif()
+get_filename_component(OUTPUT "${OUTPUT}" ABSOLUTE)
+
+# Doxygen before 1.9.8 does not show members that a class inherits from a template, such as `run` of a strategy.
+find_program(doxygen doxygen)
+set(version 0)
+if(doxygen)
+  execute_process(COMMAND "${doxygen}" --version OUTPUT_VARIABLE version)
+  string(REGEX MATCH "[0-9.]+" version "${version}")
+endif()
+if(version VERSION_LESS 1.9.8)
+  set(found "was not found")
+  if(doxygen)
+    set(found "is ${version}")
+  endif()
+  message(FATAL_ERROR "docs: Doxygen ${found}, and the site needs 1.9.8 or newer (Debian 13: apt install doxygen). "
+                      "On Debian 12, build the site on a minimal Debian 13: cmake/on_debian trixie runs a command there.")
+endif()
+
+# The style is doxygen-awesome of PyPI, one CSS file. Without it, the site has Doxygen's own style.
+set(style_folder "${OUTPUT}/style")
+file(GLOB_RECURSE style "${style_folder}/*doxygen-awesome.css")
+find_program(pip NAMES pip3 pip PATHS "${project}/build/python/bin")
+if(pip AND NOT style)
+  execute_process(COMMAND "${pip}" install --quiet --no-deps --disable-pip-version-check --target "${style_folder}"
+                          doxygen-awesome-css==2.4.1rc0
+                  OUTPUT_QUIET ERROR_QUIET)
+  file(GLOB_RECURSE style "${style_folder}/*doxygen-awesome.css")
+endif()
+if(NOT style)
+  message("docs: doxygen-awesome-css of PyPI is not available; the site has Doxygen's own style")
+endif()
+
+file(READ "${project}/include/dist/core/config.hpp" config)
+string(REGEX MATCH "DIST_VERSION_MAJOR ([0-9]+).*DIST_VERSION_MINOR ([0-9]+).*DIST_VERSION_PATCH ([0-9]+)" found "${config}")
+set(number "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${CMAKE_MATCH_3}")
+file(GLOB pages RELATIVE "${project}" "${project}/*.md" "${project}/examples/*.md" "${project}/benchmarks/*.md"
+     "${project}/tests/*.md")
+list(JOIN pages " " pages)
+# The files that pages show or link to.
+file(GLOB files RELATIVE "${project}" "${project}/examples/*.cpp" "${project}/examples/*.hpp" "${project}/benchmarks/*.svg"
+     "${project}/cmake/packages.txt")
+list(JOIN files " " files)
+
+# build_site(<undocumented YES or NO>): fails with the warnings that Doxygen writes.
+function(build_site undocumented)
+  set(shown YES)
+  set(hidden YES)
+  if(undocumented)
+    set(shown NO)
+    set(hidden NO)
+  endif()
+  configure_file("${project}/cmake/docs/Doxyfile.in" "${OUTPUT}/Doxyfile" @ONLY)
+  file(REMOVE "${OUTPUT}/warnings.log")
+  execute_process(COMMAND "${doxygen}" "${OUTPUT}/Doxyfile" WORKING_DIRECTORY "${project}" RESULT_VARIABLE status
+                  OUTPUT_QUIET ERROR_QUIET)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "docs: doxygen ended with status ${status}; its configuration is ${OUTPUT}/Doxyfile")
+  endif()
+  file(STRINGS "${OUTPUT}/warnings.log" warnings)
+  if(undocumented)  # members of classes may do without a comment
+    list(FILTER warnings INCLUDE REGEX "warning: (Compound .* is not documented|Member .* of namespace .* is not documented)")
+  endif()
+  list(LENGTH warnings count)
+  if(count GREATER 0)
+    list(JOIN warnings "\n" warnings)
+    string(REPLACE "${project}/" "" warnings "${warnings}")
+    message(FATAL_ERROR "docs: ${count} warnings:\n${warnings}")
+  endif()
+endfunction()
+
+if(UNDOCUMENTED)
+  build_site(YES)
+endif()
+build_site(NO)
+message("docs: ${OUTPUT}/html/index.html")
