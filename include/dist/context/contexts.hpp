@@ -11,10 +11,13 @@ namespace dist {
 /// The argument of the function of `values_from_function` (spec C19).
 class ValueContext {
  public:
+  /// The context for the value of replica `replica_id`, of `num_replicas_in_sync` replicas.
   constexpr ValueContext(ReplicaId replica_id, std::size_t num_replicas_in_sync)
       : replica_id_(replica_id), num_replicas_in_sync_(num_replicas_in_sync) {}
 
+  /// The replica that gets the value.
   [[nodiscard]] constexpr ReplicaId replica_id() const noexcept { return replica_id_; }
+  /// The number of replicas of all processes.
   [[nodiscard]] constexpr std::size_t num_replicas_in_sync() const noexcept { return num_replicas_in_sync_; }
 
  private:
@@ -27,12 +30,17 @@ class ValueContext {
 template <class S>
 class UpdateContext {
  public:
+  /// The type of the strategy.
   using Strategy = S;
 
+  /// The context for the copy of one replica of this process, numbered from 0.
   UpdateContext(S& strategy, std::size_t local_replica) : strategy_(&strategy), local_replica_(local_replica) {}
 
+  /// The strategy whose `update` calls the function.
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  /// The number of replicas of all processes.
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+  /// The number of the copy's replica in this process.
   [[nodiscard]] std::size_t local_index() const noexcept { return local_replica_; }
   /// The queue of the copy's device.
   [[nodiscard]] auto queue() const {
@@ -55,11 +63,15 @@ concept InUpdate = detail::is_specialization<std::remove_cvref_t<C>, UpdateConte
 template <class S>
 class CrossReplicaContext {
  public:
+  /// The type of the strategy.
   using Strategy = S;
 
+  /// The context of `strategy`, which must outlive it; returned by `strategy.scope()`.
   explicit CrossReplicaContext(S& strategy) : strategy_(&strategy) {}
 
+  /// The strategy that the context belongs to.
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  /// The number of replicas of all processes.
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
   /// The queue of a local replica's device.
   [[nodiscard]] auto queue(std::size_t local_replica) const {

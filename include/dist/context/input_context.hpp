@@ -13,6 +13,8 @@ namespace dist {
 class InputContext {
  public:
   constexpr InputContext() = default;
+  /// The context of pipeline `input_pipeline_id` of `num_input_pipelines`, for a strategy of `num_replicas_in_sync`
+  /// replicas in all.
   constexpr InputContext(std::size_t num_input_pipelines, std::size_t input_pipeline_id,
                          std::size_t num_replicas_in_sync)
       : num_input_pipelines_(num_input_pipelines),
@@ -23,6 +25,7 @@ class InputContext {
   [[nodiscard]] constexpr std::size_t num_input_pipelines() const noexcept { return num_input_pipelines_; }
   /// The part of the data to read: 0 to `num_input_pipelines() - 1`.
   [[nodiscard]] constexpr std::size_t input_pipeline_id() const noexcept { return input_pipeline_id_; }
+  /// The number of replicas of all workers. Together they consume one global batch per step.
   [[nodiscard]] constexpr std::size_t num_replicas_in_sync() const noexcept { return num_replicas_in_sync_; }
 
   /// Returns one replica's rows of `global_batch_size`. Throws InvalidArgument if it is not divisible by the number of

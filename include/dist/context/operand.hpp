@@ -19,13 +19,18 @@
 #include <dist/core/type_traits.hpp>
 
 // Reasons to use the results of calls. Named ranges are changed in place, so these calls then return nothing.
+/// The compiler's warning for an unused result of `all_reduce`.
 #define DIST_ALL_REDUCE_RETURNS \
   "all_reduce of a value returns the reduction and leaves the operand as it was: x = replica.all_reduce(op, x)"
+/// The compiler's warning for an unused result of `broadcast`.
 #define DIST_BROADCAST_RETURNS \
   "broadcast of a value returns the root's and leaves the operand as it was: config = replica.broadcast(config, root)"
+/// The compiler's warning for an unused result of `all_gather`.
 #define DIST_ALL_GATHER_RETURNS "all_gather returns the values of all replicas: all = replica.all_gather(mine, axis)"
+/// The compiler's warning for an unused result of `reduce`.
 #define DIST_REDUCE_RETURNS \
   "reduce returns the reduction and leaves the values as they were: x = strategy.reduce(op, values)"
+/// The compiler's warning for an unused result of `gather`.
 #define DIST_GATHER_RETURNS "gather returns the values of all replicas: all = strategy.gather(values, axis)"
 
 namespace dist {

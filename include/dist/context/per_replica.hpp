@@ -21,6 +21,7 @@ namespace dist {
 template <class T>
 class PerReplica {
  public:
+  /// The type of a replica's value.
   using Value = T;
 
   PerReplica() {}  // not defaulted: that would zero the storage
@@ -47,10 +48,13 @@ class PerReplica {
     (append(std::forward<Values>(values)), ...);
     return made;
   }
+  /// Copies every value, if `T` is copyable.
   PerReplica(const PerReplica& other) requires std::is_copy_constructible_v<T> {
     create(other.size_, [&](std::size_t i) -> const T& { return other[i]; });
   }
+  /// Moves the values. More than eight are moved by one pointer, and `other` is then empty.
   PerReplica(PerReplica&& other) noexcept(std::is_nothrow_move_constructible_v<T>) { take(other); }
+  /// Replaces all values, and their number.
   PerReplica& operator=(PerReplica other) noexcept(std::is_nothrow_move_constructible_v<T>) {
     destroy();
     take(other);
@@ -58,11 +62,14 @@ class PerReplica {
   }
   ~PerReplica() { destroy(); }
 
+  /// The number of values: one for each replica of this process.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// The value of a local replica, which must be less than `size()`.
   [[nodiscard]] T& operator[](std::size_t local_replica) noexcept {
     DIST_EXPECT(local_replica < size());
     return begin()[local_replica];
   }
+  /// The value of a local replica, which must be less than `size()`.
   [[nodiscard]] const T& operator[](std::size_t local_replica) const noexcept {
     DIST_EXPECT(local_replica < size());
     return begin()[local_replica];
@@ -72,6 +79,7 @@ class PerReplica {
   [[nodiscard]] T* end() noexcept { return begin() + size_; }
   [[nodiscard]] const T* begin() const noexcept { return std::launder(static_cast<const T*>(storage())); }
   [[nodiscard]] const T* end() const noexcept { return begin() + size_; }
+  /// The values in the order of replicas, valid until the next assignment.
   [[nodiscard]] std::span<const T> values() const noexcept { return {begin(), size_}; }
 
   [[nodiscard]] friend bool operator==(const PerReplica& a, const PerReplica& b) requires std::equality_comparable<T> {

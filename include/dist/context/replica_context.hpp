@@ -101,24 +101,32 @@ template <class Fn, class Scope, class... Args>
 template <class S>
 class ReplicaContext {
  public:
+  /// The type of the strategy.
   using Strategy = S;
+  /// The collectives between all replicas.
   using Collectives = typename S::Collectives;
+  /// The type of the replica's device.
   using Device = typename S::Device;
+  /// The type of the device's queue.
   using Queue = typename Device::Queue;
 
+  /// Made by `run` for each replica.
   ReplicaContext(S& strategy, Collectives collectives, Queue queue)
       : strategy_(&strategy), collectives_(collectives), queue_(queue) {}
 
+  /// The strategy that runs the function. Its collective functions, such as `reduce`, throw WrongStrategy here.
   [[nodiscard]] S& strategy() const noexcept {
     DIST_EXPECT_INNER(is_in_its_run());
     return *strategy_;
   }
+  /// The collectives of the strategy's policy, without the checks and conversions of this class.
   [[nodiscard]] const Collectives& collectives() const noexcept { return collectives_; }
   /// The queue of this replica's device. Unless it is the host, work such as `for_each` may run asynchronously.
   [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
 
   /// The replica's number across all processes, from 0 to `num_replicas_in_sync() - 1` (spec E01).
   [[nodiscard]] ReplicaId replica_id() const noexcept { return ReplicaId{collectives_.communicator().rank()}; }
+  /// The number of replicas of all processes.
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return collectives_.communicator().size(); }
   /// The replica's number in its process.
   [[nodiscard]] std::size_t local_index() const noexcept { return replicas_here().rank(); }
@@ -191,6 +199,7 @@ class ReplicaContext {
     return collective("all_reduce", options,
                       [&](const Collectives& ops) { return all_reduce_slices(ops, op, slices); });
   }
+  /// Combines the replicas' slices, like the overload for a view.
   template <class T, class Op>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] IndexedSlices<T> all_reduce(Op op, const IndexedSlices<T>& slices,
                                                                      const CommunicationOptions& options = {}) const {
@@ -231,6 +240,7 @@ class ReplicaContext {
     return collective("all_gather", options,
                       [&](const Collectives& ops) { return all_gather_tensors(ops, "replica", mine, axis); });
   }
+  /// Gathers a tensor, like the overload for a view.
   template <Reducible T>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] Tensor<T> all_gather(const Tensor<T>& mine, int axis,
                                                               const CommunicationOptions& options = {}) const {
@@ -256,6 +266,7 @@ class ReplicaContext {
                   "dist::Tensor, a std::span, or the members of this value");
     return detail::refused<Value>();
   }
+  /// Error messages for unsupported operands.
   template <class Value>
     requires(Reducible<Value> || !detail::CollectiveOperand<Value>)
   [[nodiscard]] auto all_gather(const Value&, int, const CommunicationOptions& = {}) const {
@@ -376,6 +387,8 @@ class ReplicaContext {
       collective<DeviceSpan<T, Where>>("all_reduce", options,
                                        [&](const Collectives& ops) { ops.all_reduce(op, values); });
   }
+  /// Copies the root's elements in device memory to the other replicas. Throws InvalidArgument if `root` is out of
+  /// range. A collective call.
   template <Reducible T, MemorySpace Where>
   void broadcast(DeviceSpan<T, Where> values, std::size_t root, const CommunicationOptions& options = {}) const {
     require_root(root);
@@ -484,6 +497,7 @@ class ReplicaContext {
   DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) const {
     queue_.for_each(range, std::forward<Body>(body));
   }
+  /// Calls `body(i)` for the indices from 0 to `count` - 1, like the overload for a range.
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(std::size_t count, Body&& body) const {
     queue_.for_each(IndexRange{0, count}, std::forward<Body>(body));

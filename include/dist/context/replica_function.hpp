@@ -145,7 +145,9 @@ inline constexpr bool is_view<std::basic_string_view<C, Traits>> = true;
 /// A view of memory that outlives the run, created by `lasting`. `run` returns the view itself.
 template <class View>
 struct Lasting {
+  /// The view that `run` returns.
   View view;
+  /// Returns the view.
   operator View() const { return view; }
 };
 

@@ -36,7 +36,7 @@ concept VariableStore = requires(std::size_t count) {
 };
 
 /// A store of variables in other processes: their memory in this process is a cache, which the store reads and writes
-/// for the operations of the variable. In every context it also has
+/// for the operations of the variable. Its `remote` is true. In every context it also has
 ///
 /// | operation | effect |
 /// |---|---|
@@ -56,6 +56,19 @@ using StoreOf = typename std::remove_cvref_t<C>::Strategy::Store;
 
 /// A strategy: defines where replicas run, where variables are stored, and how replicas communicate. Library code
 /// depends only on this concept.
+///
+/// | member | meaning |
+/// |---|---|
+/// | `Device` | the type of the replicas' devices |
+/// | `Collectives` | the collectives between all replicas |
+/// | `Store` | where copies of variables are, a VariableStore |
+/// | `num_replicas_in_sync()` | the number of replicas of all processes |
+/// | `num_local_replicas()` | the number of replicas of this process |
+/// | `num_workers()`, `worker_rank()` | the number of processes, and the number of this process, from 0 |
+/// | `is_chief()` | true in the process that does the work that only one process may do |
+/// | `scope()` | the context outside replica functions |
+/// | `describe()` | the strategy as text, for messages: "Mirrored<ThreadAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1" |
+/// | `run(fn, args...)` | calls `fn(replica, args...)` on every replica, and returns their results |
 template <class S>
 concept Strategy = requires(S& strategy) {
   typename S::Device;

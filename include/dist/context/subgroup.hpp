@@ -42,6 +42,7 @@ class Subgroup {
 
   /// From 0 to `size() - 1`, in the order of keys, then of replicas.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  /// The number of replicas in the group.
   [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
   /// The members' numbers among all replicas, by rank.
   [[nodiscard]] std::span<const std::size_t> replicas() const noexcept { return replicas_; }

@@ -11,6 +11,7 @@ namespace dist {
 /// member, to be constructed before them.
 class VariablesMade {
  public:
+  /// Starts to record the variables of `strategy`, which must outlive the object.
   template <class S>
   explicit VariablesMade([[maybe_unused]] S& strategy) {
     if constexpr (RemoteStore<typename S::Store>) {
