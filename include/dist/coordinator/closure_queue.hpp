@@ -22,9 +22,12 @@ namespace dist {
 
 /// A scheduled function with its arguments, encoded for a worker.
 struct Closure {
+  /// The clock of deadlines and waiting times.
   using Clock = std::chrono::steady_clock;
 
   std::vector<std::byte> message;  ///< sent to the worker
+
+  /// Receives the outcome.
   std::shared_ptr<detail::RemoteResult> result = std::make_shared<detail::RemoteResult>();
   std::string_view function = {};          ///< name in messages; outlives the closure
   std::optional<std::size_t> worker = {};  ///< the only worker that may run it (spec L20)
@@ -41,6 +44,7 @@ struct Closure {
 /// again.
 class ClosureQueue {
  public:
+  /// The clock of deadlines and waiting times.
   using Clock = Closure::Clock;
   /// The end of a wait; nullopt: no limit.
   using Until = std::optional<Clock::time_point>;
@@ -49,6 +53,7 @@ class ClosureQueue {
   /// back.
   static constexpr std::size_t default_capacity = 256 * 1024;
 
+  /// A queue in which at most `capacity` closures wait. Throws InvalidArgument if `capacity` is 0.
   explicit ClosureQueue(std::size_t capacity = default_capacity);
   ClosureQueue(const ClosureQueue&) = delete;
   ClosureQueue& operator=(const ClosureQueue&) = delete;
@@ -79,6 +84,7 @@ class ClosureQueue {
 
   // Stores the result under `mutex_`, so that the queue does not count the closure when its result is visible.
 
+  /// Stores the result of a closure that a worker has run.
   void finish(const Closure& closure, std::vector<std::byte> bytes);
   /// Stores the error. Cancels waiting closures, and running ones that stop.
   void fail(const Closure& closure, std::exception_ptr error);
@@ -105,13 +111,14 @@ class ClosureQueue {
 
   /// A snapshot of the queue.
   struct Counts {
-    std::size_t waiting = 0;  ///< closures, including those for one worker
-    std::size_t in_flight = 0;
+    std::size_t waiting = 0;      ///< closures, including those for one worker
+    std::size_t in_flight = 0;    ///< closures that workers have taken
     std::uint64_t finished = 0;   ///< closures with a result
     std::uint64_t failed = 0;     ///< errors
     std::uint64_t cancelled = 0;  ///< closures that did not run, or stopped, after an error or `close`
     Clock::duration oldest{};     ///< longest time that a closure has waited
   };
+  /// Returns the state of the queue at one moment. Thread-safe.
   [[nodiscard]] Counts counts() const;
 
  private:

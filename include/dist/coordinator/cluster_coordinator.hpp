@@ -56,10 +56,12 @@ class ClusterCoordinator {
       "run replicas in step, by strategy.run");
 
  public:
+  /// The transport of calls to workers.
   using Transport = typename Strategy::Transport;
 
   /// Throws InvalidArgument if the list of workers is empty or an option is invalid. Does not wait for workers.
   explicit ClusterCoordinator(const Strategy& strategy) : ClusterCoordinator(strategy, options_of(strategy)) {}
+  /// Coordinates with `options` instead of the strategy's options.
   ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options)
       : ClusterCoordinator(state_of(strategy, options)) {
     if constexpr (HasWorkerStrategy<Strategy>) strategy_ = &strategy;
@@ -133,6 +135,7 @@ class ClusterCoordinator {
   /// DeadlineExceeded after `timeout`; then it may be called again. If no function finishes for ten seconds
   /// (CoordinatorOptions::patience), stderr reports what it waits for.
   void join() { join_until({}); }
+  /// Waits like `join()`, but throws DeadlineExceeded after `timeout`.
   void join(std::chrono::nanoseconds timeout) { join_until(ClosureQueue::Clock::now() + timeout); }
   /// True if all functions have finished (spec L06). Throws the first error of a function, once nothing runs.
   [[nodiscard]] bool done() { return state_->queue.done(); }
@@ -168,6 +171,7 @@ class ClusterCoordinator {
     if (watch_worker_) watch_worker_(number, worker);
     return number;
   }
+  /// The number of workers, including workers added by `add_worker`. Thread-safe.
   [[nodiscard]] std::size_t num_workers() const {
     const std::lock_guard lock{mutex_};
     return links_.size();

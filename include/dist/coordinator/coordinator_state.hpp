@@ -103,8 +103,9 @@ class CoordinatorState {
 
 namespace dist {
 
-/// The requirements of a ClusterCoordinator on its strategy: addresses of workers and parameter servers, channel
-/// options, number of replicas in a step, and the workers' options for the servers. Each is queried once.
+/// The requirements of a ClusterCoordinator on its strategy: the transport (`Transport`), the addresses of workers and
+/// parameter servers (`worker_endpoints`, `server_endpoints`), the options of connections (`channel_options`), the
+/// number of replicas in a step, and the workers' options for the servers (`worker_options`). Each is queried once.
 template <class S>
 concept CoordinatedStrategy = rpc::Transport<typename S::Transport> && requires(const S& strategy) {
   { strategy.worker_endpoints() } -> std::convertible_to<std::vector<net::Endpoint>>;

@@ -68,6 +68,7 @@ class TaskThreads {
     for (std::thread& thread : threads_) thread.join();
   }
 
+  /// The addresses of all tasks.
   [[nodiscard]] const ClusterSpec& cluster() const noexcept { return cluster_; }
 
  private:

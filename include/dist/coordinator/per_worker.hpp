@@ -36,8 +36,10 @@ template <class D>
   requires data::Dataset<D>
 class PerWorkerIterator {
  public:
+  /// The type of the dataset's elements.
   using Element = data::ElementOf<D>;
 
+  /// Starts the first pass at the first `next`.
   explicit PerWorkerIterator(D dataset) : dataset_(std::move(dataset)) {}
   PerWorkerIterator(const PerWorkerIterator&) = delete;
   PerWorkerIterator& operator=(const PerWorkerIterator&) = delete;

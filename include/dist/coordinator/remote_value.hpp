@@ -30,6 +30,7 @@ namespace dist {
 /// (spec L05, L08).
 class Cancelled : public Error {
  public:
+  /// `problem` says what was cancelled, `why` the cause.
   Cancelled(std::string_view problem, std::string_view why)
       : Error(problem, why, "Schedule the function again if its result is wanted") {}
 
@@ -39,6 +40,7 @@ class Cancelled : public Error {
 /// Error for a scheduled function that threw on a worker, or could not start there.
 class RemoteError : public Error {
  public:
+  /// `thrown` is the type of the exception, and empty if the function could not start; `why` is its text.
   RemoteError(std::size_t worker, std::string_view address, std::string_view function, std::string_view thrown,
               std::string_view why)
       : Error(concat("A scheduled function failed on worker ", worker, " at ", address),
@@ -47,9 +49,11 @@ class RemoteError : public Error {
         thrown_(thrown),
         why_(why) {}
 
+  /// The index of the worker that ran the function.
   [[nodiscard]] std::size_t worker() const noexcept { return worker_; }
   /// The type of the exception; empty if the function could not start.
   [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
+  /// The text of the exception.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
  private:
@@ -107,18 +111,22 @@ class RemoteResult {
 template <class T>
 class RemoteValue {
  public:
+  /// The type of the result.
   using Value = T;
 
   /// An empty value, which can only be assigned to.
   RemoteValue() = default;
+  /// Made by `schedule`.
   explicit RemoteValue(std::shared_ptr<detail::RemoteResult> result) : result_(std::move(result)) {}
 
   /// Waits for the result. Throws RemoteError with the function's exception; Cancelled if the function did not run or
   /// its outcome is unknown; Unavailable if it has lost a resource. After `timeout`, throws DeadlineExceeded, and may
   /// be called again.
   T fetch() const { return fetch_until({}); }
+  /// Waits like `fetch()`, but throws DeadlineExceeded after `timeout`.
   T fetch(std::chrono::nanoseconds timeout) const { return fetch_until(detail::RemoteResult::Clock::now() + timeout); }
 
+  /// Returns whether the function waits, runs or has an outcome, without waiting. Thread-safe.
   [[nodiscard]] RemoteState state() const { return result().state(); }
 
  private:

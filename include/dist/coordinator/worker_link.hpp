@@ -37,9 +37,12 @@ namespace dist {
 template <rpc::Transport Transport>
 class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
  public:
+  /// The clock of deadlines.
   using Clock = std::chrono::steady_clock;
+  /// The type of timeouts.
   using Duration = std::chrono::nanoseconds;
 
+  /// A link to worker `index` at `worker`. `start` connects it.
   [[gnu::cold]] WorkerLink(std::shared_ptr<detail::CoordinatorState> state, std::size_t index,
                            const net::Endpoint& worker)
       : state_(std::move(state)), index_(index), address_(to_string(worker)), channel_(worker, state_->channel) {}
@@ -93,6 +96,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     if (leaving_) await(*leaving_);
   }
 
+  /// Adds the link's counts and durations. Thread-safe.
   [[gnu::cold]] void add_to(CoordinatorMetrics& metrics) const {
     const std::lock_guard lock{mutex_};
     metrics.put_back += done_.put_back;

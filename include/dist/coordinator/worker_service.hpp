@@ -37,6 +37,7 @@ namespace dist {
 template <rpc::Transport Transport>
 class WorkerService {
  public:
+  /// The transport's unanswered request.
   using Exchange = typename Transport::Exchange;
 
   /// `to_servers` are the options for the functions' calls to parameter servers.
@@ -45,8 +46,10 @@ class WorkerService {
   WorkerService& operator=(const WorkerService&) = delete;
   ~WorkerService();
 
+  /// The RPC methods for the server. Valid as long as this object.
   [[nodiscard]] std::vector<rpc::Method<Exchange>> methods();
 
+  /// The number of coordinators that use this worker. Thread-safe.
   [[nodiscard]] std::size_t sessions() const {
     const std::lock_guard lock{mutex_};
     return sessions_.size();

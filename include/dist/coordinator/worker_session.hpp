@@ -167,7 +167,9 @@ class WorkerContext {
   [[nodiscard]] std::size_t index() const noexcept { return static_cast<std::size_t>(session().place().worker); }
   /// The number of workers at the time of the coordinator's greeting.
   [[nodiscard]] std::size_t num_workers() const noexcept { return static_cast<std::size_t>(session().place().workers); }
+  /// The addresses of the parameter servers, in order.
   [[nodiscard]] const std::vector<std::string>& servers() const noexcept { return session().place().servers; }
+  /// The position of the worker's input pipeline, for functions that create its dataset.
   [[nodiscard]] InputContext input_context() const { return session().input_context(); }
 
   /// The clients of the parameter servers, for variables on them (ServerContext). They live as long as the session.
@@ -192,7 +194,9 @@ class WorkerContext {
   }
 
   // For callers of scheduled functions.
+  /// The state of the call, for code of the library that calls scheduled functions.
   [[nodiscard]] detail::FunctionRun& function_run() const noexcept { return *run_; }
+  /// The state that the worker keeps for its coordinator, such as resources.
   [[nodiscard]] detail::WorkerSession& session() const noexcept { return *run_->session; }
 
  private:
