@@ -248,6 +248,7 @@ class ArchiveWriter {
   /// Appends raw bytes without their length.
   ArchiveWriter& put_bytes(const void* bytes, std::size_t size);
 
+  /// The bytes written since the last `take`, valid until the next call.
   [[nodiscard]] std::span<const std::byte> content() const noexcept { return content_; }
   /// Returns the written bytes, and empties the writer.
   [[nodiscard]] std::vector<std::byte> take() { return content_.take(); }
@@ -318,6 +319,7 @@ class ArchiveReader {
   /// `what` names the bytes in messages, as in "The arguments of a function". It must outlive the reader.
   explicit ArchiveReader(rpc::ChunkSpan pieces, std::string_view what = "A message")
       : pieces_(pieces), left_(rpc::size_of(pieces)), what_(what) {}
+  /// Reads bytes that are in one piece.
   explicit ArchiveReader(rpc::Chunk piece, std::string_view what = "A message")
       : piece_(piece), left_(piece.size()), what_(what) {}
 
@@ -345,6 +347,7 @@ class ArchiveReader {
   /// Returns the next bytes without copying. Throws ArchiveError if too few are left.
   [[nodiscard]] rpc::ChunkList get_pieces(std::uint64_t size);
 
+  /// The number of bytes that are not read yet.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
   /// Throws ArchiveError if bytes are left.
   void expect_end() const {

@@ -10,6 +10,7 @@ namespace dist {
 
 /// Timeouts and limits of a ClusterCoordinator.
 struct CoordinatorOptions {
+  /// The type of all times.
   using Duration = std::chrono::nanoseconds;
 
   /// The maximum number of functions that wait for a worker. When the queue is full, `schedule` waits (spec L02).
@@ -33,6 +34,7 @@ struct CoordinatorOptions {
   /// Worker i is connected after i times `start_delay`, at most `longest_start_delay` (spec L12), and added workers at
   /// once.
   Duration start_delay{0};
+  /// The maximum start delay of a worker (spec L12).
   Duration longest_start_delay = std::chrono::hours{1};
   /// If no function finishes for this long despite work, the state of all workers is printed on stderr; 0: never (spec
   /// L19).

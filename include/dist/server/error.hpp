@@ -35,12 +35,16 @@ enum class Problem : std::uint8_t {
 /// Error of a parameter server that rejected a request and changed nothing.
 class StoreError : public Error {
  public:
+  /// `what`, `why` and `suggestion` are the parts of the message.
   StoreError(server::Problem problem, std::string_view what, std::string_view why, std::string_view suggestion);
 
+  /// The cause of the rejection, for programs that handle it.
   [[nodiscard]] server::Problem problem() const noexcept { return problem_; }
   /// The parts of the message.
   [[nodiscard]] const std::string& said() const noexcept { return what_; }
+  /// The reason in the message.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
+  /// The suggested action in the message.
   [[nodiscard]] const std::string& suggestion() const noexcept { return suggestion_; }
   /// ExitCode::try_again for problems that a restart of the job solves.
   [[nodiscard]] int exit_code() const noexcept override;
@@ -56,6 +60,7 @@ class StoreError : public Error {
 /// index among the parameter servers, `host()` its address.
 class ServerUnavailable : public Unavailable {
  public:
+  /// `index` is the number of the server; `happened` describes the event, such as a failed call.
   ServerUnavailable(std::size_t index, std::string_view address, std::string_view happened, std::string_view why,
                     std::string_view suggestion);
 };
@@ -72,6 +77,7 @@ class CoordinatorUnavailable : public Unavailable {
 /// process exits with the same status, so that the job continues when it is restarted.
 class Preempted : public Error {
  public:
+  /// `self` describes this process, `exit_code` is the status of the coordinator.
   Preempted(std::string_view self, std::string_view why, int exit_code);
 
   [[nodiscard]] int exit_code() const noexcept override { return exit_code_; }

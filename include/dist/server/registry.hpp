@@ -99,6 +99,7 @@ class FunctionTable {
 template <auto f>
   requires std::is_function_v<std::remove_pointer_t<decltype(f)>>
 struct Function {
+  /// Calls `f`.
   template <class... Arguments>
     requires std::invocable<decltype(f), Arguments...>
   constexpr decltype(auto) operator()(Arguments&&... arguments) const {

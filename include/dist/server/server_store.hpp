@@ -34,8 +34,11 @@ namespace dist {
 template <rpc::Transport T>
 struct ServerStore : MirroredStore {
   static constexpr bool remote = true;
+  /// The transport of calls to the servers.
   using Transport = T;
+  /// The cached copy of a variable of any type.
   using Variable = server::CachedVariable<T>;
+  /// The cached copies of a process's variables.
   using Cache = server::VariableCache<T>;
 
   /// The variable on the servers; null while it is being created.
@@ -43,6 +46,7 @@ struct ServerStore : MirroredStore {
   [[nodiscard]] static Variable* on_servers(const V& variable) noexcept {
     return static_cast<Variable*>(variable.remote().get());
   }
+  /// The cache of the context's strategy.
   template <class Context>
   [[nodiscard]] static Cache& cache_of(const Context& context) noexcept {
     return context.strategy().variable_cache();

@@ -81,15 +81,20 @@ template <class E, class T>
 class ServerShard {
  public:
   using Element = E;
+  /// The transport of calls to the server.
   using Transport = T;
+  /// A pending read: a Future with the elements.
   using Read = server::ServerRead<E, T>;
+  /// A pending write: a Future.
   using Write = typename server::Batch<T>::Push;
 
   /// Serialized, in addition to the shape.
   using Address = server::ShardAddress;
 
+  /// The shard at `place`, as its server created it.
   ServerShard(Address place, Shape shape) : place_(std::move(place)), shape_(std::move(shape)) {}
 
+  /// The server, and the number of the shard there.
   [[nodiscard]] const Address& place() const noexcept { return place_; }
   [[nodiscard]] const std::string& name() const noexcept { return place_.name; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
@@ -172,7 +177,9 @@ class ServerShard {
 /// versions, so that their staleness is known.
 template <class T>
 struct Pulled {
+  /// The elements of all shards, as one tensor.
   Tensor<T> values;
+  /// The version of each shard when its elements were read.
   std::vector<std::uint64_t> versions;
 };
 
@@ -205,12 +212,14 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   using Sharded = ShardedVariable<ServerShard<T, Via>>;
 
  public:
+  /// The transport of calls to the servers.
   using Transport = Via;
 
   /// `kept` is destroyed with the variable.
   ServerVariable(std::vector<ServerShard<T, Via>> shards, std::string name, std::shared_ptr<void> kept = nullptr)
       : Sharded(std::move(shards), std::move(name)), kept_(std::move(kept)) {}
 
+  /// Reads all elements, with their versions.
   template <ServerContext<Via> Context>
   [[nodiscard]] Pulled<T> pull(const Context& context) const {
     Pulled<T> pulled{Tensor<T>{this->shape()},
@@ -247,6 +256,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     for (const ServerShard<T, Via>& shard : this->shards())
       shard.client(context)->ensure_slots(shard.place().id, first, values);
   }
+  /// Reads slot `slot` of all shards as one tensor. Throws StoreError if a shard lacks it.
   template <ServerContext<Via> Context>
   [[nodiscard]] Tensor<T> read_slot(const Context& context, std::uint32_t slot) const {
     return this->joined(context, [&](const auto& in, const auto& shard) { return shard.start_read(in, slot + 1); });

@@ -44,11 +44,13 @@ namespace dist {
 struct ParameterServerOptions {
   /// The number of shards of each variable (see Partitioner). Default: variables are not divided (spec J01).
   AnyPartitioner partitioner = {};
+  /// Options of connections to servers and workers, such as the job's secret and certificates.
   rpc::ChannelOptions channel = {.secret = net::job_secret(), .tls = net::job_tls()};
   net::Milliseconds wait_for_servers{180'000};                  ///< for all parameter servers to connect (spec J02)
   net::Milliseconds patience = net::default_patience;           ///< before stderr lists the missing servers
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of a call to a server
   std::size_t attempts = 3;  ///< of a call, before the server is unavailable (spec L15)
+
   /// The use of memory of servers on the same machine, by this process and the workers. Default: `write` if all
   /// processes end together, according to the resolver's `ends_together`, or are threads of one process; otherwise
   /// `read`.

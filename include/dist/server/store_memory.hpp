@@ -40,6 +40,7 @@ class RobustMutex {
   RobustMutex(const RobustMutex&) = delete;
   RobustMutex& operator=(const RobustMutex&) = delete;
 
+  /// Locks the mutex if it is free or its owner has ended. Returns true if it did, without waiting.
   [[nodiscard]] bool try_lock() noexcept {
     int code = pthread_mutex_trylock(&mutex_);
     if (code == EOWNERDEAD) code = pthread_mutex_consistent(&mutex_);
@@ -55,6 +56,7 @@ class RobustMutex {
       unlocked_.wait([&] { return locked = try_lock(); }, std::min(left, between_looks));
     return locked || try_lock();
   }
+  /// Unlocks the mutex, and wakes a waiting process.
   void unlock() noexcept {
     pthread_mutex_unlock(&mutex_);
     unlocked_.notify();
