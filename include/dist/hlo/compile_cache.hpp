@@ -35,8 +35,9 @@ class CompileCache {
   /// rejects. A file that cannot be written causes a warning. Throws the errors of Executable's constructor.
   [[nodiscard]] pjrt::Executable executable(const pjrt::Client& client, std::string_view module, std::size_t replicas);
 
-  /// The numbers of loaded and of compiled programs.
+  /// The number of programs that this object loaded from the folder.
   [[nodiscard]] std::size_t loaded() const noexcept { return loaded_; }
+  /// The number of programs that this object compiled, because the folder did not have them.
   [[nodiscard]] std::size_t compiled() const noexcept { return compiled_; }
 
  private:

@@ -18,6 +18,7 @@ namespace dist::hlo {
 template <class T>
 class Dynamic {
  public:
+  /// The type of the elements.
   using Element = T;
   /// A Dynamic of another element type.
   template <class Other>
@@ -31,9 +32,11 @@ class Dynamic {
   template <class Number>
     requires(std::floating_point<Number> && !std::same_as<Number, T>)
   explicit Dynamic(Number constant) : Dynamic(static_cast<T>(constant)) {}
+  /// An array whose shape is known at compile time.
   template <std::size_t... Extents>
   Dynamic(Traced<T, Extents...> array) noexcept : value_(array.value()) {}
 
+  /// The array as a value of its trace.
   [[nodiscard]] Value value() const noexcept { return value_; }
   /// Throws InvalidArgument if the array belongs to another program.
   [[nodiscard]] Shape shape() const { return Trace::current().type(value_).shape; }
@@ -63,9 +66,13 @@ class Dynamic {
   [[nodiscard]] friend Dynamic operator*(Dynamic a, Dynamic b) { return combined(untyped::multiply, a, b); }
   [[nodiscard]] friend Dynamic operator/(Dynamic a, Dynamic b) { return combined(untyped::divide, a, b); }
   [[nodiscard]] friend Dynamic operator-(Dynamic a) { return Dynamic{untyped::negate(a.value_)}; }
+  /// Replaces this array by the sum.
   Dynamic& operator+=(Dynamic other) { return *this = *this + other; }
+  /// Replaces this array by the difference.
   Dynamic& operator-=(Dynamic other) { return *this = *this - other; }
+  /// Replaces this array by the product.
   Dynamic& operator*=(Dynamic other) { return *this = *this * other; }
+  /// Replaces this array by the quotient.
   Dynamic& operator/=(Dynamic other) { return *this = *this / other; }
 
   [[nodiscard]] friend Dynamic<bool> operator==(Dynamic a, Dynamic b) { return compared("EQ", a, b); }

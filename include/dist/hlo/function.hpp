@@ -17,6 +17,7 @@ namespace dist::hlo {
 /// has taken.
 template <TracedArray Array>
 struct Donated {
+  /// The array type of the argument.
   using Type = Array;
 };
 

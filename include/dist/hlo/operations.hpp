@@ -17,6 +17,7 @@ namespace dist::hlo {
 /// A list of axes.
 template <std::size_t... Axis>
 struct Axes {
+  /// The axes as values, in the given order.
   static constexpr std::array<std::size_t, sizeof...(Axis)> list{Axis...};
 };
 

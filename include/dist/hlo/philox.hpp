@@ -32,6 +32,7 @@ template <class Word>
 /// The random numbers of a dist::RandomStream in a program, with the same bits as on the host.
 class RandomStream {
  public:
+  /// A traced word of the generator.
   using Number = Traced<std::uint64_t>;
 
   /// `stream` separates uses of the same seed.

@@ -32,6 +32,7 @@ class PendingNumber {
   [[nodiscard]] bool is_done() const { return buffer_->is_done(); }
   /// Waits for the number.
   [[nodiscard]] T value() const { return buffer_->download<T>()[0]; }
+  /// Waits for the number.
   operator T() const { return value(); }
 
  private:
@@ -43,6 +44,7 @@ class PendingNumber {
 template <TracedArray A>
 class PerReplica {
  public:
+  /// The type of the elements.
   using Element = typename A::Element;
 
   /// Uploads `parts[r]` for replica r. With the extent hlo::batch, parts may have any number of rows, the same for
@@ -60,9 +62,11 @@ class PerReplica {
   explicit PerReplica(std::vector<pjrt::Buffer> buffers, std::optional<std::size_t> rows = std::nullopt) noexcept
       : buffers_(std::move(buffers)), rows_(rows) {}
 
+  /// The number of replicas, which is the number of arrays.
   [[nodiscard]] std::size_t replicas() const noexcept { return buffers_.size(); }
   /// The rows of each part; empty without the extent hlo::batch.
   [[nodiscard]] std::optional<std::size_t> rows() const noexcept { return rows_; }
+  /// The device memory of a replica's array. Throws std::out_of_range if the replica does not exist.
   [[nodiscard]] const pjrt::Buffer& buffer(std::size_t replica) const { return buffers_.at(replica); }
   /// Waits for the array of a replica and returns it. Throws the error of the program, or DeadlineExceeded.
   [[nodiscard]] Tensor<Element> on(std::size_t replica) const {

@@ -21,8 +21,8 @@ using ::dist::here;
 
 /// A value of a traced program.
 struct Value {
-  std::uint64_t trace;
-  std::size_t number;
+  std::uint64_t trace;  ///< the number of its Trace, which differs for every trace of the process
+  std::size_t number;   ///< its index among the values of the trace
 
   friend bool operator==(Value, Value) = default;
 };
@@ -32,16 +32,17 @@ using Pullback = std::function<Value(Value result, Value gradient)>;
 
 /// Operations nested in another operation, such as the body of a loop.
 struct Region {
-  std::vector<Value> arguments;
+  std::vector<Value> arguments;  ///< the values that the region's operations receive, such as a loop's state
+
   /// Indices in the trace.
   std::vector<std::size_t> operations;
-  std::vector<Value> results;
+  std::vector<Value> results;  ///< the values that the region returns
 };
 
 /// The origin of an operation: "program/layer 2 (dense)", "cnn.cpp:40".
 struct Location {
-  std::string scope;
-  std::string place;
+  std::string scope;  ///< the layer or function in the program
+  std::string place;  ///< the line in the user's source, or empty
 
   friend bool operator==(const Location&, const Location&) = default;
 };
@@ -52,21 +53,23 @@ struct Location {
 struct Operation {
   /// Without the dialect if it is StableHLO: "add", "chlo.erf".
   std::string_view name;
-  std::vector<Value> operands;
+  std::vector<Value> operands;  ///< the arguments, values of the same trace
+
   /// In StableHLO syntax: "dimension = 0 : i64, ...".
   std::string attributes;
   /// One per operand, empty if the result is piecewise constant. An empty list means no known gradient.
   std::vector<Pullback> pullbacks;
-  std::vector<Region> regions = {};
-  std::vector<Value> results = {};
+  std::vector<Region> regions = {};  ///< nested operations, such as the body and condition of a loop
+  std::vector<Value> results = {};   ///< set by the trace
+
   /// Set and owned by the trace; null outside of a Scope.
   const Location* location = nullptr;
 };
 
 /// The indices of an argument, and of the result that reuses its memory.
 struct Donation {
-  std::size_t argument;
-  std::size_t result;
+  std::size_t argument;  ///< among the arguments of the program
+  std::size_t result;    ///< among the results of the program
 };
 
 /// Records a program on this thread during its lifetime. With nested traces, the innermost records.
@@ -81,6 +84,7 @@ class Trace {
   /// The innermost trace of this thread. Throws InvalidArgument if no program is being traced.
   [[nodiscard]] static Trace& current();
 
+  /// The number of replicas of the program.
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// The rows of a replica's batch. Throws InvalidArgument if the program has no batches.
   [[nodiscard]] std::size_t batch() const;
@@ -89,6 +93,7 @@ class Trace {
   [[nodiscard]] Value argument(const Type& type);
   /// Records an operation, and returns its results.
   [[nodiscard]] Value add(Operation operation, const Type& result);
+  /// Records an operation with several results.
   [[nodiscard]] std::vector<Value> add(Operation operation, const std::vector<Type>& results);
   /// Records `body`, which is called once with arguments of these types, and returns the results.
   [[nodiscard]] Region region(const std::vector<Type>& arguments,
@@ -101,13 +106,16 @@ class Trace {
 
   /// The number of operations, including all regions.
   [[nodiscard]] std::size_t operations() const noexcept { return operations_.size(); }
+  /// The operation with this index, in the order of recording. Throws std::out_of_range if it does not exist.
   [[nodiscard]] const Operation& operation(std::size_t number) const { return operations_.at(number); }
   /// True if the value belongs to this program, and to no closed region.
   [[nodiscard]] bool is_visible(Value value) const noexcept;
 
   /// Sets the location of subsequent operations, and returns the previous one.
   const Location* enter(const Location* location) noexcept { return std::exchange(location_, location); }
+  /// The location of the operations that follow; null outside of a Scope.
   [[nodiscard]] const Location* location() const noexcept { return location_; }
+  /// Returns the trace's copy of a location, which lives as long as the trace.
   [[nodiscard]] const Location* known(Location location);
 
   /// Returns a StableHLO module with function `main`. Throws InvalidArgument if the list lacks an argument of the

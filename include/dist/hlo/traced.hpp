@@ -24,8 +24,11 @@ namespace dist::hlo {
 template <class T, std::size_t... Extents>
 class Traced {
  public:
+  /// The type of the elements.
   using Element = T;
+  /// The number of axes.
   static constexpr std::size_t rank = sizeof...(Extents);
+  /// The extent of each axis; hlo::batch for the rows of a batch.
   static constexpr std::array<std::size_t, rank> extents{Extents...};
   /// The number of hlo::batch extents.
   static constexpr std::size_t batch_axes = (std::size_t{0} + ... + (Extents == batch ? 1 : 0));
@@ -60,6 +63,7 @@ class Traced {
     return Number{};
   }
 
+  /// The array as a value of its trace, for functions that record operations.
   [[nodiscard]] Value value() const noexcept { return value_; }
   /// The type in the traced program. Throws InvalidArgument if the array has a batch axis but the program has no
   /// batches.
@@ -73,6 +77,7 @@ class Traced {
       return {element_kind<T>, Shape{std::span<const std::size_t>{known}}};
     }
   }
+  /// The extents, for arrays without a batch axis.
   [[nodiscard]] static constexpr Shape shape() {
     static_assert(batch_axes == 0, "the shape of an array of a batch is known when the program is traced: use type()");
     return Shape{Extents...};
@@ -83,9 +88,13 @@ class Traced {
   [[nodiscard]] friend Traced operator*(Traced a, Traced b) { return Traced{untyped::multiply(a.value_, b.value_)}; }
   [[nodiscard]] friend Traced operator/(Traced a, Traced b) { return Traced{untyped::divide(a.value_, b.value_)}; }
   [[nodiscard]] friend Traced operator-(Traced a) { return Traced{untyped::negate(a.value_)}; }
+  /// Replaces this array by the sum.
   Traced& operator+=(Traced other) { return *this = *this + other; }
+  /// Replaces this array by the difference.
   Traced& operator-=(Traced other) { return *this = *this - other; }
+  /// Replaces this array by the product.
   Traced& operator*=(Traced other) { return *this = *this * other; }
+  /// Replaces this array by the quotient.
   Traced& operator/=(Traced other) { return *this = *this / other; }
 
   /// The remainder, with the sign of `a`.

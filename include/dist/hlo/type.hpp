@@ -43,8 +43,8 @@ inline constexpr ElementKind element_kind = [] {
 
 /// The type of a value in a program.
 struct Type {
-  ElementKind element;
-  Shape shape;
+  ElementKind element;  ///< the type of the elements
+  Shape shape;          ///< the extents; no axes for a number
 
   friend bool operator==(const Type&, const Type&) = default;
 };

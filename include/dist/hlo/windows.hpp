@@ -64,8 +64,10 @@ using WindowAxes = std::vector<WindowAxis>;
 template <std::size_t Size, std::size_t Stride = 1, std::size_t Before = 0, std::size_t Behind = 0>
 struct Windows {
   static_assert(Size > 0 && Stride > 0, "hlo::Windows have a size and a stride of at least 1");
+  /// The number of elements of a window.
   static constexpr std::size_t size = Size;
 
+  /// The windows as a value, for the operations of hlo::untyped.
   [[nodiscard]] static constexpr untyped::WindowAxis axis() {
     return {.size = Size,
             .stride = Stride,
