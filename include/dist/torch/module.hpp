@@ -115,13 +115,20 @@ inline void separate_random_numbers(std::size_t process) {
 template <detail::HoldsTorchModule Made>
 class TorchModule {
  public:
+  /// The type of parameters and gradients: libtorch's default.
   using Element = float;
+  /// The parameters that training changes. Gradients are aggregated before the optimizer writes them.
   using Parameters = DistributedVariable<float, OnWrite, None>;
+  /// The gradients, one array for each replica.
   using Gradients = ReplicaBuffer<float>;
+  /// Float buffers of modules, such as moving statistics. Reads aggregate them as a mean.
   using Kept = DistributedVariable<float, OnRead, Mean>;
+  /// Integer buffers of modules, such as counts of batches. Reads return the values of replica 0.
   using Counted = DistributedVariable<std::int64_t, OnRead, OnlyFirstReplica>;
+  /// A replica's gradients.
   using Span = typename Gradients::Span;
 
+  /// True: libtorch stores gradients in an array, instead of passing them to the optimizer layer by layer.
   static constexpr bool stores_gradients = true;
 
   /// Calls `make()` for each replica of this process. A collective call of the processes, outside replica functions.
@@ -154,12 +161,14 @@ class TorchModule {
   TorchModule(const TorchModule&) = delete;
   TorchModule& operator=(const TorchModule&) = delete;
 
+  /// The parameters of all layers, in the order of `layout()`.
   [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
   /// Returns the gradients for reading and writing: from then on `take_gradients` requires no `backward`.
   [[nodiscard]] Gradients& gradients() noexcept {
     if (!may_be_written_.load(std::memory_order_relaxed)) may_be_written_.store(true, std::memory_order_relaxed);
     return gradients_;
   }
+  /// Returns the gradients for reading.
   [[nodiscard]] const Gradients& gradients() const noexcept { return gradients_; }
   /// Returns name, shape and offset of every parameter.
   [[nodiscard]] std::span<const nn::Parameter> layout() const noexcept { return learned_; }
