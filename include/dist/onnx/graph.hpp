@@ -25,16 +25,18 @@ namespace dist::onnx {
 /// One tensor of a layer.
 template <class T>
 struct NamedTensor {
-  std::string name;
-  TensorView<const T> values;
+  std::string name;            ///< such as "dense/kernel"
+  TensorView<const T> values;  ///< the elements with their shape, without padding
 };
 
 /// A network's parameters, or its state. The layers take them in order.
 template <class T>
 class Tensors {
  public:
+  /// `layout` describes the tensors in `all`, which has padding between them. It must outlive this object.
   Tensors(std::span<const nn::Parameter> layout, Tensor<T> all) : layout_(layout), all_(std::move(all)) {}
 
+  /// Returns the next tensor of the layout. Valid as long as this object.
   NamedTensor<T> next() {
     const nn::Parameter& tensor = layout_[next_++];
     return {tensor.name(), TensorView<const T>{all_.data() + tensor.offset, tensor.shape}};
@@ -49,9 +51,10 @@ class Tensors {
 /// A network's parameters, and its state, of type `S`.
 template <class T, class S>
 struct Weights {
+  /// The type of the parameters, and of the batch in the graph.
   using Element = T;
-  Tensors<T> parameters;
-  Tensors<S> state;
+  Tensors<T> parameters;  ///< trained tensors, such as kernels
+  Tensors<S> state;       ///< other tensors, such as moving statistics
 };
 
 /// The version of ONNX' operators in models.
@@ -95,15 +98,15 @@ inline constexpr std::int64_t format_version = 8;
 /// A batch in the graph: its tensor's name, and a row's shape with channels last. In the tensor, channels may follow
 /// the batch axis instead, as in ONNX' image operators.
 struct Value {
-  std::string name;
-  Shape row;
-  bool channels_first = false;
+  std::string name;             ///< of the tensor in the graph
+  Shape row;                    ///< without the batch
+  bool channels_first = false;  ///< in the tensor, not in `row`
 };
 
 /// A constant attribute of an operator.
 struct Attribute {
-  std::string_view name;
-  std::variant<std::int64_t, double, std::vector<std::int64_t>> value;
+  std::string_view name;                                                ///< as in ONNX' specification of the operator
+  std::variant<std::int64_t, double, std::vector<std::int64_t>> value;  ///< its type is the attribute's type
 };
 
 /// A model's graph. Nodes are added in the order of computation. Names are unique, with the layers' scopes:
@@ -121,6 +124,7 @@ class Graph {
 
   /// Opens a scope: names begin with `name`, until `leave`.
   void enter(std::string_view name);
+  /// Closes the scope that `enter` opened last.
   void leave();
 
   /// Adds an operator. Returns the name of its output.
@@ -132,10 +136,12 @@ class Graph {
   std::string constant(std::string_view name, TensorView<const T> values) {
     return add_tensor(unique(concat(scope_, name)), values);
   }
+  /// Adds a parameter of the network under its own name, without the scope.
   template <class T>
   std::string parameter(const std::string& name, TensorView<const T> values) {
     return add_tensor(unique(name), values);
   }
+  /// Adds a constant without axes.
   template <class T>
   std::string number(std::string_view name, T value) {
     return constant(name, TensorView<const T>{&value, Shape{}});
@@ -143,6 +149,7 @@ class Graph {
 
   /// Return `x` with channels after the batch axis, or last, transposed if necessary.
   [[nodiscard]] Value channels_first(const Value& x) { return x.channels_first ? x : transposed(x); }
+  /// Returns `x` with channels last, transposed if necessary.
   [[nodiscard]] Value channels_last(const Value& x) { return x.channels_first ? transposed(x) : x; }
   /// Returns `x` with channels as in `like`.
   [[nodiscard]] Value with_channels_as(const Value& like, const Value& x);
