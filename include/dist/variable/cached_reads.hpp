@@ -25,7 +25,9 @@ namespace dist {
 template <class C>
 class CachedReads {
  public:
+  /// Caches reads in `context`, which must outlive it.
   explicit CachedReads(const C& context) : context_(context) {}
+  /// Error message for copies.
   CachedReads(const CachedReads& other) : context_(other.context_) {
     static_assert(
         detail::always_false<C>,

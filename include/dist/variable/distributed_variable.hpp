@@ -89,14 +89,20 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
 
  public:
   using Element = T;
+  /// The relation between copies: OnWrite, OnRead or OnShard.
   using Synchronization = Sync;
+  /// The combination of the replicas' values: None, Sum, Mean or OnlyFirstReplica.
   using Aggregation = Agg;
+  /// The type of the devices that hold the copies.
   using Device = DeviceType;
+  /// The memory that the copies are in.
   using Memory = typename Device::Memory;
   /// Elements of a copy, in the device's memory.
   using Span = typename Device::template Span<T>;
+  /// A read-only tensor in the memory of a copy.
   using View = TensorView<const T, typename Device::Space>;
 
+  /// A variable in `memory` of a strategy, with unspecified values; `strategy.variable` initialises it.
   DistributedVariable(const std::shared_ptr<Memory>& memory, Shape shape, std::string name,
                       Trainable which = Trainable::by_synchronization)
       : Core(memory, shape, std::move(name), sizeof(T),
@@ -104,7 +110,9 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
   /// Not copyable: make another variable with `strategy.variable` and assign (spec G10).
   DistributedVariable(const DistributedVariable&) = delete;
   DistributedVariable& operator=(const DistributedVariable&) = delete;
+  /// A variable that was moved from may only be assigned to or destroyed.
   DistributedVariable(DistributedVariable&&) = default;
+  /// A variable that was moved from may only be assigned to or destroyed.
   DistributedVariable& operator=(DistributedVariable&&) = default;
   ~DistributedVariable() = default;
 
@@ -163,6 +171,7 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
   [[nodiscard]] auto queue(const Context& context) const {
     return detail::queue_of<Device>(context);
   }
+  /// Returns the queue for copy `copy` of this process.
   [[nodiscard]] auto queue(const InCrossReplica auto& context, std::size_t copy) const {
     return detail::queue_of<Device>(context, copy);
   }
@@ -269,8 +278,11 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
     detail::restore(*this, context, detail::given_to(*this, values));
   }
 
+  /// Replaces the elements by `value`, by the rules of the class.
   void assign(const auto& context, const auto&... value) { write<detail::Assign>(context, value...); }
+  /// Adds `value` to the elements, by the rules of the class.
   void assign_add(const auto& context, const auto&... value) { write<Sum>(context, value...); }
+  /// Subtracts `value` from the elements, by the rules of the class.
   void assign_sub(const auto& context, const auto&... value) { write<detail::Subtract>(context, value...); }
 
   /// Updates the rows of `slices` (IndexedSlices<T> or a view); rows with repeated indices are updated repeatedly, in
@@ -278,13 +290,17 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
   /// the slices of all replicas to every copy, in rank order; for Mean, with values divided by the number of replicas.
   /// With OnlyFirstReplica, applies the slices of replica 0. Throws ShapeMismatch if the dense shape differs.
   void scatter_add(const auto& context, const auto&... slices) { scatter<Sum>(context, slices...); }
+  /// Subtracts `slices` from these rows, like `scatter_add`.
   void scatter_sub(const auto& context, const auto&... slices) { scatter<detail::Subtract>(context, slices...); }
+  /// Multiplies these rows by `slices`, like `scatter_add`.
   void scatter_mul(const auto& context, const auto&... slices) { scatter<Prod>(context, slices...); }
   /// Throws InvalidArgument if an integer value is zero.
   void scatter_div(const auto& context, const auto&... slices) { scatter<detail::Divide>(context, slices...); }
   /// Requires aggregation None or OnlyFirstReplica, like `scatter_max` and `scatter_update` (spec G27).
   void scatter_min(const auto& context, const auto&... slices) { scatter<Min>(context, slices...); }
+  /// Replaces the elements of these rows by the maximum of old and given ones, like `scatter_min`.
   void scatter_max(const auto& context, const auto&... slices) { scatter<Max>(context, slices...); }
+  /// Replaces these rows by `slices`, like `scatter_min`. The last slice of a repeated index counts.
   void scatter_update(const auto& context, const auto&... slices) { scatter<detail::Assign>(context, slices...); }
 
  private:

@@ -41,8 +41,11 @@ inline constexpr SqrtN sqrtn{};
 /// and `dist::sqrtn` to sum(w e) / sqrt(sum(w^2)).
 class Combiner {
  public:
+  /// The weighted mean.
   constexpr Combiner(Mean) : kind_(Kind::of_mean) {}
+  /// The weighted sum.
   constexpr Combiner(Sum) : kind_(Kind::of_sum) {}
+  /// The weighted sum, divided by the root of the sum of squared weights.
   constexpr Combiner(SqrtN) : kind_(Kind::of_sqrtn) {}
 
   friend constexpr bool operator==(Combiner, Combiner) = default;
@@ -54,6 +57,7 @@ class Combiner {
 
 /// Options of embedding_lookup_sparse.
 struct SparseEmbeddingOptions {
+  /// Combines the embeddings of an example.
   Combiner combiner = mean;
   /// The maximum L2 norm: longer embeddings are scaled down before they are combined.
   std::optional<double> max_norm = {};
@@ -61,7 +65,9 @@ struct SparseEmbeddingOptions {
 
 /// Options of safe_embedding_lookup_sparse.
 struct SafeEmbeddingOptions {
+  /// Combines the embeddings of an example.
   Combiner combiner = mean;
+  /// The maximum L2 norm: longer embeddings are scaled down before they are combined.
   std::optional<double> max_norm = {};
   /// The id for examples without ids; by default their embedding is zero.
   std::optional<std::int64_t> default_id = {};
@@ -75,8 +81,11 @@ class IdLists {
   /// with the number of ids.
   IdLists(std::span<const std::int64_t> ids, std::span<const std::size_t> splits);
 
+  /// The ids of all examples, one example after another.
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return ids_; }
+  /// The position of each example's first id, and the number of all ids at the end.
   [[nodiscard]] std::span<const std::size_t> splits() const noexcept { return splits_; }
+  /// The number of examples.
   [[nodiscard]] std::size_t size() const noexcept { return splits_.size() - 1; }
   /// Returns the positions of the ids of example `number`.
   [[nodiscard]] IndexRange operator[](std::size_t number) const noexcept {
@@ -358,6 +367,7 @@ struct OneForEachList {
 template <class Rows, class Combine>
 class StartedLookup {
  public:
+  /// Made by the functions that start a lookup: `rows` is the pending read, and `combine` makes the result of it.
   StartedLookup(Rows rows, Combine combine) : rows_(std::move(rows)), combine_(std::move(combine)) {}
 
   void wait() { rows_.wait(); }

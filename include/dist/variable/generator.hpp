@@ -27,9 +27,9 @@ namespace dist {
 
 /// The state of a replica's random numbers, as saved in checkpoints.
 struct GeneratorState {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;
-  std::uint64_t drawn = 0;  ///< count of numbers drawn
+  std::uint64_t seed = 0;    ///< of the Generator, the same on all replicas
+  std::uint64_t stream = 0;  ///< separates the replicas' numbers
+  std::uint64_t drawn = 0;   ///< count of numbers drawn
 
   friend bool operator==(const GeneratorState&, const GeneratorState&) = default;
 };
@@ -90,18 +90,21 @@ class Generator {
     });
   }
 
+  /// Returns one uniform number in [0, 1).
   template <std::floating_point T = float, class Context>
   [[nodiscard]] T uniform(const Context& context) {
     T number{};
     uniform(context, std::span<T>{&number, 1});
     return number;
   }
+  /// Returns one normally distributed number, with mean 0 and standard deviation 1.
   template <std::floating_point T = float, class Context>
   [[nodiscard]] T normal(const Context& context) {
     T number{};
     normal(context, std::span<T>{&number, 1});
     return number;
   }
+  /// Returns one uniform integer in [low, high). Throws InvalidArgument if the range is empty.
   template <std::integral T = std::int64_t, class Context>
   [[nodiscard]] T integer(const Context& context, std::type_identity_t<T> low, std::type_identity_t<T> high) {
     T number{};
@@ -111,12 +114,15 @@ class Generator {
 
   /// Skips `count` numbers of this replica; outside replica functions, of every replica.
   void skip(const InReplica auto& replica, std::uint64_t count) { state_.component(replica)[0].drawn += count; }
+  /// Skips `count` numbers of every replica of this process.
   void skip(const InCrossReplica auto& context, std::uint64_t count) {
     for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
       state_.component(context, local)[0].drawn += count;
   }
 
+  /// Returns the state of this replica, for example for a checkpoint.
   [[nodiscard]] GeneratorState state(const InReplica auto& replica) const { return state_.component(replica)[0]; }
+  /// Returns the state of a replica of this process.
   [[nodiscard]] GeneratorState state(const InCrossReplica auto& context, std::size_t local_replica) const {
     return state_.component(context, local_replica)[0];
   }

@@ -45,6 +45,7 @@ template <class V>
 /// communication if every replica has a copy (spec G.4).
 template <class V>
 struct Same {
+  /// The value that every replica writes.
   V value;
 };
 

@@ -17,9 +17,9 @@ struct VariableTensor {
   std::string_view layer;  ///< the layer's name, "dense"
   std::size_t ordinal;     ///< earlier layers with that name
   std::string_view kind;   ///< "kernel", "bias", "query/kernel", "moving_mean"
-  Shape shape;
-  std::size_t offset;    ///< elements before it, including padding
-  char separator = '/';  ///< between the layer and the kind
+  Shape shape;             ///< its extents, without padding
+  std::size_t offset;      ///< elements before it, including padding
+  char separator = '/';    ///< between the layer and the kind
 
   /// Returns the Keras path of the tensor, "dense_1/kernel"; only the kind for tensors without a layer.
   [[nodiscard]] std::string name() const {

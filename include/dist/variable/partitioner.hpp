@@ -62,6 +62,7 @@ template <class P>
 class AnyPartitioner {
  public:
   AnyPartitioner() = default;
+  /// Stores a copy of `partitioner`. Anything other than a Partitioner is a compile error.
   template <class P>
     requires(!std::same_as<P, AnyPartitioner>)
   AnyPartitioner(P partitioner) {
@@ -82,6 +83,7 @@ class AnyPartitioner {
 
 /// Returns `num_shards`, at most the number of rows (spec K01).
 struct FixedShards {
+  /// The number of shards, unless the variable has fewer rows.
   std::size_t num_shards = 1;
 
   /// Throws InvalidArgument if `num_shards` is 0.
@@ -94,7 +96,9 @@ struct FixedShards {
 /// Returns the number of shards of `min_shard_bytes`, rounded up, at most `max_shards` (spec K02). Shards may be
 /// somewhat smaller.
 struct MinSizeShards {
+  /// The minimum size of a shard, in bytes. Default: 256 KiB, like TensorFlow's.
   std::size_t min_shard_bytes = std::size_t{256} << 10;
+  /// The maximum number of shards.
   std::size_t max_shards = 1;
 
   /// Throws InvalidArgument if an argument is 0.
@@ -111,6 +115,7 @@ struct MinSizeShards {
 /// Returns the smallest number of shards of at most `max_shard_bytes`, or of one row if a row is larger; at most
 /// `max_shards` (spec K03).
 struct MaxSizeShards {
+  /// The maximum size of a shard, in bytes.
   std::size_t max_shard_bytes;
   std::size_t max_shards = 0;  ///< 0: unlimited
 

@@ -23,8 +23,11 @@ class ReplicaBuffer : public detail::VariableCore<typename DeviceType::Memory> {
 
  public:
   using Element = T;
+  /// The type of the replicas' devices.
   using Device = DeviceType;
+  /// The memory that the arrays are in.
   using Memory = typename Device::Memory;
+  /// The elements of one replica, in its device's memory.
   using Span = typename Device::template Span<T>;
 
   /// Throws OutOfMemory.
@@ -33,6 +36,7 @@ class ReplicaBuffer : public detail::VariableCore<typename DeviceType::Memory> {
 
   /// Returns the queue for the memory of the calling replica, or of one replica of this process.
   [[nodiscard]] auto queue(const InReplica auto& replica) const { return detail::queue_of<Device>(replica); }
+  /// Returns the queue for the memory of a replica of this process.
   [[nodiscard]] auto queue(const InCrossReplica auto& context, std::size_t local_replica) const {
     return detail::queue_of_replica<Device>(context, local_replica);
   }

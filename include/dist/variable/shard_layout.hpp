@@ -31,8 +31,11 @@ class SplitRows {
   [[nodiscard]] std::span<const std::size_t> places(std::size_t shard) const noexcept {
     return std::span<const std::size_t>{places_}.subspan(first_[shard], count(shard));
   }
+  /// The number of rows of the list in `shard`.
   [[nodiscard]] std::size_t count(std::size_t shard) const noexcept { return first_[shard + 1] - first_[shard]; }
+  /// The number of shards of the variable, including shards without rows in the list.
   [[nodiscard]] std::size_t shards() const noexcept { return first_.size() - 1; }
+  /// The length of the list.
   [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
 
   /// Returns the slices of `values` for `shard`; `values` has one row per entry of the list.
@@ -68,8 +71,8 @@ class ShardLayout {
  public:
   /// A row of a shard.
   struct RowOfShard {
-    std::size_t shard;
-    std::size_t row;
+    std::size_t shard;  ///< index of the shard
+    std::size_t row;    ///< counted from the shard's first row
     friend constexpr bool operator==(RowOfShard, RowOfShard) = default;
   };
 
@@ -79,7 +82,9 @@ class ShardLayout {
   /// Makes shards with these numbers of rows, at least one shard.
   [[nodiscard]] static ShardLayout of(std::span<const std::size_t> rows_of_shards);
 
+  /// The number of shards.
   [[nodiscard]] std::size_t shards() const noexcept { return first_.size() - 1; }
+  /// The number of rows of the variable.
   [[nodiscard]] std::size_t rows() const noexcept { return first_.back(); }
   /// Returns the rows of the variable in `shard`.
   [[nodiscard]] IndexRange rows_of(std::size_t shard) const noexcept { return {first_[shard], first_[shard + 1]}; }

@@ -50,6 +50,7 @@ class GatheredRows {
   [[nodiscard]] bool is_done() const noexcept { return state_->started.is_done(); }
   /// The rows in the requested order, after `wait`. They live as long as this object or a copy.
   [[nodiscard]] TensorView<const T> values() const noexcept { return state_->rows; }
+  /// Waits for all shards, and returns the rows in the requested order. Throws the first error, if any.
   [[nodiscard]] Tensor<T> take() && {
     wait();
     return std::move(state_->rows);
@@ -122,8 +123,10 @@ class ShardedVariable {
                 "a ShardedVariable is made of variables, which have elements, a name and a shape: see dist::Shard");
 
  public:
+  /// The type of a shard.
   using Part = V;
   using Element = typename V::Element;
+  /// A read-only tensor of elements.
   using View = TensorView<const Element>;
 
   /// Takes the shards in row order, with any numbers of rows; a scalar must be the only shard. Throws InvalidArgument
@@ -135,16 +138,22 @@ class ShardedVariable {
   }
   ShardedVariable(const ShardedVariable&) = delete;
   ShardedVariable& operator=(const ShardedVariable&) = delete;
+  /// A variable that was moved from may only be assigned to or destroyed.
   ShardedVariable(ShardedVariable&&) = default;
+  /// A variable that was moved from may only be assigned to or destroyed.
   ShardedVariable& operator=(ShardedVariable&&) = default;
   ~ShardedVariable() = default;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// The shape of all rows together (spec K05).
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// The number of elements in all shards.
   [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
+  /// The shards in row order.
   [[nodiscard]] std::span<V> shards() noexcept { return shards_; }
+  /// The shards in row order.
   [[nodiscard]] std::span<const V> shards() const noexcept { return shards_; }
+  /// The rows of each shard.
   [[nodiscard]] const ShardLayout& layout() const noexcept { return layout_; }
 
   /// Returns all rows as one tensor (spec K10).
@@ -269,16 +278,24 @@ class ShardedVariable {
 
   /// Writes like DistributedVariable; each shard gets its rows (spec K06).
   void assign(const auto& context, const auto&... value) { write<detail::Assign>(context, value...); }
+  /// Adds `value` to the elements, like `assign`.
   void assign_add(const auto& context, const auto&... value) { write<Sum>(context, value...); }
+  /// Subtracts `value` from the elements, like `assign`.
   void assign_sub(const auto& context, const auto&... value) { write<detail::Subtract>(context, value...); }
 
   /// Scatter operations like DistributedVariable's; each shard gets the slices of its rows, in order (spec K07).
   void scatter_add(const auto& context, const auto&... slices) { scatter<Sum>(context, slices...); }
+  /// Subtracts `slices` from these rows, like `scatter_add`.
   void scatter_sub(const auto& context, const auto&... slices) { scatter<detail::Subtract>(context, slices...); }
+  /// Multiplies these rows by `slices`, like `scatter_add`.
   void scatter_mul(const auto& context, const auto&... slices) { scatter<Prod>(context, slices...); }
+  /// Divides these rows by `slices`, like `scatter_add`. Throws InvalidArgument if an integer value is zero.
   void scatter_div(const auto& context, const auto&... slices) { scatter<detail::Divide>(context, slices...); }
+  /// Replaces the elements of these rows by the minimum of old and given ones, like `scatter_add`.
   void scatter_min(const auto& context, const auto&... slices) { scatter<Min>(context, slices...); }
+  /// Replaces the elements of these rows by the maximum of old and given ones, like `scatter_add`.
   void scatter_max(const auto& context, const auto&... slices) { scatter<Max>(context, slices...); }
+  /// Replaces these rows by `slices`, like `scatter_add`. The last slice of a repeated index counts.
   void scatter_update(const auto& context, const auto&... slices) { scatter<detail::Assign>(context, slices...); }
   /// Alias of scatter_update, named like tf.Variable's function for batches of lists; here they are one list (spec
   /// K07).

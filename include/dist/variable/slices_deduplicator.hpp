@@ -71,8 +71,8 @@ class SlicesDeduplicator {
  public:
   /// Row i of `values` belongs to row `indices[i]`. Both are in the memory of the replica's device.
   struct Slices {
-    Span<const std::int64_t> indices;
-    Span<const T> values;
+    Span<const std::int64_t> indices;  ///< rows of the whole array
+    Span<const T> values;              ///< one row for each index
   };
 
   /// Allocates memory for `most_rows` rows of an array of shape `dense_shape` on each replica, and four numbers per

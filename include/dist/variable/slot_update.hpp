@@ -16,8 +16,10 @@ namespace dist {
 /// in registers.
 template <class Functor, class T>
 struct SlotUpdate {
+  /// The number of slots of the optimizer.
   static constexpr std::size_t slot_count = Functor::slots.size();
 
+  /// The optimizer's update of one element, with its hyperparameters of this step.
   Functor functor;
   T* slots[slot_count + 1];  ///< the last is unused, because arrays cannot be empty
 
