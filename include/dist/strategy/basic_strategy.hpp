@@ -93,14 +93,19 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   };
 
  public:
+  /// The type of the part for threads and devices.
   using Replicas = ReplicasPart;
+  /// The type of the part for processes.
   using Workers = WorkersPart;
   using Store = StorePart;
   using Device = typename Replicas::Device;
+  /// The memory of variables and buffers on the replicas' devices.
   using Memory = typename Device::Memory;
   /// The collectives between all replicas.
   using Collectives = typename Workers::template ReplicaCollectives<typename Replicas::Collectives>;
+  /// The context that replica functions receive.
   using Context = ReplicaContext<Derived>;
+  /// Collectives between the processes that run in the background.
   using Background = BackgroundCollectives<typename Workers::WorkerCollectives>;
   /// The strategy's device if the host can access it, otherwise the host.
   using HostDevice = std::conditional_t<Device::Space::host_accessible, Device, Cpu>;
@@ -113,6 +118,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   /// Marks replica 0's thread as outside replica functions while it executes a merge call.
   class Merging {
    public:
+    /// Begins a merge call of `strategy`; the destructor ends it.
     explicit Merging(const Derived& strategy)
         : guard_({.strategy = &strategy, .is_merging = true}), others_(strategy.BasicStrategy::order_) {}
 
@@ -121,6 +127,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     [[no_unique_address]] detail::ReplicasAtRest<CopyOrder> others_;
   };
 
+  /// The number of this process's first replica among all replicas.
   [[nodiscard]] constexpr std::size_t first_local_replica() const noexcept {
     return workers_.rank() * replicas_.size();
   }
@@ -129,12 +136,15 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   [[nodiscard]] constexpr std::size_t worker_rank() const noexcept { return workers_.rank(); }
   /// True if this process does the work that exactly one process must do, such as writing shared files (spec A15, M09).
   [[nodiscard]] constexpr bool is_chief() const noexcept { return worker_rank() == 0; }
+  /// The threads and devices of this process's replicas.
   [[nodiscard]] const Replicas& replicas_part() const noexcept { return replicas_; }
+  /// The processes and their collectives.
   [[nodiscard]] const Workers& workers_part() const noexcept { return workers_; }
   /// The collectives between the processes, for code outside replica functions.
   [[nodiscard]] constexpr decltype(auto) workers() const noexcept { return workers_.between(); }
   /// The queues of this process's replicas.
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return replicas_.queues(); }
+  /// The options of collectives that calls do not override.
   [[nodiscard]] decltype(auto) communication() const noexcept { return replicas_.communication(); }
   /// The names of the devices of this process's replicas, in replica order; replicas share devices in rotation (spec
   /// D11).
@@ -309,6 +319,8 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     return detail::make_variable<DistributedVariable<T, Sync, Agg, HostDevice>>(
         Scope{derived()}, memory_on<HostDevice>(), shape, initial, std::move(name), trainable);
   }
+  /// Returns a buffer with one array per replica of this process, in host memory on any device. Throws OutOfMemory, and
+  /// WrongStrategy inside a replica function.
   template <class T>
   [[nodiscard]] ReplicaBuffer<T, HostDevice> host_buffer(Shape shape, std::string name = "Buffer") {
     require_outside("host_buffer", "use a Tensor of its own, or make the buffer before run");
@@ -324,6 +336,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     else
       return host_memory_.of_variables;
   }
+  /// The strategy's memory of buffers, or host memory.
   template <class On>
   [[nodiscard]] const auto& replica_memory_on() const noexcept {
     if constexpr (std::same_as<On, Device>)
@@ -338,11 +351,14 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return dist::reduce(outside(), op, value);
   }
+  /// Reduces like the overload without options, which define for example a timeout.
   template <class Op, class Value, std::same_as<CommunicationOptions> Options>
   [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value, const Options& options) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return dist::reduce(outside(), op, value, options);
   }
+  /// Reduces the values of all replicas and the elements along `axes`. Throws InvalidArgument if an axis is out of
+  /// range.
   template <class Op, class Value>
   [[nodiscard(DIST_REDUCE_RETURNS)]] auto reduce(Op op, const Value& value, Axes axes,
                                                  const CommunicationOptions& options = {}) const {
@@ -435,6 +451,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   }
 
  protected:
+  /// The options of the part for threads and devices.
   using ReplicaOptions = typename Replicas::Options;
 
   /// `of_workers` are the arguments of the workers' constructor. Throws InvalidArgument for invalid options, and

@@ -62,10 +62,12 @@ class CentralStorage : public BasicStrategy<CentralStorage<ParameterDevice, Repl
   /// Places one replica on each available device. All constructors throw InvalidArgument for invalid devices or
   /// replicas, and OutOfMemory if the system lacks threads or address space.
   CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
+  /// Places `replicas` replicas on the available devices.
   explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorage::Replicas::with_replicas(replicas)) {}
   /// Places one replica on each of `devices` (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit CentralStorage(std::vector<std::string> devices)
       : CentralStorage(CentralStorage::Replicas::on_devices(std::move(devices))) {}
+  /// Places the replicas according to `options`.
   explicit CentralStorage(const CentralStorageOptions& options);
 
   /// "CentralStorage<Cpu>: 2 replicas on /cpu:0 /cpu:1, one copy of every variable"

@@ -28,8 +28,10 @@ concept CompilesSteps = requires {
 template <class S, class Step>
 class RunStep {
  public:
+  /// The strategy must outlive this object.
   RunStep(S& strategy, Step step) : strategy_(&strategy), step_(std::move(step)) {}
 
+  /// Runs the step on all replicas, and returns its results.
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     return strategy_->run(step_, std::forward<Args>(args)...);

@@ -82,9 +82,11 @@ class Mirrored
   /// Places one replica on each available device. All constructors throw InvalidArgument for invalid devices or
   /// replicas, and OutOfMemory if the system lacks threads or address space.
   Mirrored() : Mirrored(MirroredOptions{}) {}
+  /// Places `replicas` replicas on the available devices.
   explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::Replicas::with_replicas(replicas)) {}
   /// Places one replica on each of `devices` (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::Replicas::on_devices(std::move(devices))) {}
+  /// Places the replicas according to `options`.
   explicit Mirrored(const MirroredOptions& options);
 
   /// "Mirrored<ThreadAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"

@@ -117,6 +117,7 @@ class MultiWorker
   /// DeadlineExceeded if not all join.
   template <class Resolver = TfConfigResolver>
   MultiWorker() : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, MultiWorkerOptions{}) {}
+  /// Uses the processes that TF_CONFIG lists or a launcher started, with `options`.
   template <class Resolver = TfConfigResolver>
   explicit MultiWorker(const MultiWorkerOptions& options)
       : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, options) {}
@@ -134,8 +135,10 @@ class MultiWorker
   explicit MultiWorker(typename Net::Reference comm, const MultiWorkerOptions& options = {})
       : MultiWorker(World{comm}, options) {}
 
+  /// The task of this process in the cluster; empty without a cluster.
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return this->workers_part().world().task(); }
 
+  /// The options of collectives that calls do not override.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return options_.communication; }
 
   /// Returns a strategy of the processes that pass the same `color`, with the same options, in the order of `key` and

@@ -20,6 +20,7 @@ struct OneProcess {
   [[nodiscard]] static constexpr WorkerCollectives between() noexcept { return {}; }
   /// The empty state of its collectives.
   struct CollectiveState {
+    /// Nothing to connect.
     constexpr CollectiveState(const OneProcess&, const auto&) noexcept {}
   };
   template <class OfProcess, class Queue>

@@ -50,9 +50,11 @@ class OneReplica {
   using Device = DeviceType;
   using Queue = typename Device::Queue;
   using Collectives = std::conditional_t<Device::Space::host_accessible, SelfCollectives, SelfOnQueue<Queue>>;
+  /// The device of the replica; no options on the host.
   using Options = typename detail::SingleDevice<Device>::Options;
   static constexpr bool are_threads = false;
 
+  /// Throws InvalidArgument if `options` name an invalid device.
   explicit OneReplica(const Options& options) : place_(options) { detail::warn_of_lone_process(); }
 
   [[nodiscard]] static constexpr std::size_t size() noexcept { return 1; }

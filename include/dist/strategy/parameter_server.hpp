@@ -83,6 +83,7 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
 
  public:
   using Transport = T;
+  /// A function that receives the error of a lost parameter server.
   using OnLoss = detail::UniqueFunction<void, const ServerUnavailable&>;
 
   /// Waits until all parameter servers listen. Throws InvalidArgument for a cluster without parameter servers or
@@ -198,6 +199,7 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
           "it on workers. DIST_WARNINGS=0 silences this.");
     return step({}, [&]() -> decltype(auto) { return Base::run(std::forward<Fn>(fn), std::forward<Args>(args)...); });
   }
+  /// Runs a function in this process, like `run`; Model calls it on every strategy.
   template <class Fn, class... Args>
   decltype(auto) run_here(Fn&& fn, Args&&... args) {
     return run(std::forward<Fn>(fn), std::forward<Args>(args)...);
@@ -215,6 +217,7 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
                   "create_per_worker_dataset of the ClusterCoordinator");
   }
 
+  /// Returns the dataset itself, for passes in this process.
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] Dataset distribute_dataset_here(Dataset dataset, const Options& = {}) const {
     return dataset;
@@ -224,6 +227,7 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   [[nodiscard]] bool is_chief() const noexcept { return coordinator_ != nullptr; }
   /// The number of processes that run scheduled functions; `num_workers()` is one.
   [[nodiscard]] std::size_t num_remote_workers() const noexcept { return worker_endpoints().size(); }
+  /// The number of parameter servers of the cluster.
   [[nodiscard]] std::size_t num_parameter_servers() const noexcept { return clients_->size(); }
   /// Throws ServerUnavailable if a parameter server is lost or has lost its variables, even without a call since.
   void check() const { coordinator_->session.check(); }
@@ -232,11 +236,14 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   [[nodiscard]] const std::vector<net::Endpoint>& worker_endpoints() const noexcept { return coordinator_->workers; }
   [[nodiscard]] const std::vector<net::Endpoint>& server_endpoints() const noexcept { return clients_->endpoints(); }
   [[nodiscard]] const rpc::ChannelOptions& channel_options() const noexcept { return options_.channel; }
+  /// Timeouts and limits for the ClusterCoordinator.
   [[nodiscard]] const CoordinatorOptions& coordinator_options() const noexcept { return options_.coordinator; }
   [[nodiscard]] server::WorkerOptions worker_options() const noexcept {
     return {*options_.shared_memory, options_.bucket_bytes, options_.max_staleness};
   }
+  /// The clients of the parameter servers. Thread-safe.
   [[nodiscard]] server::Clients<T>& clients() const noexcept { return *clients_; }
+  /// The cached variables of this process.
   [[nodiscard]] server::VariableCache<T>& variable_cache() const noexcept { return cache_; }
   /// Prepares a worker to create the variables after `specs`, in order.
   void attach(std::vector<server::CachedVariableSpec> specs) { attaching_ = std::move(specs); }
@@ -257,9 +264,9 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   struct Made {
     /// The location of a shard.
     struct Where {
-      std::size_t server = 0;
-      std::uint64_t incarnation = 0;
-      server::ShardId id = 0;
+      std::size_t server = 0;         ///< index among the parameter servers
+      std::uint64_t incarnation = 0;  ///< of the server when it created the shard
+      server::ShardId id = 0;         ///< of the shard on the server
     };
 
     explicit Made(std::shared_ptr<server::Clients<T>> clients_of_strategy) : clients(std::move(clients_of_strategy)) {}

@@ -44,6 +44,7 @@ class StepGraph {
                 "strategy.run");
 
  public:
+  /// Prepares graphs for the replicas of `strategy`.
   explicit StepGraph(S& strategy) : strategy_(&strategy) {
     if constexpr (is_captured) {
       std::vector<typename Device::Queue> queues;

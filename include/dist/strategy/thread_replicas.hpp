@@ -101,9 +101,12 @@ template <class Ops, class DeviceType>
 class ThreadReplicas {
  public:
   using Device = DeviceType;
+  /// The queue of a replica's device.
   using Queue = typename Device::Queue;
   using Collectives = typename Ops::template On<ThreadCommunicator>;
+  /// The options of devices and timeouts.
   using Options = MirroredOptions;
+  /// True if every replica has its own thread, so that results are wrapped in a PerReplica.
   static constexpr bool are_threads = true;
 
   /// Throws InvalidArgument for invalid devices or replicas, and OutOfMemory if the system lacks threads.
@@ -111,18 +114,22 @@ class ThreadReplicas {
 
   /// Throws InvalidArgument if `devices` is empty.
   [[nodiscard]] static MirroredOptions on_devices(std::vector<std::string> devices);
+  /// Options for `replicas` replicas on the available devices.
   [[nodiscard]] static MirroredOptions with_replicas(std::size_t replicas) {
     MirroredOptions options;
     options.replicas = replicas;
     return options;
   }
 
+  /// The number of replicas of this process.
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
   /// The device number of each replica; replicas share devices in rotation.
   [[nodiscard]] std::vector<std::size_t> devices() const;
   /// "2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe() const;
+  /// The replicas' queues, in replica order.
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
+  /// The options of collectives that calls do not override.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
   /// Memory with a region on each of `devices`, allocated by the policy.
   template <class Memory>
@@ -142,10 +149,13 @@ class ThreadReplicas {
   /// Calls `call(replica, queue)` on each replica's thread, in a run of `strategy`, and waits for all. An exception in
   /// one stops the others at their next collective, and this throws one ReplicaError.
   void run(const void* strategy, detail::FunctionRef<void(std::size_t, const Queue&)> call);
+  /// The collectives of a replica of this process, with its queue.
   [[nodiscard]] Collectives collectives(std::size_t replica, const Queue& queue) {
     return detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_);
   }
 
+  /// Distributes one dataset over the replicas (spec I), with batches on their devices. `context` is the position of
+  /// this process.
   template <class Dataset, class Options, data::Agreement Agreement>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const InputContext& context, const Options& options,
                                         Agreement agreement) const {
@@ -156,6 +166,7 @@ class ThreadReplicas {
           data::distribute_dataset(std::move(dataset), size(), context, options, std::move(agreement)), queues_, size(),
           options.fetch_ahead);
   }
+  /// Distributes the datasets that `make(context)` returns, with batches on the replicas' devices.
   template <class Make, class Options, data::Agreement Agreement>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const InputContext& context, const Options& options,
                                                        Agreement agreement) const {

@@ -77,7 +77,9 @@ class Tpu : public BasicStrategy<Tpu<DeviceType>,
   /// as NoPlugin; InvalidArgument for too many replicas, and for other devices than the first; OutOfMemory if the
   /// system lacks threads or address space.
   Tpu() : Tpu(TpuOptions{}) {}
+  /// Places `replicas` replicas on the first devices of the plugin.
   explicit Tpu(std::size_t replicas) : Tpu(TpuOptions{.replicas = replicas}) {}
+  /// Places the replicas according to `options`.
   explicit Tpu(const TpuOptions& options) : Tpu::BasicStrategy(threaded(options)) {
     detail::require_first_devices(*this);
   }

@@ -164,13 +164,19 @@ template <detail::TracedValue X>
 template <class S>
 class TraceContext {
  public:
+  /// The type of the strategy.
   using Strategy = S;
+  /// True: replica functions choose their compiled form by it.
   static constexpr bool is_tracing = true;
 
+  /// The context while `step` is traced for `strategy`.
   TraceContext(S& strategy, detail::StepTrace& step) : strategy_(&strategy), step_(&step) {}
 
+  /// The strategy that compiles the step.
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  /// The number of replicas of the program.
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+  /// The number of the replica that runs the program.
   [[nodiscard]] hlo::Traced<std::uint32_t> replica_id() const { return hlo::replica_id(); }
   /// The number of valid rows, which come first in this replica's batch. Others pad a dataset's last batches to the
   /// program's size.
@@ -184,10 +190,12 @@ class TraceContext {
                                                                                hlo::Traced<T, Extents...> x) const {
     return hlo::all_reduce(op, x);
   }
+  /// Returns the sum or another reduction of all replicas' numbers, as a traced number.
   template <class Op, Reducible T>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] hlo::Traced<T> all_reduce(Op op, T number) const {
     return hlo::all_reduce(op, hlo::Traced<T>{number});
   }
+  /// Reduces every member of a structure.
   template <class Op, Structure Values>
   [[nodiscard(DIST_ALL_REDUCE_RETURNS)]] auto all_reduce(Op op, const Values& values) const {
     if constexpr (dist::detail::require_memberwise_op<Op, Values>())
@@ -201,6 +209,7 @@ class TraceContext {
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] hlo::Dynamic<T> all_gather(hlo::Dynamic<T> x, int axis) const {
     return hlo::Dynamic<T>{hlo::untyped::all_gather(x.value(), gathered_axis(axis, x.shape()))};
   }
+  /// Gathers an array with a static shape, like the overload for hlo::Dynamic.
   template <class T, std::size_t... Extents>
   [[nodiscard(DIST_ALL_GATHER_RETURNS)]] hlo::Dynamic<T> all_gather(hlo::Traced<T, Extents...> x, int axis) const {
     return all_gather(hlo::Dynamic<T>{x}, axis);
@@ -255,6 +264,7 @@ class TraceContext {
   [[nodiscard]] hlo::Dynamic<typename Variable::Element> synchronized_read(const Variable& variable) const {
     return hlo::Dynamic<typename Variable::Element>{synchronized(variable)};
   }
+  /// Returns the value of `synchronized_read` for a variable with one element.
   template <class Variable>
   [[nodiscard]] hlo::Traced<typename Variable::Element> synchronized_value(const Variable& variable) const {
     return one_of(variable, synchronized(variable));
@@ -324,12 +334,14 @@ class TraceContext {
                   "merge_call calls a function of the host for all replicas, which no program on devices can: use the "
                   "collectives of the replica, or call strategy.run");
   }
+  /// Error message: a compiled step has no queue.
   template <bool is_host = false>
   [[nodiscard]] auto queue() const {
     static_assert(is_host,
                   "a compiled step puts no work into a queue: compute with hlo:: functions on traced arrays, or call "
                   "strategy.run");
   }
+  /// Error message: a compiled step does not call functions of the host.
   template <class Body>
   void for_each(auto&&, Body&&) const {
     static_assert(::dist::detail::always_false<Body>,

@@ -44,6 +44,7 @@ class WorkerAgreement {
   class Pass {
    public:
     Pass() = default;
+    /// A pass that the processes decide by `between`.
     explicit Pass(typename WorkerCollectives::Pass between) : between_(std::move(between)) {}
 
     void start(bool holds) {
@@ -68,6 +69,7 @@ class WorkerAgreement {
 
   /// For a single process.
   WorkerAgreement() = default;
+  /// For several processes, which communicate by `between`.
   explicit WorkerAgreement(WorkerCollectives between) : between_(std::move(between)) {}
 
   [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
@@ -309,6 +311,7 @@ class Workers : public detail::WorkerProcesses<Net> {
   /// The state for these collectives, from which they are constructed.
   using CollectiveState = typename detail::OfWorkers<Ops, OnHost>::State;
 
+  /// Connects the processes of `world`. A collective call. Throws the errors of MultiWorker's constructors.
   Workers(typename Net::World world, const MultiWorkerOptions& options)
       : Processes(std::move(world), options, policy()), thresholds_(options.thresholds) {
     const typename Processes::Endpoints place = this->first_endpoints();
@@ -331,8 +334,11 @@ class Workers : public detail::WorkerProcesses<Net> {
     this->finish(broken);
   }
 
+  /// The collectives between the processes.
   [[nodiscard]] const WorkerCollectives& between() const noexcept { return *between_.front(); }
+  /// The number of processes.
   [[nodiscard]] std::size_t size() const noexcept { return this->layout().size(); }
+  /// The number of this process, from 0.
   [[nodiscard]] std::size_t rank() const noexcept { return this->layout().rank(); }
 
   /// Adapts the replicas' options to the shared host.
@@ -364,6 +370,7 @@ class Workers : public detail::WorkerProcesses<Net> {
   }
   /// The memory of variables: shared within the node on the host, otherwise on `devices`, allocated by the policy.
   using Processes::memory;
+  /// Memory with a region on each of `devices`; on the host, memory that the processes of a node share.
   template <class Memory, class Devices, class Replicas>
   [[nodiscard]] std::shared_ptr<Memory> memory([[maybe_unused]] const Devices& devices, const Replicas&,
                                                [[maybe_unused]] const CollectiveState& joint) const {
