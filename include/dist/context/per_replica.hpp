@@ -75,9 +75,13 @@ class PerReplica {
     return begin()[local_replica];
   }
 
+  /// The value of the first local replica; the others follow it in memory.
   [[nodiscard]] T* begin() noexcept { return std::launder(static_cast<T*>(storage())); }
+  /// The end of the values.
   [[nodiscard]] T* end() noexcept { return begin() + size_; }
+  /// The value of the first local replica; the others follow it in memory.
   [[nodiscard]] const T* begin() const noexcept { return std::launder(static_cast<const T*>(storage())); }
+  /// The end of the values.
   [[nodiscard]] const T* end() const noexcept { return begin() + size_; }
   /// The values in the order of replicas, valid until the next assignment.
   [[nodiscard]] std::span<const T> values() const noexcept { return {begin(), size_}; }

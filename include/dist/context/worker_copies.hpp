@@ -31,8 +31,8 @@ class VariablesMade {
 };
 
 /// An object that scheduled functions may take: each worker creates a copy once, with the same constructor, which
-/// shares the variables of the coordinator's object. `arguments()` is a std::tuple of the constructor's arguments after
-/// the strategy; other objects with copies are held by reference.
+/// shares the variables of the coordinator's object. `variables_made()` records these variables. `arguments()` is a
+/// std::tuple of the constructor's arguments after the strategy; other objects with copies are held by reference.
 template <class X>
 concept HasWorkerCopies = requires(const X& object) {
   { object.variables_made() } -> std::same_as<const VariablesMade&>;

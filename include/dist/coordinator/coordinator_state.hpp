@@ -139,6 +139,7 @@ class WorkerList {
  public:
   using Transport = T;
 
+  /// `channel` are the options of connections to the workers, `servers` the servers that functions call.
   explicit WorkerList(std::vector<net::Endpoint> workers, rpc::ChannelOptions channel = {},
                       std::vector<net::Endpoint> servers = {})
       : workers_(std::move(workers)), servers_(std::move(servers)), channel_(std::move(channel)) {}

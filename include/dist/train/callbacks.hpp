@@ -26,8 +26,10 @@ struct Epoch {
 /// them cost nothing, and each process may read them at any time.
 class CurrentLogs {
  public:
+  /// A function that returns the logs of `source`.
   using Read = const Logs& (*)(void*);
 
+  /// `read` returns the logs of this process, `read_all` the logs of all processes.
   CurrentLogs(void* source, Read read, Read read_all) : source_(source), read_(read), read_all_(read_all) {}
   /// The logs of a single process.
   CurrentLogs(void* source, Read read) : CurrentLogs(source, read, read) {}
@@ -242,6 +244,7 @@ class Callbacks {
        ...));
 
  public:
+  /// The callbacks and the model must outlive this object.
   explicit Callbacks(Model& model, C&... callbacks) : model_(model), callbacks_(callbacks...) {}
 
   /// Calls a hook: `callbacks.call<hooks::on_epoch_end>(epoch, logs)`.

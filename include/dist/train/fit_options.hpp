@@ -33,6 +33,7 @@ class Validation {
           return static_cast<Held<Dataset>*>(held)->evaluate(model, steps, callback);
         }) {}
 
+  /// True if there is a dataset to evaluate.
   [[nodiscard]] explicit operator bool() const noexcept { return evaluate_ != nullptr; }
   /// Evaluates the model on at most `steps` batches, or on all if empty.
   [[nodiscard]] Logs evaluate(Model& model, std::optional<std::size_t> steps, TestCallback& callback) const {
@@ -85,6 +86,7 @@ template <class Model>
 struct FitOptions {
   /// The number of the epoch at which the fit ends. If `initial_epoch` is 0, it is the number of epochs.
   std::size_t epochs = 1;
+  /// Error message for a mistyped name; see `epochs`.
   [[no_unique_address]] detail::EpochsInstead epoch = {};
   /// The first epoch, counted from 0.
   std::size_t initial_epoch = 0;
@@ -96,6 +98,7 @@ struct FitOptions {
   std::size_t steps_per_execution = 1;
   /// Evaluated after epochs; its logs have the prefix "val_" (spec Q14).
   Validation<Model> validation = {};
+  /// Error message for Keras' name of `validation`.
   [[no_unique_address]] detail::ValidationInstead validation_data = {};
   /// The number of validation batches. Default: all.
   std::optional<std::size_t> validation_steps = std::nullopt;
@@ -108,13 +111,17 @@ struct FitOptions {
   /// 0: silent, 1: progress bar, 2: one line per epoch (spec Q16). Default: a bar; lines under a ParameterServer, which
   /// does not report steps. The chief prints.
   std::optional<int> verbose = std::nullopt;
+  /// The output of progress. Default: the standard output.
   Console console = Console::standard_output();
-  /// For arrays only: the global batch size (spec Q03), whether and with which seed epochs are shuffled, and the
-  /// fraction of the examples, from the end, for validation.
+  /// For arrays only: the global batch size (spec Q03). Default: 32.
   std::optional<std::size_t> batch_size = std::nullopt;
+  /// For arrays only: true to shuffle the examples in every epoch. Default: true.
   std::optional<bool> shuffle = std::nullopt;
+  /// For arrays only: the seed of the order of examples.
   std::uint64_t shuffle_seed = 0;
+  /// For arrays only: the fraction of the examples, from the end, that is used for validation.
   double validation_split = 0;
+  /// Error message for Keras' list of callbacks: pass these to `fit` after the options.
   [[no_unique_address]] detail::CallbacksInstead callbacks = {};
 };
 
@@ -126,11 +133,13 @@ struct TrainOnBatchOptions {
 
 /// Options of an evaluation: `model.evaluate(test, {.verbose = 0});`
 struct EvaluateOptions {
+  /// 0: silent, 1: progress bar, 2: one line (spec Q16). The chief prints.
   int verbose = 1;
+  /// The output of progress. Default: the standard output.
   Console console = Console::standard_output();
   /// The number of global batches. Default: all.
   std::optional<std::size_t> steps = std::nullopt;
-  /// For arrays only: the global batch size.
+  /// For arrays only: the global batch size. Default: 32.
   std::optional<std::size_t> batch_size = std::nullopt;
   /// The division of the dataset of an evaluation among several processes. A prediction always covers the whole
   /// dataset.

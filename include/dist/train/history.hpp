@@ -17,7 +17,9 @@ class History {
  public:
   /// The values of one name.
   struct Series {
+    /// The name in the logs, such as "val_loss".
     std::string name;
+    /// One value for each epoch whose logs have the name.
     std::vector<double> values;
     std::vector<std::size_t> epochs{};  ///< the epoch of each value
   };

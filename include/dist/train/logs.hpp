@@ -14,7 +14,9 @@ class Logs {
  public:
   /// A name and its value.
   struct Entry {
+    /// Such as "loss" or "val_accuracy".
     std::string name;
+    /// The mean over the examples up to now, unless a callback added the value.
     double value;
   };
 
@@ -28,8 +30,11 @@ class Logs {
   /// Returns "loss, accuracy", or "nothing".
   [[nodiscard]] std::string names() const;
 
+  /// The number of names.
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  /// The first entry, in insertion order.
   [[nodiscard]] auto begin() const noexcept { return entries_.begin(); }
+  /// The end of the entries.
   [[nodiscard]] auto end() const noexcept { return entries_.end(); }
 
  private:

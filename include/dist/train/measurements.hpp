@@ -31,6 +31,7 @@ namespace dist::nn {
 /// the same name.
 template <class M>
 struct Weighted {
+  /// The metric to which the model passes the weights.
   M metric = {};
 };
 /// Deduces the metric.

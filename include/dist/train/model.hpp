@@ -92,7 +92,9 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
                 "Model needs a loss of one number: give it nn::Reduction::SumOverBatchSize or nn::Reduction::Sum");
 
  public:
+  /// The options of `fit`.
   using FitOptions = nn::FitOptions<Model>;
+  /// True if callbacks are called between training batches: under all strategies except a ParameterServer.
   static constexpr bool calls_between_batches = !schedules_steps;
 
   /// Throws InvalidArgument if hyper-parameters are out of range, the network is not trainable or two metrics have the
@@ -106,12 +108,15 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
         train_(steps_.train_step()),
         test_(steps_.test_step()),
         infer_(steps_.infer_step()) {}
+  /// The strategy of the network and of the steps.
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
+  /// The network that the model trains.
   [[nodiscard]] Network& network() const noexcept { return steps_.network(); }
   /// Returns a table of the network's layers (nn::summary), if known.
   [[nodiscard]] std::string summary() const requires KnowsLayers<Network> {
     return nn::summary(describe_layers<typename Network::Architecture>());
   }
+  /// The optimizer with its state, such as its iterations.
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return steps_.optimizer(); }
   // See HasWorkerCopies.
   [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }
@@ -149,6 +154,7 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
     else
       return {};
   }
+  /// Trains for one epoch with the default options.
   template <class Dataset>
     requires(data::Dataset<Dataset> && !schedules_steps)
   History fit(const Dataset& dataset) { return fit(dataset, FitOptions{}); }
@@ -240,6 +246,7 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
     else
       return {};
   }
+  /// Evaluates with the default options.
   template <class Dataset>
     requires(data::Dataset<Dataset>)
   Logs evaluate(const Dataset& dataset) { return evaluate(dataset, EvaluateOptions{}); }
@@ -268,6 +275,7 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
   Logs evaluate_distributed(Distributed& dataset, std::optional<std::size_t> steps, TestCallback& watching) {
     return evaluate_steps<typename Distributed::Element>(nullptr, Batches<Distributed>{dataset}, steps, watching);
   }
+  /// Evaluates all batches of a distributed dataset without callbacks.
   template <class Distributed>
   Logs evaluate_distributed(Distributed& dataset) {
     return evaluate_distributed(dataset, std::nullopt);

@@ -60,7 +60,9 @@ class ModelView {
   ModelView(const ModelView&) = delete;
   ModelView& operator=(const ModelView&) = delete;
 
+  /// The type-erased strategy, for callbacks that save files or communicate.
   [[nodiscard]] const dist::detail::AnyStrategy& any_strategy() const noexcept { return *strategy_; }
+  /// Shared ownership of `any_strategy()`, for work in the background that outlives the model.
   [[nodiscard]] const std::shared_ptr<const dist::detail::AnyStrategy>& shared_strategy() const noexcept {
     return strategy_;
   }
@@ -103,9 +105,11 @@ class ModelView {
   [[nodiscard]] virtual std::optional<Better> better(std::string_view metric) const = 0;
   /// Returns the names of the loss and the metrics: "loss, accuracy".
   [[nodiscard]] virtual std::string metric_names() const = 0;
-  /// The learning rate of the optimizer; `iterations()` is its number of steps.
+  /// The learning rate of the optimizer's next step.
   [[nodiscard]] virtual float learning_rate() const = 0;
+  /// Sets the learning rate. Throws InvalidArgument if the rate is out of range, or the optimizer has a schedule.
   virtual void set_learning_rate(float rate) = 0;
+  /// The number of optimizer steps up to now.
   [[nodiscard]] virtual std::int64_t iterations() const = 0;
 
  protected:
@@ -113,6 +117,7 @@ class ModelView {
       : strategy_(std::move(strategy)), shows_batches_(shows_batches) {}
   ~ModelView() = default;
 
+  /// The state of the current fit.
   detail::FitState fit_;
 
  private:

@@ -20,6 +20,7 @@ namespace dist::nn {
 
 /// The output and the clock of a progress bar.
 struct Console {
+  /// Writes a piece of text.
   std::function<void(std::string_view)> write;
   /// True if the output can be overwritten: a terminal, not a file.
   bool terminal = false;
@@ -28,6 +29,7 @@ struct Console {
 
   /// Writes to `file`, which must stay open, and flushes after each write.
   [[nodiscard]] static Console to(std::FILE* file);
+  /// The standard output of the process.
   [[nodiscard]] static Console standard_output() { return to(stdout); }
 
  private:
@@ -45,6 +47,7 @@ enum class Verbosity { silent = 0, bar = 1, line_per_epoch = 2 };
 struct ProgressBarOptions {
   /// The total number of steps; empty if unknown.
   std::optional<std::size_t> target = std::nullopt;
+  /// Default: a bar.
   Verbosity verbosity = Verbosity::bar;
   /// Names whose values belong to the last step, and are averaged over the steps; other values are shown as given.
   std::vector<std::string> averaged = {};
@@ -58,9 +61,12 @@ struct ProgressBarOptions {
 /// final state is written, so that a file has one line per epoch.
 class ProgressBar {
  public:
+  /// The number of characters of the bar.
   static constexpr std::size_t width = 30;
-  static constexpr double interval = 0.05;  // seconds
+  /// The minimum time between two updates of the bar, in seconds.
+  static constexpr double interval = 0.05;
 
+  /// Starts the time of the bar.
   ProgressBar(ProgressBarOptions options, Console console)
       : options_(std::move(options)), console_(std::move(console)), start_(console_.clock()) {}
 
@@ -121,7 +127,9 @@ class ProgressBar {
 /// Shows a fit, an evaluation or a prediction: a progress bar per epoch, with a header if there are several epochs.
 class ProgressCallback {
  public:
+  /// Writes to `console`.
   ProgressCallback(Verbosity verbosity, Console console);
+  /// Moves the bar that is shown.
   ProgressCallback(ProgressCallback&&) noexcept;
   ~ProgressCallback();
 

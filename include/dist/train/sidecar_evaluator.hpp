@@ -148,6 +148,7 @@ class SidecarEvaluator {
     }
     return last;
   }
+  /// Evaluates with a line of output per checkpoint.
   template <class Dataset>
   std::optional<Logs> run(const Dataset& dataset) {
     return run(dataset, EvaluateOptions{.verbose = 2});

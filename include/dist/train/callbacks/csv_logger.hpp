@@ -17,6 +17,7 @@ namespace dist::nn::callbacks {
 
 /// The options of CSVLogger.
 struct CSVLoggerOptions {
+  /// The character between two values.
   char separator = ',';
   /// True to append to an existing file, without a second header.
   bool append = false;
@@ -30,6 +31,7 @@ class CSVLogger {
   static constexpr std::string_view name = "CSVLogger";
   static constexpr std::string_view adds_to_logs = "";
 
+  /// Writes the file at `path`, which each fit replaces unless `options.append` is true.
   explicit CSVLogger(std::string path, CSVLoggerOptions options = {}) : path_(std::move(path)), options_(options) {}
 
   /// Throws FileError if the file cannot be written; on_epoch_end also if the file to append to has another header.

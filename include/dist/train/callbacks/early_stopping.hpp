@@ -87,10 +87,13 @@ namespace dist::nn::callbacks {
 
 /// The options of EarlyStopping.
 struct EarlyStoppingOptions {
+  /// The name of the value in the logs.
   std::string monitor = "val_loss";
+  /// The change that counts as an improvement.
   double min_delta = 0;
   /// The number of epochs without improvement after which the fit ends.
   std::size_t patience = 0;
+  /// The direction in which the value improves.
   Mode mode = Mode::automatic;
   /// Values that are not better than this one do not count as improvements.
   std::optional<double> baseline = std::nullopt;
@@ -106,11 +109,13 @@ class EarlyStopping {
   static constexpr std::string_view name = "EarlyStopping";
   static constexpr std::string_view adds_to_logs = "";
 
+  /// Watches the value that `options` name.
   explicit EarlyStopping(EarlyStoppingOptions options = {})
       : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, name) {}
 
   /// The epoch after which the last fit was stopped, counted from 0; empty if it was not.
   [[nodiscard]] std::optional<std::size_t> stopped_epoch() const noexcept { return stopped_epoch_; }
+  /// The epoch with the best value of the last fit, counted from 0.
   [[nodiscard]] std::size_t best_epoch() const noexcept { return best_epoch_; }
 
   /// Throws InvalidArgument like Monitor::begin.

@@ -24,6 +24,7 @@ class LearningRateScheduler {
  public:
   static constexpr std::string_view adds_to_logs = "lr";
 
+  /// `schedule(epoch)` or `schedule(epoch, learning_rate)` returns the rate of the epoch, counted from 0.
   explicit LearningRateScheduler(Schedule schedule) : schedule_(std::move(schedule)) {}
 
   void on_epoch_begin(ModelView& model, const Epoch& epoch) {

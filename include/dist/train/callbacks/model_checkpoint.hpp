@@ -28,9 +28,11 @@ namespace dist::nn::callbacks {
 
 /// The options of ModelCheckpoint.
 struct ModelCheckpointOptions {
+  /// The name of the value in the logs that decides which model is the best.
   std::string monitor = "val_loss";
   /// True to save only models with a new best monitored value.
   bool save_best_only = false;
+  /// The direction in which the monitored value improves.
   Mode mode = Mode::automatic;
   /// The number of batches between checkpoints. Default: after each epoch.
   std::optional<std::size_t> save_freq = std::nullopt;

@@ -25,7 +25,9 @@ class Monitor {
   Monitor(std::string name, Mode mode, double min_delta, std::string_view who)
       : name_(std::move(name)), who_(who), mode_(mode), min_delta_(std::abs(min_delta)) {}
 
+  /// The name of the value in the logs.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// The best value of the current fit.
   [[nodiscard]] double best() const noexcept { return best_; }
   /// Begins a fit. Throws InvalidArgument if neither the model nor a callback can log the value, or if the mode is
   /// automatic and the metric's type does not declare the better direction.
@@ -62,6 +64,7 @@ class Monitor {
     }
     return value;
   }
+  /// True if `value` is better than `reference` by more than the minimum change.
   [[nodiscard]] bool is_better(double value, double reference) const noexcept {
     return more_is_better_ ? value - min_delta_ > reference : value + min_delta_ < reference;
   }
@@ -71,6 +74,7 @@ class Monitor {
     if (better) best_ = value;
     return better;
   }
+  /// True if the value is measured in validations.
   [[nodiscard]] bool is_of_validation() const noexcept { return name_.starts_with("val_"); }
 
   /// See Trackable.

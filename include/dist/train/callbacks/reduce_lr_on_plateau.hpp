@@ -14,14 +14,19 @@ namespace dist::nn::callbacks {
 
 /// The options of ReduceLROnPlateau.
 struct ReduceLROnPlateauOptions {
+  /// The name of the value in the logs.
   std::string monitor = "val_loss";
+  /// Multiplies the learning rate; between 0 and 1.
   double factor = 0.1;
   /// The number of epochs without improvement that reduces the learning rate.
   std::size_t patience = 10;
+  /// The direction in which the value improves.
   Mode mode = Mode::automatic;
+  /// The change that counts as an improvement.
   double min_delta = 1e-4;
   /// The number of epochs after a reduction that do not count.
   std::size_t cooldown = 0;
+  /// The lower limit of the learning rate.
   double min_lr = 0;
 };
 

@@ -47,6 +47,7 @@ class TensorBoard {
   static constexpr std::string_view name = "TensorBoard";
   static constexpr std::string_view adds_to_logs = "";
 
+  /// Writes the runs to folders in `folder`.
   explicit TensorBoard(std::string folder, TensorBoardOptions options = {})
       : folder_(std::move(folder)), options_(options), every_(options.update_freq, "TensorBoardOptions.update_freq") {}
 
