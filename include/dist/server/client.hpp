@@ -42,6 +42,7 @@ struct ClientOptions {
   std::size_t attempts = 3;  ///< of a call, `channel.reconnect` apart, before the server is unavailable (spec L15)
   std::chrono::nanoseconds wait_for_server{0};  ///< for the greeting, until the server listens
   std::uint64_t incarnation = 0;  ///< of the server that holds the variables; 0: of the first server that answers
+
   /// Default: `write` between threads of one process, otherwise `read`.
   std::optional<SharedMemoryAccess> shared_memory = {};
 };

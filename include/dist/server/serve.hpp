@@ -44,6 +44,7 @@ struct Served {
 
 struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
+
   /// The time that a process without its coordinator waits for it, or for another that takes over
   /// (SessionOptions::takes_over); 0: it exits at once.
   net::Milliseconds keep_alive{5'000};
