@@ -30,12 +30,14 @@ inline constexpr std::string_view check_library =
 /// Thrown if a call of cuBLAS fails.
 class CuBlasError : public Error {
  public:
+  /// The error of `call` at this place in the source.
   CuBlasError(cublasStatus_t status, std::string_view call, std::string_view file, int line)
       : Error(concat("cuBLAS refuses '", call, "'", cuda::on_chosen_gpu()),
               concat(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
               status == CUBLAS_STATUS_ALLOC_FAILED ? dist::cuda::use_less_memory : cuda::check_library),
         status_(status) {}
 
+  /// The status that cuBLAS returned.
   [[nodiscard]] cublasStatus_t status() const noexcept { return status_; }
 
  private:
@@ -45,6 +47,7 @@ class CuBlasError : public Error {
 /// Thrown if a call of cuDNN fails.
 class CuDnnError : public Error {
  public:
+  /// The error of `call` at this place in the source.
   CuDnnError(cudnnStatus_t status, std::string_view call, std::string_view file, int line)
       : Error(concat("cuDNN refuses '", call, "'", cuda::on_chosen_gpu()),
               concat(cudnnGetErrorString(status), ", in ", file, ":", line),
@@ -54,6 +57,7 @@ class CuDnnError : public Error {
                   : cuda::check_library),
         status_(status) {}
 
+  /// The status that cuDNN returned.
   [[nodiscard]] cudnnStatus_t status() const noexcept { return status_; }
 
  private:
@@ -79,4 +83,5 @@ inline void check(cudnnStatus_t status, std::string_view call, const char* file 
 
 /// Throws CuBlasError or CuDnnError if the call fails.
 #define DIST_CUBLAS_CHECK(call) ::dist::nn::cuda::check(call, #call)
+/// Throws CuDnnError if the call fails.
 #define DIST_CUDNN_CHECK(call) ::dist::nn::cuda::check(call, #call)

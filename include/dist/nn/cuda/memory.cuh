@@ -21,7 +21,9 @@ class Memory {
   /// Throws OutOfMemory.
   Memory(const dist::cuda::Queue& queue, std::size_t count)
       : held_(std::in_place, queue, dist::cuda::DeviceBuffer{queue.stream().device(), count * sizeof(T)}, count) {}
+  /// Takes over the elements.
   Memory(Memory&& other) noexcept { std::swap(held_, other.held_); }
+  /// Takes over the elements.
   Memory& operator=(Memory&& other) noexcept {
     std::swap(held_, other.held_);
     return *this;

@@ -64,6 +64,7 @@ class Handle {
 /// factors are as short.
 class State {
  public:
+  /// The state of a replica with this queue. Throws CuBlasError, CuDnnError or OutOfMemory.
   explicit State(const dist::cuda::Queue& queue)
       : queue_(queue), blas_memory_(queue, blas_bytes), blas_(queue.stream()) {
     queue_.enter();
@@ -80,7 +81,9 @@ class State {
     return {};
   }
 
+  /// The replica's queue, in which operations enqueue their work.
   [[nodiscard]] const dist::cuda::Queue& queue() const noexcept { return queue_; }
+  /// The handle of cuBLAS for the replica's queue.
   [[nodiscard]] cublasHandle_t blas() const noexcept { return blas_.get(); }
   /// Permits TF32, because factors have at most 11 significant bits (see TakesShortFactors). Call it before the first
   /// product.
@@ -89,6 +92,7 @@ class State {
     DIST_CUBLAS_CHECK(cublasSetMathMode(blas_.get(), CUBLAS_TF32_TENSOR_OP_MATH));
     convolution_math_ = CUDNN_DEFAULT_MATH;  // permits TF32
   }
+  /// The precision of convolutions: full float precision, or TF32.
   [[nodiscard]] cudnnMathType_t convolution_math() const noexcept { return convolution_math_; }
 
   /// Created at the first convolution.

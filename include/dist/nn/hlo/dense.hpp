@@ -43,6 +43,7 @@ struct Lowering<Activate<Function>> {
 /// The lowering of nn::Dense.
 template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
 struct Lowering<Dense<Units, Function, KernelInitializer, BiasInitializer>> {
+  /// The activation of the layer.
   using Activation = typename Dense<Units, Function, KernelInitializer, BiasInitializer>::Activation;
 
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>

@@ -35,6 +35,7 @@ namespace dist::nn {
 /// squares, because float sums of plain squares lose digits.
 template <class Statistics, class Options>
 struct Lowering<BatchNormalization<Statistics, Options>> {
+  /// True if the statistics include the rows of all replicas.
   static constexpr bool is_synchronized = std::same_as<Statistics, SynchronizedStatistics>;
   static_assert(is_synchronized || std::same_as<Statistics, PerReplicaStatistics>,
                 "nn::BatchNormalization in a program takes nn::PerReplicaStatistics or nn::SynchronizedStatistics");

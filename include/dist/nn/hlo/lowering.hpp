@@ -36,6 +36,7 @@ template <std::size_t Rows>
 /// given, RoundsFactors. A program has as many rows as the largest batch; smaller ones are padded at the end.
 template <ForwardMode Mode, class BackendType = void>
 struct TraceArguments {
+  /// True in training, false in inference.
   static constexpr bool training = std::same_as<Mode, Training>;
   /// The number of valid rows, the first ones. The others may hold any finite number.
   hlo::Traced<std::int32_t> rows;

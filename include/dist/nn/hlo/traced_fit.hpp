@@ -21,8 +21,8 @@ namespace dist::nn {
 /// The sum of a replica's losses over its valid rows.
 template <bool is_sum, class T>
 struct TracedFitLoss {
-  hlo::Traced<T> total;
-  hlo::Traced<double> rows;
+  hlo::Traced<T> total;      ///< sum of the losses
+  hlo::Traced<double> rows;  ///< number of valid rows
 
   /// The loss to differentiate; over all replicas it adds up to the sum or mean of the step's losses.
   [[nodiscard]] hlo::Traced<T> learned(const InTrace auto& replica) const {

@@ -27,7 +27,8 @@ namespace dist::nn {
 
 /// A batch's contribution to a metric.
 struct TracedTally {
-  hlo::Traced<double> total, count;
+  /// The sum of the measured values.
+  hlo::Traced<double> total, count;  ///< sum of the weights
 };
 
 namespace detail {

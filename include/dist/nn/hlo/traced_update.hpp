@@ -50,8 +50,8 @@ using StepNumbers = hlo::Traced<float, most_step_numbers>;
 
 /// A parameter in a traced optimizer step.
 struct TracedParameter {
-  hlo::Dynamic<float> weights;
-  hlo::Dynamic<float> gradient;
+  hlo::Dynamic<float> weights;                  ///< values before the step
+  hlo::Dynamic<float> gradient;                 ///< values that the optimizer applies
   std::vector<hlo::Dynamic<float>> slots = {};  ///< in the order of the functor's slots
   bool decays = true;                           ///< false if weight decay excludes this parameter
 };

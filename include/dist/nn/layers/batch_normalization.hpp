@@ -20,12 +20,14 @@ namespace dist::nn {
 
 /// Statistics of a replica's rows, without communication (spec P19).
 struct PerReplicaStatistics {
+  /// Leaves the sums as they are.
   static void combine(const InReplica auto&, const auto&) {}
 };
 
 /// Statistics of the global batch, as if one replica had all rows (spec P20). Takes one collective call per layer in
 /// `forward`, and one in `backward`.
 struct SynchronizedStatistics {
+  /// Adds up the replicas' sums. A collective call.
   static void combine(const InReplica auto& replica, const auto& sums) { replica.all_reduce(sum, sums); }
 };
 
@@ -36,6 +38,7 @@ struct SynchronizedStatistics {
 struct BatchNormalizationOptions {
   static constexpr double momentum = 0.99;  ///< the share of a moving statistic that a step keeps, 0 to 1
   static constexpr double epsilon = 1e-3;   ///< added to the variance, above 0
+
   /// True if the moving variance follows the sample variance, which divides by n - 1, instead of the variance that
   /// normalised the batch. Keras 3 never uses it, and tf_keras only in its fused kernel, for images with one
   /// replica's statistics.
@@ -236,6 +239,7 @@ struct BatchNormalization {
                   "nn::Reshape before it");
     using Layer = BatchNormalization;
     using Output = In;
+    /// The number of channels, which have separate statistics.
     static constexpr std::size_t channels = In::last_extent;
     static constexpr std::string_view name = "batch_normalization";
     static constexpr std::array state{StateSpec{"moving_mean", Shape{channels}, 0},

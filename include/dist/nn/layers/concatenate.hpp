@@ -85,6 +85,7 @@ struct Concatenate {
 
    public:
     using Layer = Concatenate;
+    /// A shape that prevents further errors after a failed assertion.
     using Fitting = std::conditional_t<fit, First, StaticShape<1>>;
     using Output = FirstExtentsAnd<Fitting, Fitting::rank - 1, (OutputOf<Branch>::last_extent + ...)>;
     static constexpr std::string_view name = "concatenate";

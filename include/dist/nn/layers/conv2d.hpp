@@ -40,6 +40,7 @@ struct Conv2D {
                   "axes: give such an "
                   "nn::Input, or put nn::Reshape before it");
     // Prevents further errors after a failed assertion.
+    /// The StaticShape of an input row; another image after a failed assertion.
     using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
     using Geometry =
         Conv2DGeometry<Image, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>, Groups>;

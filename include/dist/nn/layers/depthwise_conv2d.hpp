@@ -35,6 +35,7 @@ struct DepthwiseConv2D {
   struct On : Conv2D<Multiplier * image_channels<In>, Window, Function, Stride, Padding, KernelInitializer,
                      BiasInitializer, image_channels<In>>::template On<In> {
     using Layer = DepthwiseConv2D;
+    /// The number of channels of the input.
     static constexpr std::size_t channels = image_channels<In>;
     static constexpr std::string_view name = "depthwise_conv2d";
     static constexpr std::array parameters{ParameterSpec{"kernel", Shape{Window, Window, channels, Multiplier}},

@@ -20,20 +20,22 @@ namespace dist::nn {
 
 /// Each element attends to the whole sequence.
 struct AttendToAll {
+  /// False: no position is hidden.
   static constexpr bool is_causal = false;
 };
 /// Causal attention: each element attends to itself and the elements before it.
 struct AttendToPast {
+  /// True: later positions are hidden.
   static constexpr bool is_causal = true;
 };
 
 /// The sizes of an attention kernel; `width` is per head.
 template <std::size_t Length, std::size_t Heads, std::size_t Width, class Reach>
 struct AttentionGeometry {
-  static constexpr std::size_t length = Length;
-  static constexpr std::size_t heads = Heads;
-  static constexpr std::size_t width = Width;
-  static constexpr bool is_causal = Reach::is_causal;
+  static constexpr std::size_t length = Length;        ///< elements of the sequence
+  static constexpr std::size_t heads = Heads;          ///< independent heads
+  static constexpr std::size_t width = Width;          ///< numbers of a query or key of a head
+  static constexpr bool is_causal = Reach::is_causal;  ///< true if later positions are hidden
 };
 
 namespace detail {
@@ -64,11 +66,15 @@ struct MultiHeadAttention {
                   "nn::MultiHeadAttention takes rows [length, channels], and its input has another number of axes: put "
                   "nn::Reshape or nn::Embedding before it");
     // Prevents further errors after a failed assertion.
+    /// The StaticShape of an input row; another shape after a failed assertion.
     using Sequence = std::conditional_t<In::rank == 2, In, StaticShape<1, 1>>;
     using Layer = MultiHeadAttention;
     using Output = Sequence;
+    /// The number of elements of the sequence.
     static constexpr std::size_t length = Sequence::template extent<0>;
+    /// The number of channels of an element.
     static constexpr std::size_t channels = Sequence::template extent<1>;
+    /// The numbers of an element's query, in all heads together.
     static constexpr std::size_t columns = Heads * Width;
     static constexpr std::string_view name = "multi_head_attention";
     static constexpr std::array parameters{ParameterSpec{"query/kernel", Shape{channels, Heads, Width}},

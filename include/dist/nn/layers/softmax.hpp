@@ -20,6 +20,7 @@ struct Softmax {
                   "before it");
     using Layer = Softmax;
     using Output = In;
+    /// The number of elements that add up to 1.
     static constexpr std::size_t classes = In::last_extent;
     static constexpr std::string_view name = "softmax";
     static constexpr auto& parameters = detail::no_parameters;

@@ -10,7 +10,9 @@
 #else
 // clang without its OpenMP package lacks this header, but the runtime that oneDNN links has the functions.
 extern "C" {
+/// The function of OpenMP.
 int omp_get_max_threads();
+/// The function of OpenMP.
 void omp_set_num_threads(int);
 }
 #endif

@@ -16,6 +16,7 @@ namespace dist::nn {
 /// Thrown if oneDNN cannot create or execute a primitive.
 class OneDnnError : public Error {
  public:
+  /// `primitive` and `geometry` describe the operation; `status` and `message` come from oneDNN.
   OneDnnError(std::string_view primitive, std::string_view geometry, dnnl_status_t status, std::string_view message)
       : Error(concat("oneDNN failed in ", primitive),
               concat(geometry, "; status ", static_cast<int>(status), ", ", message),
@@ -23,6 +24,7 @@ class OneDnnError : public Error {
                                            : "Check that this oneDNN supports it, or use the back end nn::Reference"),
         status_(status) {}
 
+  /// The status that oneDNN returned.
   [[nodiscard]] dnnl_status_t status() const noexcept { return status_; }
 
  private:
