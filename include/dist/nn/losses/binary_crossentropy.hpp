@@ -20,6 +20,7 @@ namespace dist::nn {
 struct BinaryCrossentropy {
   static constexpr std::string_view name = "binary_crossentropy";
 
+  /// True if outputs are logits, false if they are probabilities.
   bool from_logits = true;
   /// Moves targets towards 0.5 by this fraction of the distance.
   float label_smoothing = 0;

@@ -21,6 +21,7 @@ namespace dist::nn {
 struct CategoricalCrossentropy {
   static constexpr std::string_view name = "categorical_crossentropy";
 
+  /// True if outputs are logits, false if they are probabilities.
   bool from_logits = true;
   /// Fraction of the targets spread evenly over all classes (Szegedy et al.: "Rethinking the Inception architecture for
   /// computer vision", CVPR 2016).

@@ -95,6 +95,7 @@ struct LossOfRow {
 template <std::floating_point T, class L, Future Rows>
 class DeferredLoss {
  public:
+  /// The result type of `strategy.reduce`.
   using Reduced = T;
 
   /// Creates the loss of zero examples.
@@ -107,6 +108,7 @@ class DeferredLoss {
   [[nodiscard]] T value() const { return detail::part_of_global_batch<T>(total(), global_batch_); }
   /// Returns the unscaled sum; waits for it, and throws like `value`.
   [[nodiscard]] double total() const { return computed_ ? computed_->total() : 0; }
+  /// The number of this replica's examples.
   [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
 
   void wait() const { static_cast<void>(total()); }

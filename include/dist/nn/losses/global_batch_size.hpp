@@ -24,6 +24,7 @@ class GlobalBatchSize {
                               "Give the number of examples of all replicas together");
   }
 
+  /// The number of examples of all replicas.
   [[nodiscard]] std::size_t value() const noexcept { return value_; }
 
  private:

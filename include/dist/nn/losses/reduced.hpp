@@ -20,6 +20,7 @@ struct Reduction {
   struct Sum {};
   /// The mean over all replicas' rows, which Model::fit counts in each step: only there, as the default.
   struct SumOverBatchSize {};
+  /// The reduction that Keras calls "auto".
   using Auto = SumOverBatchSize;
 };
 
@@ -53,8 +54,8 @@ struct Reduced {
                 "a loss is reduced by nn::Reduction::None, nn::Reduction::Sum or nn::Reduction::SumOverBatchSize");
   static constexpr std::string_view name = L::name;
 
-  L loss;
-  R reduction;
+  L loss;       ///< of one example
+  R reduction;  ///< of the examples' losses
 
   /// Reduction::Sum: returns the sum over this replica's rows, and writes its gradient to `outputs.gradient`. Throws
   /// ShapeMismatch.

@@ -73,7 +73,7 @@ template <class Outputs, class Targets, class Weights = Unweighted>
 struct Huber {
   static constexpr std::string_view name = "huber";
 
-  float delta = 1;
+  float delta = 1;  ///< the difference from which the loss is linear
 
   /// Throws ShapeMismatch, and InvalidArgument for a delta that is not positive.
   template <std::floating_point T, class Target, dist::MemorySpace Where>

@@ -60,6 +60,7 @@ struct SparseCategoricalCrossentropy {
   /// See LossLowering.
   static constexpr bool takes_labels = true;
 
+  /// True if outputs are logits, false if they are probabilities.
   bool from_logits = true;
   /// Fraction of the target spread evenly over all classes (Szegedy et al.: "Rethinking the Inception architecture for
   /// computer vision", CVPR 2016).

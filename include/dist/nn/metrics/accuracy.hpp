@@ -19,7 +19,7 @@ struct BinaryAccuracy {
 
   using Tally = nn::Tally<double, double>;
 
-  float threshold = 0.5f;
+  float threshold = 0.5f;  ///< outputs above it count as 1
   std::string_view name = "binary_accuracy";
 
   template <class Outputs, class Targets>
@@ -107,7 +107,7 @@ struct SparseTopKCategoricalAccuracy {
 
   using Tally = nn::Tally<double, double>;
 
-  std::size_t k = 5;
+  std::size_t k = 5;  ///< number of outputs that count as top
   std::string_view name = "sparse_top_k_categorical_accuracy";
 
   template <class Label>
@@ -133,7 +133,7 @@ struct TopKCategoricalAccuracy {
 
   using Tally = nn::Tally<double, double>;
 
-  std::size_t k = 5;
+  std::size_t k = 5;  ///< number of outputs that count as top
   std::string_view name = "top_k_categorical_accuracy";
 
   template <class Outputs, class Targets>

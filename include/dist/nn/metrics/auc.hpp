@@ -22,15 +22,16 @@ namespace dist::nn {
 struct Auc {
   static constexpr bool more_is_better = true;
 
+  /// The curves that can be integrated.
   enum class Curve {
     roc,  ///< true positive rate over false positive rate; linear between thresholds
     pr,  ///< precision over recall; between thresholds as in Davis, Goadrich: "The relationship between precision-recall
          ///< and ROC curves", ICML 2006
   };
 
-  std::size_t thresholds = 200;
-  Curve curve = Curve::roc;
-  bool from_logits = false;
+  std::size_t thresholds = 200;  ///< number of points on the curve, as in Keras
+  Curve curve = Curve::roc;      ///< whose area is measured
+  bool from_logits = false;      ///< true if outputs are logits, false if they are probabilities
   std::string_view name = "auc";
 
   /// Throws InvalidArgument.

@@ -27,7 +27,7 @@ struct ConfusionMatrix {
   static constexpr bool more_is_better = true;
   static constexpr bool takes_labels = true;  ///< see MetricLowering
 
-  std::size_t classes;
+  std::size_t classes;  ///< number of classes, for labels from 0
   std::string_view name = "confusion_matrix";
 
   /// Throws InvalidArgument.

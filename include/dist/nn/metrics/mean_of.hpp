@@ -16,9 +16,10 @@ struct MeanOf {
   using Tally = nn::Tally<double, double>;
   static constexpr bool more_is_better = false;
 
-  L loss = {};
+  L loss = {};  ///< unscaled
   std::string_view name = L::name;
 
+  /// Returns the sum of the examples' losses, and of their weights, in the host's memory.
   template <Values Outputs, Values Targets, class Weights = Unweighted>
     requires are_on_host<Outputs, Targets>
   [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets,
@@ -35,6 +36,7 @@ struct MeanOf {
     return DeferredTally{start_total_loss(queue, loss, values_of(outputs), values_of(targets)),
                          [](const auto& computed) { return tally(computed); }};
   }
+  /// Starts the weighted sum of the losses by `queue`, for examples in device memory.
   template <class Q, Values Outputs, Values Targets, Values Weights>
     requires(!are_on_host<Outputs, Targets>)
   [[nodiscard]] auto operator()(const Q& queue, const Outputs& outputs, const Targets& targets,
@@ -66,6 +68,7 @@ struct MeanValue {
 
   std::string_view name = "mean";
 
+  /// Returns the tally of one number.
   [[nodiscard]] Tally operator()(double value, double weight = 1) const { return {value * weight, weight}; }
 };
 

@@ -23,8 +23,8 @@ namespace dist::nn {
 /// A tally that a device computes: `tally()` waits, and returns `of(work)`.
 template <Future W, class Of>
 struct DeferredTally {
-  W work;
-  Of of;
+  W work;  ///< the computation, a Future
+  Of of;   ///< makes the tally from it
 
   [[nodiscard]] bool is_done() const { return work.is_done(); }
   [[nodiscard]] auto tally() const { return of(work); }

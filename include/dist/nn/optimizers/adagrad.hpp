@@ -22,7 +22,9 @@ struct Adagrad {
   static constexpr std::string_view name = "Adagrad";
 
   float learning_rate = 1e-3f;
+  /// The start value of the sum of squares, at least 0.
   float initial_accumulator_value = 0.1f;
+  /// Prevents division by 0.
   float epsilon = 1e-7f;
 
   /// Throws InvalidArgument.
@@ -36,8 +38,10 @@ struct Adagrad {
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 1> slots{"accumulator"};
+    /// The learning rate of the step.
     T rate;
-    T start;  // initial_accumulator_value + epsilon
+    /// The initial value of the sum of squares plus epsilon.
+    T start;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       slot[0] += gradient * gradient;
       using detail::inverse_root;

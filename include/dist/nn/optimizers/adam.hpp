@@ -26,9 +26,13 @@ struct Adam {
   static constexpr std::string_view name = "Adam";
 
   float learning_rate = 1e-3f;
+  /// The decay of the first moment, at least 0 and below 1.
   float beta_1 = 0.9f;
+  /// The decay of the second moment, at least 0 and below 1.
   float beta_2 = 0.999f;
+  /// Prevents division by 0; added before the bias correction, as in Keras.
   float epsilon = 1e-7f;
+  /// True to divide by the root of the largest second moment up to now.
   bool amsgrad = false;
 
   /// Throws InvalidArgument.
@@ -47,9 +51,13 @@ struct Adam {
       if constexpr (Amsgrad) names[2] = "velocity_max";
       return names;
     }();
-    T rate;  // with bias correction
+    /// The learning rate of the step, with bias correction.
+    T rate;
+    /// 1 - beta_1.
     T keep_1;
+    /// 1 - beta_2.
     T keep_2;
+    /// Prevents division by 0.
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       slot[0] += keep_1 * (gradient - slot[0]);
@@ -85,10 +93,15 @@ struct AdamW {
   static constexpr std::string_view name = "AdamW";
 
   float learning_rate = 1e-3f;
+  /// The fraction of a weight that a step with learning rate 1 removes.
   float weight_decay = 0.004f;
+  /// The decay of the first moment, at least 0 and below 1.
   float beta_1 = 0.9f;
+  /// The decay of the second moment, at least 0 and below 1.
   float beta_2 = 0.999f;
+  /// Prevents division by 0.
   float epsilon = 1e-7f;
+  /// True to divide by the root of the largest second moment up to now.
   bool amsgrad = false;
 
   /// Throws InvalidArgument.

@@ -26,7 +26,9 @@ struct Lamb {
   static constexpr bool scales_by_norms = true;
 
   float learning_rate = 1e-3f;
+  /// The decay of the first moment, at least 0 and below 1.
   float beta_1 = 0.9f;
+  /// The decay of the second moment, at least 0 and below 1.
   float beta_2 = 0.999f;
   float epsilon = 1e-7f;  ///< above 0: otherwise a weight without gradients makes its parameter's norm NaN
 
@@ -42,11 +44,17 @@ struct Lamb {
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 2> slots{"momentum", "velocity"};
+    /// The learning rate of the step.
     T rate;
+    /// 1 - beta_1.
     T keep_1;
+    /// 1 - beta_2.
     T keep_2;
-    T correction_1;  // bias corrections of the moments
+    /// The bias correction of the first moment.
+    T correction_1;
+    /// The bias correction of the second moment.
     T correction_2;
+    /// Prevents division by 0.
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T direction(T gradient, T* slot) const {
       using detail::root;

@@ -21,7 +21,9 @@ struct Lion {
   static constexpr std::string_view name = "Lion";
 
   float learning_rate = 1e-3f;
+  /// The weight of the momentum in the direction, at least 0 and below 1.
   float beta_1 = 0.9f;
+  /// The decay of the momentum, at least 0 and below 1.
   float beta_2 = 0.99f;
 
   /// Throws InvalidArgument.
@@ -35,8 +37,11 @@ struct Lion {
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 1> slots{"momentum"};
+    /// The learning rate of the step.
     T rate;
+    /// The weight of the momentum in the direction.
     T beta_1;
+    /// The decay of the momentum.
     T beta_2;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       const T direction = beta_1 * slot[0] + (T{1} - beta_1) * gradient;

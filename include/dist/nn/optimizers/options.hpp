@@ -25,8 +25,10 @@ struct IgnoreUpdate {
 
 }  // namespace detail
 
-/// An optimizer's arithmetic: a struct of hyper-parameters. `check()` checks their ranges, and
-/// `with_update<T>(iteration, apply)` calls `apply(update)` with the functor of this step.
+/// An optimizer's arithmetic: a struct of hyper-parameters. `name` is for messages and for the names of variables, and
+/// `learning_rate` is the factor of a step, at least 0. `check()` throws InvalidArgument if a hyper-parameter is out of
+/// range; options of nn::With have such a function, too. `with_update<T>(iteration, apply)` calls `apply(update)` with
+/// the functor of this step.
 ///
 /// The functor is trivially copyable. `update(weight, gradient, slots)` returns the new weight and changes the
 /// element's slots in registers, so that CPU loops, rings and GPU kernels can inline it. `Update::slots` are their
@@ -61,7 +63,7 @@ concept ScalesByNorms = O::scales_by_norms;
 
 /// Clips elements of the aggregated gradient to [-limit, limit] (spec P10; Keras' clipvalue).
 struct ClipValue {
-  float limit;
+  float limit;  ///< above 0
 
   void check() const { detail::require_positive("ClipValue", "limit", limit); }
 };
@@ -69,7 +71,7 @@ struct ClipValue {
 /// Multiplies each parameter's aggregated gradient by norm / max(its L2 norm, norm) (spec P10; Keras' clipnorm). Until
 /// the update each replica stores its share of the sums.
 struct ClipNorm {
-  float norm;
+  float norm;  ///< above 0
 
   void check() const { detail::require_positive("ClipNorm", "norm", norm); }
 };
@@ -78,7 +80,7 @@ struct ClipNorm {
 /// global_clipnorm). If one is not finite, all become NaN, as in Keras. Until the update each replica stores its share
 /// of the sums.
 struct GlobalClipNorm {
-  float norm;
+  float norm;  ///< above 0
 
   void check() const { detail::require_positive("GlobalClipNorm", "norm", norm); }
 };
@@ -86,19 +88,22 @@ struct GlobalClipNorm {
 /// Decoupled weight decay (Loshchilov, Hutter: "Decoupled weight decay regularization", ICLR 2019): w -= rate lr w
 /// before each update (spec P11; Keras' weight_decay).
 struct WeightDecay {
-  float rate = 0.004f;
+  float rate = 0.004f;  ///< at least 0
+
   /// Parts of the names of parameters that do not decay, such as "bias" or "dense_1/" (Keras'
   /// exclude_from_weight_decay).
   std::vector<std::string> exclude = {};
 
   void check() const { detail::require_not_negative("WeightDecay", "rate", rate); }
+  /// True if no part of `exclude` occurs in the parameter's name.
   [[nodiscard]] bool applies_to(std::string_view parameter) const;
 };
 
 /// An average of the weights, a = momentum a + (1 - momentum) w after each update, in the last slot, "average". After
 /// the first update it equals the weights (spec P11; Keras' use_ema).
 struct AverageWeights {
-  float momentum = 0.99f;
+  float momentum = 0.99f;  ///< the part of the old average that remains, from 0 to 1
+
   /// Updates after which the average replaces the weights; 0 for never.
   std::int64_t overwrite_frequency = 0;
 
@@ -108,7 +113,7 @@ struct AverageWeights {
 /// `apply_gradients` adds up gradients of `steps` calls on each replica, without communication, and updates with their
 /// mean in the last one (Keras' gradient_accumulation_steps).
 struct AccumulateGradients {
-  std::int64_t steps;
+  std::int64_t steps;  ///< number of calls per update
 
   void check() const;
 };

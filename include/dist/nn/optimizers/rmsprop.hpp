@@ -25,9 +25,13 @@ struct RMSprop {
   static constexpr std::string_view name = "RMSprop";
 
   float learning_rate = 1e-3f;
+  /// The decay of the averages of gradients and squares, at least 0 and below 1.
   float rho = 0.9f;
+  /// The part of the previous step that is added; 0: none.
   float momentum = 0;
+  /// Prevents division by 0.
   float epsilon = 1e-7f;
+  /// True to divide by the standard deviation instead of the root mean square.
   bool centered = false;
 
   /// Throws InvalidArgument.
@@ -41,6 +45,7 @@ struct RMSprop {
   /// The functor of a step.
   template <class T, bool Centered, bool Momentum>
   struct Update {
+    /// The index of the momentum slot, if there is one.
     static constexpr std::size_t momentum_slot = Centered ? 2 : 1;
     static constexpr std::array<std::string_view, momentum_slot + (Momentum ? 1 : 0)> slots = [] {
       std::array<std::string_view, momentum_slot + (Momentum ? 1 : 0)> names{"velocity"};
@@ -48,9 +53,13 @@ struct RMSprop {
       if constexpr (Momentum) names[momentum_slot] = "momentum";
       return names;
     }();
+    /// The learning rate of the step.
     T rate;
+    /// The decay of the averages.
     T rho;
+    /// The part of the previous step that is added.
     T momentum;
+    /// Prevents division by 0.
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       slot[0] = rho * slot[0] + (T{1} - rho) * (gradient * gradient);

@@ -19,7 +19,9 @@ struct SGD {
   static constexpr std::string_view name = "SGD";
 
   float learning_rate = 0.01f;
+  /// The part of the previous step that is added; 0: none.
   float momentum = 0;
+  /// True for Nesterov's look-ahead.
   bool nesterov = false;
 
   /// Throws InvalidArgument.
@@ -32,6 +34,7 @@ struct SGD {
   template <class T>
   struct Plain {
     static constexpr std::array<std::string_view, 0> slots{};
+    /// The learning rate of the step.
     T rate;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T*) const { return weight - rate * gradient; }
   };
@@ -40,7 +43,9 @@ struct SGD {
   template <class T, bool Nesterov>
   struct Momentum {
     static constexpr std::array<std::string_view, 1> slots{"momentum"};
+    /// The learning rate of the step.
     T rate;
+    /// The part of the previous step that is added.
     T momentum;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       const T step = rate * gradient;

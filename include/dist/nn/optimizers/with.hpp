@@ -121,8 +121,10 @@ struct With : O {
                 "this optimizer decays weights already, as nn::AdamW does: leave out nn::WeightDecay, or give it to an "
                 "optimizer without decay, such as nn::Adam");
 
+  /// The options, in the order of the constructor's arguments.
   std::tuple<Options...> options;
 
+  /// Adds options to an optimizer.
   explicit With(O optimizer, Options... given) : O(std::move(optimizer)), options(std::move(given)...) {}
 
   /// The constructor's arguments, for archives.
@@ -131,9 +133,12 @@ struct With : O {
     return std::apply([&](auto&... option) { return With{std::move(optimizer), std::move(option)...}; }, given);
   }
 
+  /// True if there is an option of this type.
   template <class Option>
   static constexpr bool has = (std::is_same_v<Option, Options> || ...);
+  /// True if an option is a LearningRateSchedule.
   static constexpr bool has_schedule = (LearningRateSchedule<Options> || ...);
+  /// The option of this type.
   template <class Option>
   [[nodiscard]] const Option& get() const {
     return std::get<Option>(options);

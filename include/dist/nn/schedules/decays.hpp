@@ -18,9 +18,9 @@ namespace dist::nn {
 /// `decay_steps` steps, and then stays constant (Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
 /// restarts", ICLR 2017; Keras' CosineDecay). For a warm-up see nn::WarmUp.
 struct CosineDecay {
-  float initial_learning_rate;
-  std::int64_t decay_steps;
-  float alpha = 0;
+  float initial_learning_rate;  ///< of step 0
+  std::int64_t decay_steps;     ///< until the lowest rate
+  float alpha = 0;              ///< the lowest rate as a fraction of the initial one
 
   /// Throws InvalidArgument.
   void check() const;
@@ -34,10 +34,10 @@ struct CosineDecay {
 /// The learning rate initial_learning_rate * decay_rate^(step / decay_steps); `staircase` rounds the exponent down
 /// (Keras' ExponentialDecay).
 struct ExponentialDecay {
-  float initial_learning_rate;
-  std::int64_t decay_steps;
-  float decay_rate;
-  bool staircase = false;
+  float initial_learning_rate;  ///< of step 0
+  std::int64_t decay_steps;     ///< steps in which the rate falls by `decay_rate`
+  float decay_rate;             ///< factor for each `decay_steps` steps
+  bool staircase = false;       ///< true if the rate falls in whole `decay_steps` steps only
 
   /// Throws InvalidArgument.
   void check() const;
@@ -50,8 +50,8 @@ struct ExponentialDecay {
 /// The learning rate values[i] up to and including step boundaries[i], and the last value after all boundaries
 /// (Keras' PiecewiseConstantDecay).
 struct PiecewiseConstant {
-  std::vector<std::int64_t> boundaries;
-  std::vector<float> values;
+  std::vector<std::int64_t> boundaries;  ///< last steps of all values except the last one, ascending
+  std::vector<float> values;             ///< learning rates
 
   /// Throws InvalidArgument.
   void check() const;

@@ -16,8 +16,11 @@ namespace dist::nn {
 ///     nn::WarmUp{500, nn::CosineDecay{.initial_learning_rate = 0.1f, .decay_steps = 10'000}}
 template <LearningRateSchedule S>
 struct WarmUp {
+  /// The number of steps before `then`.
   std::int64_t steps;
+  /// The schedule after the warm-up, with its own steps from 0.
   S then;
+  /// The learning rate of step 0.
   float from;
 
   /// Step 0 has the rate `first_rate`, step `steps_before` the rate `schedule(0)`.
