@@ -366,6 +366,7 @@ class Workspace {
   [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
     return chain_.template dense_batch<Index>();
   }
+  /// True from `backward` until the next `forward`, while the factors of kernel gradients are available.
   [[nodiscard]] bool has_batches() const noexcept { return has_batches_; }
 
  private:

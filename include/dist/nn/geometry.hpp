@@ -8,8 +8,11 @@
 
 namespace dist::nn {
 
-/// No padding: windows lie inside the image, and trailing rows and columns without a window are ignored. Keras'
+/// No padding: windows are inside the image, and trailing rows and columns without a window are ignored. Keras'
 /// default.
+///
+/// A padding is an empty type with two functions. `output(extent, window, stride)` is the number of windows along an
+/// axis, and `before(extent, window, stride)` the number of zeros before its first element.
 struct Valid {
   [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window, std::size_t stride) {
     return extent < window ? 0 : (extent - window) / stride + 1;
@@ -40,18 +43,20 @@ struct Pad {
 /// The sizes of a dense layer.
 template <std::size_t Inputs, std::size_t Units, class ActivationFunction>
 struct DenseGeometry {
+  /// The activation that the kernel applies.
   using Activation = ActivationFunction;
-  static constexpr std::size_t inputs = Inputs;
-  static constexpr std::size_t units = Units;
+  static constexpr std::size_t inputs = Inputs;  ///< elements of an input row
+  static constexpr std::size_t units = Units;    ///< elements of an output row
 
+  /// Returns the sizes as text, for messages.
   [[nodiscard]] static std::string describe() { return concat(inputs, " inputs, ", units, " units"); }
 };
 
 /// The sizes of an image; `Image` is the StaticShape [height, width, channels].
 template <class Image>
 struct ImageGeometry {
-  static constexpr std::size_t pixels = Image::template extent<0> * Image::template extent<1>;
-  static constexpr std::size_t channels = Image::template extent<2>;
+  static constexpr std::size_t pixels = Image::template extent<0> * Image::template extent<1>;  ///< height times width
+  static constexpr std::size_t channels = Image::template extent<2>;  ///< extent of the last axis
 };
 
 /// Square windows sliding over an image, for convolution and pooling. `Image` is the StaticShape [height, width,
@@ -65,23 +70,26 @@ struct WindowGeometry {
   }
 
  public:
-  static constexpr std::size_t height = Image::template extent<0>;
-  static constexpr std::size_t width = Image::template extent<1>;
-  static constexpr std::size_t channels = Image::template extent<2>;
-  static constexpr std::size_t window = Window;
-  static constexpr std::size_t stride = Stride;
-  static constexpr std::size_t output_height = Padding::output(height, window, stride);
-  static constexpr std::size_t output_width = Padding::output(width, window, stride);
-  static constexpr std::size_t pad_top = Padding::before(height, window, stride);
-  static constexpr std::size_t pad_left = Padding::before(width, window, stride);
+  static constexpr std::size_t height = Image::template extent<0>;    ///< of the image
+  static constexpr std::size_t width = Image::template extent<1>;     ///< of the image
+  static constexpr std::size_t channels = Image::template extent<2>;  ///< of the image
+  static constexpr std::size_t window = Window;                       ///< height and width of a window
+  static constexpr std::size_t stride = Stride;                       ///< distance of windows
+  static constexpr std::size_t output_height = Padding::output(height, window, stride);  ///< windows from top to bottom
+  static constexpr std::size_t output_width = Padding::output(width, window, stride);    ///< windows from left to right
+  static constexpr std::size_t pad_top = Padding::before(height, window, stride);        ///< zeros before the first row
+  static constexpr std::size_t pad_left = Padding::before(width, window, stride);  ///< zeros before the first column
+
   /// Zeros after the last row and column.
   static constexpr std::size_t pad_bottom = after(height, output_height, pad_top);
-  static constexpr std::size_t pad_right = after(width, output_width, pad_left);
+  static constexpr std::size_t pad_right = after(width, output_width, pad_left);  ///< zeros after the last column
+
   /// True if each window covers an element of the image, which pooling requires.
   static constexpr bool windows_reach_image = pad_top < window && pad_left < window &&
                                               (output_height - 1) * stride < height + pad_top &&
                                               (output_width - 1) * stride < width + pad_left;
 
+  /// Returns the sizes as text, for messages.
   [[nodiscard]] static std::string describe() {
     return concat("images ", height, " x ", width, " x ", channels, ", window ", window, ", stride ", stride);
   }
@@ -91,12 +99,14 @@ struct WindowGeometry {
 template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
           class ActivationFunction, std::size_t Groups = 1>
 struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+  /// The activation that the kernel applies.
   using Activation = ActivationFunction;
-  static constexpr std::size_t filters = Filters;
-  static constexpr std::size_t groups = Groups;
-  static constexpr std::size_t group_channels = Image::template extent<2> / Groups;
-  static constexpr std::size_t group_filters = Filters / Groups;
+  static constexpr std::size_t filters = Filters;  ///< channels of the output
+  static constexpr std::size_t groups = Groups;    ///< 1: each filter sees all channels
+  static constexpr std::size_t group_channels = Image::template extent<2> / Groups;  ///< channels that a filter sees
+  static constexpr std::size_t group_filters = Filters / Groups;  ///< filters that see the same channels
 
+  /// Returns the sizes as text, for messages.
   [[nodiscard]] static std::string describe() {
     const std::string all =
         concat(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");

@@ -42,6 +42,7 @@ class GradientAccumulation {
   using Buffer = decltype(std::declval<S&>().template buffer<U>(Shape{}, std::string{}));
 
  public:
+  /// A replica's gradients.
   using Span = typename Buffer<T>::Span;
 
   /// `layout`, the places of the parameters, must outlive this object. Throws OutOfMemory.

@@ -50,13 +50,14 @@ struct ScaleBySquare {
 /// The gradients of elements `share`, with one scale per segment (stride 1), or one for all (stride 0).
 template <class S, class T>
 struct ScaledGradients {
+  /// Elements in the memory of the replica's device.
   template <class U>
   using Span = typename S::Device::template Span<U>;
 
-  Span<const T> gradients;
-  Span<const double> scales;
-  std::size_t stride = 0;
-  IndexRange share = {};
+  Span<const T> gradients;    ///< at the parameters' positions, valid in `share`
+  Span<const double> scales;  ///< one for each segment, or one for all
+  std::size_t stride = 0;     ///< distance of two segments' scales: 1, or 0 if all share one
+  IndexRange share = {};      ///< the elements that this replica updates
 };
 
 /// Clips gradients by each parameter's norm (nn::ClipNorm) or by the global norm (nn::GlobalClipNorm): computes scales
@@ -67,7 +68,9 @@ struct ScaledGradients {
 template <class S, class T, class Clip>
 class GradientClipping {
  public:
+  /// True if each parameter has its own norm.
   static constexpr bool by_parameter = std::is_same_v<Clip, ClipNorm>;
+  /// Elements in the memory of the replica's device.
   template <class U>
   using Span = typename S::Device::template Span<U>;
 
@@ -78,6 +81,7 @@ class GradientClipping {
       sums_.emplace(strategy.template buffer<T>(Shape{elements}, concat(optimizer, "/sums")));
   }
 
+  /// The clipped gradients of a replica's share.
   using Clipped = ScaledGradients<S, T>;
 
   /// Returns the sums of the replicas' gradients in this replica's share. A collective call.

@@ -121,7 +121,7 @@ using OwnersOf = std::conditional_t<stores_gradients<Network>, OnShard, OwnersIn
 
 }  // namespace detail
 
-/// A policy for gradients until they are applied: which layers store their kernel gradient.
+/// A policy for gradients until they are applied: `stores<Layer>` is true if the layer stores its kernel gradient.
 template <class G>
 concept GradientStorage = requires {
   { G::template stores<int> } -> std::convertible_to<bool>;

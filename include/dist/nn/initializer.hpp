@@ -11,8 +11,8 @@ namespace dist::nn {
 /// The number of inputs of one output, and of outputs of one input; for convolutions times the elements of the window,
 /// as in Keras.
 struct Fans {
-  std::size_t in = 1;
-  std::size_t out = 1;
+  std::size_t in = 1;   ///< inputs of one output
+  std::size_t out = 1;  ///< outputs of one input
 };
 
 /// Zeros. An initialiser is an empty struct with `fill(view, fans, stream)`, which sets all elements of `view`. Element

@@ -59,14 +59,14 @@ namespace dist::nn {
 /// One trainable tensor of a layer.
 struct ParameterSpec {
   std::string_view name;  ///< "kernel", "bias", "gamma" or "beta"
-  Shape shape;
+  Shape shape;            ///< as in Keras
 };
 
 /// One tensor of a layer's state, and its initial value.
 struct StateSpec {
-  std::string_view name;  ///< "moving_mean"
-  Shape shape;
-  double initial = 0;
+  std::string_view name;   ///< "moving_mean"
+  Shape shape;             ///< as in Keras
+  double initial = 0;      ///< of all elements
   bool is_random = false;  ///< true for a LayerRandom, whose seed is derived from the network's
 };
 
@@ -85,8 +85,11 @@ struct ForwardPass;
 /// `S` is const in inference.
 template <class Replica, ForwardMode Mode, class S, std::size_t Count, dist::MemorySpace Where = HostMemory>
 struct LayerCall {
+  /// True in training, false in inference.
   static constexpr bool training = std::same_as<Mode, Training>;
+  /// The context of the replica, for collectives.
   const Replica& replica;
+  /// The replica's copy of the layer's state, one view per StateSpec.
   ParameterViews<S, Count, Where> state;
   /// The global batch's rows before this replica's, in training, if a layer uses_global_rows.
   std::size_t first_row = 0;
@@ -99,10 +102,14 @@ struct LayerCall {
 
 template <class Replica, ForwardMode Mode, class S, dist::MemorySpace Where>
 struct ForwardPass {
+  /// The context of the replica, for collectives.
   const Replica& replica;
+  /// The state of all layers on this replica.
   S* state;
+  /// The number of rows of the global batch before this replica's rows.
   std::size_t first_row = 0;
 
+  /// Returns the argument for layer `Layer` of network `Net`.
   template <class Net, std::size_t Layer>
   [[nodiscard]] auto layer_call() const {
     const auto views = Net::template layer_state<Layer, Where>(state);
@@ -117,9 +124,13 @@ struct ForwardPass {
 template <bool InputGradient, bool StoresKernelGradient = true, bool ActivationIsApplied = false,
           class BeforeFunction = Linear>
 struct BackwardPass {
+  /// The activation whose gradient the layer includes; Linear for none.
   using Before = BeforeFunction;
+  /// True if the layer writes the gradient of its input.
   static constexpr bool input_gradient = InputGradient;
+  /// True if the layer writes the gradient of its kernel.
   static constexpr bool stores_kernel_gradient = StoresKernelGradient;
+  /// True if `dy` is the gradient before the layer's activation.
   static constexpr bool activation_is_applied = ActivationIsApplied;
 };
 

@@ -27,10 +27,12 @@ namespace dist::nn {
 template <std::floating_point T>
 class Loss {
  public:
+  /// The result type of `strategy.reduce`.
   using Reduced = T;
 
   /// Creates the loss of zero examples.
   Loss() = default;
+  /// The loss of `examples` examples with the sum `total`, of a global batch of `global_batch` examples.
   Loss(double total, std::size_t examples, std::size_t global_batch)
       : total_(total), examples_(examples), global_batch_(global_batch) {}
 
@@ -39,6 +41,7 @@ class Loss {
   [[nodiscard]] T value() const noexcept { return detail::part_of_global_batch<T>(total_, global_batch_); }
   /// Returns the unscaled sum of `examples()` losses, for means over batches of different sizes (spec P06).
   [[nodiscard]] double total() const noexcept { return total_; }
+  /// The number of this replica's examples.
   [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
 
  private:
@@ -48,8 +51,9 @@ class Loss {
 };
 
 /// The per-example part of a loss: a copyable functor of a form in losses/row_loss.hpp, on a row of outputs and of
-/// targets, or on elements. It may have a `check(outputs, targets)` that throws if they do not fit; by default, their
-/// shapes must be equal.
+/// targets, or on elements. Its `name` is for logs and messages. It may have a `check(outputs, targets)` that throws if
+/// they do not fit; by default, their shapes must be equal. It may have a `require_target<Target>()` with a
+/// static_assert for the type of targets.
 template <class L, class T, class Target>
 concept LossFunction = std::copyable<L> &&
     (LossOfRows<L, T, Target> || LossOfElements<L, T, Target> || LossOfSpans<L, T, Target>)&&requires {

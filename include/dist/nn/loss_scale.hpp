@@ -108,6 +108,7 @@ class LossScale {
   void apply(const Trace&, const auto&) const {
     refuse<Trace>();
   }
+  /// Reports that compiled steps cannot use a loss scale.
   template <InTrace Trace>
   [[nodiscard]] bool remove(const Trace&, auto&) {
     refuse<Trace>();

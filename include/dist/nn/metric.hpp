@@ -35,8 +35,8 @@ namespace dist::nn {
 /// exact.
 template <Reducible T, Reducible C>
 struct Tally {
-  T total{};
-  C count{};
+  T total{};  ///< sum of the measured values
+  C count{};  ///< sum of the weights
 };
 
 /// A metric that adds batches up to a Tally.
@@ -45,7 +45,8 @@ concept AddsTallies = requires {
   typename M::Tally;
 };
 /// The measure of a metric: a copyable functor that returns the Tally of a batch or a row (MeasuresRows), or counts
-/// into cells (CountingMetric). `name` is for logs. Optional: `static constexpr bool more_is_better`, for callbacks.
+/// into cells (CountingMetric). `name` is for logs. Optional: `static constexpr bool more_is_better`, true if a greater
+/// result is better, for callbacks.
 template <class M>
 concept MetricFunction = std::copyable<M> &&(AddsTallies<M> || CountingMetric<M>)&&requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;
@@ -164,7 +165,9 @@ struct MetricInTrace {};
 template <class S, class M>
 class Metric : detail::NeedsContext {
  public:
+  /// The type of the measure.
   using Measure = M;
+  /// The contribution of a batch.
   using Tally = typename M::Tally;
 
   /// The state is on separate pages for each replica. Throws OutOfMemory.
@@ -214,6 +217,7 @@ class Metric : detail::NeedsContext {
     else
       add(context, measure_(given...));
   }
+  /// Adds a tally outside replica functions, once for every replica.
   void add(const InCrossReplica auto& context, Tally tally) {
     const std::size_t local_replicas = context.strategy().num_local_replicas();
     for (std::size_t local = 0; local < local_replicas; ++local) sums_.add_to(context, local, tally);
@@ -288,6 +292,7 @@ class Metric : detail::NeedsContext {
 template <Strategy S, CountingMetric M>
 class Metric<S, M> : detail::NeedsContext {
  public:
+  /// The type of the measure.
   using Measure = M;
 
   /// Throws InvalidArgument if the measure's `check` fails, and OutOfMemory.

@@ -84,11 +84,13 @@ struct MixedPrecision : BackendType {
   /// The back end's state, with memory for rounded factors.
   class State : public BackendType::State {
    public:
+    /// For back ends whose state is made from the queue.
     explicit State(const typename Device::Queue& queue) requires(
         std::constructible_from<typename BackendType::State, const typename Device::Queue&>)
         : BackendType::State(queue), queue_(queue) {
       tell_back_end();
     }
+    /// For back ends whose state does not take a queue.
     explicit State(const typename Device::Queue& queue) requires(
         !std::constructible_from<typename BackendType::State, const typename Device::Queue&>)
         : queue_(queue) {

@@ -131,6 +131,7 @@ class ZeroDebiasedAverage {
     return average;
   }
 
+  /// Returns the number of updates, in any context.
   [[nodiscard]] std::int64_t updates(const auto& context) const { return updates_.value(context); }
 
   /// See Trackable.

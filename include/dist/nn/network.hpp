@@ -57,13 +57,21 @@ class Network {
                 "a network needs a layer with parameters: there is nothing to train in this nn::Sequential");
 
  public:
+  /// The nn::Sequential of the network.
   using Architecture = Net;
+  /// The implementation of the layers.
   using Backend = BackendType;
+  /// The type of parameters and gradients.
   using Element = ElementType;
+  /// One variable with the parameters of all layers.
   using Parameters = DistributedVariable<Element, OnWrite, None, typename Backend::Device>;
+  /// One buffer with the gradients of all parameters.
   using Gradients = ReplicaBuffer<Element, typename Backend::Device>;
+  /// The variable with the state of all layers.
   using State = NetworkState<Net, Element, typename Backend::Device>;
+  /// The memory space of the back end's device.
   using Space = typename Backend::Device::Space;
+  /// Elements in the memory of the back end's device.
   using Span = typename Backend::Device::template Span<Element>;
 
   /// True if the gradients of all parameters are stored.
@@ -81,6 +89,7 @@ class Network {
 
   /// Elements of all parameters, without and with padding.
   static constexpr std::size_t parameter_count = Net::parameter_count;
+  /// Elements of all parameters with padding: the size of `parameters()`.
   static constexpr std::size_t padded_count = Net::padded_count;
 
   /// Initialises the parameters from `seed`, equally on every replica. Throws OutOfMemory.
@@ -111,6 +120,7 @@ class Network {
         "the back end of this network computes on another device than the strategy's replicas: give nn::Network a "
         "back end for that device, or use a strategy on the back end's device");
   }
+  /// Error message for a first argument that is not a strategy.
   template <dist::detail::NoStrategy Other>
     requires(!std::same_as<std::remove_cvref_t<Other>, Network>)
   explicit Network(Other&&, std::uint64_t = 0) : Network(Refused{}) {
@@ -129,6 +139,7 @@ class Network {
     if (!may_be_written_.load(std::memory_order_relaxed)) may_be_written_.store(true, std::memory_order_relaxed);
     return gradients_;
   }
+  /// Returns the gradients for reading.
   [[nodiscard]] const Gradients& gradients() const noexcept {
     require_stored_gradients();
     return gradients_;
@@ -150,6 +161,8 @@ class Network {
   /// Return the parameters, and the gradients of the last `backward`, in a compiled step: a traced array per parameter
   /// of the layout. Throw InvalidArgument without a `backward`.
   [[nodiscard]] auto traced_parameters(const InTrace auto& trace) { return Backend::parameters(trace, *this); }
+  /// Returns a traced array with the gradient of each parameter, in a compiled step. Throws InvalidArgument without a
+  /// `backward`.
   [[nodiscard]] auto traced_gradients(const InTrace auto& trace) { return Backend::gradients(trace, *this); }
   /// Adds to the gradient of a parameter, by its number in the layout. Throws like `traced_gradients`.
   template <class Array>
@@ -188,6 +201,8 @@ class Network {
     require_parameter<Layer, Which>();
     return detail::part_of(parameters_, scope, Net::parameters[Net::first_parameter[Layer] + Which]);
   }
+  /// Returns a parameter by its name in the layout, outside replica functions. Throws InvalidArgument for an unknown
+  /// name.
   [[nodiscard]] Tensor<Element> parameter(const InCrossReplica auto& scope, std::string_view name) const {
     return detail::part_of(parameters_, scope, detail::parameter_named(layout(), name));
   }
@@ -209,6 +224,7 @@ class Network {
   /// Returns the layers' state, such as the moving statistics of BatchNormalization: an OnRead variable with
   /// aggregation Mean. `state_layout` returns names, shapes and offsets.
   [[nodiscard]] auto& state() noexcept requires(Net::state_count > 0) { return state_.variable(); }
+  /// Returns names, shapes and offsets of the tensors in `state()`.
   [[nodiscard]] static constexpr std::span<const Parameter> state_layout() noexcept { return Net::state; }
 
   /// Returns a replica's view of state `Which` of layer `Layer`.
@@ -276,6 +292,7 @@ class Network {
                   "ClusterCoordinator schedules");
     return dist::detail::refused<Outputs<Element, Space>>();
   }
+  /// Error message for an input that is not a tensor in the back end's memory.
   template <InReplica Replica, class Input, ForwardMode Mode = Training>
     requires(!std::convertible_to<const Input&, TensorView<const Element, Space>>)
   [[nodiscard]] Outputs<Element, Space> forward(const Replica&, const Input&, Mode = {}) {

@@ -22,8 +22,11 @@ namespace dist::nn {
 template <class Net, class T, class Device>
 class NetworkState {
  public:
+  /// The type of the state: float for 16-bit networks.
   using Element = Accumulator<T>;
+  /// The variable with the state of all layers.
   using Variable = DistributedVariable<Element, OnRead, Mean, Device>;
+  /// A replica's state for reading.
   using ConstSpan = typename Device::template Span<const Element>;
 
   /// Throws OutOfMemory.
@@ -34,6 +37,7 @@ class NetworkState {
             [seed](TensorView<Element> all) { Net::initialize_state(all, seed); }, "state", Net::state)),
         own_(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step")) {}
 
+  /// The state of all layers, for reading and checkpoints.
   [[nodiscard]] Variable& variable() noexcept { return variable_; }
 
   /// Returns a replica's state.
@@ -57,15 +61,21 @@ template <class Net, class T, class Device>
   requires(Net::state_count == 0)
 class NetworkState<Net, T, Device> {
  public:
+  /// The type that a state would have.
   using Element = Accumulator<T>;
 
+  /// An empty span.
   using Span = typename Device::template Span<Element>;
+  /// An empty span.
   using ConstSpan = typename Device::template Span<const Element>;
 
+  /// Takes the same arguments as the state of other networks.
   template <Strategy S>
   explicit NetworkState(S&, std::uint64_t = 0) {}
 
+  /// Returns an empty span.
   [[nodiscard]] ConstSpan read(const InReplica auto&) const { return {}; }
+  /// Calls `change` with an empty span, and returns its result.
   template <class Change>
   auto update(const InReplica auto&, Change&& change) {
     return change(Span{});

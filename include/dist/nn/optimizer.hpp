@@ -95,9 +95,13 @@ class Optimizer {
       "as nn::Lamb does: use nn::StoredGradients, or another optimizer");
 
  public:
+  /// The type of the parameters and the slots.
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
+  /// The type of all slots.
   using Slots = OptimizerSlots<S, Element, detail::OwnersOf<Network>>;
+  /// The type of one slot.
   using Slot = typename Slots::Slot;
+  /// The state of the options of nn::With.
   using Options = OptionState<S, Element, O>;
 
   /// Throws InvalidArgument for hyper-parameters out of range and parameters that are not trainable (spec G03), and
@@ -185,8 +189,10 @@ class Optimizer {
   /// Apply gradients in a compiled step. Before each call the host computes values such as the learning rate; after it,
   /// it counts the step.
   void apply_gradients(const InTrace auto& trace) { apply_traced<true>(trace); }
+  /// Applies this replica's own gradients in a compiled step, without communication.
   void apply_gradients(const InTrace auto& trace, SkipAggregation) { apply_traced<false>(trace); }
 
+  /// Error message for calls outside replica functions.
   template <InCrossReplica Context>
   void apply_gradients(const Context&, auto&&...) {
     static_assert(dist::detail::always_false<Context>,
@@ -206,6 +212,7 @@ class Optimizer {
 
   /// Returns the number of steps up to now (spec P12): updates, which may accumulate several calls.
   [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const { return iterations_.value(context); }
+  /// Returns the number of steps up to now, in a replica function.
   [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
   /// Sets the step count, outside replica functions (Keras' optimizer.iterations.assign).
   void set_iterations(const InCrossReplica auto& scope, std::int64_t count) { iterations_.assign(scope, count); }
@@ -234,6 +241,7 @@ class Optimizer {
     if constexpr (on_servers) rate_.variable.assign(strategy_->scope(), rate);
   }
 
+  /// The optimizer's arithmetic with its hyper-parameters, such as nn::Adam.
   [[nodiscard]] const O& function() const noexcept { return function_; }
   // See HasWorkerCopies.
   [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }

@@ -39,6 +39,7 @@ namespace detail {
 template <class S, class T, class Owners = OnShard>
 class OptimizerSlots {
  public:
+  /// The variable of one slot.
   using Slot = DistributedVariable<T, Owners, None, typename S::Device>;
 
   /// Creates a slot of the size of variable `parameters` for each of `names`. `layout`, the places of the parameters,
@@ -61,6 +62,7 @@ class OptimizerSlots {
     }
   }
 
+  /// The slots in the order of their names.
   [[nodiscard]] std::span<const Slot> all() const noexcept { return slots_; }
   /// Returns a slot by name. Throws InvalidArgument if it is missing.
   [[nodiscard]] const Slot& named(std::string_view name) const {

@@ -32,11 +32,15 @@ namespace dist::nn {
 /// An update that skips parameters without a gradient, and their slots.
 template <class Update>
 struct PresentUpdate {
+  /// The update of parameters with a gradient.
   Update update;
+  /// The parameters' ranges of elements.
   const detail::Segment* segments;
+  /// The number of these ranges.
   std::size_t segment_count;
   const std::uint8_t* has_gradient;  ///< of each segment
 
+  /// Returns `update(i, weight, gradient)`, or `weight` if the parameter lacks a gradient.
   template <class T>
   DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
     return has_gradient[detail::segment_at(segments, segment_count, i)] ? update(i, weight, gradient) : weight;
@@ -62,11 +66,15 @@ class OptionState {
   static constexpr bool is_here = S::Device::Space::host_accessible;
 
  public:
+  /// True if gradients are clipped by norm, which takes a second pass.
   static constexpr bool clips_norm = has_option<O, Clip>;
   /// True if each replica stores the values to apply for its share.
   static constexpr bool keeps_share = clips_norm || ScalesByNorms<O>;
+  /// Elements in the memory of the replica's device.
   using Span = typename S::Device::template Span<T>;
+  /// Elements for reading in the memory of the replica's device.
   using ConstSpan = typename S::Device::template Span<const T>;
+  /// Gradients with the scale of each parameter.
   using Clipped = typename Clipping::Clipped;
 
   /// Throws OutOfMemory.

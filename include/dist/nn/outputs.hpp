@@ -11,8 +11,8 @@ namespace dist::nn {
 /// `backward`. Both have shape [rows, …] and belong to the network: the replica's next `forward` overwrites them.
 template <class T, dist::MemorySpace Where = HostMemory>
 struct Outputs {
-  TensorView<const T, Where> values;
-  TensorView<T, Where> gradient;
+  TensorView<const T, Where> values;  ///< one row per example, for the loss
+  TensorView<T, Where> gradient;      ///< of the same shape, to be written
 };
 
 /// The mode of training: layers use the batch's statistics, and update stored ones. Most layers compute the same in

@@ -96,6 +96,7 @@ class OverlappedAllReduce {
                 "nn::OverlappedAllReduce needs gradients in memory: use nn::StoredGradients");
 
  public:
+  /// The type of the gradients.
   using Element = typename Network::Element;
 
   /// Uses the strategy's timeout. A trace records "backward of LAYER" and "wait for gradients" on the replicas'

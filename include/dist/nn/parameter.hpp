@@ -60,10 +60,13 @@ class ParameterPart {
   static_assert(std::same_as<typename Variable::Synchronization, OnWrite>);
 
  public:
+  /// The type of the elements.
   using Element = typename Variable::Element;
 
+  /// The part of `variable` that belongs to `parameter`.
   ParameterPart(Variable& variable, const Parameter& parameter) : variable_(&variable), parameter_(parameter) {}
 
+  /// The shape of the parameter.
   [[nodiscard]] const Shape& shape() const noexcept { return parameter_.shape; }
 
   /// See DistributedVariable::whole.

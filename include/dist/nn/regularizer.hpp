@@ -23,7 +23,7 @@ namespace dist::nn {
 
 /// factor * sum |w| (Keras' regularizers.L1).
 struct L1 {
-  float factor = 0.01f;
+  float factor = 0.01f;  ///< multiplies the sum
 
   template <class T>
   [[nodiscard]] DIST_HD T term(T weight) const {
@@ -40,7 +40,7 @@ struct L1 {
 
 /// factor * sum w^2 (Keras' regularizers.L2).
 struct L2 {
-  float factor = 0.01f;
+  float factor = 0.01f;  ///< multiplies the sum
 
   template <class T>
   [[nodiscard]] DIST_HD T term(T weight) const {
@@ -54,8 +54,8 @@ struct L2 {
 
 /// l1 * sum |w| + l2 * sum w^2 (Keras' regularizers.L1L2).
 struct L1L2 {
-  float l1 = 0;
-  float l2 = 0;
+  float l1 = 0;  ///< factor of the absolute values
+  float l2 = 0;  ///< factor of the squares
 
   template <class T>
   [[nodiscard]] DIST_HD T term(T weight) const {
@@ -99,6 +99,7 @@ struct AddSlope {
 /// Selects kernels, the default for regularisation, also of parts of a layer, such as "query/kernel" of
 /// MultiHeadAttention.
 struct KernelsOnly {
+  /// True for kernels.
   [[nodiscard]] bool operator()(const Parameter& parameter) const {
     return parameter.kind == "kernel" || parameter.kind.ends_with("/kernel");
   }
@@ -218,8 +219,8 @@ struct Regularized {
                 "nn::L1L2");
   static constexpr std::string_view name = L::name;
 
-  L loss;
-  R regularizer;
+  L loss;         ///< of the data
+  R regularizer;  ///< of the kernels
 };
 
 /// Deduces the template arguments.

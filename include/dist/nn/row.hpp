@@ -85,13 +85,17 @@ namespace dist::nn {
 /// choose by `select`, because a program has no `if`.
 template <class T>
 struct Row {
+  /// The type of an element.
   using Element = std::remove_const_t<T>;
+  /// The type of a sum over the row.
   using Number = Element;
 
-  T* elements = nullptr;
-  std::size_t count = 0;
+  T* elements = nullptr;  ///< first element
+  std::size_t count = 0;  ///< number of elements
 
+  /// The number of elements.
   [[nodiscard]] DIST_HD std::size_t size() const noexcept { return count; }
+  /// The element at `index`.
   [[nodiscard]] DIST_HD T& operator[](std::size_t index) const noexcept { return elements[index]; }
 };
 /// Returns the sum of `f(k)`.

@@ -98,8 +98,11 @@ namespace dist::nn {
 /// An update that looks up the options of an element's parameter in two tables: weight decay, and the gradients' scale.
 template <class Update>
 struct SegmentedUpdate {
+  /// The update of one element, with the options of its parameter.
   Update update;
+  /// The parameters' ranges of elements, with their options.
   const detail::Segment* segments;
+  /// The number of these ranges.
   std::size_t segment_count;
   const double* scales;  ///< of the gradients, or null without scaling
   std::size_t stride;    ///< between the scales of two segments: 0 if all share one

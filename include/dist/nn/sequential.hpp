@@ -119,14 +119,17 @@ struct Sequential {
  public:
   /// The placed layers, as a std::tuple.
   using Bound = typename Binding::Type;
+  /// The number of placed layers, without nn::Input.
   static constexpr std::size_t layer_count =
       of_network(detail::Layout<detail::Learned, typename Binding::Type>::layers);
 
+  /// A placed layer, by its position.
   template <std::size_t Index>
   using Layer = std::tuple_element_t<Index, typename Binding::Type>;
 
   /// StaticShapes of one row of the input, and of the output of layer `Index`.
   using InputShape = typename Binding::Input;
+  /// The StaticShape of an output row of layer `Index`.
   template <std::size_t Index>
   using Output = typename Layer<Index>::Output;
 
@@ -157,6 +160,7 @@ struct Sequential {
   using Kept = detail::Layout<detail::Kept, typename Binding::Type>;
 
  public:
+  /// The StaticShape of an output row of the last layer.
   using OutputShape = typename OfLayers<typename Binding::Type>::Output;
 
   /// True if a layer communicates, or differs between training and inference.
@@ -171,11 +175,14 @@ struct Sequential {
   static constexpr auto& parameters = Learned::tensors;
   /// Elements of all parameters, without and with padding.
   static constexpr std::size_t parameter_count = of_network(Learned::count);
+  /// Elements of all parameters with padding.
   static constexpr std::size_t padded_count = Learned::padded_count;
 
   /// The layers' state, and its elements, without and with padding.
   static constexpr auto& state = Kept::tensors;
+  /// Elements of the state of all layers, without padding.
   static constexpr std::size_t state_count = Kept::count;
+  /// Elements of the state of all layers, with padding.
   static constexpr std::size_t padded_state_count = Kept::padded_count;
 
   /// Initialises the `padded_count` elements of `all`, equally for equal seeds.

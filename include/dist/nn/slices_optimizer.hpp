@@ -67,6 +67,7 @@ class SlicesOptimizer {
                 "reading: make the variable OnWrite");
 
  public:
+  /// The type of the variable's elements.
   using Element = typename Variable::Element;
 
   /// Throws InvalidArgument for hyper-parameters out of range and variables that are not trainable (spec G03),
@@ -119,6 +120,7 @@ class SlicesOptimizer {
     iterations_.assign(replica, same(iteration));
   }
 
+  /// Updates the rows of `gradient`, like the overload for a view.
   void apply_slices(const InReplica auto& replica, const IndexedSlices<Element>& gradient) {
     apply_slices(replica, gradient.view());
   }
@@ -128,6 +130,7 @@ class SlicesOptimizer {
   [[nodiscard]] std::int64_t iterations(const Context& context) const {
     return iterations_.value(context);
   }
+  /// The optimizer's arithmetic with its hyper-parameters, such as nn::Adam.
   [[nodiscard]] const O& function() const noexcept { return function_; }
 
   /// Tracks the iterations and the slots, by their names in the functor. See Trackable.
@@ -221,6 +224,7 @@ class SlicesOptimizer<S, Variable, O> {
                 "strategy.variable<float>(shape)");
 
  public:
+  /// The type of the table's elements.
   using Element = typename Variable::Element;
 
   /// Throws InvalidArgument for hyper-parameters out of range, and the errors of `ParameterServer::variable`.
@@ -239,20 +243,24 @@ class SlicesOptimizer<S, Variable, O> {
     function_.check();
   }
 
+  /// Sends the rows of `gradient` to the servers, which update these rows and their slots.
   void apply_slices(const InReplica auto& replica, const IndexedSlicesView<Element>& gradient) {
     function_.template with_update<Element>(iterations_.value(replica) + 1, [&](const auto& functor) {
       S::Store::cache_of(replica).push_rows(*table_, gradient, functor, first_slot_);
     });
     iterations_.assign_add(replica, same(std::int64_t{1}));
   }
+  /// Updates the rows of `gradient`, like the overload for a view.
   void apply_slices(const InReplica auto& replica, const IndexedSlices<Element>& gradient) {
     apply_slices(replica, gradient.view());
   }
 
+  /// Returns the number of steps up to now (spec P12).
   template <class Context>
   [[nodiscard]] std::int64_t iterations(const Context& context) const {
     return iterations_.value(context);
   }
+  /// The optimizer's arithmetic with its hyper-parameters, such as nn::Adam.
   [[nodiscard]] const O& function() const noexcept { return function_; }
   // See HasWorkerCopies.
   [[nodiscard]] const VariablesMade& variables_made() const noexcept { return variables_made_; }

@@ -71,6 +71,7 @@ class TrackedParts {
   };
 
  public:
+  /// `layout` describes the tensors in `leaf`, and must outlive this object.
   TrackedParts(Leaf&& leaf, std::span<const Parameter> layout) : leaf_(std::forward<Leaf>(leaf)), layout_(layout) {}
 
   /// Tracks every tensor. See Trackable.
@@ -122,10 +123,13 @@ void visit_parts(auto& visit, std::string_view name, Leaf&& leaf, std::span<cons
 template <class Buffer, class Aggregation>
 class TrackedBuffer {
  public:
+  /// The type of the elements.
   using Element = typename Buffer::Element;
 
+  /// The buffer must outlive this object.
   explicit TrackedBuffer(const Buffer& buffer) : buffer_(&buffer) {}
 
+  /// The shape of one replica's array.
   [[nodiscard]] const Shape& shape() const noexcept { return buffer_->shape(); }
 
   /// See DistributedVariable::whole.
@@ -140,6 +144,7 @@ class TrackedBuffer {
       dist::detail::run_collectively(strategy, [&] { strategy.workers().all_reduce(sum, all.elements()); });
     return all;
   }
+  /// See DistributedVariable::restore.
   void restore(const InCrossReplica auto& scope, TensorView<const Element> values) const {
     auto& strategy = scope.strategy();
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {

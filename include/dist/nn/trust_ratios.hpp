@@ -45,8 +45,10 @@ struct RatioOfNorms {
 template <class S, class T>
 class TrustRatios {
  public:
+  /// Elements in the memory of the replica's device.
   template <class U>
   using Span = typename S::Device::template Span<U>;
+  /// Directions with the trust ratio of each parameter.
   using Scaled = ScaledGradients<S, T>;
 
   /// Throws OutOfMemory.
@@ -76,6 +78,8 @@ class TrustRatios {
     replica.all_reduce(sum, squares);
     return scaled(replica, squares, directions, table, decay, share);
   }
+  /// Returns the directions of a share whose sums `given` are complete. With `aggregate`, norms include the shares of
+  /// all replicas.
   template <bool aggregate, class Update>
   [[nodiscard]] Scaled of_share(const InReplica auto& replica, const Scaled& given, Span<const T> weights,
                                 std::span<const detail::Segment> segments, const detail::Segment* table, double decay,
