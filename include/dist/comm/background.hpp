@@ -87,6 +87,7 @@ class BackgroundCollectives {
 
   /// True if collectives progress before the caller waits for them.
   [[nodiscard]] bool overlaps() const noexcept { return progress_ == BackgroundProgress::by_a_thread; }
+  /// The group's collectives. Do not call them while a started collective is pending.
   [[nodiscard]] const Ops& ops() const noexcept { return ops_; }
 
   /// Begins a run of the caller; `alone` if the other processes do not take part. Collectives of different runs never

@@ -40,6 +40,7 @@ class CallSequence {
   /// Begins a common call outside runs.
   void begin_call() noexcept { begin(0); }
 
+  /// The progress to report with a failure.
   [[nodiscard]] Position position() const noexcept { return {distance(), history_}; }
   /// The position as sent with each call: equal for matching calls.
   [[nodiscard]] std::uint64_t mark() const noexcept {
@@ -64,6 +65,7 @@ class CallSequence {
     if (alone_) [[unlikely]]
       refuse_alone(operation);
   }
+  /// Throws the WrongStrategy of `require_shared`, out of line.
   [[noreturn]] static void refuse_alone(std::string_view operation) {
     throw WrongStrategy(concat(operation, " was called in run_here"), "the other processes do not share this run",
                         "Call strategy.run in all processes");

@@ -61,17 +61,18 @@ struct CollectiveCall {
 
 /// A call as bytes that other processes can read. Long names are truncated; the fingerprint covers the full names.
 struct CollectiveCallRecord {
-  std::array<char, 32> operation{};
-  std::array<char, 48> reduction{};
-  std::array<char, 24> dtype{};
-  std::size_t elements = 0;
-  std::size_t root = 0;
-  std::uint64_t counts = 0;
-  std::uint64_t structure = 0;
-  std::uint64_t place = 0;
-  std::uint64_t fingerprint = 0;
+  std::array<char, 32> operation{};  ///< at most 31 characters
+  std::array<char, 48> reduction{};  ///< at most 47 characters; empty without a reduction
+  std::array<char, 24> dtype{};      ///< at most 23 characters
+  std::size_t elements = 0;          ///< per member
+  std::size_t root = 0;              ///< of a broadcast
+  std::uint64_t counts = 0;          ///< of an all_gather: checksum of the members' counts
+  std::uint64_t structure = 0;       ///< hash of the structure that the values belong to; 0: none
+  std::uint64_t place = 0;           ///< position in the program: CallSequence::mark()
+  std::uint64_t fingerprint = 0;     ///< of the call with its full names
 
   CollectiveCallRecord() = default;
+  /// Copies the names and numbers of `call`, and computes its fingerprint.
   explicit CollectiveCallRecord(const CollectiveCall& call) noexcept
       : elements(call.elements),
         root(call.root),

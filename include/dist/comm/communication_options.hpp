@@ -33,6 +33,8 @@ struct CommunicationOptions {
   std::size_t bytes_per_pack = 0;
   /// Maximum wait for another replica; 0: without limit (spec H13). Not set: the timeout of the strategy.
   std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
+  /// Anything except `automatic` throws InvalidArgument in the options of a strategy, because its type names the
+  /// policy.
   Implementation implementation = Implementation::automatic;
 
   /// Returns these options, overridden by those set in `other` (spec H15).

@@ -81,8 +81,8 @@ concept HasLocalGroup = requires(const C member) {
 /// Memory that a member lends to its peers during a collective, to `read`, or to read and `write`. Both may be the same
 /// memory.
 struct Operand {
-  const void* read = nullptr;
-  void* write = nullptr;
+  const void* read = nullptr;  ///< null: not readable
+  void* write = nullptr;       ///< null: not writable
 };
 
 /// Members access each other's memory. `publish` shares this member's operands, and returns when all have published.

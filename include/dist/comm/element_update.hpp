@@ -38,9 +38,11 @@ inline constexpr std::size_t pack_elements = 16 / sizeof(T);
 /// Consecutive elements, aligned to 16 bytes.
 template <class T>
 struct alignas(16) Pack {
-  T element[pack_elements<T>];
+  T element[pack_elements<T>];  ///< 16 bytes of elements
 
+  /// Reads consecutive elements. `from` must be aligned to 16 bytes.
   [[nodiscard]] DIST_HD static Pack load(const T* from) { return *reinterpret_cast<const Pack*>(from); }
+  /// Writes the elements to `to`, which must be aligned to 16 bytes.
   DIST_HD void store(T* to) const { *reinterpret_cast<Pack*>(to) = *this; }
 };
 

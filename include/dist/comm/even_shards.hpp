@@ -29,6 +29,7 @@ struct NeighborExchange;
 template <class Ops>
 class EvenShards : public Ops {
  public:
+  /// Adapts the collectives `ops` of one member.
   EvenShards(Ops ops) : Ops(std::move(ops)) {}
 
   [[nodiscard]] EvenShards with_timeout(std::chrono::nanoseconds timeout) const {

@@ -19,13 +19,16 @@ class FailureNotice {
  public:
   /// All zero bytes: a notice without a text.
   FailureNotice() = default;
+  /// A notice that raises PeerError with the text `why`.
   FailureNotice(std::string_view why) { store(why, why_); }
+  /// A notice that raises PeerError with the text `why`.
   FailureNotice(const char* why) : FailureNotice(std::string_view{why}) {}
   /// A ReplicaError is replaced by its cause if this is an error of processes.
   FailureNotice(const std::exception& error);
 
   /// Returns this notice, marked as final: the process enters no later collective.
   [[nodiscard]] FailureNotice for_good() const;
+  /// True if the process enters no later collective.
   [[nodiscard]] bool is_last() const noexcept { return is_last_ || breaks_the_group(); }
 
   /// True if the sender cannot continue: it lost another process, or its wait timed out.

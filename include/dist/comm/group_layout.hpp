@@ -18,18 +18,24 @@ class GroupLayout {
   /// Returns the layout with `parts` parts per member, with consecutive ranks, as seen by `part` of this member.
   [[nodiscard]] GroupLayout divided(std::size_t parts, std::size_t part) const;
 
+  /// The rank of this member among all members.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  /// The number of all members.
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
+  /// The number of this member's group.
   [[nodiscard]] std::size_t group() const noexcept { return group_; }
+  /// The number of groups.
   [[nodiscard]] std::size_t groups() const noexcept { return sizes_.size(); }
   /// The ranks of a group's members, ascending.
   [[nodiscard]] std::span<const std::size_t> members(std::size_t group) const noexcept;
   /// The group of a member, and its number there.
   struct GroupRank {
-    std::size_t group;
-    std::size_t member;
+    std::size_t group;   ///< number of the group
+    std::size_t member;  ///< number of the member in its group
   };
+  /// Returns the group of member `rank`, and its number there.
   [[nodiscard]] GroupRank place_of(std::size_t rank) const noexcept;
+  /// The ranks of all members, group by group.
   [[nodiscard]] std::span<const std::size_t> ranks() const noexcept { return ranks_; }
   /// True if the members, listed group by group, are sorted by rank.
   [[nodiscard]] bool in_order() const noexcept { return in_order_; }

@@ -35,6 +35,7 @@ namespace dist {
 template <class Ops>
 class HierarchicalCommunicator {
  public:
+  /// The member whose collectives are `ops`.
   explicit HierarchicalCommunicator(const Ops& ops) : ops_(&ops) {}
 
   [[nodiscard]] std::size_t rank() const noexcept { return ops_->layout().rank(); }
@@ -104,7 +105,9 @@ class Hierarchical : public detail::OnBytes<Hierarchical<Lower, Upper>>,
   [[nodiscard]] HierarchicalCommunicator<Hierarchical> communicator() const noexcept {
     return HierarchicalCommunicator<Hierarchical>{*this};
   }
+  /// The division of all members into groups.
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
+  /// The collectives within this member's group.
   [[nodiscard]] const Lower& lower() const noexcept { return lower_; }
   /// On leaders only.
   [[nodiscard]] const std::optional<Upper>& upper() const noexcept { return upper_; }

@@ -28,6 +28,7 @@ class Membership {
                 "dist::ReportsFailures");
 
  public:
+  /// Calls are forwarded to this communicator.
   explicit Membership(C communicator) : comm_(std::move(communicator)) {}
 
   [[nodiscard]] const C& communicator() const noexcept { return comm_; }
@@ -38,7 +39,7 @@ class Membership {
   [[nodiscard]] bool is_broken() const noexcept { return comm_.is_broken(); }
 
  protected:
-  C comm_;
+  C comm_;  ///< the member's communicator
 };
 
 namespace detail {

@@ -32,10 +32,13 @@ concept PlainElements = requires(Range& range) {
 /// memory, and the replica that sends or receives them. A view: the elements must outlive the exchange.
 template <class Byte>
 struct NeighborMessage {
+  /// True for SendTo, false for ReceiveFrom.
   static constexpr bool is_sent = std::is_const_v<Byte>;
+  /// The value of `owner` and `other` for group members with one replica each.
   static constexpr std::size_t unset = static_cast<std::size_t>(-1);
 
   NeighborMessage() = default;
+  /// A message to or from `replica`. `values` are its elements, which the call must be able to copy as bytes.
   template <class Range>
   NeighborMessage(std::size_t replica, Range&& values) : peer(replica) {
     static_assert(detail::satisfied<detail::PlainElements<Range>>,
@@ -53,16 +56,17 @@ struct NeighborMessage {
     }
   }
 
+  /// The size of the message.
   [[nodiscard]] std::size_t bytes() const noexcept { return elements * element_bytes; }
 
-  std::size_t peer = 0;       ///< rank in the exchanging group
-  std::size_t owner = unset;  ///< the replica at this end, if the group member represents several
-  std::size_t other = unset;  ///< the replica at the other end
-  Byte* data = nullptr;
-  std::size_t elements = 0;
-  std::size_t element_bytes = 1;
-  std::uint64_t on_device = 0;  ///< 1 if the host cannot access the elements
-  std::uint64_t type = 0;       ///< hash of the element type and the kind of memory
+  std::size_t peer = 0;           ///< rank in the exchanging group
+  std::size_t owner = unset;      ///< the replica at this end, if the group member represents several
+  std::size_t other = unset;      ///< the replica at the other end
+  Byte* data = nullptr;           ///< first element; null: none
+  std::size_t elements = 0;       ///< number of elements
+  std::size_t element_bytes = 1;  ///< size of an element
+  std::uint64_t on_device = 0;    ///< 1 if the host cannot access the elements
+  std::uint64_t type = 0;         ///< hash of the element type and the kind of memory
 };
 /// Elements to send to a replica.
 using SendTo = NeighborMessage<const std::byte>;
@@ -73,11 +77,14 @@ using ReceiveFrom = NeighborMessage<std::byte>;
 template <class Message>
 class MessageList {
  public:
+  /// The messages of a braced list, which live until the end of the call.
   MessageList(std::initializer_list<Message> messages) : messages_(messages.begin(), messages.size()) {}
+  /// The messages of a contiguous range, which must outlive the list.
   template <class Range>
     requires std::convertible_to<const Range&, std::span<const Message>> MessageList(const Range& messages)
         : messages_(messages) {}
 
+    /// The messages in their given order.
     [[nodiscard]] std::span<const Message> all() const noexcept { return messages_; }
 
    private:

@@ -26,9 +26,9 @@ class Watchdog;
 struct NetworkOptions {
   /// Maximum wait for another member; 0: without limit.
   std::chrono::nanoseconds timeout = std::chrono::minutes{10};
-  CollectiveChecks checks = CollectiveChecks::calls;
-  PeerHealth* health = nullptr;            ///< checked while waiting; must outlive the membership
-  Watchdog* watchdog = nullptr;            ///< monitors blocking calls; must outlive the membership
+  CollectiveChecks checks = CollectiveChecks::calls;  ///< made before each collective; the same on all members
+  PeerHealth* health = nullptr;                       ///< checked while waiting; must outlive the membership
+  Watchdog* watchdog = nullptr;                       ///< monitors blocking calls; must outlive the membership
   std::optional<std::size_t> worker = {};  ///< number of this process in messages: its rank among all workers
   std::string host = {};                   ///< name of this machine in messages; default: its host name
 };

@@ -15,12 +15,12 @@ namespace dist {
 /// Cuts the concatenated tensors into `packs` packs of equal size, plus the remainder in the last one. 0: each tensor
 /// separately (spec H07).
 struct PackByCount {
-  std::size_t packs = 1;
+  std::size_t packs = 1;  ///< number of packs of equal size
 };
 /// Packs whole tensors, from the last to the first because gradients become ready in this order, until a pack exceeds
 /// `bytes`; 0: one pack (spec H12).
 struct PackByBytes {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< size that closes a pack
 };
 
 /// Returns the packs of `elements` elements: elements / packs each, plus the remainder in the last one. Omits empty

@@ -27,19 +27,19 @@ struct Reduction {
   /// The values of several members, in consecutive groups of `group` members. Each group is combined in order, then the
   /// groups are.
   struct Operands {
-    const std::byte* const* values;
-    std::size_t members;
-    std::size_t group;
+    const std::byte* const* values;  ///< per member: its values
+    std::size_t members;             ///< number of members
+    std::size_t group;               ///< members per group
   };
   /// Writable values of several members, in consecutive groups of `group` members.
   struct LentOperands {
-    std::byte* const* values;
-    std::size_t members;
-    std::size_t group;
+    std::byte* const* values;  ///< per member: its values, which the kernel replaces
+    std::size_t members;       ///< number of members
+    std::size_t group;         ///< members per group
   };
 
-  std::string_view name;
-  std::string_view dtype;
+  std::string_view name;     ///< of the operation, for messages
+  std::string_view dtype;    ///< `dtype_name` of the elements
   std::uint64_t names;       ///< hash of both names in a call's fingerprint
   std::uint32_t size;        ///< bytes per element
   std::uint32_t wide_size;   ///< bytes per element of the Accumulator
@@ -59,6 +59,7 @@ struct Reduction {
   void (*finish)(std::byte* result, const std::byte* wide, const std::byte* values, std::size_t count,
                  std::size_t finished_for);
 
+  /// True if the Accumulator is wider than the element type.
   [[nodiscard]] bool widens() const noexcept { return size != wide_size; }
   /// Returns the argument of kernels for values of `members` members.
   [[nodiscard]] std::size_t finished_for(std::size_t members) const noexcept { return finishes ? members : 0; }

@@ -20,6 +20,7 @@ class SelfOnQueue : public SelfCollectives {
   using Span = SpanIn<T, typename Q::Space>;
 
  public:
+  /// Updates of device memory are enqueued in `queue`.
   explicit SelfOnQueue(Q queue) : queue_(queue) {}
 
   [[nodiscard]] const Q& queue() const noexcept { return queue_; }

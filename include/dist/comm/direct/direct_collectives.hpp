@@ -65,6 +65,7 @@ struct AllOnFirst {
 ///     };
 template <Device Of, class OnHost = ThreadAllReduce, class Shares = detail::EqualShares>
 struct DirectCollectives {
+  /// Maximum number of replicas, because a kernel takes the addresses of all operands as arguments.
   static constexpr std::size_t most_replicas = detail::most_direct_replicas;
 
   /// Events of each replica for its peers, reused in every collective: `ready` is recorded after the barrier of the
@@ -84,16 +85,19 @@ struct DirectCollectives {
       }
     }
 
-    std::vector<typename D::Queue::Event> ready;
-    std::vector<typename D::Queue::Event> done;
+    std::vector<typename D::Queue::Event> ready;  ///< per replica: its operands are ready for peers
+    std::vector<typename D::Queue::Event> done;   ///< per replica: its work on the peers' operands is done
   };
 
   /// The collectives of one replica, a member of `C` with its own queue.
   template <SharesMemory C>
   class On : public OnHost::template On<C> {
    protected:
+    /// Agrees on calls, and reduces operands in host memory.
     using Host = typename OnHost::template On<C>;
+    /// A replica's queue.
     using Queue = typename Of::Queue;
+    /// Elements in device memory.
     template <class T>
     using Span = typename Of::template Span<T>;
 
@@ -191,6 +195,7 @@ struct DirectCollectives {
                  ? 1
                  : size();
     }
+    /// Returns the elements that this replica reduces.
     template <class T>
     [[nodiscard]] IndexRange share_of(std::size_t elements) const noexcept {
       return Shares::share_of(elements, rank(), size(), cache_line / sizeof(T));

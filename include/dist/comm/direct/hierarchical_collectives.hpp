@@ -66,6 +66,7 @@ struct CombineGroups {
 /// `Scratch{queue, bytes}` is memory of the queue's device that starts at `data()`.
 template <Device Of, class Scratch>
 struct HierarchicalCollectives {
+  /// The collectives of which this type replaces the all-reduce, and whose updates replica 0 applies for all.
   using Direct = DirectCollectives<Of, HierarchicalCopyAllReduce, detail::AllOnFirst>;
 
   /// Adds, for each replica, memory for its group's combined values, and the event of their completion, which is
@@ -107,7 +108,7 @@ struct HierarchicalCollectives {
       return scratch.memory == nullptr ? nullptr : reinterpret_cast<T*>(scratch.memory->data());
     }
 
-    std::vector<typename D::Queue::Event> combined;
+    std::vector<typename D::Queue::Event> combined;  ///< per replica: the values of its group are combined
 
    private:
     struct OfReplica {

@@ -20,8 +20,8 @@ namespace dist {
 
 /// A process of the job that has ended.
 struct LostPeer {
-  std::size_t rank = 0;  ///< among all workers
-  std::string host;
+  std::size_t rank = 0;   ///< among all workers
+  std::string host;       ///< its machine, for messages
   std::string why;        ///< such as "its process 4711 ended"
   bool in_order = false;  ///< true if its work was complete: an error only for processes that wait for it
 };

@@ -25,7 +25,9 @@ class PeerHealth;
 /// the process with status `exit_lost` or `exit_late`, without destructors, which would wait, too.
 class Watchdog {
  public:
+  /// Exit status after the loss of a peer.
   static constexpr int exit_lost = 70;
+  /// Exit status after the deadline.
   static constexpr int exit_late = detail::exit_late;
 
   /// `health` must outlive the watchdog. `deadline` is the limit while all peers live; 0: none. After the loss of a
@@ -42,6 +44,7 @@ class Watchdog {
   /// Guards a call that cannot be interrupted, by two stores. One guard at a time. Does nothing without a watchdog.
   class Guard {
    public:
+    /// Starts to guard `call`, which must outlive the guard. `watchdog` may be null.
     Guard(Watchdog* watchdog, const CollectiveCall& call) noexcept : watchdog_(watchdog) {
       if (watchdog_ == nullptr) return;
       watchdog_->call_.store(&call, std::memory_order_relaxed);

@@ -102,7 +102,9 @@ struct HierarchicalCopyAllReduce {
 
     /// The first of two groups; the second has the remaining replicas.
     [[nodiscard]] IndexRange first_group() const noexcept { return {0, comm_.size() / 2}; }
+    /// The remaining replicas.
     [[nodiscard]] IndexRange second_group() const noexcept { return {comm_.size() / 2, comm_.size()}; }
+    /// The group of this replica.
     [[nodiscard]] IndexRange my_group() const noexcept {
       return comm_.rank() < comm_.size() / 2 ? first_group() : second_group();
     }
@@ -110,6 +112,7 @@ struct HierarchicalCopyAllReduce {
     [[nodiscard]] static std::size_t main_of(IndexRange group, std::size_t main) noexcept {
       return group.begin + main % group.size();
     }
+    /// True if this replica combines its group's values.
     [[nodiscard]] bool combines(std::size_t main) const noexcept { return comm_.rank() == main_of(my_group(), main); }
 
     std::shared_ptr<std::size_t> tensors_;  // count of reduced tensors, shared by copies of this object

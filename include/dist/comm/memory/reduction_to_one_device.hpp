@@ -20,6 +20,7 @@ namespace dist {
 /// ThreadAllReduce, but moves more bytes and leaves the other replicas idle.
 struct ReductionToOneDevice {
   static constexpr std::string_view name = "ReductionToOneDevice";
+  /// The replica that reduces.
   static constexpr std::size_t device = 0;
 
   /// True if the policy supports communicator `C`.

@@ -68,9 +68,10 @@ enum class MessageAlgorithm : unsigned char { tree, halving_doubling, ring };
 /// a ring. Bytes are counted per operand, or in the whole result of a gather. Must be the same on all members;
 /// otherwise they wait for each other.
 struct AlgorithmThresholds {
-  std::size_t tree_up_to = 0;
-  std::size_t halving_doubling_up_to = 0;
+  std::size_t tree_up_to = 0;              ///< maximum bytes for a tree; 0: never
+  std::size_t halving_doubling_up_to = 0;  ///< maximum bytes for halving and doubling; 0: never
 
+  /// Returns the algorithm for `bytes` bytes.
   [[nodiscard]] constexpr MessageAlgorithm choose(std::size_t bytes) const noexcept {
     if (bytes <= tree_up_to && tree_up_to != 0) return MessageAlgorithm::tree;
     if (bytes <= halving_doubling_up_to && halving_doubling_up_to != 0) return MessageAlgorithm::halving_doubling;
@@ -99,8 +100,8 @@ inline constexpr MessageCosts usual_costs{
 
 /// Measured seconds of an all-reduce by each algorithm, in the order of MessageAlgorithm.
 struct MeasuredAlgorithms {
-  std::size_t bytes = 0;
-  std::array<double, 3> seconds{};
+  std::size_t bytes = 0;            ///< per member
+  std::array<double, 3> seconds{};  ///< in the order of MessageAlgorithm
 };
 
 /// Derives thresholds from measurements, ascending in size: a tree while it is the fastest, then halving and doubling

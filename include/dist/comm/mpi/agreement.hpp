@@ -134,9 +134,12 @@ class Agreement {
   /// One pass over the data.
   class Pass {
    public:
+    /// Begins a pass of the group.
     explicit Pass(std::shared_ptr<detail::AgreementGroup> group)
         : group_(std::move(group)), number_(group_->begin()), exceptions_(std::uncaught_exceptions()) {}
+    /// Takes over the pass; `other` is without one.
     Pass(Pass&&) noexcept = default;
+    /// Exchanges the passes, so that `other` ends this one.
     Pass& operator=(Pass&& other) noexcept {
       std::swap(group_, other.group_);
       std::swap(number_, other.number_);

@@ -6,9 +6,11 @@
 #endif
 
 #ifndef OMPI_SKIP_MPICXX
+/// Leaves the C++ bindings out of Open MPI's header, which make it large.
 #define OMPI_SKIP_MPICXX 1  // C++ bindings, removed in MPI-3
 #endif
 #ifndef MPICH_SKIP_MPICXX
+/// Leaves the C++ bindings out of MPICH's header.
 #define MPICH_SKIP_MPICXX 1
 #endif
 #include <mpi.h>
@@ -27,6 +29,7 @@ class MpiError : public Error {
   /// `call` is its source text, `line` the source location.
   MpiError(std::string_view call, int code, std::string_view why, SourceLine line);
 
+  /// The error code of MPI.
   [[nodiscard]] int code() const noexcept { return code_; }
   [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 

@@ -10,9 +10,11 @@ namespace dist::mpi {
 /// Reference to an MPI communicator of the program.
 class CommRef {
  public:
+  /// Refers to `comm`, which the program owns and must keep until no group uses it.
   explicit CommRef(MPI_Comm comm) noexcept : comm_(comm) {}
   explicit CommRef(std::nullptr_t) = delete;
 
+  /// The handle for MPI calls.
   [[nodiscard]] MPI_Comm get() const noexcept { return comm_; }
 
  private:

@@ -55,12 +55,14 @@ class Communicator {
 
   [[nodiscard]] std::size_t rank() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
+  /// The checks before each collective.
   [[nodiscard]] CollectiveChecks checks() const noexcept { return checks_; }
   /// The number of a member in messages, and its host.
   [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept;
   [[nodiscard]] std::string_view host(std::size_t rank) const noexcept;
   /// The MPI communicator, for direct calls; errors return. Protect blocking calls by a Watchdog::Guard.
   [[nodiscard]] MPI_Comm native() const noexcept;
+  /// The watchdog of blocking calls; null: none.
   [[nodiscard]] Watchdog* watchdog() const noexcept;
 
   /// Creates a group of the members with the same `part`. Empty if `part` is empty. A collective call.
@@ -129,12 +131,14 @@ class SplitComm {
     const Watchdog::Guard guard{group.watchdog(), call};
     DIST_MPI_CALL(MPI_Comm_split(group.native(), static_cast<int>(color), static_cast<int>(key), &comm_));
   }
+  /// Takes ownership of the communicator.
   SplitComm(SplitComm&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
   SplitComm& operator=(SplitComm&&) = delete;
   ~SplitComm() {
     if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
   }
 
+  /// Refers to the communicator, for the constructor of Communicator.
   [[nodiscard]] CommRef comm() const noexcept { return CommRef{comm_}; }
 
  private:

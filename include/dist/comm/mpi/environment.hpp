@@ -57,6 +57,7 @@ class ThreadPermit {
   /// Throws InvalidArgument if this thread may not call MPI, or MPI is not running.
   ThreadPermit();
 
+  /// The thread support that MPI provides.
   [[nodiscard]] ThreadLevel level() const noexcept { return level_; }
 
   /// Throws InvalidArgument, with the fix, if this thread may not call MPI.
@@ -89,6 +90,7 @@ class Environment {
 
   /// True if this object initialised MPI and will finalise it.
   [[nodiscard]] bool owns_mpi() const noexcept { return owns_; }
+  /// The thread support that MPI provides, which may be less than requested.
   [[nodiscard]] ThreadLevel provided() const noexcept { return provided_; }
 
   /// Marks the job as broken: MPI is not finalised, because finalising would never end.

@@ -15,9 +15,11 @@ namespace dist {
 /// policy. Strategies of the host are not affected.
 class NcclError : public Error {
  public:
+  /// `code` is the result of the call.
   NcclError(ncclResult_t code, std::string_view problem, std::string_view why, std::string_view fix)
       : Error(problem, why, fix), code_(code) {}
 
+  /// The result of the NCCL call.
   [[nodiscard]] ncclResult_t code() const noexcept { return code_; }
   [[nodiscard]] int exit_code() const noexcept override { return ExitCode::try_again; }
 

@@ -36,6 +36,7 @@ class Group {
     if (answer_ == ncclSuccess && answer != ncclInProgress) answer_ = answer;
     return answer_ == ncclSuccess;
   }
+  /// True if the group was opened and has not ended.
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
   /// True if no call has failed.
   [[nodiscard]] bool is_fine() const noexcept { return answer_ == ncclSuccess; }
@@ -55,8 +56,11 @@ class Group {
 /// Kernels that use resources of ranks, such as memory of other GPUs, which an abort destroys. `stop` ends a rank's
 /// NCCL work and keeps the rank. `await(self)` returns true if the replicas' GPUs have become idle.
 struct UsersOfRanks {
+  /// Passed to `await`; null: no kernels use the ranks.
   void* self = nullptr;
+  /// Ends a rank's NCCL work and keeps the rank.
   ncclResult_t (*stop)(ncclComm_t rank) = nullptr;
+  /// Returns true if the replicas' GPUs have become idle.
   bool (*await)(void* self) noexcept = nullptr;
 };
 

@@ -18,10 +18,11 @@ namespace dist::nccl {
 
 /// The GPU of a replica, as workers exchange it: the values that NCCL compares. Longer texts are truncated.
 struct GpuOfReplica {
-  std::array<char, 160> host{};
-  std::array<char, 32> address{};
+  std::array<char, 160> host{};    ///< key of the machine (`host_key`), at most 159 characters
+  std::array<char, 32> address{};  ///< PCI address of the GPU, at most 31 characters
 
   GpuOfReplica() = default;
+  /// Copies both texts.
   GpuOfReplica(std::string_view host_key, std::string_view pci_address) {
     std::memcpy(host.data(), host_key.data(), std::min(host_key.size(), host.size() - 1));
     std::memcpy(address.data(), pci_address.data(), std::min(pci_address.size(), address.size() - 1));

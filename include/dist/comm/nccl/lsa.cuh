@@ -21,8 +21,9 @@ namespace dist::nccl {
 /// Finds the address of a window in the memory of each rank, as mapped by this rank's GPU. The body of a
 /// Queue::for_each over the ranks.
 struct FindWindow {
-  ncclWindow_t window;
-  std::byte** first;
+  ncclWindow_t window;  ///< window of the GPU's allocation
+  std::byte** first;    ///< output: one address per rank
+  /// Writes the address in the memory of `rank`.
   __device__ void operator()(std::size_t rank) const {
     first[rank] = static_cast<std::byte*>(ncclGetLsaPointer(window, 0, static_cast<int>(rank)));
   }

@@ -86,8 +86,10 @@ class Collectives : public Host {
   using Span = Cuda::Span<T>;
 
  public:
+  /// The collectives of the replica with this queue. Waits of the host end after `timeout`.
   Collectives(Host host, const Cuda::Queue& queue, const State& state, std::chrono::nanoseconds timeout)
       : Host(std::move(host)), queue_(queue), state_(&state), timeout_(timeout) {}
+  /// The collectives of member `comm`, with the timeout of the queue.
   template <class C>
   Collectives(C comm, const Cuda::Queue& queue, const State& state)
       : Collectives(Host{comm}, queue, state, queue.timeout()) {}
@@ -182,23 +184,27 @@ class Collectives : public Host {
   }
 
  protected:
+  /// True if `Op` is reduced as integer keys (`Key`), because NCCL's extrema treat NaN and zeros differently.
   template <class T, class Op>
   static constexpr bool has_keys = Floating<T>&& detail::is_extremum<Op>;
 
   [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
   [[nodiscard]] const Cuda::Queue& queue() const noexcept { return queue_; }
+  /// The CUDA stream of the replica's queue.
   [[nodiscard]] cudaStream_t stream() const noexcept { return queue_.stream().get(); }
   /// Divides elements like operands in host memory.
   template <class T>
   [[nodiscard]] IndexRange shard_of(std::size_t elements, std::size_t replica) const noexcept {
     return dist::shard_of(elements, replica, size(), cache_line / sizeof(T));
   }
+  /// True if all shards have the same number of elements, as NCCL's reduce-scatter requires.
   template <class T>
   [[nodiscard]] bool has_equal_shards(std::size_t elements) const noexcept {
     return elements != 0 && shard_of<T>(elements, 0).size() * size() == elements;
   }
 
+  /// Returns the call of a reduction, for comparison with the calls of other replicas.
   template <class T, class Op>
   [[nodiscard]] static CollectiveCall call_of(std::string_view operation, std::size_t elements) noexcept {
     return {.operation = operation,
@@ -206,6 +212,7 @@ class Collectives : public Host {
             .elements = elements,
             .dtype = ::dist::detail::dtype_on_device<T>};
   }
+  /// Returns the call of a collective without a reduction, for comparison with the calls of other replicas.
   template <class T>
   [[nodiscard]] static CollectiveCall call_of(std::string_view operation, std::size_t elements) noexcept {
     return {.operation = operation, .elements = elements, .dtype = ::dist::detail::dtype_on_device<T>};
@@ -223,6 +230,7 @@ class Collectives : public Host {
     });
     calling_nccl(put);
   }
+  /// Calls `put()`. If it throws, cancels the NCCL work of all replicas.
   template <class Put>
   void calling_nccl(Put&& put) const {
     try {
@@ -233,6 +241,7 @@ class Collectives : public Host {
       throw;
     }
   }
+  /// Returns `agree()`. If it throws and the host's group is broken, cancels the NCCL work of all replicas.
   template <class Agree>
   auto agreed(Agree&& agree) const {
     try {
@@ -245,10 +254,12 @@ class Collectives : public Host {
   }
   /// This replica's number within its process.
   [[nodiscard]] std::size_t here() const noexcept { return queue_.number(); }
+  /// Enqueues NCCL work by `call(rank, stream)`. `called` is the name of the NCCL function in messages.
   template <class Call>
   void put(std::string_view called, Call&& call) const {
     state_->ranks().call(here(), called, timeout_, call);
   }
+  /// Calls `calls(group)` in an NCCL group, and returns the result.
   template <class Calls>
   [[nodiscard]] static ncclResult_t in_group(Calls&& calls) {
     Group group;

@@ -36,9 +36,11 @@ namespace nccl {
 /// Windows through which a strategy's GPUs access the memory of all replicas, and each replica's state for them.
 class Windows {
  public:
+  /// Maximum number of ranks with windows.
   static constexpr std::size_t most_ranks = SymmetricMemory::most_ranks;
   static_assert(most_ranks == ::dist::detail::most_direct_replicas);
 
+  /// Windows of this process's `replicas` replicas. `state` and `queues` must outlive them.
   Windows(const State& state, const Cuda::Queues& queues, std::size_t replicas)
       : state_(state), memory_(std::make_shared<SymmetricMemory>(state.ranks(), replicas, queues[0].timeout())) {
     for (std::size_t replica = 0; replica < replicas; ++replica)
@@ -60,6 +62,7 @@ class Windows {
     state_.ranks().set_users({});
   }
 
+  /// The memory that windows consist of.
   [[nodiscard]] const std::shared_ptr<SymmetricMemory>& memory() const noexcept { return memory_; }
 
   /// True if windows are impossible. All replicas know this without querying NCCL, which would look for GPU-initiated
@@ -83,6 +86,7 @@ class Windows {
   }
   /// Stores the common answer of all replicas.
   void note(std::size_t replica, bool are_possible) const { members_[replica]->are_possible = are_possible; }
+  /// Returns the common answer; empty: unknown yet.
   [[nodiscard]] std::optional<bool> noted(std::size_t replica) const { return members_[replica]->are_possible; }
 
   /// Creates the window of `operand` if it does not exist (see SymmetricMemory). The host waits for the replica's GPU.
@@ -155,12 +159,15 @@ class Windows {
 template <class Base>
 class WithWindows : public Base {
  public:
+  /// The state of a strategy within one process.
   WithWindows(const Cuda::Queues& queues, std::size_t replicas)
       : Base(queues, replicas), windows_(*this, queues, replicas) {}
+  /// The state of a strategy of several workers.
   template <class Workers, class Replicas>
   WithWindows(const Workers& workers, const Replicas& replicas)
       : Base(workers, replicas), windows_(*this, replicas.queues(), replicas.size()) {}
 
+  /// The windows of all replicas.
   [[nodiscard]] const Windows& windows() const noexcept { return windows_; }
   /// The memory source of the replicas.
   [[nodiscard]] std::shared_ptr<cuda::MemorySource> memory_source() const noexcept { return windows_.memory(); }
@@ -178,10 +185,12 @@ class SymmetricCollectives : public Collectives<Host> {
   using Span = Cuda::Span<T>;
 
  public:
+  /// The collectives of the replica with this queue. Waits of the host end after `timeout`.
   template <class S>
   SymmetricCollectives(Host host, const Cuda::Queue& queue, const WithWindows<S>& state,
                        std::chrono::nanoseconds timeout)
       : SymmetricCollectives(Base{std::move(host), queue, state, timeout}, state.windows()) {}
+  /// The collectives of member `comm`, with the timeout of the queue.
   template <class C, class S>
   SymmetricCollectives(C comm, const Cuda::Queue& queue, const WithWindows<S>& state)
       : SymmetricCollectives(Base{comm, queue, state}, state.windows()) {}

@@ -76,18 +76,24 @@ template <class T, class Op>
 /// floats.
 template <Floating T, class Op>
 struct Key {
+  /// The floating-point type whose bits become the key.
   using Wide = Accumulator<T>;
+  /// The type of keys.
   using Type = std::conditional_t<sizeof(Wide) == 4, std::int32_t, std::int64_t>;
 
+  /// The largest key.
   static constexpr Type highest = static_cast<Type>(~std::make_unsigned_t<Type>{0} >> 1);
+  /// The key of NaN, which wins every reduction.
   static constexpr Type of_nan = std::same_as<Op, Max> ? highest : -highest - 1;
 
+  /// Returns the key of a number.
   [[nodiscard]] DIST_HD static constexpr Type of(T number) {
     const auto wide = static_cast<Wide>(number);
     if (!(wide == wide)) return of_nan;
     const Type bits = ::dist::detail::bits_as<Type>(wide);
     return bits >= 0 ? bits : bits ^ highest;
   }
+  /// Returns the number with that key.
   [[nodiscard]] DIST_HD static constexpr T number(Type key) {
     if (key == of_nan) return static_cast<T>(::dist::detail::quiet_nan<Wide>);
     return static_cast<T>(::dist::detail::bits_as<Wide>(key >= 0 ? key : key ^ highest));

@@ -44,9 +44,11 @@ class State {
     }
   }
 
+  /// The ranks of this process's replicas.
   [[nodiscard]] Communicators& ranks() const noexcept { return *ranks_; }
   /// The number of ranks in all processes, and whether NCCL considers their machines one host.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// True if all ranks are on one host, in NCCL's view.
   [[nodiscard]] bool is_one_host() const noexcept { return is_one_host_; }
   /// Returns uninitialized memory of the replica's GPU for its next collective. Throws OutOfMemory.
   [[nodiscard]] std::byte* scratch(std::size_t replica, std::size_t bytes) const {
@@ -64,12 +66,12 @@ class State {
  protected:
   /// The ranks of this process's replicas, and their communicator.
   struct Ranks {
-    std::vector<int> devices;
-    ncclUniqueId id;
-    std::size_t first;
-    std::size_t ranks;
-    bool is_one_host;
-    PeerHealth* health;
+    std::vector<int> devices;  ///< GPU of each replica
+    ncclUniqueId id;           ///< of the communicator, from worker 0
+    std::size_t first;         ///< rank of replica 0
+    std::size_t ranks;         ///< in all processes
+    bool is_one_host;          ///< true if all ranks are on one host, in NCCL's view
+    PeerHealth* health;        ///< checked while waiting; null: within one process
   };
 
   State(const Cuda::Queues& queues, const Ranks& place)
@@ -81,11 +83,13 @@ class State {
     for (const auto& member : members_) member->queue.set_watch({member.get(), &look, &cancel});
   }
 
+  /// Returns the GPU of each replica.
   [[nodiscard]] static std::vector<int> devices_of(const Cuda::Queues& queues, std::size_t replicas) {
     std::vector<int> devices;
     for (std::size_t replica = 0; replica < replicas; ++replica) devices.push_back(queues[replica].stream().device());
     return devices;
   }
+  /// Returns a new id for a communicator. Throws NcclError.
   [[nodiscard]] static ncclUniqueId unique_id() {
     ncclUniqueId id{};
     if (const ncclResult_t answer = ncclGetUniqueId(&id); answer != ncclSuccess)

@@ -64,6 +64,7 @@ class SymmetricMemory : public cuda::MemorySource {
     static_cast<void>(ncclMemFree(first));
   }
 
+  /// Returns the location of an operand: all zero if it is outside this memory.
   [[nodiscard]] Location place_of(std::size_t replica, const void* operand) const {
     const std::lock_guard lock{mutex_};
     const auto found = find(replicas_[replica].allocations, operand);

@@ -62,8 +62,8 @@ class Stages {
 /// The offsets of an Operand in the memory of its process; 0 if it is outside the window, as an operand without
 /// elements may be.
 struct OperandOffsets {
-  std::uint64_t read;
-  std::uint64_t write;
+  std::uint64_t read;   ///< offset of the readable operand
+  std::uint64_t write;  ///< offset of the writable operand
 };
 
 /// The processes of one node, which map each other's memory. Each provides a SharedMemory: its mailboxes, then its
@@ -88,9 +88,9 @@ class NodeGroup {
 
   /// Another member of the group: its rank among all workers, its host and its memory.
   struct Peer {
-    std::size_t worker;
-    std::string host;
-    SharedMemory memory;
+    std::size_t worker;   ///< rank among all workers
+    std::string host;     ///< its host, for messages
+    SharedMemory memory;  ///< its memory, mapped by this process
   };
 
   /// This process is member `rank` with memory `mine`; `peers` are the node's other processes in rank order. Waits
@@ -303,6 +303,7 @@ class NodeCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = NodeGroup::payload_capacity;
 
+  /// The membership of this process. The group must outlive it.
   explicit NodeCommunicator(NodeGroup& group) : group_(&group), timeout_(group.timeout_) {}
 
   /// Returns the same membership with another timeout (spec H13). Throws InvalidArgument if `timeout` is negative.

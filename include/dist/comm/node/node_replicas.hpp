@@ -77,6 +77,7 @@ class NodeReplicaCommunicator {
   /// Ranks are ordered by process, then by replica.
   [[nodiscard]] std::size_t rank() const noexcept { return node_.rank() * replicas_ + here_.rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return node_.size() * replicas_; }
+  /// The number of processes on the node.
   [[nodiscard]] std::size_t processes() const noexcept { return node_.size(); }
   [[nodiscard]] ThreadCommunicator local() const noexcept { return here_; }
 

@@ -165,6 +165,7 @@ class ThreadCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = ThreadGroup::payload_capacity;
 
+  /// The membership of the thread that is member `rank`. The group must outlive it.
   ThreadCommunicator(ThreadGroup& group, std::size_t rank) : group_(&group), rank_(rank), timeout_(group.timeout_) {}
 
   /// Returns the same membership with another timeout (spec H13). Throws InvalidArgument if `timeout` is negative.
