@@ -24,6 +24,7 @@ class BatchDataset : public StepDataset<BatchDataset<D>, D> {
   static constexpr bool is_batched = true;
   static constexpr bool lends_elements = false;
 
+  /// The step that `batch(batch_size, remainder)` makes.
   BatchDataset(D dataset, std::size_t batch_size, Remainder remainder)
       : StepDataset<BatchDataset, D>(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
 
@@ -182,6 +183,7 @@ class RebatchDataset : public StepDataset<RebatchDataset<D>, D> {
   static constexpr bool is_batched = true;
   static constexpr bool lends_elements = false;
 
+  /// The step that `rebatch(batch_size, remainder)` makes.
   RebatchDataset(D dataset, std::size_t batch_size, Remainder remainder)
       : StepDataset<RebatchDataset, D>(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
 
@@ -296,6 +298,7 @@ class AsBatchesDataset : public StepDataset<AsBatchesDataset<D>, D> {
  public:
   static constexpr bool is_batched = true;
 
+  /// The step that `as_batches(batch_size)` makes; 0: unknown.
   AsBatchesDataset(D dataset, std::size_t batch_size)
       : StepDataset<AsBatchesDataset, D>(std::move(dataset)), batch_size_(batch_size) {}
 

@@ -46,11 +46,16 @@ template <class D>
 /// The number of elements of one pass over a dataset: a number, infinite, or unknown before the pass.
 class Cardinality {
  public:
+  /// A dataset whose passes all have `count` elements.
   [[nodiscard]] static constexpr Cardinality known(std::size_t count) { return {Kind::known, count}; }
+  /// A dataset whose passes do not end.
   [[nodiscard]] static constexpr Cardinality infinite() { return {Kind::infinite, 0}; }
+  /// A dataset whose elements are counted by iterating.
   [[nodiscard]] static constexpr Cardinality unknown() { return {Kind::unknown, 0}; }
 
+  /// True if `count()` is available.
   [[nodiscard]] constexpr bool is_known() const noexcept { return kind_ == Kind::known; }
+  /// True if a pass does not end.
   [[nodiscard]] constexpr bool is_infinite() const noexcept { return kind_ == Kind::infinite; }
   /// Requires a known cardinality.
   [[nodiscard]] constexpr std::size_t count() const {

@@ -78,6 +78,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
 
+  /// The step that `cache()` makes. Throws InvalidArgument if `dataset` is infinite.
   explicit CacheDataset(D dataset) : cache_(std::make_shared<detail::Cache<D>>(std::move(dataset))) {
     if (cardinality().is_infinite())
       throw InvalidArgument("An infinite dataset cannot be cached", "no pass over it is ever complete",

@@ -27,10 +27,12 @@ namespace dist::data {
 /// A column of CSV files, by its name in the header row, and the struct member for its cells. Made by `column`.
 template <class Row, class T>
 struct Column {
+  /// A pointer to the struct member.
   using Member = T Row::*;
 
-  std::string name;
-  Member member;
+  std::string name;  ///< in the header row
+  Member member;     ///< receives the cells
+  /// The value of an empty cell. Not set: an empty cell must be a value of the member's type, such as an empty string.
   std::optional<T> if_empty;
 };
 
@@ -49,7 +51,7 @@ template <class Row, class T>
 
 /// The format of CSV files.
 struct CsvOptions {
-  char separator = ',';
+  char separator = ',';                               ///< between the cells of a row
   std::size_t max_bytes = io::csv_default_max_bytes;  ///< limit for one row
 };
 
@@ -165,6 +167,7 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
  public:
   using Element = Row;
 
+  /// The source that `csv(files, options, columns...)` makes.
   CsvDataset(std::vector<std::string> files, CsvOptions options, const Column<Row, Ts>&... columns)
       : CsvDataset(std::move(files), options, std::make_shared<const Columns>(columns...)) {}
 

@@ -98,6 +98,7 @@ class Cursor {
   using value_type = Element;
   using difference_type = std::ptrdiff_t;
 
+  /// Reads the first element of the pass.
   explicit Cursor(Iterator iterator) : iterator_(std::move(iterator)) { ++*this; }
 
   [[nodiscard]] const Element& operator*() const noexcept { return element_; }
@@ -119,6 +120,7 @@ class Cursor {
 template <class D, class Element>
 class EpochRange {
  public:
+  /// Epoch `epoch` of `dataset`.
   EpochRange(const D& dataset, std::uint64_t epoch) : dataset_(&dataset), epoch_(epoch) {}
 
   [[nodiscard]] auto begin() const { return Cursor<IteratorOf<D>, Element>{dataset_->iterate(epoch_)}; }
@@ -158,6 +160,7 @@ class StepDataset : public DatasetRange<Derived> {
   static constexpr bool is_batched = data::is_batched<D>;
   static constexpr bool lends_elements = data::lends_elements<D>;
 
+  /// A step after `dataset`.
   explicit StepDataset(D dataset) : dataset_(std::move(dataset)) {}
 
   [[nodiscard]] auto iterate(std::uint64_t epoch) const {
@@ -177,7 +180,7 @@ class StepDataset : public DatasetRange<Derived> {
 /// A step of a pipeline: `make` turns a dataset into another one.
 template <class Make>
 struct Pipe {
-  Make make;
+  Make make;  ///< called with a dataset, returns the dataset with the step
 };
 /// Deduces `Make`.
 template <class Make>
@@ -209,7 +212,7 @@ concept Resumable = requires(I iterator, const I& pass, std::uint64_t position) 
 
 /// A program's position in its passes over a dataset, for checkpoints.
 struct Position {
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;     ///< number of the current pass
   std::uint64_t elements = 0;  ///< returned in this epoch
 
   void track(auto& visit) {

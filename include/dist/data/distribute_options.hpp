@@ -25,6 +25,7 @@ enum class AutoShardPolicy : signed char {
 
 /// The options of `distribute_dataset`, which makes one pipeline per worker (spec I16).
 struct InputOptions {
+  /// The division of the data among workers (spec I08).
   AutoShardPolicy auto_shard_policy = AutoShardPolicy::automatic;
   /// The number of batches that a background thread prefetches; 0 makes each batch on demand.
   std::size_t fetch_ahead = 1;
@@ -38,6 +39,7 @@ struct InputOptions {
 /// Option of `distribute_datasets_from_function`: one pipeline per worker, whose elements go to its replicas in turn
 /// (spec I17).
 struct PipelinePerWorker {
+  /// The treatment of a last step that does not have an element for each replica (spec I25).
   Remainder last_step = Remainder::keep;
 };
 
@@ -45,6 +47,7 @@ struct PipelinePerWorker {
 struct PipelinePerReplica {
   /// The number of elements that a background thread prefetches for each replica; 0 makes each element on demand.
   std::size_t fetch_ahead = 1;
+  /// The treatment of a last step in which some replicas have no element (spec I25).
   Remainder last_step = Remainder::keep;
 };
 

@@ -66,6 +66,7 @@ class DistributedDataset {
                 "tuples or arrays of these");
 
  public:
+  /// Fails to compile with the static assertions above.
   template <class... Arguments>
   explicit DistributedDataset(D, Arguments&&...) {}
 };
@@ -75,6 +76,7 @@ template <Dataset D, Agreement A>
   requires(is_batched<D>&& splits_into_rows<D>)
 class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
  public:
+  /// The value of one step: views of rows for each local replica.
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
   using Element = Value;
   static constexpr bool lends_elements = true;
@@ -128,7 +130,9 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
     const Cardinality mine = plan_.steps_of(dataset_.cardinality(), rebatch_rule());
     return std::same_as<A, NoAgreement> ? mine : detail::steps_agreed_on(mine, plan_);
   }
+  /// The number of replicas of this worker.
   [[nodiscard]] std::size_t num_replicas() const noexcept { return plan_.local_replicas; }
+  /// The division of batches into steps, after the check that rows of different batches can be joined.
   [[nodiscard]] RebatchRule rebatch_rule() const noexcept {
     return JoinableRows<ElementOf<D>> ? plan_.rule() : RebatchRule::by_slices;
   }

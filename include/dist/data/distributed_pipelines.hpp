@@ -32,6 +32,7 @@ template <Dataset D, Agreement A = NoAgreement>
   requires HasRows<ElementOf<D>>
 class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
  public:
+  /// The value of one step: views of rows for each local replica.
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
   using Element = Value;
   static constexpr bool lends_elements = true;
@@ -63,6 +64,7 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
     if (std::same_as<A, NoAgreement> || workers_ == 1) return mine;
     return mine.is_infinite() && last_step_ == Remainder::keep ? mine : Cardinality::unknown();
   }
+  /// The number of replicas of this worker.
   [[nodiscard]] std::size_t num_replicas() const noexcept { return replicas_; }
 
  private:

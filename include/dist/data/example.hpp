@@ -21,8 +21,8 @@ concept SeenAs = std::same_as<Part, View> ||(std::is_class_v<View>&& std::conver
 /// One example, or a batch of examples: features `x` and target `y`.
 template <class X, class Y>
 struct Example {
-  X x;
-  Y y;
+  X x;  ///< features
+  Y y;  ///< target
 
   /// Converts an example of tensors to an example of views.
   template <class U, class V>

@@ -33,6 +33,7 @@ class FilesDataset : public DatasetRange<FilesDataset> {
  public:
   using Element = std::string;
 
+  /// The source that `files(...)` makes.
   explicit FilesDataset(std::vector<std::string> files) : files_(std::move(files)) {}
 
   /// One pass over the dataset.

@@ -43,6 +43,7 @@ class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
  public:
   using Element = typename std::remove_cvref_t<std::invoke_result_t<Generator&>>::value_type;
 
+  /// The source that `generator(factory, cardinality)` makes.
   GeneratorDataset(Factory factory, Cardinality cardinality)
       : factory_(std::move(factory)), cardinality_(cardinality) {}
 

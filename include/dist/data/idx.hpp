@@ -22,11 +22,12 @@ inline constexpr std::size_t idx_default_max_elements = std::size_t{1} << 30;
 
 /// The maximum number of elements to read, and the suggestion in the error message.
 struct ElementLimit {
+  /// A limit of `most` elements.
   constexpr ElementLimit(std::size_t most, const char* otherwise = "Raise max_elements if the file is sound")
       : elements(most), suggestion(otherwise) {}
 
-  std::size_t elements;
-  const char* suggestion;
+  std::size_t elements;    ///< maximum number
+  const char* suggestion;  ///< for the error message; must outlive the limit
 };
 
 namespace detail {

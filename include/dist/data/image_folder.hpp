@@ -96,6 +96,7 @@ class ImageFolder : public DatasetRange<ImageFolder<Pixel, Formats...>> {
  public:
   using Element = Example<Tensor<Pixel>, std::int32_t>;
 
+  /// The source that `image_folder(...)` makes from the images found.
   explicit ImageFolder(detail::ImageFiles files) : files_(std::move(files)) {}
 
   /// One pass over the dataset.

@@ -28,6 +28,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
   static constexpr bool is_batched = data::is_batched<Inner>;
   static constexpr bool lends_elements = data::lends_elements<Inner> && std::same_as<Element, ElementOf<Inner>>;
 
+  /// The step that `interleave(make_dataset, cycle_length, block_length)` makes.
   InterleaveDataset(D dataset, MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length)
       : dataset_(std::move(dataset)),
         make_dataset_(std::move(make_dataset)),

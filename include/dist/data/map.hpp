@@ -25,6 +25,7 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
   using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>()))>;
   static constexpr bool lends_elements = false;
 
+  /// The step that `map(function, rows)` makes.
   MapDataset(D dataset, Function function, RowCount rows)
       : StepDataset<MapDataset, D>(std::move(dataset)), function_(std::move(function)), rows_(rows) {}
 
@@ -89,6 +90,7 @@ template <class Function>
 template <Dataset D, class Predicate>
 class FilterDataset : public StepDataset<FilterDataset<D, Predicate>, D> {
  public:
+  /// The step that `filter(predicate)` makes.
   FilterDataset(D dataset, Predicate predicate)
       : StepDataset<FilterDataset, D>(std::move(dataset)), predicate_(std::move(predicate)) {}
 
@@ -145,6 +147,7 @@ class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
   using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>(),
                                                                                std::declval<const RandomStream&>()))>;
 
+  /// The step that `random_map(function, seed)` makes.
   RandomMapDataset(D dataset, Function function, std::uint64_t seed)
       : StepDataset<RandomMapDataset, D>(std::move(dataset)), function_(std::move(function)), seed_(seed) {}
 

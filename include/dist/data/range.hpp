@@ -14,6 +14,7 @@ class RangeDataset : public DatasetRange<RangeDataset> {
  public:
   using Element = std::int64_t;
 
+  /// The numbers `start`, `start` + `step`, …: `count` of them.
   RangeDataset(std::int64_t start, std::uint64_t count, std::int64_t step)
       : start_(start), count_(count), step_(step) {}
 

@@ -58,13 +58,13 @@ enum class RebatchRule : unsigned char {
 struct RebatchPlan {
   /// The size of the global batches; 0 if unknown (spec I02).
   std::size_t batch_size = 0;
-  PartialBatches partial_batches = PartialBatches::any;
-  std::size_t workers = 1;
-  std::size_t worker = 0;
-  std::size_t local_replicas = 1;
+  PartialBatches partial_batches = PartialBatches::any;  ///< batches that may have fewer rows
+  std::size_t workers = 1;                               ///< number of workers
+  std::size_t worker = 0;                                ///< number of this worker
+  std::size_t local_replicas = 1;                        ///< number of this worker's replicas
   /// The result of `shard_source`.
   AutoShardPolicy sharding = AutoShardPolicy::off;
-  Remainder last_step = Remainder::keep;
+  Remainder last_step = Remainder::keep;  ///< treatment of a last step without data for all replicas
 
   /// Returns the rule that applies. With one worker, only an explicit `data` selects slices (spec I06). The reference
   /// implementation also uses them under `automatic` and `hint`, which is a bug (spec I14).
@@ -134,6 +134,7 @@ class AgreementPassOf final : public AnyAgreementPass {
 /// (spec I23).
 class AgreedEnd {
  public:
+  /// The end of a pass of several workers. `data` is the length of this worker's data.
   template <Agreement A>
   AgreedEnd(const A& agreement, Cardinality data, Remainder last_step)
       : is_infinite_(data.is_infinite()), last_step_(last_step) {

@@ -18,6 +18,7 @@ inline constexpr ShardHint shard_hint{};
 template <Dataset D>
 class ShardDataset : public StepDataset<ShardDataset<D>, D> {
  public:
+  /// The step that `shard(num_shards, index)` makes.
   ShardDataset(D dataset, std::size_t num_shards, std::size_t index)
       : StepDataset<ShardDataset, D>(std::move(dataset)), num_shards_(num_shards), index_(index) {}
   /// The shard of worker `index` (spec I09). A pass throws InvalidArgument if any worker has no element.

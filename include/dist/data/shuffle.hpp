@@ -27,6 +27,7 @@ class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
  public:
   using Element = ElementOf<D>;
 
+  /// The step that `shuffle(buffer_size, seed, reshuffle)` makes.
   ShuffleDataset(D dataset, std::size_t buffer_size, std::uint64_t seed, Reshuffle reshuffle)
       : StepDataset<ShuffleDataset, D>(std::move(dataset)),
         buffer_size_(buffer_size),

@@ -15,6 +15,7 @@ namespace dist::data {
 template <Dataset D>
 class TakeDataset : public StepDataset<TakeDataset<D>, D> {
  public:
+  /// The step that `take(count)` makes.
   TakeDataset(D dataset, std::size_t count) : StepDataset<TakeDataset, D>(std::move(dataset)), count_(count) {}
 
   /// One pass over the dataset.
@@ -61,6 +62,7 @@ class TakeDataset : public StepDataset<TakeDataset<D>, D> {
 template <Dataset D>
 class SkipDataset : public StepDataset<SkipDataset<D>, D> {
  public:
+  /// The step that `skip(count)` makes.
   SkipDataset(D dataset, std::size_t count) : StepDataset<SkipDataset, D>(std::move(dataset)), count_(count) {}
 
   /// One pass over the dataset.
@@ -111,8 +113,10 @@ class SkipDataset : public StepDataset<SkipDataset<D>, D> {
 template <Dataset D>
 class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
  public:
+  /// The number of rounds of `repeat()`.
   static constexpr std::size_t forever = std::numeric_limits<std::size_t>::max();
 
+  /// The step that `repeat(rounds)` makes.
   RepeatDataset(D dataset, std::size_t rounds) : StepDataset<RepeatDataset, D>(std::move(dataset)), rounds_(rounds) {}
 
   /// One pass over the dataset.

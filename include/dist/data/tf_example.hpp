@@ -95,6 +95,7 @@ class WireReader {
 class TfExample {
  public:
   TfExample() = default;
+  /// Parses `record`. Throws InvalidArgument if it is not an Example.
   explicit TfExample(std::string_view record) { parse(record); }
 
   /// Replaces the features by the features of `record`. Throws InvalidArgument if it is not an Example.
@@ -115,10 +116,13 @@ class TfExample {
   [[nodiscard]] std::span<const std::string_view> bytes(std::string_view name) const {
     return list(name, Kind::bytes, bytes_);
   }
+  /// Returns the numbers of a feature of floats. Throws InvalidArgument like `bytes`.
   [[nodiscard]] std::span<const float> floats(std::string_view name) const { return list(name, Kind::floats, floats_); }
+  /// Returns the numbers of a feature of integers. Throws InvalidArgument like `bytes`.
   [[nodiscard]] std::span<const std::int64_t> ints(std::string_view name) const {
     return list(name, Kind::ints, ints_);
   }
+  /// True if the record has a feature with that name.
   [[nodiscard]] bool contains(std::string_view name) const { return find(name) != nullptr; }
 
  private:

@@ -33,6 +33,7 @@ class TfRecordDataset : public DatasetRange<TfRecordDataset<Open>> {
  public:
   using Element = std::string;
 
+  /// The source that `tfrecord(files, max_bytes)` makes.
   TfRecordDataset(std::vector<std::string> files, std::size_t max_bytes)
       : files_(std::move(files)), max_bytes_(max_bytes) {}
 
@@ -62,6 +63,7 @@ class TfRecordDataset : public DatasetRange<TfRecordDataset<Open>> {
   /// Unknown: records are counted in the pass.
   [[nodiscard]] Cardinality cardinality() const { return Cardinality::unknown(); }
 
+  /// The paths of the files that are read.
   [[nodiscard]] const std::vector<std::string>& files() const noexcept { return files_; }
   [[nodiscard]] std::size_t num_files() const noexcept { return files_.size(); }
   /// The records of every `shards`-th file, starting at file `shard` (spec I08). Throws InvalidArgument if `shard` is

@@ -204,6 +204,7 @@ class UploadedDataset : public DatasetRange<UploadedDataset<D, Device>> {
   using Element = typename Steps::Element;
   static constexpr bool lends_elements = true;
 
+  /// The dataset that `uploaded` makes. `queues` belong to the strategy; each replica has `slots` input buffers.
   UploadedDataset(D dataset, const typename Device::Queues& queues, std::size_t replicas, std::size_t slots)
       : dataset_(std::move(dataset)), rings_(std::make_shared<detail::InputRings<Device>>(queues, replicas, slots)) {}
 
@@ -231,6 +232,7 @@ class UploadedDataset : public DatasetRange<UploadedDataset<D, Device>> {
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+  /// The number of replicas of this worker.
   [[nodiscard]] std::size_t num_replicas() const noexcept { return rings_->replicas(); }
 
  private:

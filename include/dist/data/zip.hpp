@@ -23,6 +23,7 @@ class ZipDataset : public DatasetRange<ZipDataset<Ds...>> {
   static constexpr bool is_batched = (data::is_batched<Ds> && ...);
   static constexpr bool lends_elements = (data::lends_elements<Ds> || ...);
 
+  /// The dataset that `zip(datasets...)` makes.
   explicit ZipDataset(Ds... datasets) : datasets_(std::move(datasets)...) {}
 
   /// One pass over the dataset.
@@ -110,6 +111,7 @@ class EnumerateDataset : public StepDataset<EnumerateDataset<D>, D> {
   using Element = std::tuple<std::int64_t, ElementOf<D>>;
   static constexpr bool is_batched = false;
 
+  /// The step that `enumerate(start)` makes.
   EnumerateDataset(D dataset, std::int64_t start)
       : StepDataset<EnumerateDataset, D>(std::move(dataset)), start_(start) {}
 
@@ -155,6 +157,7 @@ class ConcatenateDataset : public DatasetRange<ConcatenateDataset<First, Second>
   static constexpr bool is_batched = data::is_batched<First> && data::is_batched<Second>;
   static constexpr bool lends_elements = data::lends_elements<First> || data::lends_elements<Second>;
 
+  /// The dataset that `concatenate(second)` makes from `first`.
   ConcatenateDataset(First first, Second second) : first_(std::move(first)), second_(std::move(second)) {}
 
   /// One pass over the dataset.
