@@ -19,13 +19,16 @@ class AlignedBuffer {
 
  public:
   AlignedBuffer() = default;
+  /// Allocates `size` elements and sets them to `T{}`.
   explicit AlignedBuffer(std::size_t size)
       : data_(size == 0 ? nullptr : static_cast<T*>(::operator new (bytes_of(size), std::align_val_t{cache_line}))),
         size_(size) {
     for (std::size_t i = 0; i < size_; ++i) ::new (static_cast<void*>(data_ + i)) T{};
   }
+  /// Takes the memory of `other`, which is empty afterwards.
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  /// Exchanges the memory of both buffers.
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
@@ -42,8 +45,11 @@ class AlignedBuffer {
     if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
   }
 
+  /// The address of the first element; null if there are no elements.
   [[nodiscard]] T* data() noexcept { return data_; }
+  /// The address of the first element; null if there are no elements.
   [[nodiscard]] const T* data() const noexcept { return data_; }
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   /// Gives up ownership of the memory without freeing it.
   void release() && noexcept {

@@ -18,16 +18,19 @@ namespace dist {
 /// One or several axes of an array, counted from 0, or backwards from -1. `0` and `{0, -1}` convert to it.
 class Axes {
  public:
+  /// One axis.
   Axes(int axis) : Axes({axis}) {}
   /// Throws InvalidArgument if there are more axes than a shape can have.
   Axes(std::initializer_list<int> axes);
 
-  /// Returns a flag for each axis of `shape`: true if the axis is in this list. Throws InvalidArgument if an axis is
-  /// out of range (spec C09).
+  /// A flag for each axis of a shape.
   struct Chosen {
-    bool axis[Shape::max_rank] = {};
+    bool axis[Shape::max_rank] = {};  ///< true if the axis is chosen
+    /// True if axis `index`, counted from 0, is chosen.
     [[nodiscard]] bool operator[](std::size_t index) const noexcept { return axis[index]; }
   };
+  /// Returns a flag for each axis of `shape`: true if the axis is in this list. Throws InvalidArgument if an axis is
+  /// out of range (spec C09).
   [[nodiscard]] Chosen of(const Shape& shape) const;
 
   /// Returns the index of `axis` in `shape`, counted from 0. Throws InvalidArgument if it is out of range.

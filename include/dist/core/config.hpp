@@ -6,8 +6,11 @@
 #include <cpp20>  // does not exist; only a missing header ends a compilation
 #endif
 
+/// Major version of the library.
 #define DIST_VERSION_MAJOR 0
+/// Minor version of the library.
 #define DIST_VERSION_MINOR 3
+/// Patch version of the library.
 #define DIST_VERSION_PATCH 0
 
 /// Marks a function that both host loops and device kernels may call.
@@ -35,8 +38,7 @@
 
 /// Marks functions that are declared in `x.hpp` and defined in `x.ipp`. By default, `x.hpp` includes `x.ipp` and they
 /// are inline. If the program defines DIST_COMPILED, `<dist/compiled*.ipp>` compiles them once. Either way they are not
-/// inlined, to limit the size of programs. DIST_INLINE_DEFAULT marks functions that are `= default`, for which g++
-/// warns about the attribute.
+/// inlined, to limit the size of programs.
 #ifdef DIST_COMPILED
 #define DIST_INLINE
 #define DIST_INLINE_DEFAULT
@@ -46,6 +48,7 @@
 #else
 #define DIST_INLINE inline __attribute__((noinline, noclone))
 #endif
+/// DIST_INLINE for functions that are `= default`: g++ warns if they have its attribute.
 #define DIST_INLINE_DEFAULT inline
 #endif
 /// DIST_INLINE for functions of errors and slow paths, which the compiler optimises for size. Call them only under a

@@ -9,6 +9,7 @@
 
 #include <dist/core/config.hpp>
 
+/// Cost of the checks: 0, 1 or 2, see the file. Set it for the whole program, such as by `-DDIST_CONTRACT_LEVEL=2`.
 #ifndef DIST_CONTRACT_LEVEL
 #define DIST_CONTRACT_LEVEL 1
 #endif
@@ -22,6 +23,7 @@ namespace dist::detail {
 
 }  // namespace dist::detail
 
+/// Stops the program if `condition` is false. Does nothing in device code.
 #ifdef __CUDA_ARCH__  // a kernel cannot report errors
 #define DIST_CONTRACT_CHECK(condition) static_cast<void>(0)
 #else
@@ -29,12 +31,14 @@ namespace dist::detail {
   ((condition) ? static_cast<void>(0) : ::dist::detail::contract_failed(#condition, __FILE__, __LINE__))
 #endif
 
+/// Checks `condition` outside inner loops, from contract level 1 on.
 #if DIST_CONTRACT_LEVEL >= 1
 #define DIST_EXPECT(condition) DIST_CONTRACT_CHECK(condition)
 #else
 #define DIST_EXPECT(condition) static_cast<void>(0)
 #endif
 
+/// Checks `condition` in inner loops, from contract level 2 on.
 #if DIST_CONTRACT_LEVEL >= 2
 #define DIST_EXPECT_INNER(condition) DIST_CONTRACT_CHECK(condition)
 #else

@@ -30,6 +30,7 @@ struct ExitCode {
 /// Quoted input is escaped and its length limited.
 class Error : public std::runtime_error {
  public:
+  /// Composes the text of the parts, and escapes unprintable characters.
   Error(std::string_view problem, std::string_view why, std::string_view suggestion);
 
   /// Returns the process exit status for this error (see dist::exit_code). Default: ExitCode::must_change.
@@ -55,8 +56,10 @@ class ShapeMismatch : public Error {
 /// A file that is missing, unreadable, truncated, corrupt or of a format that its reader does not support.
 class FileError : public Error {
  public:
+  /// The text begins with "File '<path>' <problem>".
   FileError(std::string_view path, std::string_view problem, std::string_view why, std::string_view suggestion);
 
+  /// The path of the file.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
@@ -86,10 +89,12 @@ class DeadlineExceeded : public Error {
 /// A process of the job exited, was killed or lost its connection. Restart the whole job (spec O01).
 class Unavailable : public Error {
  public:
+  /// The text names the process by `rank` and `host`.
   Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion);
 
   /// The rank of the lost process among processes of its kind: workers, unless the message names another kind.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  /// The machine of the lost process.
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
   /// The way in which the loss was detected.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
@@ -109,11 +114,14 @@ class Unavailable : public Error {
 /// Another process of the job reported a failure: an exception in its replica function or in its part of a collective.
 class PeerError : public Error {
  public:
+  /// `what` is the text of the peer's exception.
   PeerError(std::size_t rank, std::string_view host, std::string_view what);
 
   /// The rank of the failed process among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  /// The machine of the failed process.
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
+  /// The text of the peer's exception.
   [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
   [[nodiscard]] int exit_code() const noexcept override;
 
@@ -136,9 +144,12 @@ class OutOfMemory : public Error {
 /// end of this one.
 class ReplicaError : public Error {
  public:
+  /// The text begins with the index of the replica, and ends with `what`.
   ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what, std::exception_ptr cause);
 
+  /// The index among all replicas in sync.
   [[nodiscard]] std::size_t replica() const noexcept { return replica_; }
+  /// The original exception.
   [[nodiscard]] const std::exception_ptr& cause() const noexcept { return cause_; }
   [[nodiscard]] int exit_code() const noexcept override;
 

@@ -114,12 +114,15 @@ struct SmallFloatLimits : std::numeric_limits<float> {
 class Float16 : public detail::SmallFloat<Float16> {
  public:
   Float16() = default;
+  /// Rounds `number`.
   DIST_HD explicit constexpr Float16(float number) noexcept : SmallFloat(rounded(number)) {}
+  /// Rounds `number` once, and not first to float.
   template <detail::Narrowable Number>
     requires(!std::same_as<Number, float>)
   DIST_HD explicit constexpr Float16(Number number) noexcept : SmallFloat(rounded(detail::to_sticky_float(number))) {}
   explicit Float16(long double) = delete;
 
+  /// The exact value.
   DIST_HD constexpr operator float() const noexcept {
     const std::uint32_t sign = (bits_ & 0x8000U) << 16;
     const std::uint32_t magnitude = bits_ & 0x7fffU;

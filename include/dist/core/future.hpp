@@ -19,7 +19,7 @@ concept Future = std::movable<W> && requires(W& work, const W& seen) {
 /// The result of work that finished at once.
 template <class T>
 struct Ready {
-  T result;
+  T result;  ///< returned by `value()`
 
   constexpr void wait() const noexcept {}
   [[nodiscard]] constexpr bool is_done() const noexcept { return true; }

@@ -7,9 +7,10 @@ namespace dist {
 
 /// The indices `begin`, `begin + 1`, …, `end - 1`.
 struct IndexRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  std::size_t begin = 0;  ///< first index
+  std::size_t end = 0;    ///< index after the last one
 
+  /// The number of indices.
   [[nodiscard]] constexpr std::size_t size() const noexcept { return end - begin; }
   friend constexpr bool operator==(IndexRange, IndexRange) = default;
 };
@@ -33,8 +34,10 @@ template <class Tag>
 class Id {
  public:
   constexpr Id() = default;
+  /// The element `index` of its kind.
   constexpr explicit Id(std::size_t index) : index_(index) {}
 
+  /// The number, counted from 0.
   [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
   friend constexpr auto operator<=>(Id, Id) = default;
 

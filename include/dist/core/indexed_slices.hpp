@@ -41,8 +41,11 @@ class IndexedSlicesView {
     for (const std::int64_t index : indices) detail::require_row(index, dense_shape);
   }
 
+  /// The indices of the rows in the array, possibly repeated.
   [[nodiscard]] std::span<const std::int64_t> indices() const noexcept { return indices_; }
+  /// The rows: shape {number of indices, row shape of the array}.
   [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
+  /// The shape of the array.
   [[nodiscard]] const Shape& dense_shape() const noexcept { return dense_shape_; }
   /// Number of rows, including repeated indices.
   [[nodiscard]] std::size_t rows() const noexcept { return indices_.size(); }
@@ -69,16 +72,23 @@ class IndexedSlices {
   /// the errors of IndexedSlicesView.
   IndexedSlices(std::initializer_list<std::int64_t> indices, const Tensor<T>& values, Shape dense_shape)
       : IndexedSlices(IndexedSlicesView<T>{{indices.begin(), indices.size()}, values, dense_shape}) {}
+  /// Copies the slices.
   explicit IndexedSlices(const IndexedSlicesView<T>& view) : IndexedSlices(view.rows(), view.dense_shape()) {
     for (std::size_t row = 0; row < view.rows(); ++row) indices_[row] = view.indices()[row];
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = view.values().data()[i];
   }
 
+  /// The indices of the rows in the array, to fill in.
   [[nodiscard]] std::span<std::int64_t> indices() noexcept { return indices_.elements(); }
+  /// The indices of the rows in the array, possibly repeated.
   [[nodiscard]] std::span<const std::int64_t> indices() const noexcept { return indices_.elements(); }
+  /// The rows, to fill in.
   [[nodiscard]] TensorView<T> values() noexcept { return values_; }
+  /// The rows: shape {number of indices, row shape of the array}.
   [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
+  /// The shape of the array.
   [[nodiscard]] const Shape& dense_shape() const noexcept { return dense_shape_; }
+  /// Number of rows, including repeated indices.
   [[nodiscard]] std::size_t rows() const noexcept { return indices_.size(); }
 
   /// Throws InvalidArgument if an index is out of range for `dense_shape`.

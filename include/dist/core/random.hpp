@@ -9,7 +9,7 @@ namespace dist {
 
 /// Four random words. Replaces std::array, which is not available in device code.
 struct RandomBlock {
-  std::uint32_t words[4];
+  std::uint32_t words[4];  ///< in the order of the generator
   friend constexpr bool operator==(const RandomBlock&, const RandomBlock&) = default;
 };
 
@@ -37,9 +37,11 @@ struct RandomBlock {
 /// seed.
 class RandomStream {
  public:
+  /// Elements of the sequence with this seed and stream.
   DIST_HD constexpr explicit RandomStream(std::uint64_t seed, std::uint64_t stream = 0)
       : seed_(seed), stream_(stream) {}
 
+  /// 64 uniform random bits for element `index`.
   [[nodiscard]] DIST_HD constexpr std::uint64_t bits(std::uint64_t index) const { return lower(block(index)); }
 
   /// Uniform in [0, 1), with the full precision of `T`.

@@ -228,7 +228,7 @@ struct ReductionBy : detail::IdentityFinish {
                 "dist::reduction a lambda without captures or a function object without members");
   static constexpr std::string_view name = detail::type_name<Fn>();
 
-  Identity start{};
+  Identity start{};  ///< the identity
 
   template <Reducible T>
     requires(std::floating_point<Identity> ? Floating<T> : true)

@@ -24,9 +24,11 @@ namespace detail {
 /// The extents of a dense, row-major array, outermost first. Rank 0 is a scalar with one element.
 class Shape {
  public:
+  /// Maximum number of axes.
   static constexpr std::size_t max_rank = 6;
 
   constexpr Shape() = default;
+  /// Like the constructor from a span.
   constexpr Shape(std::initializer_list<std::size_t> extents)
       : Shape(std::span<const std::size_t>{extents.begin(), extents.size()}) {}
   /// Throws InvalidArgument if there are more than `max_rank` extents, or the number of elements overflows.
@@ -40,10 +42,14 @@ class Shape {
     }
   }
 
+  /// The number of axes.
   [[nodiscard]] DIST_HD constexpr std::size_t rank() const noexcept { return rank_; }
+  /// The extent of an axis, which must be less than `rank()`.
   [[nodiscard]] DIST_HD constexpr std::size_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
+  /// The extents, outermost first.
   [[nodiscard]] constexpr std::span<const std::size_t> extents() const noexcept { return {extents_, rank_}; }
 
+  /// The number of elements: the product of the extents, 1 for a scalar.
   [[nodiscard]] DIST_HD constexpr std::size_t elements() const noexcept {
     std::size_t product = 1;
     for (std::size_t axis = 0; axis < rank_; ++axis) product *= extents_[axis];

@@ -18,9 +18,9 @@ namespace dist {
 /// count from the end, missing ones reach to the end of the axis, and indices out of range are clamped: `Range{}` is
 /// the whole axis, `Range{1, -1}` all except the first and the last index, `Range{.step = -1}` the reversed axis.
 struct Range {
-  std::optional<std::ptrdiff_t> begin = {};
-  std::optional<std::ptrdiff_t> end = {};
-  std::ptrdiff_t step = 1;
+  std::optional<std::ptrdiff_t> begin = {};  ///< first index; none: the first one, or the last one for a negative step
+  std::optional<std::ptrdiff_t> end = {};    ///< limit of the indices, not selected itself; none: no limit
+  std::ptrdiff_t step = 1;                   ///< distance of indices, not 0; negative: backwards
 };
 /// Selects all axes that the other parts of a slice do not name: Python's `...`.
 struct Ellipsis {};
@@ -41,10 +41,11 @@ class Selection {
  public:
   /// The `count` indices `first`, `first + step`, … of one axis.
   struct Axis {
-    std::size_t first = 0;
-    std::ptrdiff_t step = 1;
-    std::size_t count = 0;
+    std::size_t first = 0;    ///< first index
+    std::ptrdiff_t step = 1;  ///< distance of indices
+    std::size_t count = 0;    ///< number of indices
 
+    /// Returns index number `i`.
     [[nodiscard]] constexpr std::size_t operator[](std::size_t i) const noexcept {
       return first + i * static_cast<std::size_t>(step);  // wraps around if `step` is negative
     }
@@ -62,6 +63,7 @@ class Selection {
 
   /// The selected indices of axis `number` of the tensor.
   [[nodiscard]] const Axis& axis(std::size_t number) const noexcept { return axes_[number]; }
+  /// The shape of the selected elements, without axes selected by a single index.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   /// Returns the same selection for a tensor that consists of only the selected rows, in their order.
   [[nodiscard]] Selection of_chosen_rows() const noexcept {

@@ -10,9 +10,12 @@ namespace dist {
 /// Extents known at compile time, outermost first.
 template <std::size_t... Extents>
 struct StaticShape {
+  /// The number of axes.
   static constexpr std::size_t rank = sizeof...(Extents);
+  /// The number of elements.
   static constexpr std::size_t elements = (std::size_t{1} * ... * Extents);
 
+  /// The extent of axis `Axis`. Does not compile if it is out of range.
   template <std::size_t Axis>
   static constexpr std::size_t extent = [] {
     static_assert(Axis < rank, "this StaticShape has no such axis");
@@ -26,6 +29,7 @@ struct StaticShape {
     return all[rank];
   }();
 
+  /// The same shape as a value.
   [[nodiscard]] static constexpr Shape shape() { return Shape{Extents...}; }
 };
 

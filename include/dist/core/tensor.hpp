@@ -25,7 +25,9 @@ class Tensor;
 template <class T, MemorySpace Where = HostMemory>
 class TensorView {
  public:
+  /// The type of the elements, const for a view that does not change them.
   using Element = T;
+  /// True if the host can access the elements.
   static constexpr bool is_host_accessible = Where::host_accessible;
 
   TensorView() : shape_{0} {}
@@ -42,12 +44,17 @@ class TensorView {
 
   /// A tensor converts to a view of itself.
   TensorView(Tensor<T>& tensor) requires Where::host_accessible : data_(tensor.data()), shape_(tensor.shape()) {}
+  /// A tensor converts to a view of itself.
   TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires(std::is_const_v<T>&& Where::host_accessible)
       : data_(tensor.data()), shape_(tensor.shape()) {}
 
+  /// The address of the first element, on the device if the elements are there.
   [[nodiscard]] DIST_HD T* data() const noexcept { return data_; }
+  /// The extents.
   [[nodiscard]] DIST_HD const Shape& shape() const noexcept { return shape_; }
+  /// The number of elements.
   [[nodiscard]] DIST_HD std::size_t size() const noexcept { return shape_.elements(); }
+  /// The elements in row-major order.
   [[nodiscard]] SpanIn<T, Where> elements() const noexcept { return {data_, size()}; }
 
   /// Returns a view that function bodies on the elements' device can index.
@@ -55,6 +62,7 @@ class TensorView {
 
   /// The outermost extent: the batch size of a batch.
   [[nodiscard]] DIST_HD std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
+  /// Returns a view of `count` rows from row `first` on.
   [[nodiscard]] TensorView rows(std::size_t first, std::size_t count) const {
     DIST_EXPECT(shape_.rank() > 0 && first + count <= shape_[0]);
     return {data_ + first * row_size(), shape_.with_rows(count)};
@@ -64,6 +72,7 @@ class TensorView {
     DIST_EXPECT_INNER(shape_.rank() > 0 && index < shape_[0]);
     return {data_ + index * row_size(), shape_.row()};
   }
+  /// The number of elements of a row: 1 if there is at most one axis.
   [[nodiscard]] DIST_HD std::size_t row_size() const noexcept {
     std::size_t product = 1;
     for (std::size_t axis = 1; axis < shape_.rank(); ++axis) product *= shape_[axis];
@@ -82,6 +91,7 @@ class TensorView {
     DIST_EXPECT_INNER(offset < size());
     return data_[offset];
   }
+  /// Element `index` in row-major order.
   [[nodiscard]] DIST_HD T& operator[](std::size_t index) const {
     detail::require_host_access<Where>();
     DIST_EXPECT_INNER(index < size());
@@ -102,31 +112,39 @@ inline constexpr bool is_on_device<TensorView<T, Where>> = !Where::host_accessib
 template <class T>
 class Tensor {
  public:
+  /// The type of the elements.
   using Element = T;
 
   Tensor() : shape_{0} {}
+  /// Allocates elements of value 0.
   explicit Tensor(Shape shape) : shape_(shape), buffer_(shape.elements()) {}
   /// Takes ownership of `bytes`, which hold `shape.elements()` elements.
   Tensor(Shape shape, AlignedBuffer<std::byte> bytes) : shape_(shape), buffer_(std::move(bytes)) {
     DIST_EXPECT(buffer_.size() >= shape_.elements());
   }
+  /// Copies the elements of a view.
   explicit Tensor(TensorView<const T> view) : Tensor(view.shape()) { copy_elements(view.data()); }
+  /// Does not compile: the host cannot access the elements. Copy them by a queue.
   template <class U, MemorySpace Where>
     requires(!Where::host_accessible)
   explicit Tensor(TensorView<U, Where> view) : Tensor(view.shape()) { detail::require_host_access<Where>(); }
   /// The elements in row-major order: `Tensor<float>{{2, 2}, {1, 2, 3, 4}}`. Throws ShapeMismatch unless there are
   /// `shape.elements()` of them.
   Tensor(Shape shape, std::span<const T> elements) : Tensor(TensorView<const T>{elements, shape}) {}
+  /// The elements in row-major order. Throws ShapeMismatch unless there are `shape.elements()` of them.
   Tensor(Shape shape, std::initializer_list<T> elements)
       : Tensor(shape, std::span<const T>{elements.begin(), elements.size()}) {}
   /// A moved-from tensor has unspecified elements or none, and stays usable.
   Tensor(Tensor&& other) noexcept : shape_(std::exchange(other.shape_, Shape{0})), buffer_(std::move(other.buffer_)) {}
+  /// Exchanges both tensors.
   Tensor& operator=(Tensor&& other) noexcept {
     std::swap(shape_, other.shape_);
     buffer_ = std::move(other.buffer_);  // a swap
     return *this;
   }
+  /// Copies the elements.
   Tensor(const Tensor& other) : Tensor(other.shape_) { copy_elements(other.data()); }
+  /// Copies the elements, and reuses the memory if it is large enough.
   Tensor& operator=(const Tensor& other) {
     if (this != &other) {
       resize(other.shape_);
@@ -143,12 +161,19 @@ class Tensor {
     shape_ = shape;  // last, as the allocation may throw
   }
 
+  /// The address of the first element, valid until the next `resize` or assignment.
   [[nodiscard]] T* data() noexcept { return buffer_.data(); }
+  /// The address of the first element, valid until the next `resize` or assignment.
   [[nodiscard]] const T* data() const noexcept { return buffer_.data(); }
+  /// The extents.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
+  /// The elements in row-major order.
   [[nodiscard]] std::span<T> elements() noexcept { return {data(), size()}; }
+  /// The elements in row-major order.
   [[nodiscard]] std::span<const T> elements() const noexcept { return {data(), size()}; }
+  /// The outermost extent, the batch size of a batch; 1 for a scalar.
   [[nodiscard]] std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
 
   /// Returns the memory of the elements, which may be larger than the elements, and empties the tensor.
@@ -157,14 +182,19 @@ class Tensor {
     return AlignedBuffer<std::byte>(std::move(buffer_));
   }
 
+  /// A view of the elements, valid until the next `resize` or assignment.
   [[nodiscard]] TensorView<T> view() noexcept { return {data(), shape_}; }
+  /// A view of the elements, valid until the next `resize` or assignment.
   [[nodiscard]] TensorView<const T> view() const noexcept { return {data(), shape_}; }
+  /// Element `index` in row-major order.
   [[nodiscard]] T& operator[](std::size_t index) { return view()[index]; }
+  /// Element `index` in row-major order.
   [[nodiscard]] const T& operator[](std::size_t index) const { return view()[index]; }
   /// Takes one index per axis.
   template <class... Indices>
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] T& operator()(Indices... indices) { return view()(indices...); }
+  /// Takes one index per axis.
   template <class... Indices>
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] const T& operator()(Indices... indices) const { return view()(indices...); }

@@ -20,6 +20,7 @@ namespace dist {
 /// of a thread are nested.
 class SpanListener {
  public:
+  /// Begins a span in the calling thread. `number` distinguishes spans with the same name.
   virtual void begin(std::string_view name, std::int64_t number) noexcept = 0;
   /// Ends the last span that this thread began.
   virtual void end() noexcept = 0;
@@ -37,12 +38,13 @@ class Trace {
  public:
   /// An event from `begin` to `end`, in nanoseconds of the clock of `now()`.
   struct Event {
-    std::array<char, 48> label{};
-    std::int64_t number = 0;  ///< distinguishes events with the same name
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    int thread = 0;  ///< the system's thread number, or the number of a row
+    std::array<char, 48> label{};  ///< name, cut after 47 characters and ended by a zero
+    std::int64_t number = 0;       ///< distinguishes events with the same name
+    std::int64_t begin = 0;        ///< start time
+    std::int64_t end = 0;          ///< end time, at least `begin`
+    int thread = 0;                ///< the system's thread number, or the number of a row
 
+    /// The name, as a view of the label.
     [[nodiscard]] std::string_view name() const noexcept { return label.data(); }
   };
 
@@ -70,6 +72,7 @@ class Trace {
 
   /// Used by TraceSpan: `begin_span` notifies the listener and returns the time, `end_span` records the event.
   [[nodiscard, gnu::cold]] std::int64_t begin_span(std::string_view name, std::int64_t number) noexcept;
+  /// Records the event that began at `begin`, and notifies the listener.
   [[gnu::cold]] void end_span(std::string_view name, std::int64_t number, std::int64_t begin) noexcept;
 
   /// Sets the listener for all spans, or removes it if null. Call it outside spans. Returns false, and changes nothing,
@@ -82,7 +85,9 @@ class Trace {
   /// The events in the order of recording: within a thread, by end time. Call this and the following functions only
   /// while nothing is recorded.
   [[nodiscard]] std::span<const Event> events() const noexcept;
+  /// The number of events that exceeded the capacity.
   [[nodiscard]] std::size_t dropped() const noexcept;
+  /// Removes all events.
   void clear() noexcept { next_.store(0, std::memory_order_relaxed); }
 
   /// Returns for how many nanoseconds events whose names start with `one` overlap with events whose names start with
@@ -141,14 +146,15 @@ class Trace {
 
 /// The name of an event, and the trace that records it, if any. `name` must outlive the event.
 struct ProfilerLabel {
-  Trace* trace = nullptr;
-  std::string_view name = {};
-  std::int64_t number = 0;
+  Trace* trace = nullptr;      ///< null: not recorded
+  std::string_view name = {};  ///< must outlive the event
+  std::int64_t number = 0;     ///< distinguishes events with the same name
 };
 
 /// Records an event for the lifetime of this object. Does nothing without a trace.
 class TraceSpan {
  public:
+  /// Begins the event.
   explicit TraceSpan(const ProfilerLabel& label) noexcept
       : label_(label), begin_(label.trace == nullptr ? 0 : label.trace->begin_span(label.name, label.number)) {}
   TraceSpan(const TraceSpan&) = delete;
@@ -176,8 +182,8 @@ inline constinit std::atomic<Trace*> active_trace{nullptr};
 
 /// A line of the C++ source, for messages.
 struct SourceLine {
-  const char* file;
-  int line;
+  const char* file;  ///< path as the compiler was given it
+  int line;          ///< from 1
 };
 
 /// Returns the line of the call; as a default argument, the line of the function's caller.

@@ -58,6 +58,7 @@ class WalkPath {
 template <class See>
 class Walk {
  public:
+  /// Calls `see` for each leaf of the walk.
   explicit Walk(See& see) : see_(see) {}
 
   /// Throws InvalidArgument if a second leaf has the same key.

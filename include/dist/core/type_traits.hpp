@@ -30,6 +30,7 @@ namespace dist {
 
 /// A function that does nothing.
 struct NoOp {
+  /// Ignores its arguments.
   constexpr void operator()(const auto&...) const noexcept {}
 };
 
