@@ -54,6 +54,7 @@ void pin_this_thread(std::size_t processor);
 /// thread and the affinity has not changed since.
 class ThreadBinding {
  public:
+  /// Does nothing if `processors` is empty or the system does not allow it.
   explicit ThreadBinding(std::span<const std::size_t> processors);
   ThreadBinding(const ThreadBinding&) = delete;
   ThreadBinding& operator=(const ThreadBinding&) = delete;

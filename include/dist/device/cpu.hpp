@@ -106,6 +106,7 @@ struct Cpu {
   /// The queues of replicas on these devices, without state.
   struct Queues {
     explicit constexpr Queues(std::span<const std::size_t>, std::chrono::nanoseconds = {}) noexcept {}
+    /// The queue of a replica.
     [[nodiscard]] constexpr Queue operator[](std::size_t) const noexcept { return {}; }
   };
 

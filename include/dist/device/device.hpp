@@ -18,8 +18,8 @@ namespace dist {
 
 /// The rank of this process among the processes of a job on this machine.
 struct LocalProcesses {
-  std::size_t number = 0;
-  std::size_t count = 1;
+  std::size_t number = 0;  ///< rank of this process, from 0
+  std::size_t count = 1;   ///< number of these processes
 };
 
 namespace detail {

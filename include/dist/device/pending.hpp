@@ -11,9 +11,10 @@ namespace dist {
 /// The destination of a value that a queue copies to the host. The queue shares ownership until the value arrives or is
 /// lost.
 struct HostCopyState {
+  /// The progress of the copy.
   enum class State { under_way, there, lost };
-  State state = State::under_way;
-  std::exception_ptr why;  ///< the cause of a loss, if known
+  State state = State::under_way;  ///< changed by the queue
+  std::exception_ptr why;          ///< the cause of a loss, if known
 };
 /// The destination of a value of type `T`.
 template <class T>
@@ -26,6 +27,7 @@ struct HostCopyOf : HostCopyState {
 template <class T, class Queue>
 class Pending {
  public:
+  /// The value that arrives in `arrival` through `queue`.
   Pending(Queue queue, std::shared_ptr<const HostCopyOf<T>> arrival)
       : queue_(std::move(queue)), arrival_(std::move(arrival)) {}
 

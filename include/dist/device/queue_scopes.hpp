@@ -23,6 +23,7 @@ concept DelaysCopies = requires(const Q queue, std::uint64_t since) {
 template <class Queue>
 class CopiesOfScope {
  public:
+  /// Does nothing: copies to host spans are complete when they return.
   explicit CopiesOfScope(const Queue&) noexcept {}
   CopiesOfScope(const CopiesOfScope&) = delete;
   CopiesOfScope& operator=(const CopiesOfScope&) = delete;
@@ -32,6 +33,7 @@ class CopiesOfScope {
 template <DelaysCopies Queue>
 class CopiesOfScope<Queue> {
  public:
+  /// Tracks copies from now on.
   explicit CopiesOfScope(const Queue& queue) noexcept : queue_(queue), since_(queue.copies()) {}
   CopiesOfScope(const CopiesOfScope&) = delete;
   CopiesOfScope& operator=(const CopiesOfScope&) = delete;
@@ -61,6 +63,7 @@ concept TimesWork = requires(const Q queue, const ProfilerLabel& label) {
 template <class Queue>
 class ProfilerRange {
  public:
+  /// Does nothing: the queue does not measure its work.
   ProfilerRange(const ProfilerLabel&, const Queue&) noexcept {}
   ProfilerRange(const ProfilerRange&) = delete;
   ProfilerRange& operator=(const ProfilerRange&) = delete;
@@ -70,6 +73,7 @@ class ProfilerRange {
 template <TimesWork Queue>
 class ProfilerRange<Queue> {
  public:
+  /// Starts to measure `queue`, whose events have the name of `label`.
   ProfilerRange(const ProfilerLabel& label, const Queue& queue) noexcept
       : queue_(queue), is_timed_(label.trace != nullptr && label.trace->keeps_events() && queue.begin_timing(label)) {}
   ProfilerRange(const ProfilerRange&) = delete;

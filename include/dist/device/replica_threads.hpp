@@ -32,13 +32,17 @@ struct PeerFailed {};
 /// check it, so that they never wait for one that has ended.
 class RunStatus {
  public:
+  /// The state of replicas numbered from 0, before their first run.
   explicit RunStatus(std::size_t replicas);
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// The number of a replica in errors: among the replicas of all processes.
   [[nodiscard]] std::size_t id(std::size_t replica) const noexcept { return first_id_ + replica; }
+  /// The number of replicas of all processes.
   [[nodiscard]] std::size_t in_sync() const noexcept { return in_sync_; }
+  /// True if a replica function of this run has thrown.
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// True if the function of `replica` has ended in this run.
   [[nodiscard]] bool has_returned(std::size_t replica) const noexcept {
     return returned_[replica].run.load(std::memory_order_acquire) == run_;
   }
@@ -71,8 +75,10 @@ class RunStatus {
 /// bounded spin.
 class ReplicaThreads {
  public:
+  /// The function of one replica.
   using Task = detail::FunctionRef<void(std::size_t replica)>;
 
+  /// Maximum number of replicas.
   static constexpr std::size_t most_replicas = 4096;
 
   /// `processors` has one entry per replica, or none if replicas share processors and the system places them. `timeout`
@@ -87,13 +93,16 @@ class ReplicaThreads {
 
   ~ReplicaThreads();
 
+  /// The number of replicas.
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
+  /// The state of the replicas, which waits for peers check.
   [[nodiscard]] const RunStatus& status() const noexcept { return status_; }
   /// Numbers the replicas in errors from `first_id`, among `in_sync` replicas of all processes. Call it between runs.
   void set_ids(std::size_t first_id, std::size_t in_sync) noexcept {
     status_.first_id_ = first_id;
     status_.in_sync_ = in_sync;
   }
+  /// How long waits for other replicas spin before they sleep.
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
   /// True if the calling thread is in a replica function of these replicas.
   [[nodiscard]] bool runs_here() const noexcept;
@@ -102,6 +111,7 @@ class ReplicaThreads {
   /// longer than the timeout, WrongStrategy during a run in the threads of all replicas except the first.
   class Turn {
    public:
+    /// Takes the lock, or enters it again in the same thread.
     explicit Turn(const ReplicaThreads& threads) : threads_(threads) {
       const std::thread::id self = std::this_thread::get_id();
       is_outermost_ = threads.in_turn_.load(std::memory_order_relaxed) != self;
@@ -141,6 +151,8 @@ class ReplicaThreads {
     if (status_.failed()) rethrow();
     status_.blamed_.clear();
   }
+  /// Calls `task(replica)` in the thread of each replica, and waits for all. Throws the exceptions of the other
+  /// overload.
   void run(Task task) {
     run(task, [] {});
   }

@@ -22,9 +22,9 @@ class SharedMemory {
  public:
   /// The information that another process needs to attach.
   struct Name {
-    int process;
-    int descriptor;
-    std::size_t bytes;
+    int process;        ///< id of the process that owns the memory
+    int descriptor;     ///< number of the file in that process
+    std::size_t bytes;  ///< size of the memory
   };
 
   /// Returns the maximum size in bytes, which the file size limit (ulimit -f) restricts.
@@ -35,14 +35,18 @@ class SharedMemory {
   /// Maps the memory of another process, read-only if `only_to_read`. Returns nothing if the system denies it, because
   /// of another user or container.
   [[nodiscard]] static std::optional<SharedMemory> attach(const Name& name, bool only_to_read = false);
+  /// Takes the memory of `other`, which must then only be destroyed or assigned.
   SharedMemory(SharedMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         bytes_(other.bytes_),
         descriptor_(std::exchange(other.descriptor_, -1)) {}
+  /// Exchanges the memory of both objects.
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
+  /// The address of the memory in this process.
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  /// The size in bytes.
   [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
   [[nodiscard]] Name name() const noexcept { return {getpid(), descriptor_, bytes_}; }
 

@@ -115,7 +115,7 @@ struct HierarchicalCopyAllReduce {
     /// True if this replica combines its group's values.
     [[nodiscard]] bool combines(std::size_t main) const noexcept { return comm_.rank() == main_of(my_group(), main); }
 
-    std::shared_ptr<std::size_t> tensors_;  // count of reduced tensors, shared by copies of this object
+    std::shared_ptr<std::size_t> tensors_;  ///< count of reduced tensors, shared by copies of this object
 
    private:
     /// Returns the group's combined values as Accumulators, or nothing if another replica combines.

@@ -17,13 +17,16 @@ namespace dist {
 /// A failed call of the CUDA runtime. The cause may be asynchronous work that was submitted earlier.
 class CudaError : public Error {
  public:
+  /// `code` is the result of the call.
   CudaError(cudaError_t code, std::string_view problem, std::string_view why, std::string_view fix)
       : Error(problem, why, fix), code_(code) {}
 
+  /// The result of the failed call.
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
   /// True if all later calls of this process fail as well, after a fatal error of a kernel or the hardware.
   [[nodiscard]] bool is_fatal() const noexcept { return is_fatal(code_); }
 
+  /// True if calls fail with `code` until the process ends.
   [[nodiscard]] static constexpr bool is_fatal(cudaError_t code) noexcept {
     switch (code) {
       case cudaErrorIllegalAddress:
@@ -54,6 +57,7 @@ class NoGpu : public CudaError {
  public:
   using CudaError::CudaError;
 
+  /// True if `code` means that the process cannot use GPUs.
   [[nodiscard]] static constexpr bool is_code(cudaError_t code) noexcept {
     switch (code) {
       case cudaErrorNoDevice:
@@ -74,6 +78,7 @@ class NoKernelImage : public CudaError {
  public:
   using CudaError::CudaError;
 
+  /// True if `code` means that no kernel fits the GPU.
   [[nodiscard]] static constexpr bool is_code(cudaError_t code) noexcept {
     return code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidKernelImage ||
            code == cudaErrorUnsupportedPtxVersion;
@@ -94,6 +99,7 @@ class NotCapturable : public CudaError {
  public:
   using CudaError::CudaError;
 
+  /// True if `code` means that a capture forbids the call.
   [[nodiscard]] static constexpr bool is_code(cudaError_t code) noexcept {
     return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
   }

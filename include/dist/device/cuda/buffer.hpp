@@ -50,8 +50,10 @@ class DeviceBuffer {
   /// Allocates memory for a replica from `source`, which must outlive it. Throws OutOfMemory.
   DeviceBuffer(MemorySource& source, std::size_t replica, int device, std::size_t bytes)
       : data_(source.allocate(replica, device, bytes)), source_(&source), replica_(replica) {}
+  /// Takes the memory of `other`, which is empty afterwards.
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), source_(other.source_), replica_(other.replica_) {}
+  /// Exchanges the memory of both buffers.
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(source_, other.source_);
@@ -86,8 +88,10 @@ class PinnedBuffer {
                              "cudaHostAlloc(&first, bytes, flags)");
     data_ = static_cast<std::byte*>(first);
   }
+  /// Takes the memory of `other`, which is empty afterwards.
   PinnedBuffer(PinnedBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  /// Exchanges the memory of both buffers.
   PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
@@ -97,7 +101,9 @@ class PinnedBuffer {
     if (data_ != nullptr) forget(cudaFreeHost(data_));
   }
 
+  /// The address in the process; null for an empty buffer.
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  /// The size in bytes.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:

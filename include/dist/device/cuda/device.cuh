@@ -74,6 +74,7 @@ struct Cuda {
       for (const std::size_t device : devices)
         states_.push_back(std::make_unique<cuda::QueueState>(static_cast<int>(device), states_.size(), timeout));
     }
+    /// The queue of a replica.
     [[nodiscard]] Queue operator[](std::size_t replica) const { return Queue{*states_[replica]}; }
 
    private:

@@ -11,7 +11,7 @@ namespace dist::cuda {
 
 /// The name of an operation in messages, in two parts: "copy", or "kernel (Step, dist::IndexRange)".
 struct WorkName {
-  std::string_view kind, parameters;
+  std::string_view kind, parameters;  ///< `parameters`: types of a kernel's arguments, else empty
 };
 /// The name of copies.
 inline constexpr WorkName copy_work{"copy", ""};

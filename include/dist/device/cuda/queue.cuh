@@ -46,9 +46,9 @@ struct Fill {
 /// GPUs. Waits for the queue call `look(self)` repeatedly and once at the end, and forward its exceptions. On a timeout
 /// they call `cancel(self)`, which aborts the work.
 struct QueueWatch {
-  void* self;
-  void (*look)(void* self);
-  void (*cancel)(void* self) noexcept;
+  void* self;                           ///< argument of both functions; null: no watch
+  void (*look)(void* self);             ///< throws if the work has failed
+  void (*cancel)(void* self) noexcept;  ///< aborts the work
 };
 
 /// The state of a replica's queue: a stream, and memory for reductions and copies.
@@ -111,6 +111,7 @@ class QueueState {
   void set_watch(const QueueWatch& watch) noexcept { watch_ = watch; }
   /// Starts or ends the capture of new work into a graph. Call it while no thread submits work.
   void set_captured(bool captured) noexcept { is_captured_ = captured; }
+  /// True between `set_captured(true)` and `set_captured(false)`.
   [[nodiscard]] bool is_captured() const noexcept { return is_captured_; }
 
   /// See TimesWork. Captured work is not timed.
@@ -127,12 +128,17 @@ class QueueState {
   }
   [[gnu::cold]] void end_timing() noexcept { times_->end(); }
 
+  /// The stream on which the work runs.
   [[nodiscard]] StreamRef stream() const noexcept { return stream_.ref(); }
+  /// The number of the replica in its process.
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
+  /// The maximum time that the host waits; 0: no limit.
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
+  /// The copies between the GPU and pageable host memory.
   [[nodiscard]] Staging& staging() noexcept { return staging_; }
   /// Device memory for the partial results of a reduction, followed by its result.
   [[nodiscard]] std::byte* partials() const noexcept { return scratch_.data(); }
+  /// Device memory for the result of a reduction.
   [[nodiscard]] std::byte* result() const noexcept { return scratch_.data() + most_partials * most_partial_bytes; }
 
  private:
@@ -182,11 +188,15 @@ class Queue {
   /// The stream, for calls of libraries.
   [[nodiscard]] StreamRef stream() const noexcept { return state_->stream(); }
 
+  /// The number of the replica in its process.
   [[nodiscard]] std::size_t number() const noexcept { return state_->number(); }
   /// The maximum time that the host waits for the queue.
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
 
+  /// Sets the watch of library work, or removes it if `self` is null. Call it while no thread waits.
   void set_watch(const QueueWatch& watch) const noexcept { state_->set_watch(watch); }
+  /// Polls `is_over()` until it returns true. Throws DeadlineExceeded with the text `describe()`, and the errors of the
+  /// GPU and of the watch.
   template <class IsOver, class Describe>
   void await(IsOver&& is_over, Describe&& describe) const {
     state_->await(is_over, describe);
@@ -195,6 +205,7 @@ class Queue {
   [[nodiscard]] bool begin_timing(const ProfilerLabel& label) const noexcept { return state_->begin_timing(label); }
   void end_timing() const noexcept { state_->end_timing(); }
 
+  /// Starts or ends the capture of new work into a graph. Call it while no thread submits work.
   void set_captured(bool captured) const noexcept { state_->set_captured(captured); }
   /// See DelaysCopies.
   [[nodiscard]] std::uint64_t copies() const noexcept { return state_->staging().downloads(); }

@@ -18,6 +18,7 @@ inline void select_device(int device) {
 /// Selects `device` for the calling thread during the lifetime of this object; then restores the previous one.
 class SelectedDevice {
  public:
+  /// Throws CudaError, or GpuLost if the process can no longer use GPUs.
   explicit SelectedDevice(int device) {
     DIST_CUDA_CHECK(cudaGetDevice(&before_));
     if (device != before_) select_device(device);

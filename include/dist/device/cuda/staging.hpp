@@ -59,6 +59,7 @@ class Staging {
     used_ = held_ = 0;
   }
 
+  /// The number of copies to the host that were submitted: the number of the next one.
   [[nodiscard]] std::uint64_t downloads() const noexcept { return put_; }
 
   /// Cancels downloads with numbers from `since` on, with the reason `why`, if any. Their transfers may continue.

@@ -15,11 +15,14 @@ namespace dist::cuda {
 /// A non-owning reference to a stream: in-order work on one GPU, concurrent with other streams. Cheap to copy.
 class StreamRef {
  public:
+  /// Refers to `stream` of GPU `device`.
   StreamRef(int device, cudaStream_t stream) noexcept : device_(device), stream_(stream) {}
   StreamRef(int device, std::nullptr_t) = delete;  // the legacy stream, which waits for all others
   StreamRef(int device, int) = delete;
 
+  /// The number of the GPU.
   [[nodiscard]] int device() const noexcept { return device_; }
+  /// The stream, for calls of libraries.
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
   /// True if all submitted work is done.
   [[nodiscard]] bool is_done() const {
@@ -41,6 +44,7 @@ class StreamRef {
 /// An owned non-blocking stream. Destroying it does not cancel its work.
 class Stream {
  public:
+  /// Creates a stream on GPU `device`. Throws CudaError.
   explicit Stream(int device) : device_(device) {
     const SelectedDevice selected{device};
     DIST_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
@@ -49,7 +53,9 @@ class Stream {
   [[nodiscard]] static Stream from_native_handle(int device, cudaStream_t stream) noexcept {
     return Stream{device, stream};
   }
+  /// Takes the stream of `other`.
   Stream(Stream&& other) noexcept : device_(other.device_), stream_(std::exchange(other.stream_, nullptr)) {}
+  /// Exchanges both streams.
   Stream& operator=(Stream&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(stream_, other.stream_);
@@ -59,6 +65,7 @@ class Stream {
     if (stream_ != nullptr) forget(cudaStreamDestroy(stream_));
   }
 
+  /// Refers to this stream, which must outlive the reference.
   [[nodiscard]] StreamRef ref() const noexcept { return {device_, stream_}; }
   /// Transfers ownership to the caller.
   [[nodiscard]] cudaStream_t release() noexcept { return std::exchange(stream_, nullptr); }
@@ -75,6 +82,7 @@ class Event {
  public:
   explicit Event(int device) : Event(device, cudaEventDisableTiming) {}
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  /// Exchanges both events.
   Event& operator=(Event&& other) noexcept {
     std::swap(event_, other.event_);
     return *this;
@@ -83,6 +91,7 @@ class Event {
     if (event_ != nullptr) forget(cudaEventDestroy(event_));
   }
 
+  /// The event, for calls of libraries.
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
 
   /// Marks all earlier work of `stream`. The stream must be on the event's device.
@@ -110,6 +119,7 @@ class Event {
 /// An event with a GPU timestamp.
 class TimedEvent : public Event {
  public:
+  /// Creates an event of GPU `device`. Throws CudaError.
   explicit TimedEvent(int device) : Event(device, cudaEventDefault) {}
 
   /// Returns the time since `earlier`, an event of the same device. Both must be recorded and over.

@@ -28,9 +28,11 @@ namespace dist {
 /// A failed call of a PJRT plugin. The text contains the plugin's message.
 class PjrtError : public Error {
  public:
+  /// `code` is the plugin's error code.
   PjrtError(PJRT_Error_Code code, std::string_view problem, std::string_view why, std::string_view suggestion)
       : Error(problem, why, suggestion), code_(code) {}
 
+  /// The plugin's error code.
   [[nodiscard]] PJRT_Error_Code code() const noexcept { return code_; }
 
  private:
@@ -59,6 +61,7 @@ template <class Arguments>
   arguments.struct_size = size;
   return arguments;
 }
+/// Arguments of `type` for a function of a plugin: all zero except the size of the struct, as PJRT requires.
 #define DIST_PJRT_ARGUMENTS(type) ::dist::pjrt::sized_arguments<type>(type##_STRUCT_SIZE)
 
 /// The PJRT type for the number type T.
@@ -112,7 +115,9 @@ class Api {
                     version.minor_version));
   }
 
+  /// The path of the plugin's library.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// The functions of the plugin, for direct calls.
   [[nodiscard]] const PJRT_Api* get() const noexcept { return functions_; }
 
   /// Calls a function of the plugin. `what()` returns its purpose for errors: "to compile 'step'". Throws OutOfMemory,

@@ -38,7 +38,9 @@ class Buffer {
   /// Takes ownership of a buffer of the client's plugin.
   Buffer(Client client, PJRT_Buffer* handle) : client_(std::move(client)), handle_(handle, {&client_.api()}) {}
 
+  /// The handle, for functions of the plugin.
   [[nodiscard]] PJRT_Buffer* get() const noexcept { return handle_.get(); }
+  /// The client of the buffer's plugin.
   [[nodiscard]] const Client& client() const noexcept { return client_; }
 
   /// Returns the extents. Throws InvalidArgument if there are too many for Shape.
@@ -93,8 +95,8 @@ class Buffer {
 
 /// A buffer, and the transfer that fills it.
 struct Upload {
-  Buffer buffer;
-  Event transfer;
+  Buffer buffer;   ///< usable in programs at once
+  Event transfer;  ///< done when the elements have arrived
 };
 
 /// Starts to copy `elements` to the client's device `device`. They must stay unchanged until the transfer is done;

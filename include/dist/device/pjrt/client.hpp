@@ -50,7 +50,7 @@ struct DeviceDescription {
 
 /// A device of a client, which must outlive this reference.
 struct Device : DeviceDescription {
-  PJRT_Device* handle;
+  PJRT_Device* handle;  ///< for functions of the plugin
 };
 
 namespace detail {
@@ -66,7 +66,9 @@ class Client {
   /// when the plugin waits in vain for a value of another process: DeadlineExceeded, Unavailable.
   explicit Client(const ClientOptions& options = {});
 
+  /// The functions of the plugin.
   [[nodiscard]] const Api& api() const noexcept { return state_->api; }
+  /// The handle, for functions of the plugin.
   [[nodiscard]] PJRT_Client* get() const noexcept { return state_->handle.get(); }
   /// "cpu", "tpu", "cuda".
   [[nodiscard]] const std::string& platform() const noexcept { return state_->platform; }
@@ -78,6 +80,7 @@ class Client {
   [[nodiscard]] const std::vector<Device>& devices() const noexcept { return state_->devices; }
   /// Throws InvalidArgument if `index` is out of range.
   [[nodiscard]] const Device& device(std::size_t index) const;
+  /// The maximum wait for devices and for values of other processes; 0: no limit.
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout; }
 
  private:

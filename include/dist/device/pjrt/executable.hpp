@@ -26,7 +26,9 @@ class Executable {
   /// InvalidArgument if there are fewer devices than replicas.
   [[nodiscard]] static Executable deserialized(Client client, std::span<const std::byte> bytes, std::size_t replicas);
 
+  /// The handle, for functions of the plugin.
   [[nodiscard]] PJRT_LoadedExecutable* get() const noexcept { return handle_.get(); }
+  /// The client whose devices run the program.
   [[nodiscard]] const Client& client() const noexcept { return client_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// Number of buffers that each replica returns.

@@ -38,6 +38,7 @@ class ManagedMemory {
         host_(devices),
         of_replicas_(devices.size()) {}
 
+  /// The client of the devices.
   [[nodiscard]] const Client& client() const noexcept { return client_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return host_.replicas(); }
 
@@ -52,8 +53,8 @@ class ManagedMemory {
 
   /// A part of a slice that is one array in programs: its offset in the slice in bytes, and its shape.
   struct Part {
-    std::size_t offset;
-    Shape shape;
+    std::size_t offset;  ///< in bytes
+    Shape shape;         ///< shape of the array
     friend bool operator==(const Part&, const Part&) = default;
   };
 

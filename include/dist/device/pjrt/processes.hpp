@@ -39,6 +39,7 @@ class Processes {
  public:
   /// This process alone.
   Processes() = default;
+  /// The processes that share `store`.
   template <SharesValues Store>
   Processes(std::shared_ptr<Store> store)
       : index_(store->process()),
@@ -49,7 +50,9 @@ class Processes {
 
   /// The rank of this process.
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  /// The number of processes.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// True if the processes exchange values, false for one process alone.
   [[nodiscard]] bool share_values() const noexcept { return static_cast<bool>(get_); }
 
   [[nodiscard]] std::string get(std::string_view key, std::chrono::milliseconds timeout) const {
