@@ -156,9 +156,11 @@ class AnyCheckpoint {
 template <class S>
 class Checkpoint : public detail::AnyCheckpoint {
  public:
+  /// A checkpoint of the processes of `strategy`, without parts.
   explicit Checkpoint(S& strategy, const CheckpointOptions& options = {})
       : AnyCheckpoint(std::make_shared<const detail::AnyStrategyOf<S>>(strategy), options), strategy_(strategy) {}
 
+  /// The strategy whose processes call this object.
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
 
   /// Adds `part`, which must outlive this object, as `name`. If a restored checkpoint contains that name, `part` is

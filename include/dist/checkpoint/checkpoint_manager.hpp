@@ -95,6 +95,7 @@ class CheckpointManager : public detail::AnyCheckpointManager {
   CheckpointManager(Checkpoint<S>& checkpoint, std::string folder, CheckpointManagerOptions options = {})
       : AnyCheckpointManager(checkpoint, std::move(folder), std::move(options)), strategy_(checkpoint.strategy()) {}
 
+  /// The strategy of the checkpoint.
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
 
  private:

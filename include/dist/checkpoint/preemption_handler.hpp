@@ -82,6 +82,7 @@ class AnyPreemptionHandler {
 template <class S>
 class PreemptionHandler : public detail::AnyPreemptionHandler {
  public:
+  /// Restores the latest checkpoint, like the constructor of the base class, and starts to watch for the signal.
   explicit PreemptionHandler(CheckpointManager<S>& manager, const PreemptionOptions& options = {})
       : AnyPreemptionHandler(manager, options) {}
 };
