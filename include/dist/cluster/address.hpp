@@ -13,8 +13,8 @@ namespace dist {
 
 /// The endpoint of a task.
 struct Address {
-  std::string host;  ///< a name or a number; IPv6 without brackets
-  std::uint16_t port = 0;
+  std::string host;        ///< a name or a number; IPv6 without brackets
+  std::uint16_t port = 0;  ///< TCP port
 
   friend bool operator==(const Address&, const Address&) = default;
 };

@@ -22,14 +22,14 @@ namespace dist::net {
 
 /// The input of `exchange_addresses`.
 struct AddressServerOptions {
-  Endpoint place;        ///< of the rendezvous: the same port in every process; host names may differ
-  std::size_t rank = 0;  ///< of this process
-  std::size_t world = 1;
-  std::string secret;              ///< of the job; empty: no authentication
-  Milliseconds deadline{300'000};  ///< until all workers must have connected
-  Milliseconds patience{10'000};   ///< before stderr lists the missing workers
-  Milliseconds handshake{3'000};   ///< for a new connection to complete its handshake
-  std::string machine = machine_id();
+  Endpoint place;                      ///< of the rendezvous: the same port in every process; host names may differ
+  std::size_t rank = 0;                ///< of this process
+  std::size_t world = 1;               ///< number of processes
+  std::string secret;                  ///< of the job; empty: no authentication
+  Milliseconds deadline{300'000};      ///< until all workers must have connected
+  Milliseconds patience{10'000};       ///< before stderr lists the missing workers
+  Milliseconds handshake{3'000};       ///< for a new connection to complete its handshake
+  std::string machine = machine_id();  ///< equal in all processes of a machine
   std::optional<std::size_t> local_rank{};   ///< index of this process on its machine, if known
   std::vector<std::uint16_t> other_ports{};  ///< alternatives if the port of `place` is in use
   bool agent_has_place = false;    ///< `place` is on the machine of the launcher's store, which may not run rank 0

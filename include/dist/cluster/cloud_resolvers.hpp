@@ -18,6 +18,7 @@ namespace dist {
 /// servers, 3 the evaluators. TF_CONFIG, if set, describes the same cluster.
 class VertexResolver : public TfConfigResolver {
  public:
+  /// `environment` contains CLUSTER_SPEC, and TF_CONFIG if set.
   explicit VertexResolver(Environment environment = Environment{});
 };
 
@@ -25,6 +26,7 @@ class VertexResolver : public TfConfigResolver {
 /// contains SM_CURRENT_HOST.
 class SageMakerResolver {
  public:
+  /// All hosts listen at `port`.
   explicit SageMakerResolver(std::uint16_t port = 2223, Environment environment = Environment{})
       : port_(port), environment_(std::move(environment)) {}
 

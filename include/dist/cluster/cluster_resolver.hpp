@@ -47,6 +47,7 @@ template <ClusterResolver R>
 /// Returns the given values (spec M15).
 class SimpleResolver {
  public:
+  /// Without `task`, this process is not a task of the cluster.
   explicit SimpleResolver(ClusterSpec cluster, std::optional<Task> task = std::nullopt,
                           std::optional<std::size_t> num_accelerators = std::nullopt)
       : cluster_(std::move(cluster)), task_(task), num_accelerators_(num_accelerators) {}
@@ -69,6 +70,7 @@ class SimpleResolver {
 template <ClusterResolver First, ClusterResolver... Others>
 class UnionResolver {
  public:
+  /// `first` also supplies the task and the number of devices.
   explicit UnionResolver(First first, Others... others) : resolvers_(std::move(first), std::move(others)...) {}
 
   [[nodiscard]] ClusterSpec cluster_spec() const {

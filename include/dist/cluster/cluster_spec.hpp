@@ -43,8 +43,8 @@ inline constexpr std::array<TaskType, 4> task_types{TaskType::chief, TaskType::w
 
 /// One process of a cluster.
 struct Task {
-  TaskType type = TaskType::worker;
-  std::size_t index = 0;  ///< among tasks of this type
+  TaskType type = TaskType::worker;  ///< role of the process
+  std::size_t index = 0;             ///< among tasks of this type
 
   friend constexpr auto operator<=>(const Task&, const Task&) = default;
   friend constexpr bool operator==(const Task&, const Task&) = default;  // nvcc 13 drops the implicit one
@@ -69,11 +69,15 @@ class ClusterSpec {
   /// Adds tasks, numbered from the current number of tasks of this type.
   void append(TaskType type, const std::vector<std::string>& addresses);
 
+  /// True for a single process: no tasks.
   [[nodiscard]] bool empty() const noexcept;
   /// The types that have tasks.
   [[nodiscard]] std::vector<TaskType> jobs() const;
+  /// True if there are tasks of this type.
   [[nodiscard]] bool has(TaskType type) const noexcept;
+  /// True if the task is in the cluster.
   [[nodiscard]] bool has(Task task) const noexcept;
+  /// Returns the number of tasks of this type.
   [[nodiscard]] std::size_t num_tasks(TaskType type) const noexcept;
   /// The indices in ascending order.
   [[nodiscard]] std::vector<std::size_t> task_indices(TaskType type) const;

@@ -16,12 +16,15 @@ namespace dist {
 /// The process's environment variables, or a given map.
 class Environment {
  public:
+  /// Values by variable.
   using Variables = std::map<std::string, std::string>;
 
   /// Reads the variables at each call. They must not change concurrently (getenv).
   Environment() = default;
+  /// Reads these variables instead of the process's.
   explicit Environment(Variables variables) : given_(std::move(variables)) {}
 
+  /// Returns the value of a variable; nothing if it is not set.
   [[nodiscard]] std::optional<std::string> get(const std::string& name) const {
     if (given_) {
       const auto found = given_->find(name);

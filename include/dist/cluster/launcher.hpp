@@ -14,9 +14,10 @@ namespace dist {
 
 /// A launcher, and the values of its variables.
 struct Launcher {
+  /// The kind of launcher; `pmi` and `pmix` are launchers known only by these interfaces.
   enum class Kind { none, open_mpi, pmi, slurm, pmix, torchrun };
 
-  Kind kind = Kind::none;
+  Kind kind = Kind::none;                   ///< kind of launcher; none: started by hand
   std::string name{};                       ///< for messages: "Open MPI's mpirun"
   std::optional<std::size_t> world_size{};  ///< number of processes it started
   std::optional<std::size_t> rank{};        ///< of this process

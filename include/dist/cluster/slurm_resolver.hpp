@@ -32,10 +32,11 @@ class SlurmResolver {
     /// The port of a node's first task. By default 50000 plus the last four digits of the job number, so that jobs
     /// rarely collide.
     std::optional<std::uint16_t> port_base{};
-    std::optional<std::size_t> num_accelerators{};
+    std::optional<std::size_t> num_accelerators{};  ///< devices per process; not set: the strategy decides
   };
 
   SlurmResolver() = default;
+  /// `environment` contains the variables of Slurm.
   explicit SlurmResolver(Options options, Environment environment = Environment{})
       : options_(std::move(options)), environment_(std::move(environment)) {}
 

@@ -21,9 +21,9 @@ namespace dist {
 
 /// The content of TF_CONFIG; a cluster without tasks is a single process (spec M04).
 struct TfConfig {
-  ClusterSpec cluster;
-  std::optional<TaskType> type{};
-  std::optional<std::size_t> index{};
+  ClusterSpec cluster;                 ///< tasks and addresses
+  std::optional<TaskType> type{};      ///< type of this process's task
+  std::optional<std::size_t> index{};  ///< index of this process's task
 };
 
 namespace detail {
@@ -43,13 +43,14 @@ struct JobNames {
 
 /// Replaces the task that a resolver detected.
 struct TaskOverride {
-  std::optional<TaskType> type{};
-  std::optional<std::size_t> index{};
+  std::optional<TaskType> type{};      ///< not set: the detected type
+  std::optional<std::size_t> index{};  ///< not set: the detected index
 };
 
 /// The cluster in TF_CONFIG, which is read at each call; empty if it is not set (spec M01, M02, M04).
 class TfConfigResolver {
  public:
+  /// `given` overrides the task in TF_CONFIG.
   explicit TfConfigResolver(TaskOverride given = {}, Environment environment = Environment{})
       : TfConfigResolver("TF_CONFIG", {}, given, std::move(environment)) {}
 

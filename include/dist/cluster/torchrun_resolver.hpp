@@ -23,6 +23,7 @@ namespace dist {
 /// LOCAL_WORLD_SIZE shows that all workers are on this host.
 class TorchrunResolver {
  public:
+  /// `environment` contains the variables of torchrun.
   explicit TorchrunResolver(Environment environment = Environment{}) : environment_(std::move(environment)) {}
 
   [[nodiscard]] ClusterSpec cluster_spec() const;

@@ -31,10 +31,11 @@ class TpuResolver {
     /// The port of a host's first process if libtpu's variables list the hosts; others use the following ports. libtpu
     /// itself uses the listed ports, 8471 and 8476.
     std::uint16_t port_base = 8482;
-    std::optional<std::size_t> num_accelerators{};
+    std::optional<std::size_t> num_accelerators{};  ///< devices per process; not set: see `num_accelerators()`
   };
 
   TpuResolver() = default;
+  /// `options` override the variables in `environment`.
   explicit TpuResolver(Options options, Environment environment = Environment{})
       : options_(std::move(options)), environment_(std::move(environment)) {}
 

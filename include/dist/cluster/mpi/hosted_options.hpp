@@ -32,6 +32,7 @@ struct HostedOptions {
 /// equal. Nodes are ordered by their lowest ranks.
 class NodeMap {
  public:
+  /// Assigns task `i`, which has rank i.
   explicit NodeMap(const std::vector<HostedTask>& tasks) {
     for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
       std::size_t node = 0;
@@ -42,7 +43,9 @@ class NodeMap {
     }
   }
 
+  /// The number of nodes.
   [[nodiscard]] std::size_t nodes() const { return ranks_.size(); }
+  /// The node of a rank.
   [[nodiscard]] std::size_t node_of(std::size_t rank) const { return node_of_.at(rank); }
   /// The ranks in ascending order.
   [[nodiscard]] const std::vector<std::size_t>& ranks(std::size_t node) const { return ranks_.at(node); }

@@ -97,7 +97,9 @@ class HostedWorld final : public detail::WorldHandle {
     return world;
   }
 
+  /// Takes over the world and the lifeline.
   HostedWorld(HostedWorld&&) = default;
+  /// Takes over the world and the lifeline.
   HostedWorld& operator=(HostedWorld&&) = default;
 
   [[nodiscard]] int lifeline() const noexcept override { return lifeline_.get(); }

@@ -25,7 +25,7 @@ class MpiRolesResolver {
 
   /// Settings of an MpiRolesResolver.
   struct Options {
-    std::size_t parameter_servers = 1;
+    std::size_t parameter_servers = 1;                 ///< number of processes that serve variables
     std::chrono::milliseconds start_timeout{300'000};  ///< for all processes to start, or all are terminated
   };
 

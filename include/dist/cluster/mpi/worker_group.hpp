@@ -165,6 +165,7 @@ class WorkerGroup {
 
   /// True if this process trains alone, without a communicator.
   [[nodiscard]] bool is_alone() const noexcept { return comm_ == MPI_COMM_NULL; }
+  /// The communicator of the workers; MPI_COMM_NULL if `is_alone()`.
   [[nodiscard]] mpi::CommRef comm() const noexcept { return mpi::CommRef{comm_}; }
   /// The number of processes.
   [[nodiscard]] std::size_t size() const { return is_alone() ? 1 : mpi::detail::size_of(comm_); }
@@ -188,6 +189,7 @@ class WorkerGroup {
   /// Ends a strategy. At exit, the process uses the others' state, `health`, and waits up to `timeout`.
   void end_strategy(const std::shared_ptr<PeerHealth>& health, std::chrono::nanoseconds timeout) const;
 
+  /// The MPI that this library started, for the lifetime of the process.
   [[nodiscard]] static detail::MpiRuntime& started() { return detail::MpiRuntime::of_process(); }
 
  private:
@@ -227,8 +229,11 @@ class WorkerGroup {
 /// A part of a world; see WorkerGroup.
 class WorkerGroup::Part {
  public:
+  /// A collective call of all members of `all`: creates the part of the members with the same colour, ranked by key.
+  /// `all` is empty if `whole` is alone.
   Part(const WorkerGroup& whole, const std::optional<mpi::Communicator>& all, std::size_t color, std::size_t key);
 
+  /// The processes of the part.
   [[nodiscard]] const WorkerGroup& world() const noexcept { return world_; }
 
  private:
