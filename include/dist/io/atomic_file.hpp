@@ -31,17 +31,22 @@ class AtomicFile {
  public:
   /// Throws FileError if the file cannot be created, or if `path` names something other than a file.
   explicit AtomicFile(std::string path);
+  /// Takes over the file of `other`, which is closed afterwards.
   AtomicFile(AtomicFile&& other) noexcept = default;
+  /// Deletes this object's temporary file unless it was committed, and takes over the file of `other`.
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   /// Deletes the temporary file unless it was committed.
   ~AtomicFile() { discard(); }
 
+  /// Adds bytes to the temporary file.
   void append(std::span<const std::byte> bytes);
 
   /// Replaces the file at `path` by the appended bytes. Returns when they are on disk, safe from a power failure.
   void commit();
 
+  /// The number of appended bytes.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// The path of the file to replace.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:

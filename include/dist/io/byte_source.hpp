@@ -115,6 +115,7 @@ class FileSource {
 /// Bytes in memory as a ByteSource, which they must outlive.
 class MemorySource {
  public:
+  /// `name` is for error messages.
   explicit MemorySource(std::span<const std::byte> bytes, std::string name = "<memory>")
       : name_(std::move(name)), rest_(bytes) {}
 

@@ -22,7 +22,9 @@ inline constexpr std::size_t csv_default_max_bytes = std::size_t{1} << 26;
 /// The cells of a record, without quotes. Its memory is reused for the next one.
 class CsvRecord {
  public:
+  /// The number of cells.
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
+  /// Cell `cell`, which must be less than `size()`. The text is valid until the next record.
   [[nodiscard]] std::string_view operator[](std::size_t cell) const {
     const std::size_t start = cell == 0 ? 0 : ends_[cell - 1];
     return std::string_view{bytes_}.substr(start, ends_[cell] - start);

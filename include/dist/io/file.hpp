@@ -21,18 +21,24 @@ namespace dist::io {
 class Descriptor {
  public:
   Descriptor() = default;
+  /// Takes ownership of `descriptor`; negative: none. Replaces descriptors 0 to 2 by higher ones.
   explicit Descriptor(int descriptor) noexcept : descriptor_(dist::detail::above_standard(descriptor)) {}
+  /// Takes over the descriptor of `other`.
   Descriptor(Descriptor&& other) noexcept : descriptor_(other.release()) {}
+  /// Closes the descriptor, and takes over the descriptor of `other`.
   Descriptor& operator=(Descriptor&& other) noexcept {
     if (this != &other) reset(other.release());
     return *this;
   }
   ~Descriptor() { reset(); }
 
+  /// The descriptor, for system calls; -1: none.
   [[nodiscard]] int get() const noexcept { return descriptor_; }
+  /// True if there is a descriptor.
   [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ >= 0; }
   /// Releases ownership.
   [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
+  /// Closes the descriptor, and takes ownership of another one.
   void reset(int descriptor = -1) noexcept {
     if (descriptor_ >= 0) close(descriptor_);
     descriptor_ = dist::detail::above_standard(descriptor);

@@ -60,6 +60,7 @@ class InflatedSource {
 template <ByteSource Source>
 class GzipSource : public detail::InflatedSource<Source, detail::Inflater::Format::gzip> {
  public:
+  /// Decompresses `source`, whose first bytes must be a gzip header.
   explicit GzipSource(Source source) : GzipSource::InflatedSource(std::move(source)) {}
 };
 
@@ -68,6 +69,7 @@ class GzipSource : public detail::InflatedSource<Source, detail::Inflater::Forma
 template <ByteSource Source>
 class InflateSource : public detail::InflatedSource<Source, detail::Inflater::Format::deflated> {
  public:
+  /// Decompresses `source`.
   explicit InflateSource(Source source) : InflateSource::InflatedSource(std::move(source)) {}
 };
 

@@ -20,13 +20,13 @@ namespace dist::io {
 
 /// One file of an archive, as described by the archive's directory.
 struct ZipEntry {
-  std::string name;
-  unsigned method = 0;  // 0 stored, 8 deflated
-  bool encrypted = false;
-  std::uint32_t crc32 = 0;
-  std::uint64_t compressed_size = 0;
-  std::uint64_t size = 0;
-  std::uint64_t header_offset = 0;
+  std::string name;                   ///< path in the archive
+  unsigned method = 0;                ///< 0 stored, 8 deflated
+  bool encrypted = false;             ///< true if the file has a password, which this library does not support
+  std::uint32_t crc32 = 0;            ///< checksum of the file
+  std::uint64_t compressed_size = 0;  ///< bytes in the archive
+  std::uint64_t size = 0;             ///< bytes after decompression
+  std::uint64_t header_offset = 0;    ///< offset of the file's local header in the archive
 };
 
 namespace detail {
@@ -45,6 +45,7 @@ class ZipArchive {
   /// Throws FileError if the file is not a ZIP archive, truncated, or has a corrupt directory.
   explicit ZipArchive(R file) : file_(std::move(file)), entries_(detail::read_zip_directory(file_)) {}
 
+  /// The files, in the order of the directory.
   [[nodiscard]] const std::vector<ZipEntry>& entries() const noexcept { return entries_; }
   /// Returns the entry with this name (the last one of several), or nullptr.
   [[nodiscard]] const ZipEntry* find(std::string_view name) const { return detail::find_zip_entry(entries_, name); }
@@ -80,6 +81,7 @@ class Npz {
  public:
   /// Throws FileError if the file is missing or not a ZIP archive.
   explicit Npz(std::string path) : archive_(R(std::move(path))) {}
+  /// The arrays of an archive that was opened before. Throws FileError if it is not a ZIP archive.
   explicit Npz(R file) : archive_(std::move(file)) {}
 
   /// The names of the arrays, in the order of the file.

@@ -89,10 +89,12 @@ class NpzWriter {
   void add(std::string_view name, TensorView<T, Where> array) {
     add(name, detail::npy_elements(array));
   }
+  /// Writes a tensor, like a view.
   template <class T>
   void add(std::string_view name, const Tensor<T>& array) {
     add(name, TensorView<const T>{array});
   }
+  /// Writes an array whose type is known at run time only.
   void add(std::string_view name, const detail::NpyElements& array);
 
   /// Commits the file. Throws FileError if the system call fails.

@@ -54,6 +54,7 @@ class RandomAccessFile {
 /// Bytes in memory, which must outlive this object.
 class RandomAccessMemory {
  public:
+  /// `name` is for error messages.
   explicit RandomAccessMemory(std::span<const std::byte> bytes, std::string name = "<memory>")
       : name_(std::move(name)), bytes_(bytes) {}
 
@@ -107,6 +108,7 @@ class AnyRandomAccess {
 template <RandomAccess R>
 class RangeSource {
  public:
+  /// `name` is for error messages.
   RangeSource(const R& bytes, std::uint64_t offset, std::uint64_t size, std::string name)
       : bytes_(&bytes), offset_(offset), left_(size), name_(std::move(name)) {}
 

@@ -26,12 +26,12 @@ inline constexpr std::size_t safetensors_max_header_bytes = 100'000'000;
 
 /// A tensor of a file, as described by the header.
 struct SafetensorsEntry {
-  std::string name;
-  std::string dtype;                // in the format's notation, such as "F32"
-  std::optional<ElementType> type;  // empty if this library lacks the type, such as "F8_E4M3"
-  Shape shape;
-  std::uint64_t offset = 0;  // of its bytes, from the beginning of the file
-  std::uint64_t bytes = 0;
+  std::string name;                 ///< as in the header
+  std::string dtype;                ///< in the format's notation, such as "F32"
+  std::optional<ElementType> type;  ///< empty if this library lacks the type, such as "F8_E4M3"
+  Shape shape;                      ///< extents, outermost first
+  std::uint64_t offset = 0;         ///< of its bytes, from the beginning of the file
+  std::uint64_t bytes = 0;          ///< number of its bytes
 };
 
 namespace detail {
@@ -76,11 +76,13 @@ class Safetensors {
   /// for thousands of tensors.
   explicit Safetensors(std::string path, std::size_t max_header_bytes = safetensors_max_header_bytes)
       : Safetensors(R(std::move(path)), max_header_bytes) {}
+  /// Reads the header of a file that was opened before.
   explicit Safetensors(R file, std::size_t max_header_bytes = safetensors_max_header_bytes)
       : file_(std::move(file)), header_(detail::read_safetensors_header(file_, max_header_bytes)) {}
 
   /// The tensors, in the order of their bytes.
   [[nodiscard]] const std::vector<SafetensorsEntry>& entries() const noexcept { return header_.entries; }
+  /// The texts of the header under `__metadata__`.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const noexcept { return header_.metadata; }
   [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
 

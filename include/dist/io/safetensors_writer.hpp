@@ -27,9 +27,9 @@ namespace dist::io {
 
 /// A tensor to write to a file.
 struct SafetensorsTensor {
-  std::string name;
-  ElementType type = ElementType::f32;
-  Shape shape;
+  std::string name;                     ///< in the header; must be unique
+  ElementType type = ElementType::f32;  ///< type of the elements
+  Shape shape;                          ///< extents, outermost first
 };
 
 /// Writes a safetensors file through an AtomicFile: first the list of tensors, then their elements, in the same order
@@ -44,6 +44,7 @@ struct SafetensorsTensor {
 /// are first.
 class SafetensorsWriter {
  public:
+  /// Texts by name.
   using Metadata = std::map<std::string, std::string>;
 
   /// Throws InvalidArgument if a name is used twice, is `__metadata__` or invalid UTF-8, or if the header would be too

@@ -34,6 +34,7 @@ namespace detail {
 template <ByteSource Source>
 class TfRecordReader {
  public:
+  /// A record with more than `max_bytes` bytes is an error.
   explicit TfRecordReader(Source source, std::size_t max_bytes = tfrecord_default_max_bytes)
       : source_(std::move(source)), buffer_(std::size_t{1} << 16), max_bytes_(max_bytes) {}
 

@@ -145,6 +145,7 @@ class WritableFile {
     const int descriptor = descriptor_.release();
     if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) fail("cannot be written", errno);
   }
+  /// True until `close`.
   [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
