@@ -30,9 +30,9 @@ enum class TlsRole { client, server };
 
 /// The content of TlsFiles.
 struct TlsIdentity {
-  std::string authorities;
-  std::string certificate;
-  std::string key;
+  std::string authorities;  ///< PEM text of all authorities
+  std::string certificate;  ///< PEM text of the certificate and intermediate ones
+  std::string key;          ///< PEM text of the private key
 };
 
 namespace detail {

@@ -24,14 +24,20 @@ class Connection {
   /// `socket` must be non-blocking. Rejects frames longer than `longest`.
   Connection(io::Descriptor socket, std::size_t longest) : socket_(std::move(socket)), longest_(longest) {}
 
+  /// The socket, for system calls; -1: none.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
+  /// True until `close` or `release`.
   [[nodiscard]] bool open() const { return static_cast<bool>(socket_); }
+  /// Closes the socket, without sending buffered data.
   void close() { socket_.reset(); }
   /// Returns the socket. Requires empty buffers.
   [[nodiscard]] io::Descriptor release() { return std::move(socket_); }
+  /// Changes the maximum size of received frames.
   void allow(std::size_t longest) { longest_ = longest; }
 
+  /// True if the peer has disconnected or a system call has failed.
   [[nodiscard]] bool failed() const { return failed_; }
+  /// True if no data is buffered for sending.
   [[nodiscard]] bool sent() const { return unsent_from_ == unsent_.size(); }
   /// True if `next` has returned all received data.
   [[nodiscard]] bool received_all() const { return received_.empty(); }

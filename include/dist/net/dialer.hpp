@@ -40,6 +40,7 @@ class Dialer {
     Milliseconds welcome{30'000};
   };
 
+  /// Starts with the first call of `advance`. `hello` identifies this process.
   Dialer(Endpoint peer, Handshake hello, Options options)
       : peer_(std::move(peer)),
         hello_(std::move(hello)),
@@ -49,6 +50,7 @@ class Dialer {
 
   /// True once the peer has accepted; `take` then returns the connection.
   [[nodiscard]] bool welcomed() const { return state_ == State::welcomed; }
+  /// Returns the connection to the peer, once.
   [[nodiscard]] Connection take() { return std::move(connection_); }
   /// The reason why the last attempt failed.
   [[nodiscard]] const std::string& last_problem() const { return problem_; }

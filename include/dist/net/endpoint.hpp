@@ -11,9 +11,10 @@ namespace dist::net {
 
 /// The listed endpoint of a task: a name or number, and a port.
 struct Endpoint {
-  std::string host;
-  std::string port;
+  std::string host;  ///< name or number; IPv6 without brackets
+  std::string port;  ///< number or service name
 
+  /// Compares the texts: equal endpoints may be listed differently.
   bool operator==(const Endpoint&) const = default;
 };
 

@@ -30,10 +30,10 @@ class FrameError : public Error {
 
 /// A serialisable error: the parts of its text, and whether it is temporary.
 struct Refusal {
-  std::string problem;
-  std::string why;
-  std::string suggestion;
-  bool passes = false;
+  std::string problem;     ///< the conflict, see dist::Error
+  std::string why;         ///< the reason, with values
+  std::string suggestion;  ///< the change to make
+  bool passes = false;     ///< true if another attempt may succeed
 };
 
 }  // namespace net

@@ -21,8 +21,8 @@ namespace dist::net {
 
 /// One message.
 struct Frame {
-  std::uint16_t type = 0;
-  std::vector<std::byte> payload;
+  std::uint16_t type = 0;          ///< chosen by the protocol
+  std::vector<std::byte> payload;  ///< content, without the header
 };
 
 /// The size of a frame's header. On the wire: magic number (4 bytes), version (2), type (2), length of the payload (4),
@@ -75,19 +75,23 @@ inline void append_frame(std::vector<std::byte>& out, std::uint16_t type, std::s
 /// Writes numbers in little-endian order, and texts after their lengths.
 class RecordWriter {
  public:
+  /// Adds a number of the size of `T`.
   template <std::unsigned_integral T>
   RecordWriter& number(T value) {
     bytes_.resize(bytes_.size() + sizeof(T));
     io::store_little_endian(value, bytes_.data() + bytes_.size() - sizeof(T));
     return *this;
   }
+  /// Adds the number of bytes as 32 bits, then the bytes.
   RecordWriter& bytes(std::span<const std::byte> content) {
     number(static_cast<std::uint32_t>(content.size()));
     bytes_.insert(bytes_.end(), content.begin(), content.end());
     return *this;
   }
+  /// Adds a text like bytes.
   RecordWriter& string(std::string_view content) { return bytes(std::as_bytes(std::span{content})); }
 
+  /// The record so far, valid until the next addition.
   [[nodiscard]] std::span<const std::byte> content() const { return bytes_; }
 
  private:
@@ -97,13 +101,17 @@ class RecordWriter {
 /// Reads a record. Throws FrameError if it is too short or has a text longer than allowed.
 class RecordReader {
  public:
+  /// `record` must outlive the reader.
   explicit RecordReader(std::span<const std::byte> record) : rest_(record) {}
 
+  /// Reads a number of the size of `T`.
   template <std::unsigned_integral T>
   [[nodiscard]] T number() {
     return io::load_little_endian<T>(take(sizeof(T)).data());
   }
+  /// Reads bytes: a view of the record.
   [[nodiscard]] std::span<const std::byte> bytes() { return take(number<std::uint32_t>()); }
+  /// Reads a text of at most `longest` bytes.
   [[nodiscard]] std::string string(std::size_t longest = 4096) {
     const std::span<const std::byte> content = bytes();
     if (content.size() > longest)
@@ -113,6 +121,7 @@ class RecordReader {
     if (!content.empty()) std::memcpy(result.data(), content.data(), content.size());
     return result;
   }
+  /// True if everything has been read.
   [[nodiscard]] bool empty() const { return rest_.empty(); }
   /// Throws FrameError unless everything has been read.
   void expect_end() const {

@@ -80,15 +80,17 @@ using Nonce = std::array<std::byte, 32>;
 
 /// The data with which a process identifies itself.
 struct Handshake {
+  /// The kind of the process.
   enum class Role : std::uint8_t { worker = 1, server = 2 };
 
-  Role role = Role::worker;
-  std::uint64_t rank = 0;  ///< of the worker, or the worker that started the server
-  std::uint64_t world = 0;
+  Role role = Role::worker;    ///< kind of the process
+  std::uint64_t rank = 0;      ///< of the worker, or the worker that started the server
+  std::uint64_t world = 0;     ///< number of workers that the process expects
   std::uint64_t checksum = 0;  ///< `list_checksum`
   std::string host;            ///< the machine's own host name
   std::string machine;         ///< unique to the machine, see `machine_id`
 
+  /// Returns the serialised data, the content of a frame.
   [[nodiscard]] std::vector<std::byte> record() const {
     RecordWriter writer;
     writer.number(static_cast<std::uint8_t>(role)).number(rank).number(world).number(checksum);

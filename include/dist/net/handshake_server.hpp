@@ -20,8 +20,8 @@ namespace dist::net {
 
 /// A process that completed the handshake.
 struct Accepted {
-  Connection connection;
-  Handshake hello;
+  Connection connection;  ///< authenticated
+  Handshake hello;        ///< identity of the peer
 };
 
 /// Accepts and authenticates connections concurrently, without blocking. Drops peers that do not reply, violate the
@@ -30,20 +30,23 @@ class HandshakeServer {
  public:
   /// Settings of a HandshakeServer.
   struct Options {
-    std::string secret;  ///< empty: no authentication
-    std::uint64_t world = 0;
+    std::string secret;            ///< empty: no authentication
+    std::uint64_t world = 0;       ///< number of workers of the job
     std::uint64_t checksum = 0;    ///< `list_checksum`
     Milliseconds handshake{3000};  ///< for each connection
     std::size_t pending = 64;      ///< most handshakes in progress
     bool other_jobs = false;       ///< if another checksum means another job, which has its own rendezvous nearby
   };
 
+  /// Accepts connections of the non-blocking socket `listening`.
   HandshakeServer(io::Descriptor listening, Options options)
       : listening_(std::move(listening)), options_(std::move(options)) {}
 
+  /// The number of handshakes in progress.
   [[nodiscard]] std::size_t pending() const { return visitors_.size(); }
   /// The number of dropped or refused connections, and the last reason.
   [[nodiscard]] std::size_t turned_away() const { return turned_away_; }
+  /// The reason of the last dropped or refused connection; empty: none.
   [[nodiscard]] const std::string& last_problem() const { return last_problem_; }
   /// The reason why the last worker with another list or a wrong secret was refused.
   [[nodiscard]] const std::string& disagreement() const { return disagreement_; }
@@ -51,6 +54,7 @@ class HandshakeServer {
   /// The last refusal of another list, if the peer had the secret (or none is required).
   [[nodiscard]] const std::optional<Refusal>& other_list() const { return other_list_; }
 
+  /// Adds the sockets to poll before `advance`.
   void add_entries(std::vector<pollfd>& entries) const {
     entries.push_back({listening_.get(), POLLIN, 0});
     for (const Visitor& visitor : visitors_) entries.push_back(visitor.connection.poll_entry());

@@ -38,8 +38,8 @@ inline constinit dist::detail::Warning open_to_all{};
 
 /// A port that other programs cannot bind while this object lives.
 struct ReservedPort {
-  io::Descriptor socket;  ///< has SO_REUSEADDR and does not listen, so a server can listen at the port
-  std::uint16_t number = 0;
+  io::Descriptor socket;     ///< has SO_REUSEADDR and does not listen, so a server can listen at the port
+  std::uint16_t number = 0;  ///< of the port
 };
 
 /// Reserves a port on all IPv4 interfaces. Throws RendezvousError if none is free.
@@ -64,6 +64,7 @@ struct ListenOptions {
   Milliseconds patience = default_patience;  ///< before stderr reports the wait
   bool widen_loopback = false;               ///< listen on all interfaces instead of rejecting a loopback address
   bool authenticated = true;                 ///< peers have a secret or a certificate
+  /// Suggestion in the error if another process holds the port.
   const char* in_use_advice =
       "If two processes were started with the same index, give each its own; else end the process that holds the "
       "port (ss -ltnp shows it), or list another port";

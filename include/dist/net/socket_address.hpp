@@ -25,11 +25,14 @@ namespace dist::net {
 
 /// One resolved address, with a port.
 struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
+  sockaddr_storage storage{};  ///< the system's representation
+  socklen_t size = 0;          ///< used bytes of `storage`
 
+  /// The address, for system calls.
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  /// The address, to be set by system calls.
   [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  /// The address family, such as AF_INET.
   [[nodiscard]] int family() const { return storage.ss_family; }
 
   /// True if the addresses are equal, regardless of ports.
@@ -55,12 +58,14 @@ struct SocketAddress {
     if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&all.storage)->sin6_addr = {};
     return all;
   }
+  /// Returns the address with another port.
   [[nodiscard]] SocketAddress at_port(std::uint16_t port) const {
     SocketAddress other = *this;
     if (family() == AF_INET) reinterpret_cast<sockaddr_in*>(&other.storage)->sin_port = htons(port);
     if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&other.storage)->sin6_port = htons(port);
     return other;
   }
+  /// The port; 0 for other families than IPv4 and IPv6.
   [[nodiscard]] std::uint16_t port() const {
     if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
     return family() == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_port) : std::uint16_t{0};
@@ -91,8 +96,8 @@ struct SocketAddress {
 
 /// The addresses of a name, or why it does not resolve.
 struct Resolved {
-  std::vector<SocketAddress> addresses;
-  std::string problem;
+  std::vector<SocketAddress> addresses;  ///< in the resolver's order; empty if the name does not resolve
+  std::string problem;                   ///< reason for an empty list
 };
 
 /// Blocks up to the timeout of the system's resolver.

@@ -17,6 +17,7 @@ struct TlsFiles {
   /// The name in servers' certificates. Empty: the host of each server's address.
   std::string server_name = {};
 
+  /// True if no file or name is given: TLS is not used.
   [[nodiscard]] bool empty() const noexcept {
     return authorities.empty() && certificate.empty() && key.empty() && server_name.empty();
   }
