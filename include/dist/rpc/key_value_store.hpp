@@ -28,8 +28,8 @@ struct KeyValueOptions {
   std::vector<std::string> hosts;  ///< hosts of all processes, by index
   /// The time limit for the start of process 0, for calls without another limit.
   net::Milliseconds timeout{300'000};
-  std::string secret = net::job_secret();
-  net::TlsFiles tls = net::job_tls();
+  std::string secret = net::job_secret();  ///< of the job; empty: no authentication
+  net::TlsFiles tls = net::job_tls();      ///< certificates of this task; none: no encryption
 };
 
 namespace detail {

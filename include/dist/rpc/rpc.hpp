@@ -58,9 +58,9 @@ enum class Failure : std::uint8_t {
 
 /// The reason for a failed call, as seen by the transport.
 struct Outcome {
-  Failure failure = Failure::lost;
-  std::string why;     ///< for `handler`: the text of the exception
-  std::string thrown;  ///< for `handler`: the type of the exception
+  Failure failure = Failure::lost;  ///< kind of failure
+  std::string why;                  ///< for `handler`: the text of the exception
+  std::string thrown;               ///< for `handler`: the type of the exception
   /// True for `lost` if the server was silent for too long; false for a closed or refused connection.
   bool silent = false;
 };
@@ -75,8 +75,10 @@ namespace dist {
 /// Error for a call without a reply. `failure()` is the reason.
 class RpcError : public Error {
  public:
+  /// The error of a call of `method` at the server `peer`.
   RpcError(std::string_view method, std::string_view peer, const rpc::Outcome& outcome);
 
+  /// The kind of failure.
   [[nodiscard]] rpc::Failure failure() const noexcept { return outcome_.failure; }
   /// The server's address.
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
@@ -284,6 +286,7 @@ namespace dist::rpc {
 /// The numbers of a client's calls that have arrived. Calls may be reordered, but by at most `width`.
 class NonceFilter {
  public:
+  /// The maximum distance of calls that are reordered.
   static constexpr std::uint64_t width = 4096;
 
   /// True if the filter can tell whether the number has arrived before.

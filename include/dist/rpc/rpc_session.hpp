@@ -34,12 +34,13 @@ inline constexpr std::string_view greeting_method = "greeting";
 
 /// The head of a request.
 struct RequestHead {
-  std::uint64_t size = 0;  ///< of the following bytes
-  net::Nonce of_server{};  ///< zero without a secret
-  net::Nonce of_client{};
-  std::uint64_t number = 0;
+  std::uint64_t size = 0;             ///< of the following bytes
+  net::Nonce of_server{};             ///< zero without a secret
+  net::Nonce of_client{};             ///< random number of the client's session; zero without a secret
+  std::uint64_t number = 0;           ///< of the call in the client's session, ascending
   std::vector<std::byte> proof = {};  ///< empty without a secret
 
+  /// Returns the serialised head.
   [[nodiscard]] std::vector<std::byte> frame() const {
     net::RecordWriter writer;
     writer.number(size).bytes(of_server).bytes(of_client).number(number).bytes(proof);
@@ -72,11 +73,12 @@ struct RequestHead {
 
 /// The head of a reply.
 struct ReplyHead {
-  std::uint64_t size = 0;  ///< of the following bytes
-  std::uint64_t incarnation = 0;
-  std::optional<Outcome> failure = {};
-  bool greet_again = false;  ///< the server has changed its nonce, and has not executed the call
+  std::uint64_t size = 0;               ///< of the following bytes
+  std::uint64_t incarnation = 0;        ///< number of the server, which changes when it restarts
+  std::optional<Outcome> failure = {};  ///< set if the call failed
+  bool greet_again = false;             ///< the server has changed its nonce, and has not executed the call
 
+  /// Returns the serialised head. The texts of a failure are truncated.
   [[nodiscard]] std::vector<std::byte> frame() const {
     constexpr std::size_t longest_text = 4096;
     net::RecordWriter writer;
@@ -113,6 +115,7 @@ struct ReplyHead {
 /// The client's side, one for each channel. Thread-safe.
 class ClientSession {
  public:
+  /// `secret` is the secret of the job; empty: no authentication.
   explicit ClientSession(std::string secret)
       : secret_(std::move(secret)), of_client_(secret_.empty() ? net::Nonce{} : net::random_nonce()) {}
 
@@ -174,8 +177,10 @@ class ServerSession {
     incarnation_ = net::RecordReader{random}.number<std::uint64_t>();
   }
 
+  /// The random number of this server.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
 
+  /// Returns the reply to a greeting: the nonce, and the proof that the server has the secret. Empty without a secret.
   [[nodiscard, gnu::cold]] std::vector<std::byte> answer(const RequestHead& greeting) const {
     if (secret_.empty()) return {};
     net::RecordWriter writer;
@@ -201,6 +206,7 @@ class ServerSession {
     if (!clients_[head.of_client].take(head.number)) return refused("the call has come before");
     return std::nullopt;
   }
+  /// Returns the head for a call that is rejected because of `why`.
   [[nodiscard, gnu::cold]] ReplyHead refused(std::string_view why) const {
     return {0, incarnation_, Outcome{Failure::refused, std::string{why}, ""}, false};
   }

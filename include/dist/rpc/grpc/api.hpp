@@ -74,6 +74,7 @@ class Core {
     static std::atomic<bool> forked{false};
     return forked;
   }
+  /// Throws InvalidArgument in a process that was forked after the core had started.
   static void refuse_after_fork() {
     if (forked())
       throw InvalidArgument("This process was forked after gRPC had started",
@@ -107,6 +108,7 @@ class Tag {
 /// Takes events from a queue, one thread at a time.
 class Poller {
  public:
+  /// Takes events from `queue`, which must outlive it.
   explicit Poller(grpc_completion_queue* queue) : queue_(queue) {}
 
   /// Returns the next event, or none after `until`. After a short wait, the next one polls for about the time to wake a
@@ -167,10 +169,12 @@ using ChannelPointer = std::unique_ptr<grpc_channel, Destroyer>;
 /// it.
 class Borrowed {
  public:
+  /// Calls `freed(owner)` at the end.
   Borrowed(void (*freed)(void*), void* owner) : freed_(freed), owner_(owner) {}
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
 
+  /// Returns a slice that refers to `piece`, for one message.
   [[nodiscard]] grpc_slice slice(rpc::Chunk piece) {
     users_.fetch_add(1, std::memory_order_relaxed);
     return grpc_slice_new_with_user_data(
@@ -200,6 +204,7 @@ class Sender {
 
   /// True if everything was sent.
   [[nodiscard]] bool finished() const { return head_.empty() && at_ == pieces_.size(); }
+  /// Returns the next message.
   [[nodiscard]] Buffer next() {
     std::vector<grpc_slice> slices;
     if (!head_.empty()) slices.push_back(copied(std::exchange(head_, {})));
@@ -236,10 +241,12 @@ class Received {
   Received& operator=(const Received&) = delete;
   ~Received() { clear(); }
 
+  /// Removes the bytes and the count.
   void clear() {
     drop_pieces();
     size_ = 0;
   }
+  /// Appends the bytes of a message, without a copy.
   void add(grpc_byte_buffer* message) {
     grpc_byte_buffer_reader reader;
     if (grpc_byte_buffer_reader_init(&reader, message) == 0) return;
@@ -257,8 +264,11 @@ class Received {
     for (const rpc::Chunk piece : pieces_) sink.take(piece);
     drop_pieces();
   }
+  /// The number of received bytes, including bytes passed to a sink.
   [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// The bytes that are still here, in order.
   [[nodiscard]] rpc::ChunkSpan pieces() const { return pieces_; }
+  /// Returns a copy of the first bytes, at most `longest`.
   [[nodiscard]] std::vector<std::byte> front(std::size_t longest) const {
     std::vector<std::byte> bytes;
     for (const rpc::Chunk piece : pieces_) {
@@ -267,6 +277,7 @@ class Received {
     }
     return bytes;
   }
+  /// Removes the first `count` bytes.
   void drop_front(std::size_t count) {
     size_ -= count;
     for (rpc::Chunk& piece : pieces_) {

@@ -18,10 +18,12 @@ namespace dist::grpc {
 /// thread switch. Another takes over after a millisecond of one event, or at once after `step_back`.
 class PollerThreads {
  public:
+  /// Handles the events of `queue`, which must outlive it.
   explicit PollerThreads(grpc_completion_queue* queue) : poller_(queue) {}
   PollerThreads(const PollerThreads&) = delete;
   PollerThreads& operator=(const PollerThreads&) = delete;
 
+  /// Starts `count` threads with this name.
   void start(std::size_t count, std::string_view name) {
     for (std::size_t i = 0; i < count; ++i)
       threads_.emplace_back([this, name] {
@@ -29,6 +31,7 @@ class PollerThreads {
         while (stand_by() && poll()) continue;
       });
   }
+  /// True between `start` and `join` or `detach`.
   [[nodiscard]] bool started() const { return !threads_.empty(); }
 
   /// Lets another thread poll. Called in the thread that handles an event.

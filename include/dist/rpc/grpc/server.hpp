@@ -33,6 +33,7 @@ class Exchange {
   void reply(std::vector<std::byte> bytes);
   void reply(rpc::ChunkSpan pieces, detail::UniqueFunction<void> release);
   void fail(std::string_view text) { fail(rpc::Outcome{rpc::Failure::handler, std::string{text}, ""}); }
+  /// Replies with an error of another kind.
   void fail(rpc::Outcome outcome);
 
  private:
