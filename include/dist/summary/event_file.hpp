@@ -17,8 +17,8 @@ namespace dist::summary {
 /// Limits for pending events. In addition to `flush` and `close`, a file writes them when this many are pending, or when an
 /// event is added this long after the last write. The defaults are TensorFlow's.
 struct FlushPolicy {
-  std::size_t most_waiting = 10;
-  std::chrono::milliseconds longest_wait{120'000};
+  std::size_t most_waiting = 10;                    ///< number of events
+  std::chrono::milliseconds longest_wait{120'000};  ///< after the last write
 };
 
 /// A file of events for TensorBoard: TFRecords in the file `events.out.tfevents.<seconds since 1970>.<host>.<process
@@ -46,6 +46,7 @@ class EventFile {
   /// Writes the pending events and closes the file. Throws FileError like `flush`, and closes the file even then.
   void close();
 
+  /// The path of the file.
   [[nodiscard]] const std::string& path() const noexcept { return file_.name(); }
 
  private:

@@ -20,16 +20,16 @@ namespace dist::summary {
 
 /// A value of a summary: a tensor, and the TensorBoard plugin that shows it.
 struct Value {
-  std::string plugin;
+  std::string plugin;   ///< name of the plugin, such as "scalars"
   std::string content;  ///< plugin-specific data, a serialised message
   std::string tensor;   ///< a serialised TensorProto
 };
 
 /// An encoded image: `png` contains the bytes of a PNG file, width and height are in pixels. io/png.hpp encodes pixels.
 struct Image {
-  std::size_t width;
-  std::size_t height;
-  std::string_view png;
+  std::size_t width;     ///< in pixels
+  std::size_t height;    ///< in pixels
+  std::string_view png;  ///< bytes of a PNG file; must outlive the image
 };
 
 namespace detail {
@@ -63,11 +63,15 @@ template <class T>
 /// The value of a hyperparameter: a bool, a number or a string.
 class Setting {
  public:
+  /// A bool, shown as true or false.
   Setting(std::same_as<bool> auto value) : value_(value) {}
+  /// A number, stored as double.
   template <class Number>
     requires((std::integral<Number> && !std::same_as<Number, bool>) || std::floating_point<Number>)
   Setting(Number value) : value_(static_cast<double>(value)) {}
+  /// A string.
   Setting(const char* value) : value_(std::string(value)) {}
+  /// A string.
   Setting(std::string value) : value_(std::move(value)) {}
 
   /// Calls `visit` with the bool, the double or the std::string.
@@ -82,22 +86,22 @@ class Setting {
 
 /// A hyperparameter and its value in a session.
 struct Hyperparameter {
-  std::string name;
-  Setting value;
+  std::string name;  ///< as in the experiment's HyperparameterRange
+  Setting value;     ///< value in the session
 };
 
 /// A hyperparameter of an experiment, with its values: `choices`, or, if that is empty, the numbers of `interval`.
 struct HyperparameterRange {
-  std::string name;
-  std::vector<Setting> choices{};
+  std::string name;                                     ///< of the hyperparameter in all sessions
+  std::vector<Setting> choices{};                       ///< all values; empty: `interval` applies
   std::optional<std::pair<double, double>> interval{};  ///< smallest and largest
 };
 
 /// A metric that an experiment compares: a scalar's tag, and its folder inside the session's folder, such as
 /// "validation", or empty.
 struct Metric {
-  std::string tag;
-  std::string group{};
+  std::string tag;      ///< tag of the scalar
+  std::string group{};  ///< folder in the session's folder; empty: the session's folder
 };
 
 /// The outcome of a session, numbered like in the plugin's format.

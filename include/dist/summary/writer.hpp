@@ -68,6 +68,7 @@ class Writer {
   }
   /// Writes one image, or several of the same size.
   void image(std::string_view tag, const Image& image, std::int64_t step) { images(tag, {&image, 1}, step); }
+  /// Writes several images of the same size.
   void images(std::string_view tag, std::span<const Image> images, std::int64_t step) {
     write(tag, image_value(images), step);
   }
@@ -87,6 +88,7 @@ class Writer {
   void session_start(std::span<const Hyperparameter> hyperparameters, std::string group = "") {
     write(session_start_tag, session_start_value(hyperparameters, std::move(group), seconds_since_1970()), 0);
   }
+  /// Writes the outcome of this run.
   void session_end(Outcome outcome) { write(session_end_tag, session_end_value(outcome, seconds_since_1970()), 0); }
 
   /// Writes a value for any plugin.
@@ -98,6 +100,7 @@ class Writer {
   void flush() {
     if (file_) file_->flush();
   }
+  /// Writes the pending events and closes the file.
   void close() {
     if (file_) file_->close();
   }
