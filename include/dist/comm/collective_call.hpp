@@ -42,8 +42,9 @@ struct CollectiveCall {
   std::uint64_t structure = 0;      ///< hash of the structure that the values belong to; 0: none
   std::uint64_t place = 0;          ///< position in the program: CallSequence::mark()
   detail::HashOfNames names = {};   ///< optional
-  /// Factors in the fingerprint.
+  /// Multiplies `structure` in the fingerprint.
   static constexpr std::uint64_t structure_factor = 0x9fb21c651e98df25U;
+  /// Multiplies `place` in the fingerprint.
   static constexpr std::uint64_t place_factor = 0xff51afd7ed558ccdU;
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 

@@ -45,9 +45,9 @@ class AlignedBuffer {
     if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
   }
 
-  /// The address of the first element; null if there are no elements.
+  /// The address of the first element; null without elements.
   [[nodiscard]] T* data() noexcept { return data_; }
-  /// The address of the first element; null if there are no elements.
+  /// The address of the first element; null without elements.
   [[nodiscard]] const T* data() const noexcept { return data_; }
   /// The number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

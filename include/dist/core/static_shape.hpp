@@ -29,7 +29,7 @@ struct StaticShape {
     return all[rank];
   }();
 
-  /// The same shape as a value.
+  /// This shape as a value.
   [[nodiscard]] static constexpr Shape shape() { return Shape{Extents...}; }
 };
 

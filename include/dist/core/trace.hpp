@@ -27,7 +27,9 @@ class SpanListener {
 
  protected:
   SpanListener() = default;
+  /// Derived classes may be copyable.
   SpanListener(const SpanListener&) = default;
+  /// Derived classes may be copyable.
   SpanListener& operator=(const SpanListener&) = default;
   ~SpanListener() = default;
 };

@@ -50,7 +50,7 @@ class Cardinality {
   [[nodiscard]] static constexpr Cardinality known(std::size_t count) { return {Kind::known, count}; }
   /// A dataset whose passes do not end.
   [[nodiscard]] static constexpr Cardinality infinite() { return {Kind::infinite, 0}; }
-  /// A dataset whose elements are counted by iterating.
+  /// A dataset whose number of elements only a pass shows.
   [[nodiscard]] static constexpr Cardinality unknown() { return {Kind::unknown, 0}; }
 
   /// True if `count()` is available.

@@ -180,7 +180,7 @@ class StepDataset : public DatasetRange<Derived> {
 /// A step of a pipeline: `make` turns a dataset into another one.
 template <class Make>
 struct Pipe {
-  Make make;  ///< called with a dataset, returns the dataset with the step
+  Make make;  ///< function of a dataset, which returns the dataset with the step
 };
 /// Deduces `Make`.
 template <class Make>

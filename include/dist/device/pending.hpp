@@ -19,7 +19,7 @@ struct HostCopyState {
 /// The destination of a value of type `T`.
 template <class T>
 struct HostCopyOf : HostCopyState {
-  T value{};
+  T value{};  ///< valid in state `there`
 };
 
 /// A value that a device computes: a Future, which only blocks callers that read it. Copies refer to the same value.

@@ -35,6 +35,7 @@ class RunStatus {
   /// The state of replicas numbered from 0, before their first run.
   explicit RunStatus(std::size_t replicas);
 
+  /// The number of replicas of this process.
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// The number of a replica in errors: among the replicas of all processes.
   [[nodiscard]] std::size_t id(std::size_t replica) const noexcept { return first_id_ + replica; }
@@ -102,7 +103,7 @@ class ReplicaThreads {
     status_.first_id_ = first_id;
     status_.in_sync_ = in_sync;
   }
-  /// How long waits for other replicas spin before they sleep.
+  /// The time that waits for other replicas spin before they sleep.
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
   /// True if the calling thread is in a replica function of these replicas.
   [[nodiscard]] bool runs_here() const noexcept;

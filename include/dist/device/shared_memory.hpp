@@ -48,6 +48,7 @@ class SharedMemory {
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
   /// The size in bytes.
   [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
+  /// The input of `attach` in another process.
   [[nodiscard]] Name name() const noexcept { return {getpid(), descriptor_, bytes_}; }
 
  private:

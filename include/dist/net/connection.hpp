@@ -35,7 +35,7 @@ class Connection {
   /// Changes the maximum size of received frames.
   void allow(std::size_t longest) { longest_ = longest; }
 
-  /// True if the peer has disconnected or a system call has failed.
+  /// True if data could not be sent. Received data remains available.
   [[nodiscard]] bool failed() const { return failed_; }
   /// True if no data is buffered for sending.
   [[nodiscard]] bool sent() const { return unsent_from_ == unsent_.size(); }

@@ -91,7 +91,7 @@ class RecordWriter {
   /// Adds a text like bytes.
   RecordWriter& string(std::string_view content) { return bytes(std::as_bytes(std::span{content})); }
 
-  /// The record so far, valid until the next addition.
+  /// The bytes that were added, valid until the next addition.
   [[nodiscard]] std::span<const std::byte> content() const { return bytes_; }
 
  private:

@@ -85,7 +85,7 @@ struct Handshake {
 
   Role role = Role::worker;    ///< kind of the process
   std::uint64_t rank = 0;      ///< of the worker, or the worker that started the server
-  std::uint64_t world = 0;     ///< number of workers that the process expects
+  std::uint64_t world = 0;     ///< number of tasks in the process's list
   std::uint64_t checksum = 0;  ///< `list_checksum`
   std::string host;            ///< the machine's own host name
   std::string machine;         ///< unique to the machine, see `machine_id`

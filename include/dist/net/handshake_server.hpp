@@ -31,7 +31,7 @@ class HandshakeServer {
   /// Settings of a HandshakeServer.
   struct Options {
     std::string secret;            ///< empty: no authentication
-    std::uint64_t world = 0;       ///< number of workers of the job
+    std::uint64_t world = 0;       ///< number of tasks in the list
     std::uint64_t checksum = 0;    ///< `list_checksum`
     Milliseconds handshake{3000};  ///< for each connection
     std::size_t pending = 64;      ///< most handshakes in progress

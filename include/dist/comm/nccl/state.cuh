@@ -74,6 +74,7 @@ class State {
     PeerHealth* health;        ///< checked while waiting; null: within one process
   };
 
+  /// Creates the ranks of `place`, all of them together. Throws NcclError, DeadlineExceeded.
   State(const Cuda::Queues& queues, const Ranks& place)
       : devices_(place.devices), size_(place.ranks), is_one_host_(place.is_one_host) {
     ranks_ = std::make_unique<Communicators>(devices_, place.id, place.first, place.ranks, queues[0].timeout(),

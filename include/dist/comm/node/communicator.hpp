@@ -106,7 +106,9 @@ class NodeGroup {
   /// Releases no memory: slower peers may still read it.
   ~NodeGroup();
 
+  /// The number of processes of the node.
   [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
+  /// The rank of this process on the node.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
 
   /// True if these bytes are in this process's window, where peers can access them.

@@ -36,6 +36,7 @@ class ThreadGroup {
   /// with 0, only a peer that fails or returns ends the wait. Throws InvalidArgument if `timeout` is negative.
   ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout);
 
+  /// The number of replicas.
   [[nodiscard]] std::size_t size() const noexcept { return boxes_.size(); }
 
   /// Clears collectives that members did not complete together because of a mismatch, a failure or an early return,

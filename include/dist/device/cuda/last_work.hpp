@@ -11,7 +11,8 @@ namespace dist::cuda {
 
 /// The name of an operation in messages, in two parts: "copy", or "kernel (Step, dist::IndexRange)".
 struct WorkName {
-  std::string_view kind, parameters;  ///< `parameters`: types of a kernel's arguments, else empty
+  std::string_view kind,  ///< "copy", "fill" or "kernel"
+      parameters;         ///< types of a kernel's arguments in parentheses; empty for other operations
 };
 /// The name of copies.
 inline constexpr WorkName copy_work{"copy", ""};

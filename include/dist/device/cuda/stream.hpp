@@ -80,7 +80,9 @@ class Stream {
 /// A marker in a stream for which others can wait. Complete until it is recorded; without timing.
 class Event {
  public:
+  /// Creates an event of GPU `device`. Throws CudaError.
   explicit Event(int device) : Event(device, cudaEventDisableTiming) {}
+  /// Takes the event of `other`.
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   /// Exchanges both events.
   Event& operator=(Event&& other) noexcept {
@@ -107,6 +109,7 @@ class Event {
   }
 
  protected:
+  /// Creates an event with flags of CUDA.
   Event(int device, unsigned flags) {
     const SelectedDevice selected{device};
     DIST_CUDA_CHECK(cudaEventCreateWithFlags(&event_, flags));

@@ -30,6 +30,7 @@ class Executable {
   [[nodiscard]] PJRT_LoadedExecutable* get() const noexcept { return handle_.get(); }
   /// The client whose devices run the program.
   [[nodiscard]] const Client& client() const noexcept { return client_; }
+  /// The number of replicas, each on one device.
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// Number of buffers that each replica returns.
   [[nodiscard]] std::size_t results() const noexcept { return results_; }
