@@ -1,4 +1,5 @@
-# The API reference is built without a warning, and every public type and member of a namespace has a comment.
+# The API reference is built without a warning, and every public type, macro and member has a comment, or implements a
+# contract that explains it.
 find_program(DIST_DOXYGEN doxygen)
 mark_as_advanced(DIST_DOXYGEN)
 set(version 0)

@@ -103,7 +103,7 @@ class ReplicaThreads {
     status_.first_id_ = first_id;
     status_.in_sync_ = in_sync;
   }
-  /// The time that waits for other replicas spin before they sleep.
+  /// The limits of polling in a wait for other replicas, before it sleeps.
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
   /// True if the calling thread is in a replica function of these replicas.
   [[nodiscard]] bool runs_here() const noexcept;
